@@ -1,1 +1,1 @@
-"""How recordings are read from files of any format, and samples written."""
+"""Reading recordings from files of any format, and writing samples."""

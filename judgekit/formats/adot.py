@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from judgekit.formats.values import lookup, objects_in, parse_if_json
 from judgekit.traces.message import JsonObject
 
 TOGETHER = "read spans and log records together: cat spans.jsonl logs.jsonl > both.jsonl"
-"""The remedy for a span that names messages whose contents were moved into log records."""
+"""The remedy for a span whose message contents were moved into log records."""
 _SIDES = ("input", "output")
 _ROLE = re.compile(r"((llm\.(?:in|out)put_messages|gen_ai\.(?:prompt|completion))\.(\d{1,9})\.(?:message\.)?)role")
 _RAW = {
@@ -24,22 +25,18 @@ _RAW = {
     "traceloop.span.kind": {"user": "traceloop.entity.input", "assistant": "traceloop.entity.output"},
     "": {"system": "gen_ai.system_instructions", "user": "gen_ai.prompt", "assistant": "gen_ai.completion"},
 }
-"""The attributes that hold all that went in, and came out, by an attribute that the span has."""
-_STANDARD = {
-    "system": "gen_ai.system_instructions",
-    "user": "gen_ai.input.messages",
-    "assistant": "gen_ai.output.messages",
-}
+"""The attributes with the whole input and the whole output, keyed by an attribute that such spans have."""
+_STANDARD = _RAW[""] | {"user": "gen_ai.input.messages", "assistant": "gen_ai.output.messages"}
 _EVENTS = tuple(f"gen_ai.{name}" for name in ("system.message", "user.message", "assistant.message", "tool.message"))
 
 
 _ASKED = {"llm.input_messages": "user", "gen_ai.prompt": "unknown"}
 _ANSWERED = {"llm.output_messages": "assistant", "gen_ai.completion": "unknown"}
-"""Names of messages in attributes, with the roles that contents have in log records whose writer looked at no roles."""
+"""The names of messages in attributes, and the role that their contents get from writers that ignore roles."""
 
 
 class _Hole(NamedTuple):
-    """A message in the attributes of a span whose content is not there."""
+    """A message in the attributes of a span whose content is missing."""
 
     prefix: str
     name: str
@@ -47,7 +44,7 @@ class _Hole(NamedTuple):
     calls: bool
 
     def moved(self, *, by_role: bool) -> tuple[str, str]:
-        """The side and the role that its content has in a log record."""
+        """Return the side and the role that the content has in a log record."""
         side = "input" if self.name in _ASKED else "output"
         if not by_role:
             return side, (_ASKED | _ANSWERED)[self.name]
@@ -56,16 +53,16 @@ class _Hole(NamedTuple):
 
 
 def is_moved(body: JsonValue) -> bool:
-    """Whether the body of a log record holds messages that were moved out of a span."""
+    """Return whether the body of a log record holds messages that were moved out of a span."""
     return isinstance(body, dict) and any(_messages(body, side) for side in _SIDES)
 
 
 def put_back(attributes: JsonObject, body: JsonObject) -> tuple[JsonObject, list[JsonValue]] | None:
-    """The attributes of a span with the contents that were moved out of it, and events that were.
+    """Return a span's attributes with the contents that were moved out of it, and its events.
 
-    Only the order of the contents and their roles tell which is which: ``None`` if that leaves open where they belong.
+    Only the order and the roles of the contents tell where they belong. Returns ``None`` if that is ambiguous.
     """
-    if "event.name" in attributes:  # a span that was made up of the log record
+    if "event.name" in attributes:  # a span that was made from the log record
         return None
     filled = dict(attributes)
     events: list[tuple[str, JsonValue]] = []
@@ -87,11 +84,11 @@ def put_back(attributes: JsonObject, body: JsonObject) -> tuple[JsonObject, list
 
 
 def _fill(filled: JsonObject, attributes: JsonObject, side: str, texts: Sequence[JsonObject]) -> bool:
-    """Fills in texts: those of whole requests and responses come first, then those of messages in their order."""
+    """Fill in texts: first those of whole requests and responses, then those of messages, in order."""
     kind = next(kind for kind in _RAW if kind in attributes or not kind)
     roles, contents = [str(text.get("role")) for text in texts], [text.get("content") for text in texts]
     fitting: dict[tuple[str, ...], bool] = {}
-    for by_role, with_calls in product((False, True), (True, False)):  # who calls tools may say nothing
+    for by_role, with_calls in product((False, True), (True, False)):  # messages with tool calls may have no text
         holes = [hole for hole in _holes(attributes) if with_calls or not hole.calls]
         holes = [hole for hole in holes if hole.moved(by_role=by_role)[0] == side]
         raw = roles[: max(len(roles) - len(holes), 0)]
@@ -108,7 +105,7 @@ def _fill(filled: JsonObject, attributes: JsonObject, side: str, texts: Sequence
 
 
 def _holds(whole: str, content: JsonValue) -> bool:
-    """Whether the text of a request or of a response holds that of one of its messages."""
+    """Return whether the text of a request or response contains the text of one of its messages."""
     text = str(content)
     return text in whole or any(json.dumps(text, ensure_ascii=plain)[1:-1] in whole for plain in (True, False))
 
@@ -123,15 +120,10 @@ def _holes(attributes: JsonObject) -> list[_Hole]:
 
 
 def _messages(body: JsonObject, side: str) -> list[JsonObject]:
-    whole = body.get(side)
-    messages = whole.get("messages") if isinstance(whole, dict) else None
-    return [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    return objects_in(lookup(body, side, "messages"))
 
 
 def _are_standard(content: JsonValue) -> bool:
-    """Whether a text is JSON of messages with parts, or of parts, in the words of OpenTelemetry."""
-    try:
-        found: JsonValue = json.loads(content) if isinstance(content, str) and content.startswith("[{") else None
-    except (ValueError, RecursionError):
-        return False
+    """Return whether a text is JSON of OpenTelemetry messages or of their parts."""
+    found = parse_if_json(content) if isinstance(content, str) and content.startswith("[{") else None
     return isinstance(found, list) and all(isinstance(one, dict) and ("parts" in one or "type" in one) for one in found)

@@ -1,4 +1,4 @@
-"""Columns of dataset rows under the names that they have here."""
+"""Renamed columns of dataset rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,15 +16,15 @@ ROWS_LOOKED_AT = 100
 
 @dataclass(frozen=True)
 class Columns:
-    """What columns are called in the files, and what here; a column may stand in any of the files read together.
+    """The new names of columns. A column may be in any of the files that are read together.
 
     Raises:
-        ConfigError: Two columns are to have one name.
+        ConfigError: Two columns get the same name.
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     late: bool = False
-    """Whether there are more files, so that only at their end it is known whether a column is missing."""
+    """Whether there are more files, so that missing columns are only known after the last one."""
     seen: dict[str, None] = field(default_factory=dict[str, None], init=False)
 
     def __post_init__(self) -> None:
@@ -33,10 +33,10 @@ class Columns:
             raise ConfigError(f"columns: {these} are both to be called {twice!r}")
 
     def renamed(self, found: Iterable[str]) -> list[str]:
-        """The names of a row's columns, in their order, as they are here.
+        """Return the column names of a row in order, renamed.
 
         Raises:
-            TraceError: Two columns have one name.
+            TraceError: Two columns have the same name.
         """
         found = list(found)
         if (twice := _twice(found)) is not None:
@@ -51,7 +51,7 @@ class Columns:
         return ours
 
     def row(self, value: JsonValue) -> JsonValue:
-        """A JSON object with its keys renamed; anything else as it is.
+        """Return a JSON object with its keys renamed, and any other value as it is.
 
         Raises:
             TraceError: See `renamed`.
@@ -59,7 +59,7 @@ class Columns:
         return dict(zip(self.renamed(value), value.values(), strict=True)) if isinstance(value, dict) else value
 
     def rows(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Records with their keys renamed."""
+        """Yield records with their keys renamed."""
         for record in records:
             try:
                 value = record.value if isinstance(record.value, TraceError) else self.row(record.value)
@@ -68,10 +68,10 @@ class Columns:
             yield Record(record.line, value)
 
     def required(self, path: Path, records: Iterator[Record]) -> Iterator[Record]:
-        """The same records, once every column that is renamed has been seen in the first hundred, or in another file.
+        """Yield the records, if every renamed column is in the first hundred or in another file.
 
         Raises:
-            TraceError: A column has not.
+            TraceError: A column is missing.
         """
         first = list(islice(records, ROWS_LOOKED_AT))
         if not self.late:
@@ -79,10 +79,10 @@ class Columns:
         yield from chain(first, records)
 
     def must_be_seen(self, path: Path) -> None:
-        """Checks that every column that is renamed is there.
+        """Check that every renamed column exists.
 
         Raises:
-            TraceError: A column is not.
+            TraceError: A column is missing.
         """
         for name in self.names:
             if name not in self.seen:

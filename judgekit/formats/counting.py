@@ -1,4 +1,4 @@
-"""How many conversations files hold, where that is quickly known."""
+"""The number of conversations in files, where it can be found quickly."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from judgekit.formats.readers import reader_named
 
 
 def records_in(paths: Sequence[Path], format: str | None = None) -> int | None:
-    """Return how many records JSONL files hold; ``None`` for other files, and where many records make one conversation."""
+    """Return the number of records in JSONL files; ``None`` for other files and for logs of many records."""
     if not paths or any(path.suffix != ".jsonl" or not path.is_file() for path in paths):
         return None
     with paths[0].open("rb") as file:

@@ -1,4 +1,4 @@
-"""Which format a recording has."""
+"""Detection of a recording's format."""
 
 import json
 import re
@@ -11,6 +11,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.readers import FALLBACKS, READERS, readers_added
 from judgekit.formats.readers.foreign import Reader, first_of
 from judgekit.formats.unread import renaming
+from judgekit.formats.values import as_object, lookup
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References
 
@@ -30,14 +31,14 @@ _MARKS = frozenset(
         *("messages", "object", "request", "schema_version", "spans", "trace", "type", "user_input"),
     )
 )
-"""The columns of a flat record by which other readers recognise it."""
+"""The columns of a flat record by which other readers recognize it."""
 
 
 def detect(value: JsonValue) -> Reader:
-    """The reader that recognises a parsed file, or one line of a JSONL file.
+    """Return the reader that recognizes a parsed file or one line of a JSONL file.
 
     Raises:
-        TraceError: None does, or more than one; says what was seen, and which formats it may be.
+        TraceError: No reader or several recognize it. The error says what was found and which formats are close.
     """
     if (reader := _only(_fitting(value), value)) is not None:
         return reader
@@ -57,7 +58,7 @@ def detect(value: JsonValue) -> Reader:
 
 
 def _way_out(value: JsonValue) -> str:
-    """A hint for a record of no known format: the field that holds its messages, or the records, to be read instead."""
+    """Return a hint for a record of unknown format: the field that holds its messages, or its records."""
     record = value if isinstance(value, dict) else {}
     for name, held in record.items():
         first = first_of(held) if isinstance(held, list) else None
@@ -70,10 +71,10 @@ def _way_out(value: JsonValue) -> str:
 
 
 def reader_of(record: JsonValue, known: Reader) -> Reader:
-    """The reader of one record of a file whose format is ``known``; another one's if the record has only its marks.
+    """Return the reader of one record in a file of the format ``known``, or another reader that recognizes it better.
 
     Raises:
-        TraceError: Several others recognise the record, or one whose records belong together.
+        TraceError: Several other readers recognize the record, or one whose records belong together.
     """
     if known.name not in FALLBACKS and known.recognises(record):
         return known
@@ -101,7 +102,7 @@ def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
 
 
 def _plain(value: JsonValue) -> Reader | None:
-    """The reader of a record that is so plainly of one of the fallbacks that no other has to be asked, to save time."""
+    """Return the reader of a record that is so plainly of a fallback format that asking the others would waste time."""
     if not isinstance(value, dict):
         return None
     model = value.get("model")
@@ -113,7 +114,7 @@ def _plain(value: JsonValue) -> Reader | None:
 
 
 def _are_plain(messages: JsonValue) -> bool:
-    """Whether all messages up to the first call are OpenAI's; a call in its words is enough."""
+    """Return whether all messages up to the first call are OpenAI's. A call in OpenAI's form decides."""
     if not isinstance(messages, list):
         return False
     for message in messages:
@@ -127,27 +128,25 @@ def _are_plain(messages: JsonValue) -> bool:
 
 
 def _is_plain_row(value: JsonObject) -> bool:
-    """Whether a record is flat, and has none of the few columns by which other readers recognise flat records."""
+    """Return whether a record is flat and has no column by which other readers recognize flat records."""
     return _MARKS.isdisjoint(value) and not any(
         isinstance(item, dict | list) or "." in name for name, item in value.items()
     )
 
 
 def _is_plain_call(call: JsonValue) -> bool:
-    return isinstance(call, dict) and call.keys() <= _PLAIN_CALL and isinstance(call.get("function"), dict)
+    return as_object(call).keys() <= _PLAIN_CALL and isinstance(lookup(call, "function"), dict)
 
 
 def _keys(value: JsonValue) -> set[str]:
-    """The keys of an object, or of the first in a list."""
-    if isinstance(value, list):
-        return _keys(value[0]) if value else set()
-    return set(value) if isinstance(value, dict) else set()
+    """Return the keys of an object, or of the first object in a list."""
+    return _keys(value[0]) if isinstance(value, list) and value else set(as_object(value))
 
 
 def _is_flat(value: JsonValue) -> bool:
-    """Whether it may be a row of a dataset: an object, or the first in a list, without any structure in it."""
-    row = first_of(value)
-    return isinstance(row, dict) and bool(row) and not any(isinstance(item, dict | list) for item in row.values())
+    """Return whether a value may be a dataset row: an object without nested values, or a list that begins with one."""
+    row = as_object(first_of(value))
+    return bool(row) and not any(isinstance(item, dict | list) for item in row.values())
 
 
 def _seen(value: JsonValue) -> str:

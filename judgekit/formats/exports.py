@@ -1,4 +1,4 @@
-"""Exports of tracing and evaluation systems: pages of records, data frames, and traces spread over several records."""
+"""Exports of tracing and evaluation systems: pages of records, data frames, and traces spread over records."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, number_of
+from judgekit.formats.values import as_object, lookup
 from judgekit.traces.message import JsonObject
 from judgekit.traces.trace import Trace
 
@@ -23,21 +24,21 @@ _PARENTS = (
 )
 _SESSIONS = ("session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId")
 _WITHIN = ("metadata", "context")
-"""Objects of a record that may say to which trace it belongs."""
+"""Nested objects that may hold a record's trace id."""
 _COMPARED = 1_000
 _START, _ENDS = 2, 20
 MORE_PAGES = "the next page is not in this file"
 
 
 class Page(NamedTuple):
-    """The records of one page that a REST API answered, and whether there are more."""
+    """A page of records from a REST API, and whether there are more pages."""
 
     records: list[JsonValue]
     has_more: bool
 
 
 def page_of(value: JsonValue) -> Page | None:
-    """Returns the records of a page such as ``{"data": [...], "next_cursor": ...}``; ``None`` if the value is none."""
+    """Return the records of a page such as ``{"data": [...], "next_cursor": ...}``; ``None`` for any other value."""
     if not isinstance(value, dict) or _PAGE_KEYS.isdisjoint(value):
         return None
     held = [name for name in _LISTS if isinstance(value.get(name), list)]
@@ -55,30 +56,29 @@ def _continues(place: JsonObject) -> bool:
 
 
 def must_be_no_frame(value: JsonValue) -> None:
-    """Checks that a record is no data frame written column by column, as ``DataFrame.to_json()`` does by default.
+    """Check that a record is not a data frame by columns, which ``DataFrame.to_json()`` writes by default.
 
     Raises:
         TraceError: The record is such a data frame.
     """
     if not isinstance(value, dict) or not value:
         return
-    index = first.keys() if isinstance(first := next(iter(value.values())), dict) else ()
-    if index and all(name.isdecimal() for name in index):
-        columns = value.values()
-        if all(isinstance(column, dict) and column.keys() == index for column in columns):
-            raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
+    index = as_object(next(iter(value.values()))).keys()
+    is_frame = bool(index) and all(as_object(column).keys() == index for column in value.values())
+    if is_frame and all(name.isdecimal() for name in index):
+        raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
 
 
 def must_be_one_conversation(messages: JsonValue) -> None:
-    """Checks that a list that is read as one conversation does not hold the messages of several.
+    """Check that a list read as one conversation does not hold the messages of several.
 
     Raises:
-        TraceError: It does; names the field that tells them apart.
+        TraceError: It holds several conversations. The error names the field that distinguishes them.
     """
     if not isinstance(messages, list) or any(not isinstance(one, dict) or "attributes" in one for one in messages):
-        return  # no messages, or spans
+        return  # other values, or spans
     for name in (*_TRACES, *_SESSIONS):
-        found = {str(value) for one in messages if isinstance(one, dict) and (value := one.get(name)) is not None}
+        found = {str(value) for one in messages if (value := lookup(one, name)) is not None}
         if len(found) > 1:
             raise TraceError(
                 f"holds the messages of {len(found):,} conversations, by {name!r}, in one list; "
@@ -87,20 +87,20 @@ def must_be_one_conversation(messages: JsonValue) -> None:
 
 
 def names_trace(record: JsonValue | TraceError) -> bool:
-    """Returns whether a record says to which trace, parent or session it belongs."""
+    """Return whether a record has the id of a trace, parent or session."""
     return isinstance(record, dict) and any(
         place.get(name) for place in _places(record) for name in (*_TRACES, *_PARENTS, *_SESSIONS)
     )
 
 
 def must_be_whole(records: Iterable[JsonValue | TraceError]) -> str | None:
-    """Checks that no trace is spread over several records, each of which would count as a sample.
+    """Check that no trace is spread over several records, each of which would count as a sample.
 
     Returns:
-        What to know of records that share a session and have no group, if there are any.
+        A notice about records that share a session and have no group, if there are any.
 
     Raises:
-        TraceError: A trace is spread; says how many, and what to do.
+        TraceError: A trace is spread. The error says how many, and what to do.
     """
     traces: dict[str, str] = {}
     spread: Counter[str] = Counter()
@@ -135,14 +135,14 @@ def must_be_whole(records: Iterable[JsonValue | TraceError]) -> str | None:
 
 
 class Histories:
-    """Notices conversations that begin with all of an earlier one, as a log of every call to a model holds them."""
+    """A detector of conversations that begin with all of an earlier one, as in a log of every model call."""
 
     def __init__(self) -> None:
         self._latest: dict[int, dict[tuple[int, int], None]] = {}
         self._repeated = 0
 
     def add(self, trace: Trace) -> None:
-        """Compares a conversation with earlier ones that begin like it, by their last messages."""
+        """Compare a conversation with earlier ones that begin like it, by their last messages."""
         messages = trace.messages
         if len(messages) < _START or messages[-1].role != "assistant":
             return
@@ -155,7 +155,7 @@ class Histories:
             del self._latest[next(iter(self._latest))]
 
     def repeated(self) -> Iterator[TraceError]:
-        """Yields a warning with the number of such conversations, if there are any; call it after the last `add`."""
+        """Yield a notice with the number of such conversations, if there are any. Call it after the last `add`."""
         if self._repeated:
             yield TraceError(
                 f"{number_of(self._repeated, 'conversation')} begin with all of an earlier one, and each counts as a "
@@ -164,7 +164,7 @@ class Histories:
 
 
 def _first(record: JsonObject, names: Sequence[str]) -> tuple[str, str] | None:
-    """The first of some fields that holds an id, and the id."""
+    """Return the first of some fields that holds an id, and the id."""
     for place in _places(record):
         for name in names:
             value = place.get(name)

@@ -1,4 +1,4 @@
-"""Files of records: how they are opened, in which encoding, and how JSON is read from them."""
+"""Files of records: opening them, their encodings, and reading JSON from them."""
 
 import codecs
 import glob
@@ -26,7 +26,7 @@ Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv",
 
 NAME_ENCODING = "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
 STREAM = Path("-")
-"""Standard input, or output."""
+"""Standard input or output."""
 
 _LOOKED_AT = 1 << 20
 _SUFFIXES: dict[str, Container] = {
@@ -37,35 +37,35 @@ _SUFFIXES: dict[str, Container] = {
     ".csv": "csv",
     ".tsv": "csv",
     ".parquet": "parquet",
-    ".arrow": "parquet",  # of Arrow, whose tables are read in the same way
+    ".arrow": "parquet",  # an Arrow table, read in the same way
     ".eval": "archive",
-    ".traj": "document",  # of SWE-agent
+    ".traj": "document",  # from SWE-agent
     ".txt": "document",
     ".log": "document",
 }
 _OF_RECORDS = _SUFFIXES.keys() - {"", ".txt", ".log"}
-"""Endings by which a file in a folder is known; files of all kinds have the others, and are read where they are named."""
+"""The suffixes of files to read in folders. Other suffixes are common in all kinds of files."""
 _KNOWN = f"{', '.join(filter(None, _SUFFIXES))}, all also with .gz or .zst"
 _OF_DATASETS = ("dataset_info.json", "dataset_dict.json", "state.json")
-"""Descriptions, not records, that Hugging Face's `save_to_disk` writes beside a dataset's tables."""
+"""Metadata that Hugging Face's `save_to_disk` writes beside a dataset's tables."""
 _HEADERS = ("header.json", "_journal/start.json")
-"""Of the archive of an Inspect log; one that is still being written has only the second."""
+"""The headers in an Inspect log's archive. A log in progress has only the second."""
 _OBJECT = re.compile(rb"^\{", re.MULTILINE)
 _ABOVE_ASCII = re.compile(r"[^\x00-\x7f]+")
 _WORDS = re.compile(r"[^\x00-\x7f]{2,}|(?<![A-Za-z])[^\x00-\x7f](?![A-Za-z])")
 
 
 class Line(NamedTuple):
-    """A line that is not blank, with its number from 1."""
+    """A line that is not blank, numbered from 1."""
 
     number: int
     text: bytes
 
 
 class Record(NamedTuple):
-    """One record of a file with the line where it starts, if it has one; its value, or why that cannot be read.
+    """A record of a file: its value, or the error that it cannot be read, and its first line if it has one.
 
-    ``clean`` says that it is known to hold no lone surrogates.
+    ``clean`` means that it is known to hold no lone surrogates.
     """
 
     line: int | None
@@ -74,7 +74,7 @@ class Record(NamedTuple):
 
 
 class _Kept:
-    """A stream that can be read only once, in a temporary file that goes when nobody needs it any more."""
+    """A copy of a stream that can be read only once, in a temporary file that is deleted with the object."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         with tempfile.NamedTemporaryFile(prefix="judgekit-", delete=False) as file:
@@ -85,15 +85,15 @@ class _Kept:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is there and is not empty.
+    """An existing file that is not empty.
 
     Attributes:
-        path: Where it is, for messages.
-        container: What holds the records, as the file's name says, or the file itself where that does not say it:
-            ``objects`` are JSON objects one behind another, of many lines each.
-        packing: How it is packed, whatever its name.
-        encoding: That of the bytes which `opened` gives, by Python's name for it.
-        guessed: The file is not UTF-8, and nobody said what it is.
+        path: Its path, for messages.
+        container: The form of the records, from the file's suffix or from its content:
+            ``objects`` are concatenated JSON objects of many lines each.
+        packing: Its compression, whatever its name.
+        encoding: The encoding of the bytes that `opened` yields, under Python's name for it.
+        guessed: Whether the file is not UTF-8 and its encoding was guessed.
     """
 
     path: Path
@@ -106,13 +106,13 @@ class File:
 
     @classmethod
     def at(cls, path: Path | str, encoding: str | None = None) -> "File":
-        """The file; its encoding is found out where it is not given: UTF-8, GB18030, or UTF-16 with a mark.
+        """Return the file. If no encoding is given, it is detected: UTF-8, GB18030, or UTF-16 with a mark.
 
-        Standard input is called ``-``. It is kept in a temporary file, and what it is shows in what it holds.
+        Standard input is called ``-``. It is copied to a temporary file, and recognized by its content.
 
         Raises:
-            TraceError: There is no such file, or nothing in it, or its name ends as that of no known container.
-            ConfigError: There is no such encoding.
+            TraceError: The file does not exist, is empty, or has an unknown suffix.
+            ConfigError: The encoding is unknown.
         """
         path = Path(path)
         kept = None
@@ -136,21 +136,21 @@ class File:
         return cls(path, "archive" if packing == "zip" else container, packing, _kept=kept).looked_into(encoding)
 
     def looked_into(self, encoding: str | None) -> "File":
-        """The file with its encoding, and with its container where its name does not say that."""
+        """Return the file with its encoding, and with its container if its name does not show it."""
         if self._kept and self._starts_with(b"PAR1"):
             return replace(self, container="parquet")
         if self.container in ("parquet", "archive"):
             return self
         name = self._found_encoding() if encoding is None else _known(encoding)
-        if "\n".encode(name) != b"\n":  # such as UTF-16, whose lines cannot be split as bytes
+        if "\n".encode(name) != b"\n":  # UTF-16, for example, whose lines cannot be split as bytes
             file = replace(self, _recoded=name)
         else:
             file = replace(self, encoding=name, guessed=encoding is None and name != "utf-8")
         return file.resolved() if file.container == "document" else file
 
     def resolved(self) -> "File":
-        """A file whose name does not say what it holds: its first two lines do."""
-        with suppress(TraceError), closing(self.lines()) as lines:  # a damaged file is an error when it is read
+        """Return the file with the container that its first two lines show, since its name does not."""
+        with suppress(TraceError), closing(self.lines()) as lines:  # a damaged file raises when it is read
             first, second = next(lines).text, next(lines, None)
             if self._kept and not first.startswith((b"{", b"[")):
                 return replace(self, container="csv")
@@ -160,7 +160,7 @@ class File:
 
     @property
     def notice(self) -> TraceError | None:
-        """What the reader of a file must know whose encoding was guessed."""
+        """The notice that the file's encoding was guessed, if it was."""
         if not self.guessed:
             return None
         found = "is not UTF-8 and was read as GB18030; if that is right, say so: encoding='gb18030', --encoding gb18030"
@@ -168,7 +168,7 @@ class File:
 
     @contextmanager
     def opened(self) -> Generator[IO[bytes]]:
-        """The file, unpacked; what goes wrong while it is read is about this file."""
+        """Open the file, decompressed. Errors while reading name this file."""
         try:
             with unpacked(self._place, self.packing) as stream:
                 yield stream if self._recoded is None else BytesIO(self._all(stream).decode(self._recoded).encode())
@@ -180,7 +180,7 @@ class File:
             raise TraceError(undecodable(error), path=self.path) from error
 
     def lines(self) -> Generator[Line]:
-        """The lines that are not blank; a file has at least one. Files that were joined have a mark at each beginning."""
+        """Yield the lines that are not blank. Concatenated files may have a byte order mark at each start."""
         blank = True
         with self.opened() as file:
             for number, line in enumerate(bounded_lines(file), 1):
@@ -191,27 +191,27 @@ class File:
             raise TraceError("has only blank lines", path=self.path)
 
     def records(self) -> Iterator[Record]:
-        """The records of JSON lines, of objects one behind another, or of an archive."""
+        """Return the records of JSON lines, of concatenated objects, or of an archive."""
         if self.container == "archive":
             return self._archived()
         return map(self.parsed, self.lines() if self.container == "lines" else _objects(self._content()))
 
     def parsed(self, line: Line) -> Record:
-        """A line of JSON, or the lines that one object takes, as a record."""
+        """Return a line of JSON, or the lines of one object, as a record."""
         try:
             value, clean = _parsed(line.text, self.encoding)
             return Record(line.number, value, clean)
         except ValueError as error:
             found = _not_json(error)
-            if self.container == "lines":  # to the parser it is line 1, whatever its number in the file
+            if self.container == "lines":  # the parser always counts it as line 1
                 found = found.replace(" at line 1 column ", " at column ")
             return Record(line.number, TraceError(found))
 
     def document(self) -> Record | None:
-        """The one JSON value that the file holds; ``None`` where it holds objects one behind another.
+        """Return the one JSON value of the file; ``None`` if it holds concatenated objects.
 
         Raises:
-            TraceError: It holds neither.
+            TraceError: The file holds no JSON.
         """
         content = self._content()
         try:
@@ -231,7 +231,7 @@ class File:
         return stream.read() if self.packing is None else bounded(stream)
 
     def _archived(self) -> Iterator[Record]:
-        """The samples of an Inspect log, one at a time, each with the log's header."""
+        """Yield the samples of an Inspect log one at a time, each with the log's header."""
         try:
             with Archive(self._place) as archive:
                 names = [name for name in archive if name.startswith("samples/") and name.endswith(".json")]
@@ -270,11 +270,11 @@ class File:
         return True
 
     def _found_encoding(self) -> str:
-        """By the first megabyte: GB18030 if it is Chinese, and most of the lines that are not ASCII are not UTF-8."""
+        """Return GB18030 if the first megabyte is Chinese and most of its non-ASCII lines are not UTF-8, else UTF-8."""
         foreign = looked_at = 0
         broken: list[bytes] = []
         chinese = True
-        with suppress(TraceError), self.opened() as file:  # a damaged file is an error when it is read
+        with suppress(TraceError), self.opened() as file:  # a damaged file raises when it is read
             while looked_at < _LOOKED_AT and (line := file.readline(_LOOKED_AT - looked_at)):
                 if not looked_at and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                     return "utf-16"
@@ -288,13 +288,13 @@ class File:
 
 
 def files_at(path: Path | str) -> list[Path]:
-    """The files in a folder whose names say that they can be read, or those that fit a pattern; else the path itself.
+    """Return the readable files in a folder, or the files that match a pattern; else the path itself.
 
-    Hidden ones are left out, and what Hugging Face's datasets write beside their tables. They stand in the order of their
-    names.
+    Hidden files and the metadata of Hugging Face datasets are left out. Files are sorted by
+    name.
 
     Raises:
-        TraceError: There are none in a folder.
+        TraceError: A folder holds no such files.
     """
     path = Path(path)
     if path.is_dir():
@@ -318,11 +318,11 @@ def files_at(path: Path | str) -> list[Path]:
 
 
 def must_not_be_read(output: Path, *read: Path | None) -> None:
-    """Checks that a file to be written is none of those that are read, which may stand in folders.
+    """Check that an output file is not one of the files that are read, also in folders.
 
     Raises:
-        ConfigError: It is one.
-        TraceError: There are no files in a folder.
+        ConfigError: The output file is also read.
+        TraceError: A folder holds no readable files.
     """
     files = (file for path in read if path is not None for file in files_at(path))
     if output != STREAM and output.resolve() in {file.resolve() for file in files}:
@@ -330,7 +330,7 @@ def must_not_be_read(output: Path, *read: Path | None) -> None:
 
 
 def _container_of(path: Path) -> Container:
-    """What a file's name says of it."""
+    """Return the container that a file's name shows."""
     suffix = _suffix(path)
     if suffix not in _SUFFIXES:
         raise TraceError(f"no file that ends in {suffix!r} can be read; known are {_KNOWN}", path=path)
@@ -338,12 +338,12 @@ def _container_of(path: Path) -> Container:
 
 
 def _suffix(path: Path) -> str:
-    """The ending of a name, without that of a packed file."""
+    """Return the suffix of a name, without the suffix of a compressed file."""
     return Path(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix
 
 
 def _objects(content: bytes) -> Iterator[Line]:
-    """Objects one behind another, each of which starts a line with its brace."""
+    """Yield concatenated objects, each of which begins a line with its brace."""
     starts = [match.start() for match in _OBJECT.finditer(content)]
     number = 1
     for before, (start, end) in zip([0, *starts], pairwise([*starts, len(content)]), strict=False):
@@ -370,7 +370,7 @@ def _known(encoding: str) -> str:
 
 
 def _is_text(line: bytes, encoding: str) -> bool:
-    """Whether a line is, which may be cut in the middle of its last character."""
+    """Return whether a line is valid in an encoding. Its last character may be cut off."""
     try:
         codecs.getincrementaldecoder(encoding)().decode(line)
     except UnicodeDecodeError:
@@ -379,39 +379,39 @@ def _is_text(line: bytes, encoding: str) -> bool:
 
 
 def _is_chinese(text: bytes) -> bool:
-    """Whether more than a fifth of the characters of GBK are common ones, and none of these alone within a Latin word.
+    """Return whether more than a fifth of the GBK characters are common ones.
 
-    An accented letter of one byte is GB18030 too, together with the letter behind it, but not as a common character.
-    Traditional Chinese shares a third of these or more.
+    A common character does not count if it stands alone within a Latin word: an accented letter of one byte and the
+    letter after it are GB18030 too, but not as a common character. Traditional Chinese has a third of these or more.
     """
     said = text.decode("gb18030", "ignore")
-    common = "".join(_WORDS.findall(said)).encode("gb2312", "ignore")[::2]  # of two bytes, the first in order of use
+    common = "".join(_WORDS.findall(said)).encode("gb2312", "ignore")[::2]  # first bytes, by frequency
     every = "".join(_ABOVE_ASCII.findall(said)).encode("gbk", "ignore")[::2]
     return sum(first < 0xD8 for first in common) * 5 > len(every)
 
 
 def undecodable(error: UnicodeDecodeError) -> str:
-    """What is no text in its encoding, and what to do about it."""
+    """Return an error message for bytes that are invalid in an encoding, with a remedy."""
     where = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
     return f"not {error.encoding.upper()}: {where}; {NAME_ENCODING}"
 
 
 def parse_json(text: bytes, encoding: str = "utf-8") -> JsonValue:
-    """JSON as real recordings have it: NaN and lone surrogates are let through, for the schema to deal with.
+    """Return JSON as real recordings have it: NaN and lone surrogates pass, for the schema to handle.
 
     Raises:
-        ValueError: It is no JSON, or (a `UnicodeDecodeError`) no text in this encoding.
+        ValueError: It is not JSON, or (as `UnicodeDecodeError`) not valid in this encoding.
     """
     return _parsed(text, encoding)[0]
 
 
 def _parsed(text: bytes, encoding: str) -> tuple[JsonValue, bool]:
-    """The value, and whether it is known to hold no lone surrogates."""
+    """Return the value, and whether it is known to hold no lone surrogates."""
     try:
         return cast("JsonValue", from_json(text if encoding == "utf-8" else text.decode(encoding))), True
     except ValueError:
         said = text.decode(encoding)
-        if "\\u" not in said:  # the fast parser refuses nothing else that the slow one takes
+        if "\\u" not in said:  # otherwise, the fast parser accepts all that the slow one does
             raise
         try:
             return cast("JsonValue", json.loads(said)), False

@@ -1,8 +1,7 @@
-"""An object of a recording: its fields are taken one by one, and what nobody took is kept."""
+"""An object of a recording: readers take its fields one by one, and the rest is kept."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, TypeAlias, cast
 
@@ -10,6 +9,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic.types import Strict
 
 from judgekit.errors import TraceError, shortened
+from judgekit.formats.values import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.trace import TraceWarning
 
@@ -23,16 +23,15 @@ _ISO = TypeAdapter[datetime](Annotated[datetime, Strict()])
 class Found:
     """An object of a recording, from which a reader takes the fields that it knows.
 
-    A field that is taken is gone from the object, so that `leftover` is what the reader did not know, in the shape that
-    it has in the source: it belongs into an ``extra``. A field that is not of the kind that was asked for is not taken;
-    a warning says so, or the reader refuses the record with `unfit`. In this way nothing is lost by being forgotten.
-    A field that is ``null`` is as good as none.
+    A field that is taken is removed, so `leftover` returns what the reader does not know, in the shape of the source;
+    this belongs into an ``extra``. A field of an unexpected type is not taken: a warning says so, or the reader refuses
+    the record with `unfit`. So nothing is lost because a reader forgets it. A ``null`` field counts as missing.
 
     Args:
         fields: The object. It is not changed.
-        where: Its path in the source, empty for the record itself; or the whole that it is a part of, under which name,
-            and at which index if that is a list.
-        warnings: What was noticed, shared by all objects of one record.
+        where: The path in the source, empty for the record itself; or the parent object, the name of the field in it,
+            and the index if the field is a list.
+        warnings: The warnings of the record, shared by all its objects.
     """
 
     __slots__ = ("_children", "_fields", "_place", "warnings")
@@ -50,10 +49,10 @@ class Found:
 
     @classmethod
     def of(cls, value: JsonValue, where: str = "") -> "Found":
-        """A record.
+        """Return a record.
 
         Raises:
-            TraceError: It is no object.
+            TraceError: It is not an object.
         """
         if not isinstance(value, dict):
             found = f"{where or 'the record'}: expected an object, found {shortened(value)}"
@@ -62,60 +61,78 @@ class Found:
 
     @property
     def where(self) -> str:
-        """The path in the source: ``messages[2].tool_calls[0]``."""
+        """The path in the source, such as ``messages[2].tool_calls[0]``."""
         if isinstance(self._place, str):
             return self._place
         whole, name, index = self._place
         return _joined(whole.where, name if index is None else f"{name}[{index}]")
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is such a field that nobody took."""
+        """Return whether there is such a field that was not taken."""
         return name in self._fields
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the fields that nobody took."""
+        """Yield the names of the fields that were not taken."""
         return iter(list(self._fields))
 
     def has_any(self, names: frozenset[str]) -> bool:
-        """Whether there is one of these fields that nobody took."""
+        """Return whether one of these fields exists and was not taken."""
         return not self._fields.keys().isdisjoint(names)
 
     def peek(self, name: str) -> JsonValue:
-        """A field that stays where it is."""
+        """Return a field without taking it."""
         return self._fields.get(name)
 
     def take(self, *names: str) -> JsonValue:
-        """A field of any kind: the first that is there, of the names that it may have."""
+        """Take the first of these fields that exists, of any type."""
         for name in names:
             if name in self._fields:
                 return self._fields.pop(name)
         return None
 
+    def take_if(self, name: str, *values: str) -> bool:
+        """Take a field if it has one of these values. Return whether it did."""
+        if self._fields.get(name) not in values:
+            return False
+        del self._fields[name]
+        return True
+
     def text(self, *names: str) -> str | None:
-        """A text."""
-        return cast("str | None", self._fitting(names, _is_text, "a text"))
+        """Take a text."""
+        return cast("str | None", self._fitting(names, lambda value: isinstance(value, str), "a text"))
 
     def identity(self, *names: str) -> str | None:
-        """An id, which some files write as a number."""
+        """Take an id, which some files write as a number."""
         value = self._fitting(names, _is_identity, "an id")
-        # Tables turn whole numbers into fractions where one is missing.
+        # Tables turn whole numbers into fractions if one is missing.
         return None if value is None else str(int(value) if isinstance(value, float) else value)
 
+    def one_of(self, name: str, known: Collection[str]) -> str:
+        """Return a text without taking it.
+
+        Raises:
+            TraceError: It is not one of the known texts.
+        """
+        value = self._fields.get(name)
+        if not isinstance(value, str) or value not in known:
+            raise self.unfit(name, f"one of {', '.join(known)}")
+        return value
+
     def flag(self, *names: str) -> bool | None:
-        """Whether something is so."""
-        return cast("bool | None", self._fitting(names, _is_flag, "true or false"))
+        """Take a boolean."""
+        return cast("bool | None", self._fitting(names, lambda value: isinstance(value, bool), "true or false"))
 
     def count(self, *names: str) -> int | None:
-        """A whole number, 0 or above."""
+        """Take a whole number of at least 0."""
         value = cast("float | None", self._fitting(names, _is_count, "a whole number"))
         return None if value is None else int(value)
 
     def number(self, *names: str) -> float | None:
-        """A finite number."""
-        return cast("float | None", self._fitting(names, _is_number, "a finite number"))
+        """Take a finite number."""
+        return cast("float | None", self._fitting(names, is_number, "a finite number"))
 
     def moment(self, *names: str, unit: Unit = "s") -> datetime | None:
-        """A point in time: ISO 8601, or a number (also as text) of seconds, milliseconds or nanoseconds since 1970."""
+        """Take a time: ISO 8601, or a number (also as text) of seconds, milliseconds or nanoseconds since 1970."""
         name = self._name(names)
         if name is None:
             return None
@@ -135,7 +152,7 @@ class Found:
         return moment
 
     def object(self, *names: str) -> "Found | None":
-        """An object; what nobody takes of it is left over here."""
+        """Take an object. What is not taken from it becomes part of this object's leftover."""
         name = self._name(names)
         if name is None:
             return None
@@ -148,11 +165,16 @@ class Found:
         self._odd(name, "an object")
         return None
 
+    def maybe_object(self, *names: str) -> "Found | None":
+        """Take an object. Any other value stays, without a warning."""
+        name = self._name(names)
+        return self.object(name) if name is not None and isinstance(self._fields[name], dict) else None
+
     def objects(self, *names: str) -> list["Found"]:
-        """A list of objects; what nobody takes of them is left over here.
+        """Take a list of objects. What is not taken from them becomes part of this object's leftover.
 
         Raises:
-            TraceError: It is no list, or something in it is no object.
+            TraceError: It is not a list, or an item is not an object.
         """
         name = self._name(names)
         if name is None:
@@ -166,7 +188,7 @@ class Found:
         return objects
 
     def details(self, *names: str) -> list["Found"]:
-        """A list of objects that no score depends on; one of another kind is not taken, and a warning says so."""
+        """Take a list of objects that no score depends on. Any other value stays, with a warning."""
         name = self._name(names)
         if name is None:
             return []
@@ -177,10 +199,10 @@ class Found:
         return []
 
     def items(self, *names: str) -> list["Found | JsonValue"]:
-        """A list of objects and other values. What nobody takes of the objects is left over here; the others are taken.
+        """Take a list of objects and other values. What is not taken from the objects becomes part of the leftover.
 
         Raises:
-            TraceError: It is no list.
+            TraceError: It is not a list.
         """
         name = self._name(names)
         if name is None:
@@ -197,7 +219,7 @@ class Found:
         return items
 
     def unpack(self, *names: str) -> None:
-        """Replaces texts that hold a JSON object or list by what they hold, which many tracers write so."""
+        """Replace texts that hold a JSON object or list, as many tracers write them, by the parsed value."""
         for name in names:
             value = self._fields.get(name)
             if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
@@ -207,22 +229,26 @@ class Found:
                     self.warn("JSON that cannot be parsed", name)
 
     def warn(self, found: str, name: str = "") -> None:
-        """Notes something about this object, or about one of its fields."""
+        """Add a warning about this object or one of its fields."""
         self.warnings.append(TraceWarning(found, where=_joined(self.where, name) or None))
 
+    def extended(self, **fields: JsonValue) -> "Found":
+        """Return an object with all fields that were not taken, which it takes, and with other fields."""
+        return Found({**self.leftover(), **fields}, self.where, self.warnings)
+
     def drop(self, name: str, reason: str) -> None:
-        """Leaves a field out on purpose, which is told."""
+        """Discard a field on purpose, with a warning."""
         if self._fields.pop(name, None) is not None:
             self.warn(reason, name)
 
     def unfit(self, name: str, wanted: str) -> TraceError:
-        """The error of a record whose field is missing or of another kind than a reader must have."""
+        """Return the error for a field that is missing or of the wrong type."""
         value = self._fields.get(name)
         found = "nothing" if value is None else shortened(value)
         return TraceError(f"{_joined(self.where, name)}: expected {wanted}, found {found}")
 
     def leftover(self) -> JsonObject:
-        """What nobody took, in its own shape. It is then the caller's, and no more left over here."""
+        """Return all fields that were not taken, in their own shape, and remove them from this object."""
         left, self._fields = self._fields, {}
         if self._children:
             children, self._children = self._children, {}
@@ -256,24 +282,12 @@ class Found:
         self.warn(f"expected {wanted}, found {shortened(self._fields[name])}; kept as it stands", name)
 
 
-def _is_text(value: JsonValue) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: JsonValue) -> bool:
-    return isinstance(value, bool)
-
-
 def _is_identity(value: JsonValue) -> bool:
-    return isinstance(value, str) or (_is_number(value) and isinstance(value, int | float) and value == int(value))
-
-
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, str) or (is_number(value) and isinstance(value, int | float) and value == int(value))
 
 
 def _is_count(value: JsonValue) -> bool:
-    return _is_number(value) and isinstance(value, int | float) and value >= 0 and value == int(value)
+    return is_number(value) and isinstance(value, int | float) and value >= 0 and value == int(value)
 
 
 def _joined(where: str, key: str) -> str:

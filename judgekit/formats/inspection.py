@@ -1,4 +1,4 @@
-"""What is in recordings, counted: what a look at a file says before anything is scored."""
+"""Counts of what is in recordings, shown before anything is scored."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,19 +16,15 @@ _OTHERS = "others"
 _NO_REFERENCES = ("fields", "metadata", "group", "domain")
 
 
-def _strings() -> Counter[str]:
-    return Counter()
-
-
 @dataclass
 class Grouped:
-    """Things that were said, by their words up to what was found, with how often and where first."""
+    """The counts of messages by their text up to "found", with the first place of each."""
 
-    counts: Counter[str] = field(default_factory=_strings)
+    counts: Counter[str] = field(default_factory=Counter[str])
     first: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, said: str, where: str) -> None:
-        """Counts one. Where there are very many kinds, the later ones are counted together."""
+        """Count one message. If there are very many kinds, later kinds are counted together."""
         kind = said.partition(", found ")[0]
         if kind not in self.counts and len(self.counts) >= _KINDS_COUNTED:
             kind = _OTHERS
@@ -38,14 +34,14 @@ class Grouped:
 
 @dataclass
 class Tokens:
-    """Usage as it was reported, summed; ``reports`` is by how many messages, or traces."""
+    """Reported token usage, summed. ``reports`` is the number of messages, or traces, that reported any."""
 
     reports: int = 0
     input: int = 0
     output: int = 0
 
     def add(self, usage: Usage | None) -> None:
-        """Counts what a message, or a trace, says of its usage, if it says either number."""
+        """Add the usage of a message or trace, if it reports input or output tokens."""
         if usage is not None and not (usage.input_tokens is None and usage.output_tokens is None):
             self.reports += 1
             self.input += usage.input_tokens or 0
@@ -54,38 +50,38 @@ class Tokens:
 
 @dataclass
 class Inspection:
-    """Counts over samples, of which only the first is kept.
+    """Counts over samples. Only the first sample is kept.
 
     Attributes:
-        conversations: Samples that were read.
-        children: Traces of sub-agents, which are not counted otherwise.
-        messages: By role.
-        calls: By who made them.
-        unparsable: Calls whose arguments are no JSON object.
-        unanswered: Calls without a result.
-        unpaired: Results that answer no call.
-        results: By what is known of them: ``error``, ``ok`` or ``unknown``, where the format cannot say.
-        references: Samples that have each of these fields.
-        labels: Verdicts that came along, by name.
-        repeats: Samples that share their id with one before.
-        message_usage: What messages say that they took.
-        trace_usage: What traces say of themselves as a whole.
-        cost_usd: The costs that were reported, of so many traces as ``costs`` says.
-        warnings: What could not be taken over as it stood.
-        unread: Records that could not be read.
-        told: What was told while reading, of which the first few ``problems`` are kept.
+        conversations: The samples that were read.
+        children: The traces of sub-agents, which are not counted elsewhere.
+        messages: The messages, by role.
+        calls: The tool calls, by the side that made them.
+        unparsable: The calls whose arguments are not a JSON object.
+        unanswered: The calls without a result.
+        unpaired: The results that answer no call.
+        results: The tool results by outcome: ``error``, ``ok``, or ``unknown`` if the format cannot tell.
+        references: The number of samples that have each reference field.
+        labels: The recorded verdicts, by name.
+        repeats: The samples whose id an earlier sample has too.
+        message_usage: The token usage that messages report.
+        trace_usage: The token usage that traces report for themselves.
+        cost_usd: The sum of reported costs; ``costs`` is the number of traces that report one.
+        warnings: The warnings of the traces.
+        unread: The records that could not be read.
+        told: The number of errors and notices while reading. The first few are in ``problems``.
         first: The first sample.
     """
 
     conversations: int = 0
     children: int = 0
-    messages: Counter[str] = field(default_factory=_strings)
+    messages: Counter[str] = field(default_factory=Counter[str])
     calls: Counter[Requestor] = field(default_factory=Counter[Requestor])
     unparsable: int = 0
     unanswered: int = 0
     unpaired: int = 0
-    results: Counter[str] = field(default_factory=_strings)
-    references: Counter[str] = field(default_factory=_strings)
+    results: Counter[str] = field(default_factory=Counter[str])
+    references: Counter[str] = field(default_factory=Counter[str])
     labels: Grouped = field(default_factory=Grouped)
     repeats: int = 0
     message_usage: Tokens = field(default_factory=Tokens)
@@ -100,7 +96,7 @@ class Inspection:
     _ids: set[str] = field(default_factory=set[str])
 
     def add(self, sample: Sample) -> None:
-        """Counts one sample."""
+        """Count one sample."""
         self.first = self.first or sample
         self.conversations += 1
         self.repeats += sample.id in self._ids
@@ -136,17 +132,17 @@ class Inspection:
                 self.results["unknown" if message.is_error is None else "error" if message.is_error else "ok"] += 1
 
     def add_problem(self, problem: TraceError) -> None:
-        """Counts what could not be read, or is told of a file."""
+        """Count a record that cannot be read, or a notice about a file."""
         self.told += 1
         self.unread += problem.index is not None
         if len(self.problems) < _PROBLEMS_KEPT:
             self.problems.append(problem)
 
     def must_have_any(self) -> None:
-        """Checks that there was something to count.
+        """Check that at least one sample was read.
 
         Raises:
-            TraceError: No record could be read.
+            TraceError: No record can be read.
         """
         if not self.conversations:
             first = f"; the first: {self.problems[0]}" if self.problems else ""

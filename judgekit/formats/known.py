@@ -1,39 +1,39 @@
-"""What rows say is known of their conversation, by the names of a `Sample` and of datasets."""
+"""References and other known facts in dataset rows, by the field names of a `Sample`."""
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, JsonValue, ValidationError
 
 from judgekit.errors import TraceError, explain, shortened
+from judgekit.formats.values import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import MEASURED, References, Sample
 from judgekit.traces.trace import TraceWarning
 
 _TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
 KEPT = ("expected_output", "results", *MEASURED)
-"""Columns that go into the fields of a sample under their own names."""
+"""Columns that become fields of a sample under their own names."""
 _NO_TEXTS = ("error", "id", "type", "role", "status")
-"""Names of texts that are not what was said."""
+"""Names of texts that are not part of a conversation."""
 ONE_TEXT = "an object with one text, read as that text"
 KNOWN = frozenset((*References.__annotations__, *KEPT))
-"""Columns that say what is known."""
+"""Columns that hold known facts."""
 
 
 def known_of(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
-    """What a row knows, as fields of a `Sample`; other columns are left.
+    """Return the known facts of a row as fields of a `Sample`. Other columns are ignored.
 
     A list of texts in ``reference`` becomes ``references``; ``expected_output`` is the reference, or the references,
-    where the row has no other; numbers where texts belong become text, and so do objects with one text, with a warning.
+    if the row has no other; numbers in place of texts become text, and so do objects with one text, with a warning.
 
     Args:
         row: The row.
-        warnings: Where warnings are added.
+        warnings: The list that warnings are added to.
 
     Raises:
-        TraceError: A value that cannot be taken over.
+        TraceError: A value is invalid.
     """
     known = {name: row[name] for name in References.__annotations__ if row.get(name) is not None}
     kept = {name: row[name] for name in KEPT if row.get(name) is not None}
@@ -44,7 +44,7 @@ def known_of(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
             warnings.append(TraceWarning(ONE_TEXT, where=name))
             place[name] = text
     for name in MEASURED:
-        if name in kept and not _is_number(kept[name]):
+        if name in kept and not is_number(kept[name]):
             raise TraceError(f"{name}: expected a finite number, found {shortened(kept[name])}")
     for name in _TEXTS:
         if name in known:
@@ -54,9 +54,8 @@ def known_of(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
         known.pop("references", None)
         expected = kept["expected_output"]
         if isinstance(expected, dict | list) and not _are_texts(expected):
-            warnings.append(
-                TraceWarning("neither a text nor a list of texts, read as its JSON", where="expected_output")
-            )
+            warning = TraceWarning("neither a text nor a list of texts, read as its JSON", where="expected_output")
+            warnings.append(warning)
         expected = expected if _are_texts(expected) else as_text(expected)
     if isinstance(expected, list):
         if known.get("references"):
@@ -70,10 +69,10 @@ def known_of(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
 
 
 def fields_of(known: JsonObject) -> JsonObject:
-    """The fields of a sample that is yet to be made.
+    """Return the ``fields`` of a sample that is not made yet.
 
     Raises:
-        TraceError: They are no object.
+        TraceError: They are not an object.
     """
     fields = known.get("fields", {})
     if not isinstance(fields, dict):
@@ -82,10 +81,10 @@ def fields_of(known: JsonObject) -> JsonObject:
 
 
 def sample_of(identity: str, known: Mapping[str, object]) -> Sample:
-    """The sample of a row.
+    """Return the sample of a row.
 
     Raises:
-        TraceError: What is known does not fit; says which field.
+        TraceError: A field is invalid. The error names it.
     """
     try:
         return Sample.model_validate({"id": identity, **known})
@@ -94,7 +93,7 @@ def sample_of(identity: str, known: Mapping[str, object]) -> Sample:
 
 
 def only_text(value: JsonValue) -> str | None:
-    """Returns the text of an object that holds nothing else, such as ``{"question": "2+2?"}``."""
+    """Return the text of an object that holds nothing else, such as ``{"question": "2+2?"}``."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     [(name, text)] = value.items()
@@ -102,22 +101,22 @@ def only_text(value: JsonValue) -> str | None:
 
 
 def as_text(value: JsonValue) -> str:
-    """A text as it is, any other value as JSON; a number is written as a whole one if it is one."""
-    # Tables turn whole numbers into fractions where one is missing; beyond 2**53 these are no longer exact.
+    """Return a text as it is, and any other value as JSON. Whole numbers are written without a fraction."""
+    # Tables turn whole numbers into fractions if one is missing; beyond 2**53 these are no longer exact.
     if isinstance(value, float) and value.is_integer() and abs(value) <= 1 << 53:
         value = int(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _text(value: JsonValue) -> JsonValue:
-    """Numbers and booleans as text, also in a list; all else as it is."""
+    """Return numbers and booleans as text, also in lists, and other values as they are."""
     if isinstance(value, list):
         return [_text(item) for item in value]
-    return as_text(value) if isinstance(value, bool) or _is_number(value) else value
+    return as_text(value) if isinstance(value, bool) or is_number(value) else value
 
 
 Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
-"""A text which some rows write as a number."""
+"""A text that some rows write as a number."""
 
 
 def _are_texts(value: JsonValue) -> bool:
@@ -125,11 +124,7 @@ def _are_texts(value: JsonValue) -> bool:
 
 
 def _says(value: JsonValue) -> bool:
-    """Whether there is a reference that is not blank; what is none of a known kind is left for the schema to refuse."""
+    """Return whether there is a reference that is not blank. Other types are left for the schema to reject."""
     if isinstance(value, list):
         return any(map(_says, value))
     return bool(value.strip()) if isinstance(value, str) else value is not None
-
-
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

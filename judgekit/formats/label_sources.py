@@ -1,11 +1,11 @@
-"""Who gave a score that came with a recording, as far as its name and the mark beside it tell."""
+"""The source of a recorded score, from its name and the mark beside it."""
 
 import re
 
 from judgekit.traces.trace import LabelSource
 
 JUDGED = "judgekit.judged"
-"""The name of the mark that judgekit's integrations write beside a score: whether a judge was asked for it."""
+"""The name of the mark that judgekit's integrations write beside a score: whether a judge was asked."""
 JUDGED_SCORERS = frozenset(
     (
         *("agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "agent_goal_with_reference"),
@@ -20,15 +20,15 @@ _MODEL_GRADED = re.compile(r"model_graded|(?<![a-z])(llm|judge|grader)(?![a-z])|
 
 
 def source_of(name: str, *, judged: bool | None = None) -> LabelSource:
-    """Return who gave a score that no person gave, or of which that is not known.
+    """Return the source of a score that no person gave, or whose source is not recorded.
 
-    A name that only judges have outweighs a statement that code computed the score, since code may ask a judge.
+    A name that only judges use overrides a record that code computed the score, since code may ask a judge.
 
     Args:
         name: The name of the score.
-        judged: Whether a judge gave it; ``None`` where the recording does not say.
+        judged: Whether a judge gave it; ``None`` if that is not recorded.
     """
-    known_as = name.partition(" (")[0]  # compare-judges appends the judge: "tone (large)"
+    known_as = name.partition(" (")[0]  # compare-judges appends the judge's name: "tone (large)"
     is_ours = not JUDGED_SCORERS.isdisjoint({known_as, known_as.rstrip("0123456789")})  # Inspect numbers repeated names
     if judged or is_ours or _MODEL_GRADED.search(name):
         return "judge"

@@ -1,4 +1,4 @@
-"""Packed files: gzip, zstd and the archives of Inspect. What they are is found by their first bytes, not by their names."""
+"""Compressed files: gzip, zstd and the archives of Inspect, recognized by their first bytes."""
 
 import gzip
 import struct
@@ -17,14 +17,14 @@ from judgekit.errors import TraceError
 Packing: TypeAlias = Literal["gzip", "zstd", "zip"]
 
 LONGEST = 1 << 29
-"""Bytes of a line, or of a packed document: a few kilobytes may unpack to more than any memory holds."""
+"""The most bytes of a line or decompressed document. A few kilobytes may decompress to more than fits into memory."""
 _MARKS: dict[bytes, Packing] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 _ZSTD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
 
 
 def packing_of(path: Path) -> Packing | None:
-    """How a file is packed, if it is."""
+    """Return the compression of a file, if any."""
     with path.open("rb") as file:
         head = file.read(4)
     return next((packing for mark, packing in _MARKS.items() if head.startswith(mark)), None)
@@ -32,11 +32,11 @@ def packing_of(path: Path) -> Packing | None:
 
 @contextmanager
 def unpacked(path: Path, packing: Packing | None) -> Generator[IO[bytes]]:
-    """What a file holds, as a stream; an archive as it stands.
+    """Open a file as a decompressed stream; an archive is opened as it is.
 
     Raises:
         OSError: It cannot be read, or is damaged.
-        TraceError: What unpacks it is not installed.
+        TraceError: The library that decompresses it is not installed.
     """
     damages: tuple[type[Exception], ...] = (EOFError, zlib.error)
     library: ModuleType = gzip
@@ -52,10 +52,10 @@ def unpacked(path: Path, packing: Packing | None) -> Generator[IO[bytes]]:
 
 @contextmanager
 def packed(file: IO[bytes], suffix: str) -> Generator[IO[bytes]]:
-    """A stream that packs what is written to it into a file, as the suffix of the file's name says, if it does.
+    """Return a stream that compresses into a file, if the suffix of the file's name says so.
 
     Raises:
-        TraceError: What packs it is not installed.
+        TraceError: The library that compresses it is not installed.
     """
     suffix = suffix.lower()
     if suffix not in (".gz", ".zst"):
@@ -67,10 +67,10 @@ def packed(file: IO[bytes], suffix: str) -> Generator[IO[bytes]]:
 
 
 def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a stream.
+    """Yield the lines of a stream.
 
     Raises:
-        TraceError: One is longer than any record is.
+        TraceError: A line is longer than any record.
     """
     number = 0
     while line := stream.readline(LONGEST + 1):
@@ -81,10 +81,10 @@ def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def bounded(stream: IO[bytes]) -> bytes:
-    """All that a packed stream holds.
+    """Return the content of a compressed stream.
 
     Raises:
-        TraceError: It is more than a document holds.
+        TraceError: It is longer than any document.
     """
     content = stream.read(LONGEST + 1)
     if len(content) > LONGEST:
@@ -97,20 +97,19 @@ def _too_much() -> str:
 
 
 class Archive:
-    """A ZIP archive whose members are stored, deflated or packed by zstd, as Inspect writes them.
+    """A ZIP archive whose members are stored, deflated or compressed by zstd, as Inspect writes them.
 
     Raises:
-        TraceError: It is none, or what unpacks it is not installed.
+        TraceError: It is not an archive, or the library that decompresses it is not installed.
     """
 
     def __init__(self, path: Path) -> None:
         try:
             with zipfile.ZipFile(path) as found:
-                members = {
-                    one.filename: one for one in found.infolist()
-                }  # what is written again replaces what was there
+                # Members that are written again replace earlier ones.
+                members = {one.filename: one for one in found.infolist()}
             by_zstd = any(one.compress_type == _ZSTD for one in members.values())
-            # Before Python 3.14, zipfile can list what zstd has packed, and no more.
+            # Before Python 3.14, zipfile can only list members that zstd compressed.
             library = _zstd(".zipfile") if by_zstd and sys.version_info < (3, 14) else zipfile
             self._file = library.ZipFile(path)
         except _damages() as error:
@@ -124,14 +123,14 @@ class Archive:
         self._file.close()
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the members, in the order of the archive."""
+        """Yield the names of the members, in order."""
         return iter(self._members)
 
     def member(self, name: str) -> bytes:
-        """What a member holds.
+        """Return the content of a member.
 
         Raises:
-            TraceError: It is damaged, or longer than any record is.
+            TraceError: It is damaged, or longer than any record.
         """
         if (method := self._members[name]) not in _METHODS:
             raise TraceError(f"{name}: packed by method {method}, which is none that Inspect writes")
@@ -145,7 +144,7 @@ class Archive:
 
 
 def _damages() -> tuple[type[Exception], ...]:
-    """What is raised about a damaged archive."""
+    """Return the exceptions that damaged archives raise."""
     known = (OSError, EOFError, ValueError, RuntimeError, OverflowError, struct.error, zlib.error, zipfile.BadZipFile)
     try:
         return (*known, _zstd("").ZstdError, _zstd(".zipfile").BadZipFile)

@@ -35,13 +35,13 @@ from judgekit.traces.trace import Source, TraceWarning
 
 OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
 Wanted: TypeAlias = Callable[[int], bool]
-"""Whether the sample with this number is to be made."""
+"""A function that returns whether the sample with this number is to be made."""
 
 
 class _Found(NamedTuple):
-    """What a record became, with its number over all files; nothing where it is not wanted.
+    """The result of a record, with its number over all files; ``None`` if it is not wanted.
 
-    What concerns a whole file has no number.
+    Notices about a whole file have no number.
     """
 
     number: int | None
@@ -56,29 +56,29 @@ def read(
     columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
 ) -> Iterator[Sample]:
-    """Reads recorded conversations or dataset rows, one after another.
+    """Yield recorded conversations or dataset rows.
 
-    Of JSON Lines, tables and archives few records are held at a time. A JSON document is held as a whole, and so are the
+    JSON Lines, tables and archives are streamed. A JSON document is held in memory as a whole, and so are the
     lines of a log whose lines belong together, such as spans and the sessions of coding agents.
 
     Args:
-        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.eval`` or ``.traj`` file, also packed
-            (``.gz``, ``.zst``); ``.txt`` and ``.log`` if they hold JSON; a folder, all of whose files with such names are read; a
-            pattern such as ``logs/**/*.json``; or ``-``, which is standard input. Each of many files has its own format;
-            samples without an id are numbered over all of them.
-        format: One of those that ``judgekit formats`` lists; found out by itself when not given.
-        references: A file of references for traces that carry none, in any of these containers; see `Joiner`.
-        on_error: What is done about a record that cannot be read, a file that breaks off, one of many files that cannot
-            be read, and references that fit no sample: a Python warning (the default), an error, or a call with the `TraceError`. The rest is read in
-            any case but ``raise``.
-        columns: What columns of rows are called in the file, or in that of references, and what here:
+        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.eval`` or ``.traj`` file, also
+            compressed (``.gz``, ``.zst``); ``.txt`` and ``.log`` if they hold JSON; a folder, in which all files with
+            such suffixes are read; a pattern such as ``logs/**/*.json``; or ``-`` for standard input. Each of several
+            files may have its own format; samples without an id are numbered over all files.
+        format: A format that ``judgekit formats`` lists. The default is to detect it.
+        references: A file with references for traces that have none, in any of these containers; see `Joiner`.
+        on_error: The reaction to a record that cannot be read, a truncated file, one of several files that cannot
+            be read, and references that match no sample: a Python warning (the default), an error, or a call with
+            the `TraceError`. Except with ``raise``, the rest is read.
+        columns: New names of columns in the file or the file of references, by their old names:
             ``{"question": "input", "answer": "response"}``.
-        encoding: That of the file, and of references, if they hold text. UTF-8 and GB18030 are told apart when it is not
-            given; what was read as GB18030 is told by ``on_error``.
+        encoding: The encoding of the file and the references, if they hold text. The default is to detect UTF-8 and
+            GB18030; ``on_error`` gets a notice about files read as GB18030.
 
     Raises:
-        TraceError: The file, or none of the files, can be read at all, has a known format, and has the columns.
-        ConfigError: There is no such format or encoding, or two columns are to have one name.
+        TraceError: The file cannot be read, has an unknown format, or lacks the columns; or all of several files do.
+        ConfigError: The format or encoding is unknown, or two columns get the same name.
     """
     return Recordings(path, format, references, columns, encoding).samples(on_error)
 
@@ -88,7 +88,7 @@ class Recordings:
 
     Attributes:
         formats: The format of each file that could be read so far.
-        failed: Why other files could not be, or not to the end, and columns that are in none of many files.
+        failed: The errors of other files that could not be read, or not to the end, and of columns in no file.
     """
 
     def __init__(
@@ -117,18 +117,18 @@ class Recordings:
         self._found = self._of_all(Path(path), paths) if file is None else self._of_one(self._of(file, 0))
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
-        """The samples, once; see `read`."""
+        """Return an iterator over the samples, which can be used once; see `read`."""
         return (sample for _, sample in self.numbered(on_error))
 
     def numbered(self, on_error: OnError, wanted: Wanted | None = None) -> Iterator[tuple[int, Sample]]:
-        """The samples, once, each with the number of its record, from 0.
+        """Yield the samples with the numbers of their records, from 0. This works once.
 
-        Those that are not ``wanted`` are passed over without being made, though what joins references sees all.
+        Samples that are not ``wanted`` are skipped without being made, unless there are references to join.
         """
         joiner = self._joiner
         self._wanted = wanted if wanted is not None and joiner is None else _all
         histories = Histories()
-        with closing(self._found):  # an error that is raised would else hold the file open for as long as it lives
+        with closing(self._found):  # otherwise, an error that is raised would keep the file open as long as it lives
             for number, found in chain((_Found(None, notice) for notice in self._notices), self._found):
                 if isinstance(found, TraceError):
                     _report(found, on_error)
@@ -141,7 +141,7 @@ class Recordings:
             _report(problem, on_error)
 
     def _of(self, file: File, before: int) -> Iterator[_Found]:
-        """What is in a file; ``before`` is how many records there are in the files before it."""
+        """Yield the content of a file; ``before`` is the number of records in earlier files."""
         if file.container == "document":
             samples, name = self._from_document(file, before)
         else:
@@ -151,7 +151,7 @@ class Recordings:
         return samples if file.notice is None else chain([_Found(None, file.notice)], samples)
 
     def _of_one(self, found: Iterator[_Found]) -> Generator[_Found]:
-        """What is in a single file. Where it breaks off, what was read before stays."""
+        """Yield the content of a single file. If the file breaks off, what was read before stays."""
         any_read = False
         try:
             for one in found:
@@ -197,7 +197,7 @@ class Recordings:
         yield from found
 
     def _sessions_in(self, file: File) -> TraceError | None:
-        """What to know of records that share a session, if the first of them say to which trace or session they belong.
+        """Return a notice about records that share a session, if the first records name their trace or session.
 
         Raises:
             TraceError: A trace is spread over several records.
@@ -210,7 +210,7 @@ class Recordings:
         return None if notice is None else TraceError(notice, path=file.path)
 
     def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
-        """Our own format, as fast as it can be read."""
+        """Yield samples of our own format, as fast as possible."""
         place = _Place(file.path, before, reader)
         for index, line in enumerate(file.lines()):
             if not self._wanted(before + index):
@@ -218,9 +218,7 @@ class Recordings:
                 continue
             try:
                 yield _Found(before + index, Sample.model_validate_json(line.text))
-            except (
-                ValidationError
-            ):  # a missing id or a surrogate; or an error that is explained on the way of all others
+            except ValidationError:  # an id is missing, text is invalid, or the error is explained in the general way
                 yield from self._converted([file.parsed(line)], place, index)
 
     def _from_document(self, file: File, before: int) -> tuple[Iterator[_Found], str]:
@@ -263,7 +261,7 @@ class Recordings:
         return chain((_Found(None, TraceError(one, path=file.path)) for one in notices), found), reader.name
 
     def _converted(self, rows: Iterable[Record], place: "_Place", index: int = 0) -> Iterator[_Found]:
-        """The conversations in the rows of a file, counted from ``index``."""
+        """Yield the conversations in the rows of a file, counted from ``index``."""
         for row in rows:
             reader, values = _split_row(row, place)
             for value in values:
@@ -297,7 +295,7 @@ def _records(file: File, names: Columns) -> Generator[Record]:
 
 
 def _unpaged(records: Iterable[Record]) -> Iterator[Record]:
-    """Records, and those of each page among them; behind the last one, an error if it is not the last of all."""
+    """Yield records, unpacking pages. Ends with an error if the last page is not the final one."""
     more = None
     for record in records:
         page = None if isinstance(record.value, TraceError) else page_of(record.value)
@@ -321,7 +319,7 @@ def _detected_in(file: File, names: Columns) -> Reader:
 
 
 def _detected(file: File, records: Iterable[Record]) -> Reader:
-    """The format of the first hundred records: that of the first which is no fallback, or of a log that they are part of."""
+    """Return the format of the first hundred records: the first that is not a fallback, or the log they belong to."""
     failures: list[TraceError] = []
     found: list[Reader] = []
     for line, value, _ in islice(records, ROWS_LOOKED_AT):
@@ -341,7 +339,7 @@ def _detected(file: File, records: Iterable[Record]) -> Reader:
 
 
 def _of_document(file: File, value: JsonValue) -> Reader:
-    """The format of a document. Of a list of records, which may begin with one that says little, it is that of lines."""
+    """Return the format of a document. A list of records is treated like lines, since its first may say little."""
     try:
         reader = _recognised(value)
     except TraceError:
@@ -368,7 +366,7 @@ def _value(value: JsonValue | TraceError) -> JsonValue:
 
 
 def _gathered(records: Iterable[Record]) -> Iterator[Record]:
-    """Rows that belong together as one list; before it, those that cannot be read."""
+    """Yield rows that belong together as one list, after those that cannot be read."""
     rows: list[JsonValue] = []
     clean = True
     for record in records:
@@ -381,10 +379,10 @@ def _gathered(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _renamed(document: JsonValue, names: Columns) -> JsonValue:
-    """A document with the keys of its rows renamed. A row where that fails becomes its error, which is told in its turn.
+    """Return a document with the keys of its rows renamed. A row where that fails is replaced by its error.
 
     Raises:
-        TraceError: It fails in the first one.
+        TraceError: It fails in the first row.
     """
     if not isinstance(document, list):
         return names.row(document)
@@ -395,7 +393,7 @@ def _renamed(document: JsonValue, names: Columns) -> JsonValue:
 
 
 class _Place(NamedTuple):
-    """Where records stand: in a file, behind those of other files; ``mixed`` if each may have a format of its own."""
+    """A file and the number of records before it; ``mixed`` means that records may differ in format."""
 
     path: Path
     before: int
@@ -404,7 +402,7 @@ class _Place(NamedTuple):
 
 
 def _split_row(row: Record, place: _Place) -> tuple[Reader, Sequence[JsonValue | TraceError]]:
-    """The reader of a row, and the records in it."""
+    """Return the reader of a row, and the records in it."""
     reader = place.reader
     try:
         value = _value(row.value)
@@ -420,7 +418,7 @@ def _split_row(row: Record, place: _Place) -> tuple[Reader, Sequence[JsonValue |
 
 
 def _are_records(rows: list[JsonValue], reader: Reader, records: list[JsonValue]) -> bool:
-    """Whether a list holds records one by one, as lines do, and is no conversation or log as a whole."""
+    """Return whether a list holds records one by one, like lines, and is not itself a conversation or log."""
     if reader.gathers:
         return False
     with suppress(TraceError):
@@ -454,14 +452,14 @@ def _made(record: Record, reader: Reader, place: _Place, index: int) -> Sample |
         noted["warnings"] = (*sample.trace.warnings, replaced)
     if not isinstance(reader, JudgekitReader):
         noted["source"] = Source(format=reader.name, path=path_text(path), index=index)
-    for name, known in noted.items():  # the trace is nobody else's yet, and copies would take a tenth of the time
+    for name, known in noted.items():  # the trace is not shared yet, and copies would take a tenth of the time
         object.__setattr__(sample.trace, name, known)
         sample.trace.model_fields_set.add(name)
     return sample
 
 
 def _without_surrogates(value: JsonValue) -> JsonValue:
-    """The same object if all its text is text. Arguments of tool calls are left: a `ToolCall` keeps broken ones."""
+    """Return the same object if all its text is valid. Arguments are left, since a `ToolCall` keeps broken ones."""
     if isinstance(value, str) and not is_unicode(value):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""References that stand in a file of their own, joined to traces that carry none."""
+"""References from a separate file, joined to traces that have none."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,20 +19,19 @@ _KNOWN = (*References.__annotations__, "expected_output")
 
 
 class Joiner:
-    """Joins rows such as ``{"id": "t1", "reference": "..."}`` to samples, and keeps account of what did not fit.
+    """A join of rows such as ``{"id": "t1", "reference": "..."}`` with samples, which reports what does not match.
 
-    The key is ``id``, or else ``input``, the text of a trace's first message of the user, or else the one field that
-    is neither a `Sample`'s nor a dataset row's: it names a key in the metadata of the sample or its trace, or in what
-    the trace's format has beside. One row may then join many samples, as does the ``id`` of a task whose trials are
-    named ``task#trial``. All rows have the same key. Beside ``id`` and ``input`` other columns go into the sample's
-    fields.
+    The key is ``id``, or else ``input``, the text of a trace's first user message. Otherwise it is the one field that
+    is not a field of a `Sample` or dataset row: it names a key in the metadata of the sample or its trace, or in the
+    trace's ``extra``, and one row may join many samples. So may the ``id`` of a task whose trials are named
+    ``task#trial``. All rows have the same key. With ``id`` and ``input``, other columns go into the sample's fields.
 
     Args:
-        path: The file the rows come from, for messages.
-        rows: The rows, which have lines or, where they have none, are counted from 0.
+        path: The file of the rows, for messages.
+        rows: The rows. Those without lines are counted from 0.
 
     Raises:
-        TraceError: A row that cannot be read, that has no key, another key than the first, or an unknown or unfit field.
+        TraceError: A row cannot be read, has no key or another key than the first, or has an unknown or invalid field.
     """
 
     def __init__(self, path: Path, rows: Iterable[Record]) -> None:
@@ -75,7 +74,7 @@ class Joiner:
         return key, as_text(row[key]), known
 
     def join(self, sample: Sample) -> Sample:
-        """The sample with what its row knows and it does not. Its own references stay."""
+        """Return the sample with its row's references. Its own references are kept."""
         value = self._value(sample)
         if value is None:
             return sample
@@ -108,7 +107,7 @@ class Joiner:
 
     @property
     def notice(self) -> TraceError | None:
-        """What is known before any sample is joined: the keys that stand more than once, and warnings of rows."""
+        """The notice before any sample is joined: duplicate keys, and warnings about rows."""
         twice = {value: places for value, places in self._places.items() if len(places) > 1}
         found = [f"{one.where}: {one.found} ({times:,} times)" for one, times in Counter(self._warnings).items()]
         if twice:
@@ -117,7 +116,7 @@ class Joiner:
         return TraceError("; ".join(found), path=self._path) if found else None
 
     def misfits(self) -> Iterator[TraceError]:
-        """What did not fit, once all samples have been joined."""
+        """Yield what did not match, after all samples are joined."""
         if unmatched := [f"{value!r:.80}" for value in self._references if value not in self._met]:
             found = f"{len(unmatched)} references met no sample by {self._key!r}: {listed(unmatched)}"
             if self._unknown:
@@ -136,7 +135,7 @@ class Joiner:
 
 
 def _task_of(sample: Sample) -> str | None:
-    """Return the id of the task whose trial a sample is: ``task#trial``, in a group that `group_of` names by the task."""
+    """Return the id of the task of a trial named ``task#trial``, if the task also names its group; see `group_of`."""
     task, _, trial = sample.id.rpartition("#")
     is_trial = trial.isdecimal() and task and f" {sample.group}".endswith(f" {task}")
     return task if is_trial else None

@@ -1,4 +1,4 @@
-"""Spans of a tracer in the shapes that exporters give them, and the conversations that they belong to.
+"""Spans of tracers in the forms of their exporters, and the conversations they belong to.
 
 {"resourceSpans": [{"resource": {...}, "scopeSpans": [{"scope": {...}, "spans": [...]}]}]}  OTLP/JSON, typed attributes
 [{"trace_id": "..", "span_id": "..", "attributes": {"gen_ai.system": "openai"}}, ...]       lists of spans; one span alone
@@ -16,10 +16,11 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.adot import TOGETHER, is_moved, put_back
 from judgekit.formats.found import Found, Unit
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, without
 from judgekit.traces.message import JsonObject
 
 Convention: TypeAlias = Literal["mlflow", "openinference", "otel"]
-"""What names the attributes have that say what was asked and answered."""
+"""The conventions for attributes with input and output."""
 
 _MARKS: dict[Convention, tuple[str, ...]] = {
     "mlflow": ("mlflow.",),
@@ -36,27 +37,35 @@ _MARKS: dict[Convention, tuple[str, ...]] = {
 }
 _RESPONSES = ("gen_ai.response.id", "ai.response.id")
 _CONVERSATIONS = (
-    "gen_ai.conversation.id",
-    "session.id",
-    "gcp.vertex.agent.session_id",
-    "ai.telemetry.metadata.sessionId",
-    "traceloop.association.properties.session_id",
+    *("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id", "ai.telemetry.metadata.sessionId"),
+    *("traceloop.association.properties.session_id",),
 )
+_ROOTS = ("gen_ai", "llm", "openinference", "session", "input", "output", "tool", "ai", "gcp", "traceloop")
+"""Prefixes that exporters turn into nested objects."""
+_WHOLE = frozenset(
+    (
+        *("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.input.messages", "gen_ai.output.messages"),
+        *("gen_ai.system_instructions", "gen_ai.prompt", "gen_ai.completion", "input.value", "output.value"),
+        *("tool.parameters", "llm.invocation_parameters", "gcp.vertex.agent.llm_request"),
+        *("gcp.vertex.agent.llm_response", "gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response"),
+    )
+)
+"""Attributes whose values are objects."""
 _BATCHES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
 _SPANS = ("spans", "logRecords", "log_records")
 _SHARED = ("resource", "scope", "beside")
-"""What all spans of one library have in common, and what the document says beside them."""
+"""Fields that all spans of a library share, and the fields beside the spans in a document."""
 CUT_OFF = "cut off? raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
-"""What may have happened to JSON that cannot be parsed."""
+"""A likely cause of JSON that cannot be parsed."""
 _LOOKED_AT = 1_000
 _DEEPEST = 60
 EARLIEST = datetime.min.replace(tzinfo=UTC)
-"""When spans without a time began."""
+"""The start of spans without a time."""
 
 
 class Event:
-    """An event of a span, or a log record written within one. What nobody takes of it is left over in its span."""
+    """An event of a span, or a log record within one. What is not taken from it stays in the leftover of its span."""
 
     def __init__(self, found: Found) -> None:
         self.found = found
@@ -66,13 +75,13 @@ class Event:
 
 
 class Span:
-    """One span. Its ids, times and all else that is not taken from ``found`` or ``attributes`` are left over.
+    """A span. Ids, times and everything else not taken from ``found`` or ``attributes`` stay in the leftover.
 
     Attributes:
-        found: The span; `Found.leftover` is what nobody took.
-        attributes: Its attributes by their dotted names; see `nested` for those whose names hold indexes.
-        parent: The span in which it began, if that is in the recording; ``depth`` counts these.
-        error: What went wrong: the message of its status, the type of its error, or its exception.
+        found: The span; `Found.leftover` returns what was not taken.
+        attributes: The attributes by dotted name; see `nested` for names with indexes.
+        parent: The parent span, if it is in the recording; ``depth`` is the number of ancestors.
+        error: The error: the message of the status, the type of the error, or the exception.
     """
 
     def __init__(self, found: Found) -> None:
@@ -98,13 +107,13 @@ class Span:
 
     @property
     def response_id(self) -> str | None:
-        """The id of the response that a call of a model got. Like the span's own id it is left over."""
+        """The id of the response to a model call. Like the span's own id, it stays in the leftover."""
         ids = (self.attributes.peek(name) for name in _RESPONSES)
         return next((one for one in ids if isinstance(one, str) and one), None)
 
     @property
     def is_generative(self) -> bool:
-        """Whether its attributes follow one of the conventions, as those of a web server's own span do not."""
+        """Whether the attributes follow one of the conventions, unlike those of a web server's own span."""
         return bool(_marks(self.attributes))
 
     def _error(self, status: JsonValue) -> str | None:
@@ -121,17 +130,17 @@ class Span:
 
 
 def spans_in(document: JsonValue) -> Iterator[JsonObject]:
-    """Every span of a parsed file or of one line, with attributes as plain objects. Nothing is raised.
+    """Yield every span of a parsed file or one line, with attributes as plain objects. Raises nothing.
 
-    Log records are spans too, with one event each. The attributes alone of one span are a span.
+    A log record counts as a span with one event, and the bare attributes of a span as a span.
     """
     yield from _spans_in(document, 3)
 
 
 def convention(document: JsonValue) -> Convention | None:
-    """Which convention the spans of a document follow; ``None`` if it holds no spans or they follow none.
+    """Return the convention that the spans of a document follow; ``None`` without spans or convention.
 
-    Some tracers write attributes of two conventions: then it is the one that is named first in `Convention`.
+    Of two conventions in one document, the one that is first in `Convention` is returned.
     """
     looked_at = document[:_LOOKED_AT] if isinstance(document, list) else document
     found = {kind for span in islice(spans_in(looked_at), _LOOKED_AT) for kind in _conventions(span)}
@@ -139,10 +148,10 @@ def convention(document: JsonValue) -> Convention | None:
 
 
 def conversations(document: JsonValue) -> list[JsonValue]:
-    """The spans of a document as one record for each conversation: ``{"id": ..., "spans": [...]}``.
+    """Return the spans of each conversation as a record ``{"id": ..., "spans": [...]}``.
 
-    A span is of the conversation or session that the outermost span around it names, else of the one that its trace
-    names first, else its trace is one. Conversations whose spans follow no convention (a web server's own) are left
+    A span belongs to the conversation or session that its outermost ancestor names, or else the one that its trace
+    names first; otherwise, its trace is the conversation. Conversations without a convention (of web servers) are left
     out, unless there are no others.
     """
     traces: dict[str, list[JsonObject]] = {}
@@ -161,12 +170,13 @@ def conversations(document: JsonValue) -> list[JsonValue]:
 
 
 def spans_of(record: Found) -> list[Span]:
-    """The spans of a record of `conversations` in the order in which they began, linked to their parents.
+    """Return the spans of a record of `conversations`, ordered by start time and linked to their parents.
 
-    A span's log records become its events. What is the same for all (resource, scope, what stands beside the spans) stays with the first only.
+    Log records of a span become its events. Fields that all spans share (resource, scope, fields beside the spans) stay
+    only in the first span.
 
     Raises:
-        TraceError: Something in ``spans`` is no object; or messages were moved out of spans that are not there.
+        TraceError: An item of ``spans`` is not an object, or messages were moved out of spans that are missing.
     """
     pieces = [Span(found) for found in record.objects("spans")]
     moved = sum(is_moved(event.found.peek("body")) for span in pieces for event in span.events)
@@ -192,25 +202,33 @@ def spans_of(record: Found) -> list[Span]:
     return sorted(alone, key=lambda span: span.started or EARLIEST)
 
 
+def times_of(spans: Sequence[Span]) -> dict[str, datetime | None]:
+    """Return the start of the first span and the end of the last one, as fields of a `Trace`."""
+    return {
+        "started_at": min((span.started for span in spans if span.started), default=None),
+        "ended_at": max((span.ended for span in spans if span.ended), default=None),
+    }
+
+
 def _put_back(spans: list[JsonObject]) -> None:
-    """Puts messages that were moved into log records back into the spans of one trace."""
+    """Put messages from log records back into the spans of one trace."""
     places = {_span_id(span): place for place, span in enumerate(spans) if "attributes" in span}
     for record in list(spans):
-        for events in (record.get("events"), record.get("span_events")):
-            for number, event in enumerate(events if isinstance(events, list) else ()):
-                body, place = event.get("body") if isinstance(event, dict) else None, places.get(_span_id(record))
-                attributes = None if place is None else spans[place]["attributes"]
+        if (place := places.get(_span_id(record))) is None:
+            continue
+        for events in map(as_list, (record.get("events"), record.get("span_events"))):
+            for number, event in enumerate(events):
+                body, attributes = lookup(event, "body"), spans[place]["attributes"]
                 if not isinstance(body, dict) or not isinstance(attributes, dict) or not is_moved(body):
                     continue
-                if place is not None and isinstance(events, list) and (found := put_back(attributes, body)) is not None:
-                    events[number] = _without(cast("JsonObject", event), "body")
-                    own = spans[place].get("events")
-                    own = [*(own if isinstance(own, list) else ()), *found[1]]
+                if (found := put_back(attributes, body)) is not None:
+                    events[number] = without(as_object(event), "body")
+                    own = [*as_list(spans[place].get("events")), *found[1]]
                     spans[place] = {**spans[place], "attributes": found[0], "events": own}
 
 
 def _link(spans: Iterable[Span], named: Mapping[tuple[str | None, str | None], Span]) -> None:
-    """Links spans to their parents, from the outermost on; those that are within themselves have none."""
+    """Link spans to their parents, from the outermost inwards. Spans in a cycle get no parent."""
     children: dict[int, list[Span]] = {}
     reached: list[Span] = []
     for span in spans:
@@ -219,16 +237,16 @@ def _link(spans: Iterable[Span], named: Mapping[tuple[str | None, str | None], S
             reached.append(span)
         else:
             children.setdefault(id(parent), []).append(span)
-    for parent in reached:  # it grows
+    for parent in reached:  # the list grows
         for span in children.get(id(parent), ()):
             span.parent, span.depth = parent, parent.depth + 1
             reached.append(span)
 
 
 def nested(attributes: Found, prefix: str) -> JsonValue:
-    """Takes all attributes below a dotted prefix, as objects and lists: ``a.0.b`` below ``a`` gives ``[{"b": ...}]``.
+    """Take all attributes below a dotted prefix as objects and lists: ``a.0.b`` below ``a`` gives ``[{"b": ...}]``.
 
-    Indexes are put in the order of numbers. Attributes that are nested in the source are given as they are.
+    Lists are ordered by index. Attributes that are nested in the source are returned as they are.
     """
     whole = attributes.take(prefix)
     tree: dict[str, object] = {}
@@ -267,9 +285,9 @@ def _spans_in(document: JsonValue, depth: int) -> Iterator[JsonObject]:
     elif isinstance(document, dict):
         name = next((name for name in _BATCHES if document.get(name) is not None), None)
         if name is not None:
-            yield from _exported(document[name], _without(document, name))
+            yield from _exported(document[name], without(document, name))
         elif isinstance(spans := document.get("spans"), list) and "trajectory" not in document:
-            beside = _without(document, "spans")
+            beside = without(document, "spans")
             around: JsonObject = {"beside": beside} if beside else {}
             yield from ({**around, **span} for span in _spans_in(spans, min(depth, 1)))
         elif (span := _span(document)) is not None:
@@ -277,33 +295,29 @@ def _spans_in(document: JsonValue, depth: int) -> Iterator[JsonObject]:
 
 
 def _exported(batches: JsonValue, beside: JsonObject) -> Iterator[JsonObject]:
-    for batch in _objects(batches):
+    for batch in objects_in(batches):
         scopes = next((name for name in _SCOPES if batch.get(name) is not None), "")
-        for scope in _objects(batch.get(scopes)):
+        for scope in objects_in(batch.get(scopes)):
             spans = next((name for name in _SPANS if scope.get(name) is not None), "")
-            rest = {"resource": _without(batch, "resource", scopes), "scope": _without(scope, "scope", spans)}
+            rest = {"resource": without(batch, "resource", scopes), "scope": without(scope, "scope", spans)}
             around: JsonObject = {
                 "resource": _with_attributes(batch.get("resource")),
                 "scope": _with_attributes(scope.get("scope")),
                 "beside": {**beside, **{name: value for name, value in rest.items() if value}},
             }
             around = {name: value for name, value in around.items() if value}
-            for one in _objects(scope.get(spans)):
+            for one in objects_in(scope.get(spans)):
                 if (span := _span(one)) is not None:
                     yield {**around, **span}
 
 
-def _without(found: JsonObject, *names: str) -> JsonObject:
-    return {name: value for name, value in found.items() if name not in names}
-
-
 def _span(found: JsonObject) -> JsonObject | None:
-    """An object as a span, if it is a span, a log record, or the attributes of one."""
+    """Return an object as a span if it is a span, a log record, or the attributes of one."""
     if "context.trace_id" in found:
         found = _from_columns(found)
     attributes = _plain_attributes(found.get("attributes"))
-    marked = isinstance(attributes, dict) and bool(_marks(attributes))
-    event = _event_name(found, attributes.get("event.name") if isinstance(attributes, dict) else None)
+    marked = bool(_marks(as_object(attributes)))
+    event = _event_name(found, lookup(attributes, "event.name"))
     body = _plain(found.get("body"))
     if "name" not in found and (event.startswith("gen_ai.") or is_moved(body)):
         log: JsonObject = {**found, "attributes": attributes, "body": body}
@@ -322,27 +336,18 @@ def _span(found: JsonObject) -> JsonObject | None:
 
 
 def _from_columns(found: JsonObject) -> JsonObject:
-    """A row of Phoenix's data frames, with a column for each attribute, as a span."""
+    """Return a row of Phoenix's data frames, with a column for each attribute, as a span."""
     span: JsonObject = {}
     for whole in ("context", "attributes"):
         parts = {name: value for name, value in found.items() if name.startswith(f"{whole}.") and value is not None}
         span[whole] = {name.removeprefix(f"{whole}."): value for name, value in parts.items()}
-    return {
-        **span,
-        **{name: value for name, value in found.items() if not name.startswith(("context.", "attributes."))},
-    }
+    return span | {name: value for name, value in found.items() if not name.startswith(("context.", "attributes."))}
 
 
 def _event_name(found: JsonObject, attribute: JsonValue) -> str:
-    """Exporters write an event's name in four places."""
-    return next(
-        (
-            name
-            for name in (found.get("event_name"), found.get("eventName"), attribute, found.get("name"))
-            if isinstance(name, str) and name
-        ),
-        "",
-    )
+    """Return the name of an event, which exporters write into four places."""
+    names = (found.get("event_name"), found.get("eventName"), attribute, found.get("name"))
+    return next((name for name in names if isinstance(name, str) and name), "")
 
 
 def _is_log(span: Span) -> bool:
@@ -351,11 +356,10 @@ def _is_log(span: Span) -> bool:
 
 def _conventions(span: JsonObject) -> set[Convention]:
     attributes = span.get("attributes")
-    found = _marks(attributes) if isinstance(attributes, dict) else set[Convention]()
+    found = _marks(as_object(attributes))
     for name in ("events", "span_events"):
-        for event in _objects(span.get(name)):
-            inner = event.get("attributes")
-            named = _event_name(event, inner.get("event.name") if isinstance(inner, dict) else None)
+        for event in objects_in(span.get(name)):
+            named = _event_name(event, lookup(event, "attributes", "event.name"))
             if named.startswith("gen_ai.") or is_moved(event.get("body")):
                 found.add("openinference" if named.startswith("openinference.") else "otel")
     return found
@@ -367,18 +371,14 @@ def _marks(attributes: Iterable[str]) -> set[Convention]:
 
 
 def conversation_of(span: JsonValue) -> str | None:
-    """The conversation or session that a span names, or one of its events."""
-    if not isinstance(span, dict):
-        return None
-    holders = (
-        one.get("attributes") for one in (span, *_objects(span.get("events")), *_objects(span.get("span_events")))
-    )
-    known = [one for one in holders if isinstance(one, dict)]
+    """Return the conversation or session that a span or one of its events names."""
+    events = [event for name in ("events", "span_events") for event in objects_in(lookup(span, name))]
+    known = [as_object(lookup(one, "attributes")) for one in (span, *events)]
     return next((str(one[name]) for one in known for name in _CONVERSATIONS if one.get(name)), None)
 
 
 def _named(spans: Sequence[JsonObject]) -> list[str | None]:
-    """The conversation of each span of one trace."""
+    """Return the conversation of each span of one trace."""
     parents: dict[str | None, str | None] = {}
     own: dict[str | None, str | None] = {}
     first: tuple[datetime, str] | None = None
@@ -393,7 +393,7 @@ def _named(spans: Sequence[JsonObject]) -> list[str | None]:
         path: list[str] = []
         above = identity
         while above is not None and above in parents and above not in names:
-            names[above] = None  # for those that are within themselves
+            names[above] = None  # for spans in a cycle
             path.append(above)
             above = parents[above]
         name = names.get(above)
@@ -412,15 +412,13 @@ def _span_id(span: JsonObject) -> str | None:
 
 def _parent_id(span: JsonObject) -> str | None:
     parent = _first(span, "parentSpanContext", "parent_span_context")
-    return _identity(span, "parent_span_id", "parentSpanId", "parent_id", "parentId") or (
-        _span_id(parent) if isinstance(parent, dict) else None
-    )
+    return _identity(span, "parent_span_id", "parentSpanId", "parent_id", "parentId") or _span_id(as_object(parent))
 
 
 def _identity(span: JsonObject, *names: str) -> str | None:
     context = _first(span, "context", "span_context", "_spanContext")
-    for place in (span, context):
-        if isinstance(place, dict) and isinstance(found := _first(place, *names), str | int) and found:
+    for place in (span, as_object(context)):
+        if isinstance(found := _first(place, *names), str | int) and found:
             return str(found).removeprefix("0x")
     return None
 
@@ -430,7 +428,7 @@ def _started(span: JsonObject) -> datetime | None:
 
 
 def _moment(*values: JsonValue) -> datetime | None:
-    """The first point in time: ISO 8601, ``[seconds, nanoseconds]``, or a number whose size tells its unit."""
+    """Return the first valid time: ISO 8601, ``[seconds, nanoseconds]``, or a number whose size shows its unit."""
     for value in values:
         if isinstance(value, list) and len(value) == 2:
             seconds = Found({"time": value[0]}).moment("time")
@@ -459,11 +457,6 @@ def _first(found: JsonObject, *names: str) -> JsonValue:
     return next((found[name] for name in names if found.get(name) is not None), None)
 
 
-def _objects(found: JsonValue) -> Iterator[JsonObject]:
-    if isinstance(found, list):
-        yield from (item for item in found if isinstance(item, dict))
-
-
 def _with_attributes(found: JsonValue) -> JsonValue:
     if isinstance(found, dict) and "attributes" in found:
         return {**found, "attributes": _plain_attributes(found["attributes"])}
@@ -471,18 +464,18 @@ def _with_attributes(found: JsonValue) -> JsonValue:
 
 
 def _plain_attributes(found: JsonValue) -> JsonValue:
-    """Attributes by name: OTLP lists them with the type of each; others may nest them."""
+    """Return attributes by name. OTLP lists them with types, and other exporters may nest them."""
     if isinstance(found, list):
         return _keyed(found, 0) if all(isinstance(item, dict) and "key" in item for item in found) else found
     return _flat(found) if isinstance(found, dict) else found
 
 
 def _keyed(found: list[JsonValue], depth: int) -> JsonObject:
-    return {str(item.get("key")): _plain(item.get("value"), depth) for item in _objects(found)}
+    return {str(item.get("key")): _plain(item.get("value"), depth) for item in objects_in(found)}
 
 
 def _plain(value: JsonValue, depth: int = 0) -> JsonValue:
-    """The value of a typed attribute of OTLP; another one as it is."""
+    """Return the plain value of a typed OTLP attribute, and any other value as it is."""
     if not isinstance(value, dict) or len(value) != 1 or depth > _DEEPEST:
         return value
     kind, held = next(iter(value.items()))
@@ -498,37 +491,14 @@ def _plain(value: JsonValue, depth: int = 0) -> JsonValue:
 
 
 def _flat(attributes: JsonObject) -> JsonObject:
-    """Attributes by their dotted names, where exporters have made objects of the dots."""
+    """Return attributes by dotted name, even if exporters nested them."""
     flat: JsonObject = {}
     pending = [(name, value, 1) for name, value in reversed(attributes.items())]
     while pending:
         name, value, depth = pending.pop()
-        roots = ("gen_ai", "llm", "openinference", "session", "input", "output", "tool", "ai", "gcp", "traceloop")
-        opened = name in roots or (depth > 1 and name not in _WHOLE)
+        opened = name in _ROOTS or (depth > 1 and name not in _WHOLE)
         if isinstance(value, dict) and value and opened and depth < _DEEPEST:
             pending += [(f"{name}.{key}", inner, depth + 1) for key, inner in reversed(value.items())]
         else:
             flat[name] = value
     return flat
-
-
-_WHOLE = frozenset(
-    {
-        "gen_ai.tool.call.arguments",
-        "gen_ai.tool.call.result",
-        "gen_ai.input.messages",
-        "gen_ai.output.messages",
-        "gen_ai.system_instructions",
-        "gen_ai.prompt",
-        "gen_ai.completion",
-        "input.value",
-        "output.value",
-        "tool.parameters",
-        "llm.invocation_parameters",
-        "gcp.vertex.agent.llm_request",
-        "gcp.vertex.agent.llm_response",
-        "gcp.vertex.agent.tool_call_args",
-        "gcp.vertex.agent.tool_response",
-    }
-)
-"""Attributes whose values are objects themselves."""

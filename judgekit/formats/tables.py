@@ -39,9 +39,9 @@ NUMBERS = frozenset({*MEASURED, "prediction_score"})
 _RESPONSES = ("response", "output")
 _DELIMITERS = ",;\t"
 _PYTHON = re.compile(r"\s*[\[{(]+'")
-"""How a list, or an object, of texts begins when it is printed instead of written as JSON."""
+"""The beginning of a list or object of texts that Python printed instead of writing JSON."""
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-"""How Arrow's two kinds of files begin; that of Hugging Face's datasets is the second."""
+"""The first bytes of Arrow's two file types. Hugging Face's datasets use the second."""
 _FRAME = '; write spans of Phoenix with spans.to_json("spans.jsonl", orient="records", lines=True)'
 _HINTS = {
     "unexpected end": "a quote that is opened in this row is never closed",
@@ -50,14 +50,14 @@ _HINTS = {
 
 
 def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
-    """The rows below the first one, which names the columns; the delimiter is what that row has most of, outside quotes.
+    """Yield the rows below the header. The delimiter is the candidate that the header has most of, outside quotes.
 
-    A cell is text, but for those of `STRUCTURES` and `NUMBERS`. An empty cell is a value that is absent, except that
-    an empty response is one. Rows in which all cells are empty are none, and a column without
-    a name is called by its number, ``column 1``.
+    A cell is text, except in columns of `STRUCTURES` and `NUMBERS`. An empty cell is a missing value, except that
+    an empty response is a response. Rows with only empty cells are skipped, and a column without
+    a name is named by its number, ``column 1``.
 
     Raises:
-        TraceError: There are no rows, or columns without names of their own.
+        TraceError: There are no rows, or two columns have the same name.
     """
     broken: list[TraceError] = []
     with file.opened() as stream:
@@ -74,7 +74,7 @@ def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
             hint = _FRAME if "'context.span_id'" in error.found else ""
             raise TraceError(error.found + hint, path=file.path, line=before + 1) from error
         read = [_CELLS.get(name, _text_or_nothing) for name in names]
-        if delimiter == ";":  # where the comma is that of decimals
+        if delimiter == ";":  # the comma is the decimal separator
             read = [_comma_number if one is _number else one for one in read]
         empty = True
         line = before + rows.line_num + 1
@@ -102,9 +102,9 @@ class _Csv(Protocol):
 
 @cache
 def _csv() -> _Csv:
-    """Return an instance of Python's csv parser, in which a cell may hold a whole conversation.
+    """Return a private instance of Python's csv parser, in which a cell may hold a whole conversation.
 
-    How long a cell may be is state of the module: that of the one which all import belongs to the user's program.
+    The limit of a cell's length is global state of the module, and that of the shared instance belongs to the user.
     """
     spec = cast("ModuleSpec", find_spec("_csv"))
     module = module_from_spec(spec)
@@ -115,7 +115,7 @@ def _csv() -> _Csv:
 
 
 def _text(stream: Iterable[bytes], encoding: str, broken: list[TraceError]) -> Iterator[str]:
-    """The lines of a file. One that is no text is told in ``broken``, and its cells still end where they end."""
+    """Yield the lines of a file. Errors of invalid lines go to ``broken``; their cells still end at the right place."""
     for number, line in enumerate(stream):
         try:
             text = line.decode(encoding)
@@ -166,7 +166,7 @@ def _structure(cell: str) -> JsonValue:
 
 
 def _number(cell: str) -> JsonValue:
-    """A number; what is none stays text, for the schema to refuse."""
+    """Return a number. Other text is kept, for the schema to reject."""
     try:
         return int(cell) if cell.isdecimal() else float(cell)
     except ValueError:
@@ -210,29 +210,26 @@ class _Parquet(Protocol):
     ParquetFile: Callable[[IO[bytes]], _ParquetFile]
 
 
-class _ArrowFile(Protocol):
+class _ArrowTable(Protocol):
     schema: _Schema
     num_record_batches: int
 
     def get_batch(self, i: int) -> _Batch: ...
-
-
-class _ArrowStream(Protocol):
-    schema: _Schema
-
     def __iter__(self) -> Iterator[_Batch]: ...
 
 
 class _Arrow(Protocol):
-    open_file: Callable[[IO[bytes]], _ArrowFile]
-    open_stream: Callable[[IO[bytes]], _ArrowStream]
+    open_file: Callable[[IO[bytes]], _ArrowTable]
+    open_stream: Callable[[IO[bytes]], _ArrowTable]
 
 
 def parquet_rows(file: File, columns: Columns) -> Iterator[Record]:
-    """The rows of a Parquet or Arrow file. Lists and structs stay; what JSON has no type for (times, decimals, bytes) is text.
+    """Yield the rows of a Parquet or Arrow file.
+
+    Lists and structs are kept; values without a JSON type (times, decimals, bytes) become text.
 
     Raises:
-        TraceError: It is no such file, or has no rows.
+        TraceError: It is not such a file, or has no rows.
         ConfigError: pyarrow is not installed.
     """
     empty = True
@@ -246,14 +243,14 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[Record]:
                     yield Record(None, dict(zip(names, values, strict=True)))
         except TraceError as error:
             raise TraceError(error.found, path=file.path) from error
-        except (ValueError, NotImplementedError) as error:  # what pyarrow raises about what it reads
+        except (ValueError, NotImplementedError) as error:  # pyarrow raises these about what it reads
             raise TraceError(f"cannot be read: {error}", path=file.path) from error
     if empty:
         raise TraceError("holds no rows", path=file.path)
 
 
 def _batches(stream: IO[bytes]) -> tuple[_Schema, Iterator[_Batch]]:
-    """Return the columns and rows of a file, which its first bytes tell from others."""
+    """Return the columns and rows of a file, whose type its first bytes show."""
     try:
         parquet = cast("_Parquet", import_module("pyarrow.parquet"))
         arrow = cast("_Arrow", import_module("pyarrow.ipc"))
@@ -272,7 +269,7 @@ def _batches(stream: IO[bytes]) -> tuple[_Schema, Iterator[_Batch]]:
 
 
 def _values(column: _Column) -> list[object]:
-    """The values in Python, whose times know no nanoseconds."""
+    """Return the values in Python, whose times have no nanoseconds."""
     return (column.cast("string") if str(column.type).startswith("timestamp[ns") else column).to_pylist()
 
 

@@ -1,20 +1,20 @@
-"""What a record holds beside the conversation that was read from it: unforeseen shapes must not lose it silently."""
+"""Warnings about what a record holds beside its conversation, so that unforeseen shapes are not lost silently."""
 
 import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from judgekit.formats.values import parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.trace import TraceWarning
 
 _Spoken: TypeAlias = str | tuple[str, str]
-"""A text, or the name and the arguments of a tool call."""
+"""A text, or the name and arguments of a tool call."""
 
 RESPONSES = ("response", "output")
 _OWN = frozenset(("input", *RESPONSES, "reference", "label", "prediction"))
@@ -32,9 +32,9 @@ _MEANT: Mapping[str, str] = {
     }.items()
     for theirs in names.split()
 }
-"""Columns of other evaluation systems, in small letters without separators, and the column that each would be here."""
+"""Columns of other evaluation systems, in lower case without separators, and our names for them."""
 _ANSWERS = frozenset(("system", *RESPONSES))
-"""Columns whose texts are looked for in the conversation."""
+"""Columns whose texts are looked up in the conversation."""
 _VERDICTS = r"(scores?|rating|reward|verdict|passed|(is_?)?correct|annotations|feedback)$"
 _VERDICT = re.compile(_VERDICTS, re.IGNORECASE)
 _FOREIGN = re.compile(
@@ -43,13 +43,13 @@ _FOREIGN = re.compile(
     rf"|system_?prompt|instructions)$|{_VERDICTS}",
     re.IGNORECASE,
 )
-"""Other columns with a part of a trace, a verdict or a reference in other systems."""
+"""Other columns that hold part of a trace, a verdict or a reference in other systems."""
 _QUESTION = re.compile(r"question|query|prompt|message|request|asked|user|utterance|task|goal|text", re.IGNORECASE)
 _ANSWER = re.compile(r"answer|response|reply|completion|generat|output|result|bot|agent|text|said", re.IGNORECASE)
-"""Names of texts that may be what the user, or the agent, said."""
+"""Names of texts that may be the user's or the agent's words."""
 _SPEAKERS = ("role", "from", "author", "speaker", "sender")
 _KINDS = frozenset(("human", "ai", "user", "assistant", "system", "tool", "message"))
-"""The ``type`` of messages that name no speaker."""
+"""The ``type`` of messages without a speaker."""
 _SAID = (
     *("content", "text", "value", "parts", "data", "kwargs", "message", "output", "output_text", "refusal"),
     *("response", "result", "tool_output", "observation"),
@@ -67,25 +67,25 @@ _HOLDERS = frozenset(
         *("function", "items", "blocks"),
     )
 )
-"""Fields with an object, or several, that are messages whatever they look like."""
+"""Fields whose objects always count as messages."""
 _NAMES = ("name", "tool_name", "toolName", "tool", "function")
 _ARGUMENTS = (
     *("arguments", "args", "input", "inputParameters", "input_parameters", "parameters"),
     *("params", "tool_input", "kwargs"),
 )
 _LONG = 40
-"""Characters of a text from which on it is looked for within others, which may quote it."""
+"""The length from which a text is also searched for within other texts, which may quote it."""
 _MOST = 100
-"""Messages and calls that are counted in a field."""
+"""The most messages and calls that are counted in a field."""
 _LONGEST = 1 << 20
-"""Characters of a text that is opened to see whether it is JSON."""
+"""The longest text, in characters, that is tested for JSON."""
 _ASIDE = frozenset(("scores", "score", "reductions", "eval", "plan"))
-"""What graders said and how a run was set up, within other fields: messages there are not part of the conversation."""
+"""Fields with graders' words and a run's setup, whose messages are not part of the conversation."""
 
 
-@lru_cache(maxsize=1_000)  # the same few columns stand in every row
+@lru_cache(maxsize=1_000)  # every row has the same few columns
 def meaning(column: str) -> str | None:
-    """Returns the column that a column of another system would be here, whatever its capitals and separators."""
+    """Return our name for a column of another system, ignoring case and separators."""
     name = re.sub(r"[\W_]", "", column).lower()
     if name == "expectedoutput" and column != "expected_output":
         return "reference"
@@ -93,12 +93,12 @@ def meaning(column: str) -> str | None:
 
 
 def renaming(theirs: str, ours: str) -> str:
-    """Returns the option of the command line that reads a column under another name, quoted for the shell."""
+    """Return the command line option that renames a column, quoted for the shell."""
     return f"--column {shlex.quote(f'{theirs}={ours}')}"
 
 
 def unread_references(columns: JsonObject) -> list[TraceWarning]:
-    """Returns a warning for each column with a reference or a verdict under the name that another system gives it."""
+    """Return a warning for each column with a reference or verdict under another system's name."""
     named = {
         name: value
         for name, value in columns.items()
@@ -108,7 +108,7 @@ def unread_references(columns: JsonObject) -> list[TraceWarning]:
 
 
 def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
-    """Returns a warning for each column that has a meaning in another evaluation system and is not read here."""
+    """Return a warning for each unread column that has a meaning in another evaluation system."""
     warnings: list[TraceWarning] = []
     for name, value in columns.items():
         if value in ("", [], {}) or value is False:
@@ -128,7 +128,7 @@ def _is_foreign(column: str) -> bool:
 
 
 def unread_texts(columns: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
-    """Returns a warning for each text that may be the question or the answer which the conversation lacks."""
+    """Return a warning for each text that may be the question or answer that the conversation lacks."""
     lacking: list[tuple[str, re.Pattern[str]]] = []
     if not columns:
         return []
@@ -148,12 +148,12 @@ def unread_texts(columns: JsonObject, messages: Sequence[Message]) -> list[Trace
 
 
 def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
-    """Returns a warning for each field of ``rest`` that holds messages or tool calls which ``messages`` lack.
+    """Return a warning for each field of ``rest`` with messages or tool calls that ``messages`` lacks.
 
     Args:
-        rest: What is left of a record when its conversation has been read. What stands under the name of a response or
-            of instructions counts as a message, and a text that is JSON as what it holds. Below a name that ends in
-            ``.extra``, which is what is left of a message, whatever has arguments counts as a call.
+        rest: The leftover of a record whose conversation was read. Anything named like a response or
+            like instructions counts as a message, and JSON text as its parsed value. Below a name that ends in
+            ``.extra``, the leftover of a message, anything with arguments counts as a call.
         messages: The conversation.
     """
     held = [(name, found) for name, value in rest.items() if value and (found := _held(value, name))]
@@ -181,17 +181,16 @@ def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[Trace
 
 
 def _held(value: JsonValue, name: str) -> JsonValue:
-    """The structure in which messages may stand."""
+    """Return a value's structure in which messages may be."""
     if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
-        with suppress(ValueError, RecursionError):
-            value = json.loads(value)
+        value = parse_if_json(value)
     if name in _ANSWERS or meaning(name) == "response":
         return {"role": name, "content": value}
     return value if isinstance(value, dict | list) else None
 
 
 def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
-    """The texts and the calls of a conversation; what the agent said in several messages counts as one text too."""
+    """Return the texts and calls of a conversation. All texts of the agent together count as one text too."""
     texts: set[str] = set()
     calls: set[tuple[str, str]] = set()
     answer = ""
@@ -206,7 +205,7 @@ def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
 
 
 def _spoken(value: JsonValue, key: str) -> Iterator[_Spoken]:
-    """What is said and called in a value, at any depth."""
+    """Yield the texts and calls in a value, at any depth."""
     of_message = key.endswith(".extra")
     pending: list[tuple[str, JsonValue]] = [(key, value)]
     while pending:
@@ -237,14 +236,14 @@ def _is_message(node: JsonObject) -> bool:
 
 
 def _texts(said: JsonValue) -> Iterator[str]:
-    """The texts of a message's content, which may be a list of parts."""
+    """Yield the texts of a message's content, which may be a list of parts."""
     if isinstance(said, str):
         if said := said.strip():
             yield said
     elif isinstance(said, list):
         for part in said:
             yield from _texts(part)
-    elif isinstance(said, dict) and not _is_message(said):  # a message of its own is looked at for itself
+    elif isinstance(said, dict) and not _is_message(said):  # messages within are handled separately
         yield from (text for name in _SAID if name in said for text in _texts(said[name]))
 
 

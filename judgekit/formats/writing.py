@@ -17,19 +17,19 @@ from judgekit.traces.sample import Sample
 
 
 def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit") -> Mapping[str, int]:
-    """Writes samples as JSON Lines, one at a time.
+    """Write samples as JSON Lines, one at a time.
 
     Args:
-        samples: What to write. The file is made, or replaced, when all are there.
-        path: The file, which is packed if its name ends in ``.gz`` or ``.zst``; ``-`` is standard output.
-        format: ``judgekit``, which loses nothing; ``openai-chat`` or ``ragas``.
+        samples: The samples. The file is created or replaced after all are written.
+        path: The file, which is compressed if its name ends in ``.gz`` or ``.zst``; ``-`` is standard output.
+        format: ``judgekit``, which loses nothing, ``openai-chat`` or ``ragas``.
 
     Returns:
-        What the format has no place for, by kind (``assistant: model``), and how often it was there.
+        The number of values that the format cannot hold, by kind (``assistant: model``).
 
     Raises:
-        ConfigError: There is no such format, or something in ``samples`` is no sample.
-        TraceError: What packs the file is not installed.
+        ConfigError: The format is unknown, or an item of ``samples`` is not a sample.
+        TraceError: The library that compresses the file is not installed.
         OSError: The file cannot be written.
     """
     if format not in WRITERS:

@@ -1,4 +1,4 @@
-"""Searches for what a reader loses of a recording."""
+"""Checks for values of a recording that a reader loses."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from judgekit.traces.sample import Sample
 
 
 def leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every scalar in a document with its path, but for ``None``."""
+    """Yield every scalar in a document with its path, except ``None``."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, f"{path}.{key}")
@@ -27,7 +27,7 @@ def leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="session")
 def lost() -> Callable[[JsonValue, Sample], set[str]]:
-    """The paths of a record whose value stands nowhere in the sample that was made of it."""
+    """Return the paths of a record's values that appear nowhere in its sample."""
 
     def find(record: JsonValue, made: Sample) -> set[str]:
         kept = {value for _, value in leaves(json.loads(made.model_dump_json()))}
@@ -37,7 +37,7 @@ def lost() -> Callable[[JsonValue, Sample], set[str]]:
 
 
 def scalars_of(value: JsonValue, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where scalars stand in a document, but for ``None``; also those in JSON that stands in a text."""
+    """Yield the places of scalars in a document, except ``None``, including scalars in JSON text."""
     inner = parsed(value) if isinstance(value, str) else value
     if isinstance(inner, dict | list):
         for key, item in inner.items() if isinstance(inner, dict) else enumerate(inner):
@@ -47,7 +47,7 @@ def scalars_of(value: JsonValue, path: tuple[str | int, ...] = ()) -> Iterator[t
 
 
 def changed(value: JsonValue, path: tuple[str | int, ...], random: Random) -> tuple[JsonValue, JsonValue]:
-    """A copy of a document with another scalar in one place, and what stands there now."""
+    """Return a copy of a document with another scalar in one place, and the new scalar."""
     if path:
         inner = parsed(value) if isinstance(value, str) else value
         copy, new = changed(inner[path[0]], path[1:], random)
@@ -72,7 +72,7 @@ def parsed(text: str) -> JsonValue:
 
 @pytest.fixture(scope="session")
 def forgotten() -> Callable[..., list[str]]:
-    """The paths of scalars of a document which a reader forgets.
+    """Return the paths of scalars in a document that a reader forgets.
 
     Each is changed in turn: what the reader makes of the document must then say so (a text must stand in it, anything
     else must make a difference), or name the place in a warning, or the document must be refused. Of large documents a
@@ -101,7 +101,7 @@ def forgotten() -> Callable[..., list[str]]:
         return missing
 
     def named(path: str, made: str) -> bool:
-        """Whether a warning names the place, or one that it is part of; its path is that within one record."""
+        """Return whether a warning names the place, or a place that contains it. Paths are relative to the record."""
         path = re.sub(r"^\.samples\[\d+\]", ".sample", path)  # of an Inspect log
         places = (place.strip(".") for place in re.findall(r'"where":"([^"]+)"', made))
         return any(place in path for place in places)

@@ -1,4 +1,4 @@
-"""Messages that a distribution of OpenTelemetry moves out of spans, into log records."""
+"""Messages that a distribution of OpenTelemetry moves from spans into log records."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def span(identity, attributes, parent="a", *, start=1, events=()):
 
 
 def moved(spans, *, by_role=False):
-    """Spans and log records as the distribution writes them; versions of it differ in whose role contents have."""
+    """Return spans and log records as the distribution writes them. Its versions assign contents to different roles."""
     left, logs = [], []
     for one in spans:
         attributes = one["attributes"]

@@ -1,4 +1,4 @@
-"""Columns under the names that they have in the file."""
+"""Columns with other names in the file."""
 
 import json
 import re

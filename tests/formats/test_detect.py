@@ -1,4 +1,4 @@
-"""Which format a recording has."""
+"""Detection of a recording's format."""
 
 import ast
 import json
@@ -119,7 +119,7 @@ def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_which_are_kno
 
 
 def named(error: TraceError) -> set[str]:
-    """The formats that a message names: their shapes, a line each, or else their names."""
+    """Return the formats that a message names: their shapes, one per line, or else their names."""
     first, *shapes = str(error).splitlines()
     if shapes:
         return {shape.split(":")[0].strip() for shape in shapes}
@@ -139,7 +139,7 @@ def test_the_nearest_formats_are_those_that_have_a_key_in_common_and_else_all_ar
 
 
 class Fake:
-    """A reader that recognises everything."""
+    """A reader that recognizes everything."""
 
     shape = ""
 
@@ -167,7 +167,7 @@ def readers_of(record):
 
 
 def test_what_is_plainly_openais_chat_is_so_to_all_readers(shared_data):
-    """The shortcut that asks no other reader gives what asking all of them gives."""
+    """The shortcut that asks no other reader agrees with asking all of them."""
     tried = 0
     for path in sorted((shared_data / "traces").rglob("*.json*")):
         text = path.read_text(encoding="utf-8")
@@ -184,7 +184,7 @@ def test_what_is_plainly_openais_chat_is_so_to_all_readers(shared_data):
 
 
 def literals() -> list[str]:
-    """Every word in the source of the readers, among them all keys and values by which they recognise records."""
+    """Return every word in the readers' source, including all keys and values by which they recognize records."""
     folder = Path(detection.__file__).parent
     nodes = (node for path in folder.rglob("*.py") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}

@@ -1,4 +1,4 @@
-"""Exports of tracing and evaluation systems: read whole, refused, or told what is missing."""
+"""Exports of tracing and evaluation systems: read completely, refused, or read with a notice."""
 
 import json
 import re
@@ -211,7 +211,7 @@ READ = {
     "phoenix_experiment.json": (2, 0, ["annotations", "input", "reference_output", "trace_id"]),
     "phoenix_spans.jsonl": (2, 0, []),
 }
-"""Files of one conversation: its messages and its calls, counted by hand, and the columns that warnings name."""
+"""Files of one conversation: its messages and calls, counted by hand, and the columns that warnings name."""
 _PARTS = "records are parts of 1 trace"
 _RENAME = "in this row; if it has another name: --column "
 REFUSED = {
@@ -254,7 +254,7 @@ REFUSED = {
     "promptfoo_results.jsonl": f"no input {_RENAME}prompt=input",
     "weave_calls.jsonl": f"no input {_RENAME}inputs=input",
 }
-"""Files of which nothing is read, and why."""
+"""Files that are refused, and why."""
 RENAMED = {
     "deepeval_goldens.jsonl": [("Where is order 7?", "It was sent.", "Sent.")],
     "hf_alpaca.jsonl": [("Say hi", "hi", None)],
@@ -267,7 +267,7 @@ RENAMED = {
     "langsmith_run_openai_wrapper.jsonl": [("Where is order 7?", "It was sent.", None)],
     "oaievals_oss_samples.jsonl": [("2+2?", None, "4"), ("Paris is the capital of?", None, None)],
 }
-"""What is asked, answered and expected in files that are read with the columns that their error names."""
+"""Input, response and reference of files that are read after their error's columns are renamed."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Files in the encodings that people have."""
+"""Files in common encodings."""
 
 import gzip
 import io
@@ -185,7 +185,7 @@ WESTERN = {
 def test_a_text_of_one_byte_a_letter_is_never_taken_for_chinese(tmp_path, language, encoding):
     for word in re.split("[,;] | ", WESTERN[language]):
         try:
-            cell = f"{word}ly\n".encode(encoding)  # a letter behind, so that each is GB18030 too
+            cell = f"{word}ly\n".encode(encoding)  # a letter follows, so that each is valid GB18030 too
         except UnicodeEncodeError:
             continue
         for text in (cell, cell.replace(b"ly", b""), cell * 50):
@@ -249,7 +249,7 @@ def test_any_text_is_the_same_in_all_encodings(tmp_path_factory, texts):
         assert [sample.trace.response for sample in read(path, encoding=encoding)] == texts
 
 
-# --- packed files
+# --- compressed files
 
 
 def replies(path: Path, met: list[TraceError] | None = None) -> list[str | None]:
@@ -367,7 +367,7 @@ def test_a_member_that_unpacks_to_more_than_any_record_is_not_read(tmp_path, mon
     assert "samples/a_epoch_1.json: unpacked, it is longer than 1 MB" in str(records(path)[1])
 
 
-# --- names that do not say what a file holds
+# --- names that do not show the content
 
 SPANS = "\n".join(json.dumps({"response": text, "deep": [{"a": 1}]}, indent=4, ensure_ascii=False) for text in TEXTS)
 
@@ -437,7 +437,7 @@ def test_a_file_that_is_cut_off_or_has_flipped_bits_is_read_or_refused(tmp_path_
 
 
 def test_a_folder_of_a_hugging_face_dataset_is_its_tables(tmp_path):
-    """As `save_to_disk` writes it: one folder for each split, and in it tables beside two files about them."""
+    """`save_to_disk` writes one folder per split, with tables and two metadata files."""
     pa = pytest.importorskip("pyarrow")
     for split, answers in (("test", ["a"]), ("train", ["b", "c"])):
         folder = tmp_path / "data" / split

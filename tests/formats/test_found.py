@@ -183,7 +183,7 @@ values = st.recursive(
 
 @given(st.dictionaries(st.sampled_from("abc"), values), st.lists(st.sampled_from("abc"), max_size=4), st.data())
 def test_each_value_is_taken_or_left_over(fields, names, data):
-    """However deep one looks, what was not taken is there."""
+    """At any depth, everything that was not taken is there."""
     found, taken = Found(fields), 0
     for name in names:
         value = found.peek(name)
@@ -198,7 +198,7 @@ def test_each_value_is_taken_or_left_over(fields, names, data):
 
 
 def visited(found: Found, data: st.DataObject) -> int:
-    """How many values are taken of an object, of whose fields some are."""
+    """Take some fields of an object at random, and return the number of taken values."""
     return sum(leaves(found.take(name)) for name in found if data.draw(st.booleans()))
 
 
@@ -206,3 +206,31 @@ def leaves(value: object) -> int:
     if isinstance(value, dict | list):
         return sum(map(leaves, value.values() if isinstance(value, dict) else value))
     return value is not None
+
+
+def test_a_field_is_taken_if_it_has_one_of_some_values():
+    found = Found({"a": "x", "b": "y", "c": {}})
+    assert [found.take_if(name, "x", "z") for name in ("a", "b", "c", "d")] == [True, False, False, False]
+    assert (found.leftover(), found.warnings) == ({"b": "y", "c": {}}, [])
+
+
+def test_an_object_that_may_be_something_else_is_taken_without_a_warning():
+    found = Found({"a": "x", "b": {"c": 1}})
+    assert found.maybe_object("a") is None
+    assert found.maybe_object("d") is None
+    assert found.maybe_object("b").take("c") == 1
+    assert (found.leftover(), found.warnings) == ({"a": "x"}, [])
+
+
+@pytest.mark.parametrize("value", [None, 7, ["x"], "z"])
+def test_a_text_that_is_none_of_those_known_is_refused(value):
+    assert Found({"a": "x"}).one_of("a", ("x", "y")) == "x"
+    with pytest.raises(TraceError, match=r"row\.a: expected one of x, y, found "):
+        Found({"a": value}, "row").one_of("a", ("x", "y"))
+
+
+def test_an_object_is_extended_by_other_fields():
+    found = Found({"a": 1, "b": 2}, "row")
+    more = found.extended(b=3, c=4)
+    assert (more.where, more.warnings is found.warnings, found.leftover()) == ("row", True, {})
+    assert more.leftover() == {"a": 1, "b": 3, "c": 4}

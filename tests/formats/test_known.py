@@ -1,4 +1,4 @@
-"""What rows say is known, whatever the conversation they are about is written in."""
+"""Known facts in rows, whatever the format of their conversation."""
 
 import json
 
@@ -20,7 +20,7 @@ CONVERSATIONS = {
 
 @pytest.fixture(params=[*CONVERSATIONS, *(f"references of {name}" for name in CONVERSATIONS)])
 def sample_of(request, tmp_path):
-    """A sample of which a row says something: beside its conversation, or in a file of references."""
+    """Return a sample whose row holds some facts, beside its conversation or in a file of references."""
     name = request.param.removeprefix("references of ")
 
     def find(known: dict) -> Sample:

@@ -1,4 +1,4 @@
-"""Who gave a score is told from its name and from what is known of it."""
+"""The source of a score, from its name and its mark."""
 
 import dataclasses
 from importlib import import_module

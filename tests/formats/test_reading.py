@@ -29,7 +29,7 @@ def chat(text: str = "Hi", **beside: object) -> dict:
 
 
 def calling(arguments: str, text: str = "x") -> str:
-    """A row as text, since Python's own writer would not write every one of them."""
+    """Return a row as text, since Python's own writer does not write all of them."""
     call = f'{{"name": "f", "arguments": {arguments}}}'
     said = f'{{"role": "assistant", "content": "{text}", "tool_calls": [{call}]}}'
     return f'{{"messages": [{{"role": "user", "content": "Hi"}}, {said}]}}'
@@ -40,7 +40,7 @@ GOOD = json.dumps(chat())
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a file, packed if its name says so."""
+    """Write a file, compressed if its name says so."""
 
     def write_file(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
@@ -277,7 +277,7 @@ def test_a_damaged_packed_file_is_an_error_that_names_it(write, name, damage, fo
 
 
 def test_a_record_is_there_before_the_rest_of_the_file_is_read(write):
-    """The file is cut off, which shows only at its end."""
+    """The file is truncated, which shows only at its end."""
     whole = write("a.jsonl.gz", "".join(f"{json.dumps(chat(str(number) * 99))}\n" for number in range(5_000)))
     whole.write_bytes(whole.read_bytes()[:-10])
     samples = read(whole)
@@ -428,7 +428,7 @@ def test_a_broken_line_has_one_line_number(write):
 
 @pytest.fixture
 def folder(write, tmp_path) -> Path:
-    """Files of several formats and containers, among others that are none."""
+    """Return a folder with files of several formats and containers, and with other files."""
     for name in ("sub/deeper", ".git", "sub/.hidden"):
         (tmp_path / name).mkdir(parents=True)
     own = Sample.model_validate({"id": "own", "trace": {"messages": [{"role": "user", "content": "b"}]}})

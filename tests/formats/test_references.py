@@ -1,4 +1,4 @@
-"""References that stand in a file of their own."""
+"""References in a separate file."""
 
 import json
 import re
@@ -15,7 +15,7 @@ HI = [{"role": "user", "content": "Hi"}]
 
 @pytest.fixture
 def join(tmp_path):
-    """Reads rows with references beside them; what was reported is in the second value, without the path."""
+    """Read rows with references beside them. Returns the samples and the reported messages without the path."""
 
     def write(name: str, rows: list) -> Path:
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""Spans in the shapes of exporters, and the conversations that they belong to."""
+"""Spans in the forms of exporters, and the conversations they belong to."""
 
 from datetime import UTC, datetime
 

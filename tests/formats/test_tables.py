@@ -36,7 +36,7 @@ def write(tmp_path):
 
 
 def read_both(path: Path, **how: object) -> tuple[list[Sample], list[str]]:
-    """The samples, and what was told without its file."""
+    """Return the samples, and the reported messages without their file."""
     met: list[TraceError] = []
     samples = list(read(path, on_error=met.append, **how))
     return samples, [str(error).removeprefix(f"{path}, ") for error in met]
@@ -257,7 +257,7 @@ def test_nul_bytes_and_cells_of_a_million_characters_are_text(write):
 
 @pytest.fixture
 def limit():
-    """The longest cell that the program around judgekit lets csv read."""
+    """Yield the longest cell that the program around judgekit lets csv read."""
     before = csv.field_size_limit(10)
     yield 10
     csv.field_size_limit(before)

@@ -1,4 +1,4 @@
-"""No sample silently lacks messages or calls that stand in its record, whatever keys the record has."""
+"""No sample silently lacks messages or calls that its record holds, whatever the record's keys."""
 
 import json
 import re
@@ -26,11 +26,11 @@ KEYS = (
     *("sample", "data", "trace", "id", "model", "system", "scores", "tools_called", "tool_calls", "trace_id", "state"),
     *("parent_run_id", "task_id", "max_tokens", "reward", "task", "info", "values", "generations"),
 )
-"""Keys of the records of all known formats, and of other evaluation systems."""
+"""The keys of records of all known formats, and of other evaluation systems."""
 
 
 class Writer:
-    """Writes random records, in which every text and every name of a call stands only once."""
+    """Writes random records, in which every text and every name of a call is unique."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311 - no secret
@@ -107,12 +107,12 @@ class Writer:
         return [{"index": 0, "message": self.answer(), "finish_reason": "stop"}]
 
     def messages(self) -> list[JsonValue]:
-        """Messages of one API."""
+        """Return messages of one API."""
         kinds = (self.openai, self.anthropic, self.gemini, self.bedrock, self.langchain, self.items, self.sharegpt)
         return self.random.choice(kinds)()
 
     def wrapped(self) -> JsonValue:
-        """A request or a response of one API."""
+        """Return a request or a response of one API."""
         answer = {"role": "assistant", "content": [{"text": self.said()}]}
         return self.random.choice(
             [
@@ -129,7 +129,7 @@ class Writer:
         )
 
     def record(self) -> JsonValue:
-        """A record with some of all keys, each with what another may hold."""
+        """Return a record with a random selection of keys, whose values may be those of another key."""
         values = (
             *(self.messages, self.messages, self.wrapped, self.answer, self.choices),
             *(lambda: "text", lambda: 5, lambda: None, list, dict, lambda: {"name": "n"}, lambda: ["a"]),
@@ -138,7 +138,7 @@ class Writer:
         return {key: self.random.choice(values)() for key in keys}
 
     def block(self) -> JsonValue:
-        """A part of a message, of any API."""
+        """Return a part of a message of any API."""
         identity = self.identity()
         return self.random.choice(
             [
@@ -173,7 +173,7 @@ class Writer:
         )
 
     def message(self) -> JsonValue:
-        """A message with some of all fields that messages have."""
+        """Return a message with a random selection of the fields of messages."""
         blocks = [self.block() for _ in range(self.random.randint(0, 3))]
         fields: dict[str, JsonValue] = {
             "role": self.random.choice(["user", "assistant", "tool", "system", "human", "model", "Agent X"]),
@@ -199,7 +199,7 @@ class Writer:
         return {"role": self.random.choice(["user", "assistant"]), **chosen} if self.random.random() < 0.75 else chosen
 
     def conversation(self) -> JsonValue:
-        """Messages of one API with others among them, as a record of any format."""
+        """Return messages of one API, mixed with others, as a record of any format."""
         messages = [*self.messages(), self.message()] if self.random.random() < 0.5 else [self.message()]
         self.random.shuffle(messages)
         return self.random.choice(
@@ -226,7 +226,7 @@ class Writer:
 
 
 def tokens(value: JsonValue, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every text and name of a call in a record, with the outermost key below which it stands."""
+    """Yield every text and name of a call in a record, with its outermost key."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from tokens(inner, key or name)
@@ -244,7 +244,7 @@ def conversation(trace: Trace) -> Iterator[Message]:
 
 
 def heard(sample: Sample) -> str:
-    """All texts and names of calls of a sample, with its references."""
+    """Return all texts and names of calls of a sample and its references."""
     found = [sample.reference, *(sample.references or ()), sample.label, sample.prediction]
     for message in conversation(sample.trace):
         content = (message.content,) if isinstance(message.content, str) else message.content
@@ -255,7 +255,7 @@ def heard(sample: Sample) -> str:
 
 
 def silently_lost(record: JsonValue, path: Path) -> list[tuple[str, str]]:
-    """What stands in a record, and neither in its samples nor below a key that a warning names."""
+    """Return what a record holds that is neither in its samples nor below a key that a warning names."""
     path.write_text(json.dumps(record) + "\n", encoding="utf-8")
     told: list[TraceError] = []
     try:

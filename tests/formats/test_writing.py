@@ -1,4 +1,4 @@
-"""Writing samples, and what is told of what a format has no place for."""
+"""Writing samples, and reporting what a format cannot hold."""
 
 import json
 
@@ -119,7 +119,7 @@ def texts(sample: Sample, role: str) -> list[str]:
 
 
 def said(value: object) -> list[object]:
-    """Without what is nothing: a text may be empty, or missing."""
+    """Return the value without empty texts, which may be empty or missing."""
     return [one for one in (value if isinstance(value, list | tuple) else [value]) if one not in ("", None)]
 
 
@@ -156,7 +156,7 @@ CORE = {
 
 
 def loads_in_ragas(row: dict) -> bool:
-    """What ragas 0.4.3 asks of a ``MultiTurnSample``."""
+    """Check what ragas 0.4.3 requires of a ``MultiTurnSample``."""
     before = None
     for message in row["user_input"]:
         if message["type"] not in ("human", "ai", "tool") or not isinstance(message["content"], str):
@@ -180,7 +180,7 @@ def test_a_sample_that_is_written_and_read_is_the_same_but_for_what_was_told(tmp
     [back] = read(path, format_name, on_error="raise")
     for kind, get in KINDS.items():
         if kind.endswith(".id") and "calls without an id" in missing:
-            continue  # that which has none gets one
+            continue  # a call without an id gets one
         if not kind.startswith(tuple(missing)):
             assert said(get(back)) == said(get(sample)), kind
         else:
@@ -312,7 +312,7 @@ def test_content_that_openai_cannot_hold_is_an_empty_text(tmp_path):
 
 
 def heard(sample: Sample) -> list[object]:
-    """Who said and called what."""
+    """Return who said and called what."""
     return [
         (one.role, one.text, [(call.name, call.args, call.args_raw) for call in getattr(one, "tool_calls", ())])
         for one in sample.trace.messages
@@ -320,7 +320,7 @@ def heard(sample: Sample) -> list[object]:
 
 
 def test_recordings_of_others_are_the_same_when_they_are_written_and_read(tmp_path, shared_data):
-    """All of them: in our own format in every detail, in OpenAI's in all that was said and called."""
+    """In our own format, they are the same in every detail; in OpenAI's, in all that was said and called."""
     samples = list(read(shared_data / "traces", on_error=lambda _: None))
     assert len(samples) > 1000
     own, chat = tmp_path / "own.jsonl.zst", tmp_path / "chat.jsonl"

@@ -1,1 +1,1 @@
-"""Blocks: what a message is made of in the formats of providers, which many other formats carry within."""
+"""Message formats of providers, which many recording formats contain."""

@@ -1,17 +1,19 @@
-"""Messages of Anthropic's API, with the tools that it runs itself.
+"""Messages of Anthropic's API, including the tools that the API runs itself.
 
 [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [
     {"type": "text", "text": "Let me see."}, {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"a": 1}}]},
  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "1", "is_error": true}]}]
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import content_items, read_call, read_parts
 from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import head, lookup, objects_in
 from judgekit.traces.message import (
     JsonObject,
     MediaPart,
@@ -21,53 +23,44 @@ from judgekit.traces.message import (
     ReasoningPart,
     SystemMessage,
     TextPart,
-    ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 from judgekit.traces.trace import ToolDefinition
 
 _ROLES = ("system", "user", "assistant")
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_LOOKED_AT = 50
 _OTHERS_BLOCKS = (
-    "image_url",
-    "input_audio",
-    "refusal",
-    "input_text",
-    "output_text",
-    "tool-call",
-    "tool-result",
-    "document_url",
+    *("image_url", "input_audio", "refusal", "input_text", "output_text", "tool-call", "tool-result"),
+    *("document_url",),
 )
 _KEPT = ("compaction", "tool_reference")
 _OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
 
 
-def is_anthropic(messages: Sequence[JsonValue]) -> bool:
-    """Whether messages have blocks that only this API has; those of text alone are like everybody's."""
-    seen = messages[:_LOOKED_AT]
-    return all(may_be_anthropic(message) for message in seen) and any(_has_own_block(message) for message in seen)
+def is_anthropic(messages: JsonValue) -> bool:
+    """Return whether messages have blocks that only this API has; messages with only text look the same everywhere."""
+    seen = head(messages)
+    return all(map(may_be_anthropic, seen)) and any(map(_has_own_block, seen))
 
 
 def may_be_anthropic(message: JsonValue) -> bool:
-    """Whether a message has a role of this API, and nothing of what others write beside or inside the content."""
+    """Return whether a message has a role of this API, and no fields or blocks of other APIs."""
     if not isinstance(message, dict) or message.get("role") not in _ROLES:
         return False
     if message.get("tool_calls") or message.get("function_call"):
         return False
-    return not any(isinstance(block, dict) and _is_of_others(block) for block in _blocks_of(message))
+    return not any(map(_is_of_others, _blocks_of(message)))
 
 
 def _is_of_others(block: JsonObject) -> bool:
-    """Whether a block is none of this API's; Mistral's thinking is a list of texts."""
+    """Return whether a block belongs to another API. Mistral's thinking is a list of texts."""
     kind = block.get("type")
     return kind is None or kind in _OTHERS_BLOCKS or (kind == "thinking" and not isinstance(block.get("thinking"), str))
 
 
 def is_response(value: JsonValue) -> bool:
-    """Whether this is a message as the API returns it."""
+    """Return whether this is a message as the API returns it."""
     return (
         isinstance(value, dict)
         and (value.get("type"), value.get("role")) == ("message", "assistant")
@@ -78,35 +71,32 @@ def is_response(value: JsonValue) -> bool:
 
 
 def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages; one of the source gives several where it holds results of tools.
+    """Read messages. One that holds tool results becomes several.
 
     Raises:
-        TraceError: One has no known role, a content of no known kind, or a tool call without a name.
+        TraceError: A message has an unknown role or content, or a tool call has no name.
     """
     return [message for one in found for message in read_message(one)]
 
 
 def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None) -> list[Message]:
-    """One message, which gives several where it holds results of tools.
+    """Read one message. If it holds tool results, it becomes several.
 
     Args:
         found: The message.
-        blocks: Its content, where that does not stand in the message alone.
+        blocks: Its content, if other rows hold parts of it.
 
     Raises:
-        TraceError: It has no known role, a content of no known kind, or a tool call without a name.
+        TraceError: It has an unknown role or content, or a tool call has no name.
     """
-    role = found.peek("role")
-    if role not in _ROLES:
-        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
-    content = read_blocks(found) if blocks is None else blocks
+    role = found.one_of("role", _ROLES)
+    content = content_items(found) if blocks is None else blocks
     found.take("role")
-    if found.peek("type") == "message":
-        found.take("type")
+    found.take_if("type", "message")
     if role == "system":
-        return [SystemMessage(content_of([_part(block) for block in content]), extra=found.leftover())]
+        return [SystemMessage(content_of(read_parts(content, _part)), extra=found.leftover())]
     if role == "assistant":
-        items = [_item(block) for block in content]
+        items = read_parts(content, _item)
         model = found.text("model")
         whole: dict[str, object] = {
             "id": found.identity("id"),
@@ -115,41 +105,25 @@ def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None
             "extra": found.leftover(),
         }
         return reply(items, {"model": model}, whole)
-    turn = [_aside(block) or _item(block) for block in content]
-    return asked(turn, found.leftover())
-
-
-def read_blocks(found: Found) -> list[Found | JsonValue]:
-    """The content of a message or block, which may also be a text, as blocks.
-
-    Raises:
-        TraceError: It is something else.
-    """
-    content = found.peek("content")
-    if isinstance(content, list):
-        return found.items("content")
-    if content is not None and not isinstance(content, str):
-        raise found.unfit("content", "a text or a list of blocks")
-    found.take("content")
-    return [content] if content else []
+    return asked(read_parts(content, _said), found.leftover())
 
 
 def read_system(found: Found) -> list[Message]:
-    """The instructions that stand beside the messages: a text, or blocks of it.
+    """Read the instructions beside the messages: a text, or blocks of text.
 
     Raises:
-        TraceError: They are something else.
+        TraceError: They are neither a text nor blocks.
     """
     system = found.peek("system")
     if isinstance(system, str):
         found.take("system")
         return [SystemMessage(system)] if system else []
-    parts = [_part(block) for block in found.items("system")]
+    parts = read_parts(found.items("system"), _part)
     return [SystemMessage(content_of(parts))] if parts else []
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts. This API counts what was written to and read from its cache apart, so the input is their sum."""
+    """Read token counts. This API counts cache writes and reads separately, so the input is their sum."""
     if found is None:
         return None
     raw: JsonObject = {name: found.peek(name) for name in _INPUTS if name in found}
@@ -165,7 +139,7 @@ def read_usage(found: Found | None) -> Usage | None:
 
 
 def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
-    """Definitions of tools; one without a name is kept under the name of its type."""
+    """Read tool definitions. A tool without a name is named after its type."""
     return [
         ToolDefinition(
             tool.text("name") or str(tool.peek("type")),
@@ -179,8 +153,7 @@ def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
 
 def _has_own_block(message: JsonValue) -> bool:
     for block in _blocks_of(message):
-        kind = block.get("type") if isinstance(block, dict) else None
-        if isinstance(block, dict) and isinstance(kind, str):
+        if isinstance(kind := block.get("type"), str):
             if kind in _OWN_BLOCKS or (kind.endswith("tool_use") and "input" in block):
                 return True
             if kind.endswith("tool_result") and "tool_use_id" in block:
@@ -190,58 +163,38 @@ def _has_own_block(message: JsonValue) -> bool:
     return is_response(message)
 
 
-def _blocks_of(message: JsonValue) -> list[JsonValue]:
-    content = message.get("content") if isinstance(message, dict) else None
-    return content[:_LOOKED_AT] if isinstance(content, list) else []
+def _blocks_of(message: JsonValue) -> list[JsonObject]:
+    return objects_in(head(lookup(message, "content")))
 
 
-def _type(block: Found | JsonValue) -> str:
-    kind = block.peek("type") if isinstance(block, Found) else None
+def _type(block: Found) -> str:
+    kind = block.peek("type")
     return kind if isinstance(kind, str) else ""
 
 
-def _item(block: Found | JsonValue) -> Item:
-    """What a block is."""
-    if isinstance(block, Found) and _type(block).endswith("tool_result"):
+def _item(block: Found) -> Item:
+    """Read a block as a part, a tool call or a result."""
+    kind = _type(block)
+    if kind.endswith("tool_result"):
         return _result(block)
-    if isinstance(block, Found) and _type(block).endswith("tool_use") and not is_blank(block):
-        return _call(block)
+    if kind.endswith("tool_use") and not is_blank(block):
+        return read_call(block, args=("input",), provided=not block.take_if("type", "tool_use"))
     return _part(block)
 
 
-def _aside(block: Found | JsonValue) -> SystemMessage | None:
-    """Instructions that stand among what the user says."""
-    if isinstance(block, Found) and _type(block) == "mid_conv_system":
+def _said(block: Found) -> Item | SystemMessage:
+    """Read a block of a user message, which may also be instructions."""
+    if _type(block) == "mid_conv_system":
         return SystemMessage(content_of(_parts(block)), extra=block.leftover())
-    return None
-
-
-def _call(found: Found) -> ToolCall:
-    name = found.text("name")
-    if name is None:
-        raise found.unfit("name", "the name of a tool")
-    own = found.peek("type") == "tool_use"
-    if own:
-        found.take("type")
-    return ToolCall.model_validate(
-        {
-            "name": name,
-            "id": found.identity("id"),
-            "metadata": {} if own else {"executor": "provider"},
-            **parse_arguments(found.take("input")),
-            "extra": found.leftover(),
-        }
-    )
+    return _item(block)
 
 
 def _result(found: Found) -> ToolMessage:
-    if found.peek("type") == "tool_result":
-        found.take("type")
+    found.take_if("type", "tool_result")
     content = found.peek("content")
     failed = found.flag("is_error")
-    if (
-        "is_error" not in found and failed is None
-    ):  # absent, it means success; the provider's tools say it in the content
+    if "is_error" not in found and failed is None:
+        # Without the field, the call succeeded; results of the provider's tools say so in the content.
         failed = isinstance(content, dict) and ("error_code" in content or str(content.get("type")).endswith("_error"))
     identity = found.identity("tool_use_id")
     text = as_text(found.take("content")) if _is_foreign(content) else content_of(_parts(found))
@@ -249,22 +202,18 @@ def _result(found: Found) -> ToolMessage:
 
 
 def _is_foreign(content: JsonValue) -> bool:
-    """Whether the content of a result is neither text nor made of blocks that people read, as that of a web search."""
+    """Return whether a result is neither text nor readable blocks, such as that of a web search."""
     if content is None or isinstance(content, str):
         return False
-    return not isinstance(content, list) or any(
-        isinstance(block, dict) and str(block.get("type")).endswith("_result") and block.get("type") != "search_result"
-        for block in content
-    )
+    kinds = [str(block.get("type")) for block in objects_in(content)]
+    return not isinstance(content, list) or any(kind.endswith("_result") and kind != "search_result" for kind in kinds)
 
 
 def _parts(found: Found) -> list[Part]:
-    return [_part(block) for block in read_blocks(found)]
+    return read_parts(content_items(found), _part)
 
 
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = _type(found)
     if kind in ("text", "thinking") and isinstance(text := found.peek(kind), str):
         found.take("type")
@@ -277,24 +226,15 @@ def _part(found: Found | JsonValue) -> Part:
     if kind in ("image", "document") and isinstance(found.peek("source"), dict):
         return _media(found, kind)
     if kind == "search_result" and _are_texts(found.peek("content")):
-        return TextPart(_lines(found.objects("content")), extra=found.leftover())
+        blocks = found.objects("content")
+        for block in blocks:
+            block.take_if("type", "text")
+        return TextPart("\n".join(block.text("text") or "" for block in blocks), extra=found.leftover())
     return OtherPart(found.leftover()) if kind in _KEPT else unread_part(found)
 
 
 def _are_texts(content: JsonValue) -> bool:
-    return isinstance(content, list) and all(
-        isinstance(block, dict) and isinstance(block.get("text"), str) for block in content
-    )
-
-
-def _lines(blocks: Iterable[Found]) -> str:
-    """The texts of blocks, which are taken with their type."""
-    lines: list[str] = []
-    for block in blocks:
-        if block.peek("type") == "text":
-            block.take("type")
-        lines.append(block.text("text") or "")
-    return "\n".join(lines)
+    return isinstance(content, list) and all(isinstance(lookup(block, "text"), str) for block in content)
 
 
 def _media(found: Found, kind: str) -> Part:
@@ -305,10 +245,8 @@ def _media(found: Found, kind: str) -> Part:
         return TextPart(text, extra=found.leftover())
     if source.peek("type") == "content" and isinstance(source.peek("content"), str):
         return TextPart(source.text("content") or "", extra=found.leftover())
-    if source.peek("type") in ("base64", "url"):
-        source.take("type")
-    if kind == "image":
-        found.take("type")
+    source.take_if("type", "base64", "url")
+    found.take_if("type", "image")
     return MediaPart(
         kind="image" if kind == "image" else "file",
         url=source.text("url"),

@@ -1,18 +1,19 @@
-"""Messages of Amazon Bedrock's Converse API, whose blocks have no ``type`` but one key that says what they are.
+"""Messages of Amazon Bedrock's Converse API, whose blocks have no ``type`` but a single key that names their kind.
 
 [{"role": "user", "content": [{"text": "Hi"}]},
  {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"a": 1}}}]},
  {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "status": "error", "content": [{"json": {}}]}}]}]
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import MEDIA, read_call, read_parts
 from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import head, lookup
 from judgekit.traces.message import (
     JsonObject,
     MediaPart,
@@ -22,95 +23,61 @@ from judgekit.traces.message import (
     ReasoningPart,
     SystemMessage,
     TextPart,
-    ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 from judgekit.traces.trace import ToolDefinition
 
 _ROLES = ("system", "user", "assistant")
 _OBJECTS = (
-    "toolUse",
-    "toolResult",
-    "reasoningContent",
-    "image",
-    "document",
-    "video",
-    "audio",
-    "cachePoint",
-    "guardContent",
-    "citationsContent",
-    "searchResult",
+    *("toolUse", "toolResult", "reasoningContent", "image", "document", "video", "audio"),
+    *("cachePoint", "guardContent", "citationsContent", "searchResult"),
 )
-_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
-    "image": "image",
-    "audio": "audio",
-    "video": "video",
-    "document": "file",
-}
 _INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
-_LOOKED_AT = 50
 
 
-def is_bedrock(messages: Sequence[JsonValue]) -> bool:
-    """Whether messages have this API's blocks, and all of them a role that it knows."""
-    seen = messages[:_LOOKED_AT]
-    blocks = [
-        block
-        for message in seen
-        if isinstance(message, dict) and isinstance(content := message.get("content"), list)
-        for block in content[:_LOOKED_AT]
-    ]
+def is_bedrock(messages: JsonValue) -> bool:
+    """Return whether messages have this API's blocks, and only roles of this API."""
+    seen = head(messages)
+    blocks = [block for message in seen for block in head(lookup(message, "content"))]
     typed = any(isinstance(block, dict) and "type" in block for block in blocks)
     return not typed and all(map(_has_role, seen)) and any(map(_is_block, blocks))
 
 
-def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages; one of the source gives several where it holds results of tools.
-
-    Raises:
-        TraceError: One has no known role, a content that is no list, or a tool call without a name.
-    """
-    return [message for one in found for message in read_message(one)]
-
-
 def read_message(found: Found, model: str | None = None, whole: Mapping[str, object] | None = None) -> list[Message]:
-    """One message, which gives several where it holds results of tools.
+    """Read one message. If it holds tool results, it becomes several.
 
     Args:
         found: The message.
-        model: Who gave it, if it is a reply.
-        whole: What is known of a reply beside it, as fields of the `AIMessage`.
+        model: The model that wrote it, if it is a reply.
+        whole: What else is known about a reply, as fields of the `AIMessage`.
 
     Raises:
-        TraceError: It has no known role, a content that is no list, or a tool call without a name.
+        TraceError: It has an unknown role, a content that is no list, or a tool call without a name.
     """
-    role = found.peek("role")
-    if role not in _ROLES:
-        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+    role = found.one_of("role", _ROLES)
     found.take("role")
     items = found.items("content")
     if role == "system":
-        return [SystemMessage(content_of([_part(block) for block in items]), extra=found.leftover())]
-    made = [_item(block) for block in items]
+        return [SystemMessage(content_of(read_parts(items, _part)), extra=found.leftover())]
+    made = read_parts(items, _item)
     if role == "user":
         return asked(made, found.leftover())
     return reply(made, {"model": model}, {**(whole or {}), "extra": found.leftover()})
 
 
 def read_system(found: Found) -> list[Message]:
-    """The instructions that stand beside the messages.
+    """Read the instructions beside the messages.
 
     Raises:
-        TraceError: They are no list.
+        TraceError: They are not a list.
     """
-    parts = [_part(block) for block in found.items("system")]
+    parts = read_parts(found.items("system"), _part)
     return [SystemMessage(content_of(parts))] if parts else []
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts. What was written to and read from a cache is counted apart, so the input is their sum."""
+    """Read token counts. Cache writes and reads are counted separately, so the input is their sum."""
     if found is None:
         return None
     raw: JsonObject = {name: found.peek(name) for name in _INPUTS if name in found}
@@ -124,8 +91,8 @@ def read_usage(found: Found | None) -> Usage | None:
 
 
 def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
-    """Definitions of tools; what is none, as a point up to which to cache, is kept under its kind."""
-    return [_definition(tool) for tool in found]
+    """Read tool definitions. Other entries, such as cache points, are kept under the name of their kind."""
+    return list(map(_definition, found))
 
 
 def _definition(found: Found) -> ToolDefinition:
@@ -147,53 +114,30 @@ def _is_block(block: JsonValue) -> bool:
     )
 
 
-def _item(block: Found | JsonValue) -> Item:
-    """What a block is."""
-    if (
-        isinstance(block, Found)
-        and not is_blank(block.peek("toolUse"))
-        and (call := block.object("toolUse")) is not None
-    ):
-        return _call(block, call)
-    if isinstance(block, Found) and (result := block.object("toolResult")) is not None:
+def _item(block: Found) -> Item:
+    """Read a block as a part, a tool call or a result."""
+    if not is_blank(block.peek("toolUse")) and (call := block.object("toolUse")) is not None:
+        provided = call.peek("type") == "server_tool_use"
+        return read_call(call, ids=("toolUseId",), args=("input",), provided=provided, outer=block)
+    if (result := block.object("toolResult")) is not None:
         return _result(block, result)
     return _part(block)
 
 
-def _call(block: Found, found: Found) -> ToolCall:
-    name = found.text("name")
-    if name is None:
-        raise found.unfit("name", "the name of a tool")
-    return ToolCall.model_validate(
-        {
-            "name": name,
-            "id": found.identity("toolUseId"),
-            "metadata": {"executor": "provider"} if found.peek("type") == "server_tool_use" else {},
-            **parse_arguments(found.take("input")),
-            "extra": block.leftover(),
-        }
-    )
-
-
 def _result(block: Found, found: Found) -> ToolMessage:
     status = found.peek("status")
-    if status in ("success", "error"):
-        found.take("status")
+    found.take_if("status", "success", "error")
     identity = found.identity("toolUseId")
-    parts = [_result_part(part) for part in found.items("content")]
+    parts = read_parts(found.items("content"), _result_part)
     is_error = status == "error" if status in ("success", "error") else None
     return ToolMessage(content_of(parts), tool_call_id=identity, is_error=is_error, extra=block.leftover())
 
 
-def _result_part(found: Found | JsonValue) -> Part:
-    if isinstance(found, Found) and "json" in found:
-        return TextPart(as_text(found.take("json")), extra=found.leftover())
-    return _part(found)
+def _result_part(found: Found) -> Part:
+    return TextPart(as_text(found.take("json")), extra=found.leftover()) if "json" in found else _part(found)
 
 
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = next((kind for kind in ("text", *_OBJECTS) if kind in found), "")
     value = found.peek(kind)
     if kind == "text" and isinstance(value, str):
@@ -201,7 +145,7 @@ def _part(found: Found | JsonValue) -> Part:
         return TextPart(value, extra=found.leftover())
     if not isinstance(value, dict):
         return unread_part(found)
-    if kind in _MEDIA:
+    if kind in MEDIA:
         return _media(found, kind)
     if kind == "reasoningContent":
         return _nested_text(found, ReasoningPart, kind, "reasoningText")
@@ -219,7 +163,7 @@ def _part(found: Found | JsonValue) -> Part:
 def _nested_text(
     found: Found, part: type[TextPart | ReasoningPart], outer: str, inner: str
 ) -> TextPart | ReasoningPart:
-    """A part whose text stands two levels down; without one (reasoning that was encrypted) it is empty."""
+    """Read a part whose text is two levels down. Without a text, as in encrypted reasoning, it is empty."""
     around = found.object(outer)
     holder = around.object(inner) if around is not None else None
     text = holder.text("text") if holder is not None else None
@@ -227,11 +171,11 @@ def _nested_text(
 
 
 def _media(found: Found, key: str) -> Part:
-    """Data that is no base64 text but a list of bytes, as some loggers write it, stays in ``extra``."""
+    """Read media. Data that some loggers write as a list of bytes instead of base64 text stays in ``extra``."""
     media = found.object(key) or found
     source = media.object("source") or Found({})
-    kind = _MEDIA[key]
-    if (text := source.peek("text")) is not None and isinstance(text, str):
+    kind = MEDIA[key]
+    if isinstance(text := source.peek("text"), str):
         source.take("text")
         return TextPart(text, extra=found.leftover())
     data = None

@@ -1,4 +1,4 @@
-"""Contents of Google's Gemini API, in the camelCase of its REST API and in the snake_case of its SDK and of ADK.
+"""Contents of Google's Gemini API, in the camelCase of its REST API or the snake_case of its SDK and of ADK.
 
 [{"role": "user", "parts": [{"text": "Weather?"}]},
  {"role": "model", "parts": [{"functionCall": {"name": "get_weather", "args": {"city": "Rome"}}}]},
@@ -6,14 +6,16 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, islice
-from typing import Literal, TypeAlias
+from itertools import groupby
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import bare_part, media_kind, provider_metadata, tool_name
 from judgekit.formats.blocks.reply import content_of, is_blank, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import as_list, head, lookup
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -43,15 +45,10 @@ _SPEAKERS: dict[str, Speaker] = {
 }
 _CODE = "code_execution"
 _FAILED = {"OUTCOME_OK": False, "OUTCOME_FAILED": True, "OUTCOME_DEADLINE_EXCEEDED": True}
-_BY_PROVIDER: JsonObject = {"executor": "provider"}
 _CALLS = ("functionCall", "function_call", "toolCall", "tool_call", "executableCode", "executable_code")
 _RESULTS = (
-    "functionResponse",
-    "function_response",
-    "toolResponse",
-    "tool_response",
-    "codeExecutionResult",
-    "code_execution_result",
+    *("functionResponse", "function_response", "toolResponse", "tool_response", "codeExecutionResult"),
+    *("code_execution_result",),
 )
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
 _SIGNATURES = ("thought", "thoughtSignature", "thought_signature")
@@ -61,30 +58,29 @@ _FEEDBACK = ("promptFeedback", "prompt_feedback")
 _USAGE = ("usageMetadata", "usage_metadata")
 _VERSION = frozenset(("modelVersion", "model_version"))
 _OF_EVENTS = frozenset(("author", "content"))
-"""Fields of ADK's events, which have much of a response."""
+"""Fields of ADK's events, which otherwise look much like a response."""
 ANSWERS = ("candidates", *_FEEDBACK, *_USAGE)
-"""The fields of a response that say what became of the request."""
-_LOOKED_AT = 50
+"""The fields of a response that show the outcome of the request."""
 
 
 def read_contents(found: Iterable[Found]) -> list[Message]:
-    """The messages of contents.
+    """Read contents as messages.
 
     Raises:
-        TraceError: A content has an unknown role, or a text, a call or a result is not what it must be.
+        TraceError: A content has an unknown role, or a malformed text, call or result.
     """
     return [message for content in found for message in read_content(content)]
 
 
 def read_content(found: Found, speaker: Speaker | None = None) -> list[Message]:
-    """One content: a message, and more of them where results of tools stand among what is said.
+    """Read one content as a message, or as several if it holds tool results.
 
     Args:
         found: The content.
-        speaker: Whose message it is, where its role does not say. A content without a role is the user's.
+        speaker: The type of the message, if the role does not decide it. Without a role, it is the user's.
 
     Raises:
-        TraceError: As of `read_contents`.
+        TraceError: See `read_contents`.
     """
     role = found.peek("role") or "user"
     if not isinstance(role, str) or role not in _SPEAKERS:
@@ -95,12 +91,12 @@ def read_content(found: Found, speaker: Speaker | None = None) -> list[Message]:
 
 
 def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
-    """The messages of a request, its system instruction first, and its tools: functions, and the provider's own.
+    """Read the messages of a request, system instruction first, and its tools, including the provider's own.
 
-    The SDK has instruction and tools in ``config``, and takes contents in many shapes.
+    The SDK puts instruction and tools into ``config``, and accepts contents in many shapes.
 
     Raises:
-        TraceError: As of `read_contents`.
+        TraceError: See `read_contents`.
     """
     messages: list[Message] = []
     tools: list[ToolDefinition] = []
@@ -108,7 +104,7 @@ def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
         if holder is None:
             continue
         for name in ("systemInstruction", "system_instruction"):
-            if isinstance(holder.peek(name), dict) and (content := holder.object(name)):
+            if content := holder.maybe_object(name):
                 messages += read_content(content, SystemMessage)
             elif name in holder:
                 messages += _messages(_listed(holder, name), SystemMessage)
@@ -118,16 +114,15 @@ def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
 
 
 def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
-    """What a candidate said. A response without candidates, as to a prompt that was blocked, is an empty message.
+    """Read the answer of one candidate. Without candidates, as for a blocked prompt, it is an empty message.
 
     Args:
-        found: The response, or the chunks of a streamed one. What earlier chunks said of the response, such as their
-            token counts, is left in them where the last one says something else. One that says nothing of an answer
-            gives no message.
+        found: The response, or the chunks of a streamed one. Values of earlier chunks, such as token counts, are left
+            in them if the last chunk has other values. A response that holds no answer gives no message.
         candidate: The number of the candidate, which is the only one in the response.
 
     Raises:
-        TraceError: As of `read_contents`.
+        TraceError: See `read_contents`.
     """
     streamed = len(found) > 1
     chosen = [one for chunk in found for one in chunk.objects("candidates")]
@@ -137,9 +132,8 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
     for one in chosen:
         if one.peek("index") == candidate:
             one.take("index")
-        if isinstance(one.peek("content"), dict) and (content := one.object("content")):
-            if content.peek("role") in ("model", ""):
-                content.take("role")
+        if content := one.maybe_object("content"):
+            content.take_if("role", "model", "")
             parts += _listed(content, "parts")
     messages = _messages(parts, AIMessage, joined=streamed)
     if not any(isinstance(message, AIMessage) for message in messages):
@@ -162,7 +156,7 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
 
 
 def _blocked(found: Sequence[Found]) -> str | None:
-    """Why a response has no candidates."""
+    """Return why a response has no candidates."""
     feedback = _last(found, *_FEEDBACK).object(*_FEEDBACK)
     reason = feedback.text("blockReason", "block_reason") if feedback else None
     found[-1].warn(f"the prompt was blocked: {reason}" if reason else "the response has no candidates")
@@ -170,18 +164,18 @@ def _blocked(found: Sequence[Found]) -> str | None:
 
 
 def read_function_call(found: Found) -> ToolCall:
-    """A call of a function.
+    """Read a function call.
 
     Raises:
-        TraceError: It names none.
+        TraceError: It has no function name.
     """
     arguments = parse_arguments(found.take("args"))
-    fields = {"name": _name(found, "name"), "id": found.identity("id") or None, **arguments}
-    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+    name, identity = tool_name(found, "name"), found.identity("id") or None
+    return ToolCall(name, id=identity, **arguments, extra=found.leftover())
 
 
 def read_function_response(found: Found) -> ToolMessage:
-    """What a function returned. The API documents the key ``error``, and ``output`` or ``result`` for the rest."""
+    """Read a function's result. The API documents the keys ``error``, and ``output`` or ``result`` otherwise."""
     text, is_error = _outcome(found.take("response"))
     content: list[Part] = [
         (_media(part) or OtherPart(part.leftover())) if isinstance(part, Found) else OtherPart(part)
@@ -197,7 +191,7 @@ def read_function_response(found: Found) -> ToolMessage:
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts. Input is the prompt and what tools of the provider added to it; output includes the thoughts."""
+    """Read token counts. Input is the prompt plus the provider's tool results; output includes the thoughts."""
     if found is None:
         return None
     prompt = found.count("promptTokenCount", "prompt_token_count")
@@ -225,13 +219,13 @@ def completed(
     once: Mapping[str, object] | None = None,
     extra: JsonObject | None = None,
 ) -> list[Message]:
-    """Messages of one content with what is known of it.
+    """Return the messages of one content with the given fields.
 
     Args:
         messages: At least one.
-        every: Fields of all messages that have them.
-        once: Fields of the agent's last message, or of the last one if none is the agent's.
-        extra: What is left over, which goes there too.
+        every: Fields for all messages that have such fields.
+        once: Fields for the agent's last message, or for the last message if none is the agent's.
+        extra: Leftover fields, added to the same message.
     """
     last = max((n for n, one in enumerate(messages) if isinstance(one, AIMessage)), default=len(messages) - 1)
     done: list[Message] = []
@@ -245,15 +239,13 @@ def completed(
 
 
 def is_contents(value: JsonValue) -> bool:
-    """Whether a list holds contents: roles beside parts, and parts that do not say of what type they are."""
-    if not isinstance(value, list) or not value:
-        return False
-    first = list(islice(value, _LOOKED_AT))
+    """Return whether a list holds contents: roles with parts that have no type."""
+    first = head(value)
     return all(map(_may_be_content, first)) and any(map(_is_content, first))
 
 
 def is_request(value: JsonValue) -> bool:
-    """Whether an object is a request, with its contents; of bare texts and parts, other fields must say so."""
+    """Return whether an object is a request with contents. Of bare texts or parts, other fields must show it."""
     if not isinstance(value, dict):
         return False
     contents, model = value.get("contents"), value.get("model")
@@ -263,15 +255,15 @@ def is_request(value: JsonValue) -> bool:
     of_gemini = isinstance(model, str) and model.startswith(("gemini", "models/"))
     if not of_gemini and _PARAMETERS.isdisjoint(value):
         return False
-    return bool(listed) and all(isinstance(one, str) or _may_be_content(one) for one in listed[:_LOOKED_AT])
+    return bool(listed) and all(isinstance(one, str) or _may_be_content(one) for one in head(listed))
 
 
 def is_response(value: JsonValue) -> bool:
-    """Whether an object is a response, or a chunk of a streamed one."""
+    """Return whether an object is a response, or a chunk of a streamed one."""
     if not isinstance(value, dict):
         return False
     found = value.get("candidates")
-    first = found[0] if isinstance(found, list) and found else None
+    first = next(iter(as_list(found)), None)
     if isinstance(first, dict):
         content = first.get("content")
         said = isinstance(content, dict) and _may_be_content(content) and not {"parts", "role"}.isdisjoint(content)
@@ -297,7 +289,7 @@ def _may_be_content(value: JsonValue) -> bool:
 
 
 def _is_content(value: JsonValue) -> bool:
-    parts = value.get("parts") if isinstance(value, dict) else None
+    parts = lookup(value, "parts")
     return any(
         isinstance(part, str) or (isinstance(part, dict) and not _PARTS.isdisjoint(part))
         for part in (parts if isinstance(parts, list) else [parts])
@@ -305,7 +297,7 @@ def _is_content(value: JsonValue) -> bool:
 
 
 def _contents(found: Found) -> list[Message]:
-    """Contents, between which the SDK takes parts: those in a row are one content, the model's if they are calls."""
+    """Read contents mixed with bare parts. Adjacent bare parts form one content, the model's if they are calls."""
     messages: list[Message] = []
     for speaker, group in groupby(_listed(found, "contents"), _speaker):
         if speaker is None:
@@ -316,7 +308,7 @@ def _contents(found: Found) -> list[Message]:
 
 
 def _speaker(item: Found | JsonValue) -> Speaker | None:
-    """Whose a bare part is; ``None`` of a content, which says it itself."""
+    """Return the type of message that a bare part belongs to; ``None`` for a content, which has a role."""
     if not isinstance(item, Found):
         return HumanMessage
     if not {"role", "parts"}.isdisjoint(item):
@@ -325,7 +317,7 @@ def _speaker(item: Found | JsonValue) -> Speaker | None:
 
 
 def _listed(found: Found, name: str) -> list[Found | JsonValue]:
-    """A list, or what may stand there instead of a list of one."""
+    """Take a list, or a single value as a list of one."""
     value = found.peek(name)
     if isinstance(value, dict):
         return [found.object(name) or value]
@@ -333,7 +325,7 @@ def _listed(found: Found, name: str) -> list[Found | JsonValue]:
 
 
 def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: bool = False) -> list[Message]:
-    """What is said in a row, and the results of tools between it. Texts that were streamed are joined again."""
+    """Return messages made from parts, with tool results as messages of their own. Streamed texts are joined."""
     messages: list[Message] = []
     said: list[Part] = []
     calls: list[ToolCall] = []
@@ -347,7 +339,8 @@ def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: b
         elif isinstance(part, Found) and (name := _one_of(part, _CALLS)) is not None:
             if speaker not in (AIMessage, HumanMessage):
                 raise part.unfit(name, "no call in a message of this role")
-            if joined and calls and name in ("functionCall", "function_call") and not _is_named(part.peek(name)):
+            unnamed = name in ("functionCall", "function_call") and lookup(part.peek(name), "name") is None
+            if joined and calls and unnamed:
                 pieces[-1].append(part.leftover())
             elif is_blank(part.peek(name)):
                 said.append(_part(part))
@@ -375,13 +368,13 @@ def _message(speaker: Speaker, said: list[Part], calls: list[ToolCall], pieces: 
 
 
 def _streamed(call: ToolCall, pieces: list[JsonValue]) -> ToolCall:
-    """A call whose arguments were streamed by their paths: they are kept, but not put together."""
+    """Return a call whose arguments were streamed path by path: they are kept, but not assembled."""
     error = "streamed in pieces, which are not put together"
     return call.model_copy(update={"args": {}, "args_raw": as_text([call.args, *pieces]), "args_error": error})
 
 
 def _joined(one: Part, other: Part) -> Part | None:
-    """Two pieces of one text."""
+    """Join two pieces of one text."""
     for kind in (TextPart, ReasoningPart):
         if isinstance(one, kind) and isinstance(other, kind) and one.extra.keys().isdisjoint(other.extra):
             return kind(one.text + other.text, extra={**one.extra, **other.extra})
@@ -390,7 +383,7 @@ def _joined(one: Part, other: Part) -> Part | None:
 
 def _part(found: Found | JsonValue) -> Part:
     if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+        return bare_part(found)
     if "text" in found:
         text = _words(found, "text")
         part = ReasoningPart if found.flag("thought") else TextPart
@@ -406,20 +399,13 @@ def _media(found: Found) -> MediaPart | None:
         return None
     mime_type = inner.text("mimeType", "mime_type")
     return MediaPart(
-        kind=_kind(mime_type or ""),
+        kind=media_kind(mime_type),
         url=inner.text("fileUri", "file_uri"),
         data=inner.text("data"),
         mime_type=mime_type,
         name=inner.text("displayName", "display_name"),
         extra=found.leftover(),
     )
-
-
-def _kind(mime_type: str) -> Literal["image", "audio", "video", "file"]:
-    for kind in ("image", "audio", "video"):
-        if mime_type.startswith(f"{kind}/"):
-            return kind
-    return "file"
 
 
 def _call(part: Found, name: str) -> ToolCall:
@@ -429,16 +415,11 @@ def _call(part: Found, name: str) -> ToolCall:
     else:
         code: JsonObject = {key: inner.take(key) for key in ("language", "code") if key in inner}
         coded = name in ("executableCode", "executable_code")
-        tool = _CODE if coded else _name(inner, "toolType", "tool_type")
+        tool = _CODE if coded else tool_name(inner, "toolType", "tool_type")
         arguments = parse_arguments(code if coded else inner.take("args"))
-        call = ToolCall.model_validate(
-            {"name": tool, "id": inner.identity("id") or None, "metadata": _BY_PROVIDER, **arguments}
-        )
+        identity = inner.identity("id") or None
+        call = ToolCall(tool, id=identity, metadata=provider_metadata(provided=True), **arguments)
     return call.model_copy(update={"extra": {**call.extra, **part.leftover()}})
-
-
-def _is_named(call: JsonValue) -> bool:
-    return isinstance(call, dict) and call.get("name") is not None
 
 
 def _result(part: Found, name: str) -> ToolMessage:
@@ -457,7 +438,7 @@ def _result(part: Found, name: str) -> ToolMessage:
 
 
 def _outcome(response: JsonValue) -> tuple[str, bool | None]:
-    """A result as text, and whether it is an error, as far as the format can say."""
+    """Return a result as text, and whether it is an error, if the format can tell."""
     if not isinstance(response, dict):
         return "" if response is None else as_text(response), None
     said = {name: value for name, value in response.items() if value is not None}
@@ -472,17 +453,10 @@ def _one_of(found: Found, names: Iterable[str]) -> str | None:
 
 
 def _inner(part: Found, name: str) -> Found:
-    inner = part.object(name) if isinstance(part.peek(name), dict) else None
+    inner = part.maybe_object(name)
     if inner is None:
         raise part.unfit(name, "an object")
     return inner
-
-
-def _name(found: Found, *names: str) -> str:
-    name = found.text(*names)
-    if name is None:
-        raise found.unfit(names[0], "the name of a tool")
-    return name
 
 
 def _words(found: Found, name: str) -> str:
@@ -493,7 +467,7 @@ def _words(found: Found, name: str) -> str:
 
 
 def _last(found: Sequence[Found], *names: str) -> Found:
-    """The last of the chunks that has a field; where others say the same, it is taken from them."""
+    """Return the last chunk that has a field. Equal values are taken from the other chunks."""
     having = [(one, name) for one in found for name in names if name in one]
     if not having:
         return Found({})

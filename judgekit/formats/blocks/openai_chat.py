@@ -5,10 +5,10 @@ r"""Messages of OpenAI Chat Completions, as most servers and tools write them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import MediaKind, bare_part, read_counts, tool_name
 from judgekit.formats.blocks.reply import content_of, is_blank, listed_calls, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
@@ -37,43 +37,41 @@ _KINDS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] 
     "tool": ToolMessage,
     "function": ToolMessage,
 }
-_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
+_MEDIA: dict[str, MediaKind] = {
     "image_url": "image",
     "audio_url": "audio",
     "video_url": "video",
     "input_audio": "audio",
     "file": "file",
-    "document_url": "file",  # Mistral
+    "document_url": "file",  # of Mistral
 }
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
 _CALLED = frozenset(("tool_calls", "function_call"))
 _TEXTS: dict[str, type[TextPart | RefusalPart]] = {"text": TextPart, "refusal": RefusalPart}
 _OTHERS = ("tool_result", "tool-call", "tool-result")
-"""Parts of other APIs that are messages or calls here."""
+"""Parts that are messages or calls in other APIs."""
 
 
 def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages, one for one.
+    """Read messages one by one.
 
     Raises:
-        TraceError: One has no known role, a content of no known kind, or a tool call without a name.
+        TraceError: A message has an unknown role or content, or a tool call has no name.
     """
     return [read_message(message) for message in found]
 
 
 def read_message(found: Found) -> Message:
-    """One message."""
-    role = found.peek("role")
-    kind = _KINDS.get(role) if isinstance(role, str) else None
-    if kind is None:
-        raise found.unfit("role", f"one of {', '.join(_KINDS)}")
+    """Read one message."""
+    role = found.one_of("role", _KINDS)
+    kind = _KINDS[role]
     found.take("role")
     fields: dict[str, object]
     if kind is ToolMessage:
         content = _content(found) if _holds_parts(found.peek("content")) else as_text(found.take("content"))
         fields = {"content": content, "tool_call_id": found.identity("tool_call_id"), "name": found.text("name")}
-        if isinstance(found.peek("is_error"), bool):  # which some recorders add
+        if isinstance(found.peek("is_error"), bool):  # added by some recorders
             fields["is_error"] = found.take("is_error")
     elif kind is SystemMessage:
         fields = {"content": _content(found), "role": role}
@@ -87,34 +85,32 @@ def read_message(found: Found) -> Message:
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts as this API and its followers report them; unknown counts are kept."""
+    """Read token counts as this API and compatible ones report them. Unknown counts are kept."""
     if found is None or not list(found):
         return None
-    asked = found.object("prompt_tokens_details") or Found({})
-    answered = found.object("completion_tokens_details") or Found({})
-    return Usage(
-        input_tokens=found.count("prompt_tokens"),
-        output_tokens=found.count("completion_tokens"),
-        cached_tokens=asked.count("cached_tokens"),
-        reasoning_tokens=answered.count("reasoning_tokens"),
-        extra=found.leftover(),
+    return read_counts(
+        found,
+        input="prompt_tokens",
+        output="completion_tokens",
+        cached="prompt_tokens_details.cached_tokens",
+        reasoning="completion_tokens_details.reasoning_tokens",
     )
 
 
 def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
-    """Definitions of tools; one without a name is kept under that of its type."""
-    return [_definition(tool) for tool in found]
+    """Read tool definitions. A tool without a name is named after its type."""
+    return list(map(_definition, found))
 
 
 def _holds_parts(content: JsonValue) -> bool:
-    """Whether a tool's result is a text, parts or nothing; some recordings have the bare value that a tool returned."""
+    """Return whether a tool result is text, parts or nothing. Some recordings hold a tool's bare return value."""
     if isinstance(content, list):
         return all(isinstance(part, str) or (isinstance(part, dict) and "type" in part) for part in content)
     return content is None or isinstance(content, str)
 
 
 def _content(found: Found, calls: list[ToolCall] | None = None) -> str | Sequence[Part]:
-    """The content, and what stands beside it: reasoning, refusal, sound. Calls among the parts go to ``calls``."""
+    """Return the content with reasoning, refusal and sound from other fields. Calls among the parts go to ``calls``."""
     content = found.peek("content")
     parts: list[Part] = []
     if isinstance(content, list):
@@ -136,7 +132,7 @@ def _content(found: Found, calls: list[ToolCall] | None = None) -> str | Sequenc
 
 
 def _thoughts(found: Found) -> list[Part]:
-    """Reasoning, from each of the fields where servers put it. Some put the same into several."""
+    """Return the reasoning from all fields where servers put it. Some servers repeat it in several."""
     blocks = [_thought(block) for name in ("thinking_blocks", "reasoning_details") for block in found.details(name)]
     said = {"".join(block.text for block in blocks), *(block.text for block in blocks)}
     plain = {text: None for name in ("reasoning_content", "reasoning") if (text := found.text(name))}
@@ -152,7 +148,7 @@ def _thought(found: Found) -> ReasoningPart:
 
 
 def _spoken(found: Found, *, silent: bool) -> list[Part]:
-    """The sound of a reply, with the words said in it where there are no others."""
+    """Return the sound of a reply, and its transcript if the reply has no text."""
     if (audio := found.object("audio")) is None:
         return []
     words = audio.text("transcript") if silent else None
@@ -162,7 +158,7 @@ def _spoken(found: Found, *, silent: bool) -> list[Part]:
 
 def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mapping[str, ToolCall]) -> Part | None:
     if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+        return bare_part(found)
     kind = found.peek("type")
     if not isinstance(kind, str):
         return unread_part(found)
@@ -184,9 +180,9 @@ def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mappin
 
 
 def _media(found: Found, kind: str) -> MediaPart:
-    inner = found.object(kind) if isinstance(found.peek(kind), dict) else None
+    inner = found.maybe_object(kind)
     source = found.text(kind) if inner is None else inner.text("url", "data", "file_data")
-    is_url = source is not None and ":" in source  # which base64 has not
+    is_url = source is not None and ":" in source  # base64 has no colon
     return MediaPart(
         kind=_MEDIA[kind],
         url=source if is_url else None,
@@ -197,7 +193,7 @@ def _media(found: Found, kind: str) -> MediaPart:
 
 
 def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall]) -> OtherPart | None:
-    """A call among the parts, as Anthropic writes them; some tools record it beside the content too."""
+    """Read a call among the parts, as Anthropic writes them. Some tools record it beside the content too."""
     identity = found.peek("id")
     same = beside.get(identity) if isinstance(identity, str) else None
     if same is None:
@@ -217,19 +213,18 @@ def _calls(found: Found) -> list[ToolCall]:
     calls = [_call(call) for call in listed_calls(found, "tool_calls")]
     if is_blank(found.peek("function_call")):
         return calls
-    function = found.object("function_call")  # from before there were several
+    function = found.object("function_call")  # the older field, for a single call
     return calls if function is None else [*calls, _function_call(function, None)]
 
 
 def _call(found: Found) -> ToolCall:
-    if found.peek("type") in ("function", "tool_use"):
-        found.take("type")
+    found.take_if("type", "function", "tool_use")
     identity = found.identity("id")
     if (function := found.object("function")) is not None:
         call = _function_call(function, identity)
-    elif (custom := found.object("custom")) is not None:  # its input is free text
-        call = ToolCall(_name(custom), {"input": custom.take("input")}, id=identity)
-    else:  # data sets and hand-written files often leave out the layer of ``function``
+    elif (custom := found.object("custom")) is not None:  # the input is free text
+        call = ToolCall(tool_name(custom, "name"), {"input": custom.take("input")}, id=identity)
+    else:  # datasets and hand-written files often leave out the ``function`` level
         call = _function_call(found, identity)
     extra = found.leftover()
     return call.model_copy(update={"extra": extra}) if extra else call
@@ -237,20 +232,12 @@ def _call(found: Found) -> ToolCall:
 
 def _function_call(found: Found, identity: str | None) -> ToolCall:
     given = found.take("arguments", "args", "input", "parameters")
-    return ToolCall.model_validate({"name": _name(found), "id": identity, "args": given})  # which parses a text
-
-
-def _name(found: Found) -> str:
-    name = found.peek("name")
-    if not isinstance(name, str):
-        raise found.unfit("name", "the name of a tool")
-    found.take("name")
-    return name
+    name = tool_name(found, "name")
+    return ToolCall.model_validate({"name": name, "id": identity, "args": given})  # the model parses text
 
 
 def _definition(found: Found) -> ToolDefinition:
-    if found.peek("type") == "function":
-        found.take("type")
+    found.take_if("type", "function")
     inner = found.object("function") or found.object("custom") or found
     name = inner.text("name")
     return ToolDefinition(

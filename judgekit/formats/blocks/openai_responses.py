@@ -1,4 +1,4 @@
-r"""Items of OpenAI's Responses API, which the Agents SDK and the Codex CLI record too.
+r"""Items of OpenAI's Responses API, which the Agents SDK and the Codex CLI also record.
 
 [{"role": "user", "content": "Hi"}, {"type": "reasoning", "summary": []},
  {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{\"a\": 1}"},
@@ -13,10 +13,12 @@ from typing import Literal, cast
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import MediaKind, provider_metadata, read_parts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.reply import content_of, is_blank, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import as_list, head, lookup, objects_in
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -41,7 +43,7 @@ _CALLS = {
     "function_call": ("arguments",),
     "custom_tool_call": ("input",),
     "mcp_call": ("arguments",),
-    "hosted_tool_call": ("arguments",),  # the name that the JavaScript SDK has for all that the provider runs
+    "hosted_tool_call": ("arguments",),  # the JavaScript SDK's name for all tools of the provider
     "tool_search_call": ("arguments",),
     "web_search_call": ("action",),
     "file_search_call": ("queries",),
@@ -53,7 +55,7 @@ _CALLS = {
     "apply_patch_call": ("operation",),
     "program": ("code",),
 }
-"""Kinds of items that are calls, and where their arguments stand."""
+"""Kinds of items that are calls, and the fields with their arguments."""
 _NAMED = ("function_call", "custom_tool_call", "mcp_call", "hosted_tool_call")
 _PROVIDED = {
     "web_search_call": "sources",
@@ -63,25 +65,25 @@ _PROVIDED = {
     "mcp_call": "output",
     "hosted_tool_call": "output",
 }
-"""Calls that the provider runs, and where their result stands, which is in the same item."""
+"""Kinds of calls that the provider runs, and the field of the same item with their result."""
 _RESULTS = {
     "function_call_output": None,
-    "function_call_result": None,  # JavaScript
+    "function_call_result": None,  # in JavaScript
     "custom_tool_call_output": None,
     "computer_call_output": "computer",
-    "computer_call_result": "computer",  # JavaScript
+    "computer_call_result": "computer",  # in JavaScript
     "local_shell_call_output": "local_shell",
     "shell_call_output": "shell",
     "apply_patch_call_output": "apply_patch",
     "tool_search_output": "tool_search",
     "program_output": "program",
 }
-"""Kinds of items that are results, and the name of the tool where the kind says it."""
+"""Kinds of items that are results, and the tool's name if the kind implies it."""
 _ELSEWHERE = ("item_reference", "compaction", "compaction_summary")
 _KEPT = (*_ELSEWHERE, "compaction_trigger", "mcp_list_tools", "mcp_approval_request", "configuration_update")
 _DECISIVE = {*_CALLS, *_RESULTS, "reasoning", "item_reference", "mcp_list_tools", "additional_tools"} - {"program"}
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal", "logs": "logs"}
-_MEDIA: dict[str, Literal["image", "audio", "file"]] = {
+_MEDIA: dict[str, MediaKind] = {
     "input_image": "image",
     "image": "image",
     "computer_screenshot": "image",
@@ -95,7 +97,7 @@ _MEDIA: dict[str, Literal["image", "audio", "file"]] = {
 
 @dataclass
 class _Turn:
-    """Items of the assistant that follow each other."""
+    """Consecutive items of the assistant."""
 
     agent: str | None
     model: str | None
@@ -105,23 +107,12 @@ class _Turn:
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
     extra: JsonObject = field(default_factory=dict[str, JsonValue])
 
-    def message(self) -> AIMessage:
-        return AIMessage(
-            content_of(self.parts),
-            tool_calls=self.calls,
-            id=self.id,
-            agent=self.agent,
-            model=self.model,
-            timestamp=self.timestamp,
-            extra=self.extra,
-        )
-
 
 class Items:
-    """Messages that are made of one item after another.
+    """Messages that are built item by item.
 
-    Items of the assistant that follow each other are one message. An item may have a ``timestamp``, which is not the
-    API's: it is that of the message which the item begins.
+    Consecutive items of the assistant form one message. Recorders may give items a ``timestamp``, which is not part of
+    the API; the message has that of its first item.
     """
 
     def __init__(self) -> None:
@@ -132,16 +123,16 @@ class Items:
     def add(
         self, found: Found, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
     ) -> None:
-        """Adds an item.
+        """Add an item.
 
         Args:
             found: The item.
-            agent: Which agent it is of, if it is the assistant's.
-            model: Which model it is of, likewise.
-            is_error: Whether a result is an error, where something else than the item says so.
+            agent: The agent that made it, if it is the assistant's.
+            model: The model that made it, if it is the assistant's.
+            is_error: Whether a result is an error, if this is recorded outside the item.
 
         Raises:
-            TraceError: It has no known role, a content of no known kind, or is a call that names no tool.
+            TraceError: It has an unknown role or content, or is a call without a tool name.
         """
         kind = "message" if found.peek("type") is None else found.peek("type")
         if not isinstance(kind, str):
@@ -149,16 +140,16 @@ class Items:
         if kind == "message":
             self._message(found, agent, model)
         elif kind in _RESULTS:
-            self._append(_result(found, kind, is_error=is_error))
+            self.messages().append(_result(found, kind, is_error=is_error))
         elif kind == "mcp_approval_response":
-            self._append(HumanMessage([OtherPart(found.leftover())]))
+            self.messages().append(HumanMessage([OtherPart(found.leftover())]))
         elif kind == "additional_tools":
-            self._append(SystemMessage([OtherPart(found.leftover())], role="developer"))
+            self.messages().append(SystemMessage([OtherPart(found.leftover())], role="developer"))
         else:
             self._assistant(found, kind, self._turn_of(found, agent, model))
 
     def report(self, usage: Usage) -> None:
-        """Ends the assistant's message, and says what it cost; if that is known, what the next one cost."""
+        """End the assistant's message and set its usage, or that of the next message if it has one already."""
         messages = self.messages()
         place = len(messages) - 1
         while place >= 0 and isinstance(messages[place], ToolMessage):
@@ -169,14 +160,21 @@ class Items:
             self._reported = usage
 
     def messages(self) -> list[Message]:
-        """The messages so far, the last of which is ended by this."""
-        if self._turn is not None:
-            self._messages.append(self._turn.message().model_copy(update={"usage": self._reported}))
+        """Return the messages so far. This ends the last one."""
+        if (turn := self._turn) is not None:
+            said = AIMessage(
+                content_of(turn.parts),
+                tool_calls=turn.calls,
+                id=turn.id,
+                agent=turn.agent,
+                model=turn.model,
+                timestamp=turn.timestamp,
+                usage=self._reported,
+                extra=turn.extra,
+            )
+            self._messages.append(said)
             self._turn = self._reported = None
         return self._messages
-
-    def _append(self, message: Message) -> None:
-        self.messages().append(message)
 
     def _turn_of(self, found: Found, agent: str | None, model: str | None) -> _Turn:
         if self._turn is not None and (self._turn.agent, self._turn.model) != (agent, model):
@@ -186,9 +184,7 @@ class Items:
         return self._turn
 
     def _message(self, found: Found, agent: str | None, model: str | None) -> None:
-        role = found.peek("role")
-        if role not in _ROLES:
-            raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+        role = found.one_of("role", _ROLES)
         for calls in ("tool_calls", "function_call"):
             if not is_blank(found.peek(calls)):
                 found.warn("calls of Chat Completions, which have no place in an item; kept as they stand", calls)
@@ -209,10 +205,11 @@ class Items:
         if role == "user":
             found.take("role")
             name = found.text("name")
-            self._append(HumanMessage(content, id=identity, timestamp=moment, name=name, extra=found.leftover()))
+            message: Message = HumanMessage(content, id=identity, timestamp=moment, name=name, extra=found.leftover())
         else:
             told = cast("Literal['system', 'developer']", found.take("role"))
-            self._append(SystemMessage(content, id=identity, timestamp=moment, role=told, extra=found.leftover()))
+            message = SystemMessage(content, id=identity, timestamp=moment, role=told, extra=found.leftover())
+        self.messages().append(message)
 
     def _assistant(self, found: Found, kind: str, turn: _Turn) -> None:
         if kind == "reasoning":
@@ -221,7 +218,7 @@ class Items:
             call, result = _call(found, kind)
             turn.calls.append(call)
             if result is not None:
-                self._append(result)
+                self.messages().append(result)
         else:
             if kind in _ELSEWHERE:
                 found.warn(f"part of the history is not in the file, but behind this {kind.replace('_', ' ')}")
@@ -231,7 +228,7 @@ class Items:
 
 
 def read_items(found: Iterable[Found]) -> list[Message]:
-    """The messages that items make up.
+    """Read items as messages.
 
     Raises:
         TraceError: An item cannot be read; see `Items.add`.
@@ -243,7 +240,7 @@ def read_items(found: Iterable[Found]) -> list[Message]:
 
 
 def read_request(found: Found) -> list[Message]:
-    """What a request says: its instructions, then its input. A warning says so if more stands with the provider."""
+    """Read a request: its instructions, then its input. Warns if the provider holds more of the history."""
     for name in ("previous_response_id", "conversation", "prompt"):
         if name in found:
             found.warn(f"part of the history is not in the file, but behind this {name}", name)
@@ -259,7 +256,7 @@ def read_request(found: Found) -> list[Message]:
 
 
 def read_response(found: Found) -> list[Message]:
-    """What a response says. Its last message of the assistant carries model, usage and why it ended."""
+    """Read a response. Its last assistant message has the usage and the reason why it ended."""
     messages = read_items(found.objects("output"))
     places = [index for index, message in enumerate(messages) if isinstance(message, AIMessage)]
     if not places:
@@ -271,18 +268,14 @@ def read_response(found: Found) -> list[Message]:
     ended = details.text("reason") or found.text("status")
     for index in places:
         messages[index] = messages[index].model_copy(update={"model": model})
-    messages[places[-1]] = messages[places[-1]].model_copy(
-        update={
-            "usage": None if usage is None else read_usage(usage),
-            "finish_reason": ended,
-            "timestamp": found.moment("created_at"),
-        }
-    )
+    spent = None if usage is None else read_usage(usage)
+    last = {"usage": spent, "finish_reason": ended, "timestamp": found.moment("created_at")}
+    messages[places[-1]] = messages[places[-1]].model_copy(update=last)
     return messages
 
 
 def read_usage(found: Found) -> Usage:
-    """Token counts as this API reports them; unknown counts are kept."""
+    """Read token counts as this API reports them. Unknown counts are kept."""
     asked = _object(found, "input_tokens_details")
     answered = _object(found, "output_tokens_details")
     return Usage(
@@ -295,25 +288,23 @@ def read_usage(found: Found) -> Usage:
 
 
 def found_tools(items: JsonValue) -> list[ToolDefinition]:
-    """Definitions of tools that stand between the other items, where they also stay."""
+    """Return the tool definitions among the items. The items keep them too."""
     return [
         tool
-        for item in (items if isinstance(items, list) else [])
-        if isinstance(item, dict) and item.get("type") in ("additional_tools", "mcp_list_tools", "tool_search_output")
+        for item in objects_in(items)
+        if item.get("type") in ("additional_tools", "mcp_list_tools", "tool_search_output")
         for tool in _tools(item.get("tools"))
     ]
 
 
 def is_items(value: JsonValue) -> bool:
-    """Whether a list holds items, and not messages of another API."""
-    if not isinstance(value, list):
-        return False
-    seen = value[:50]
+    """Return whether a list holds items, and not messages of another API."""
+    seen = head(value)
     return all(map(may_be_item, seen)) and any(map(is_item, seen))
 
 
 def may_be_item(value: JsonValue) -> bool:
-    """Whether something may be an item: most APIs have messages of text that look the same."""
+    """Return whether a value may be an item. Text messages of most APIs look the same."""
     if not isinstance(value, dict):
         return False
     kind = value.get("type")
@@ -323,30 +314,26 @@ def may_be_item(value: JsonValue) -> bool:
 
 
 def is_item(value: JsonValue) -> bool:
-    """Whether something is an item, and nothing else."""
-    if not isinstance(value, dict):
-        return False
-    kind, content = value.get("type"), value.get("content")
+    """Return whether a value can only be an item."""
+    kind, content = lookup(value, "type"), lookup(value, "content")
     if isinstance(kind, str) and kind != "message":
         return kind in _DECISIVE
-    blocks = content[:50] if isinstance(content, list) else []
-    if any(isinstance(block, dict) and block.get("type") in ("input_text", "output_text") for block in blocks):
+    if any(lookup(block, "type") in ("input_text", "output_text") for block in head(content)):
         return True
-    return kind == "message" and value.get("role") in _ROLES and isinstance(content, str)
+    return kind == "message" and lookup(value, "role") in _ROLES and isinstance(content, str)
 
 
 def _tools(value: JsonValue) -> list[ToolDefinition]:
-    # An MCP server's definitions have another name for the parameters.
+    # MCP servers have another name for the parameters.
     spelled: list[JsonValue] = [
         {"parameters" if name == "input_schema" else name: item for name, item in tool.items()}
-        for tool in (value if isinstance(value, list) else [])
-        if isinstance(tool, dict)
+        for tool in objects_in(value)
     ]
     return read_tools(Found({"tools": spelled}).objects("tools"))
 
 
 def _object(found: Found, name: str) -> Found:
-    return (found.object(name) if isinstance(found.peek(name), dict) else None) or Found({})
+    return found.maybe_object(name) or Found({})
 
 
 def _message_parts(found: Found) -> list[Part]:
@@ -358,17 +345,15 @@ def _message_parts(found: Found) -> list[Part]:
         return [TextPart(content)]
     if not isinstance(content, list):
         raise found.unfit("content", "a text or a list of parts")
-    return [_part(part) for part in found.items("content")]
+    return read_parts(found.items("content"), _part)
 
 
 def _rest(found: Found) -> JsonObject:
-    """What is left over; empty lists and objects, of which these parts have many, are nothing."""
+    """Return what is left over, without empty lists and objects, of which these parts have many."""
     return {name: value for name, value in found.leftover().items() if value not in ([], {})}
 
 
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = str(found.peek("type"))
     if kind in _TEXTS and isinstance(text := found.peek(_TEXTS[kind]), str):
         found.take(_TEXTS[kind])
@@ -392,7 +377,7 @@ def _media(found: Found, kind: str) -> MediaPart:
 
 
 def _text_of(found: Found, *names: str) -> str | None:
-    """The first of the fields that is a text; the others may be objects, which are left."""
+    """Take the first of these fields that is a text. Other values are left."""
     return next((found.text(name) for name in names if isinstance(found.peek(name), str)), None)
 
 
@@ -403,7 +388,7 @@ def _reasoning(found: Found) -> ReasoningPart:
 
 
 def _texts(found: Found, name: str) -> list[str]:
-    """The texts of parts, if they are all texts."""
+    """Take the texts of parts if all parts are texts."""
     value = found.peek(name)
     if isinstance(value, str):
         found.take(name)
@@ -414,14 +399,13 @@ def _texts(found: Found, name: str) -> list[str]:
     if len(texts) < len(value):
         return []
     for part in found.objects(name):
-        if part.peek("type") in ("summary_text", "reasoning_text", "input_text"):
-            part.take("type")
+        part.take_if("type", "summary_text", "reasoning_text", "input_text")
         part.take("text")
     return texts
 
 
 def _call(found: Found, kind: str) -> tuple[ToolCall, ToolMessage | None]:
-    """A call, and its result if that stands in the same item."""
+    """Read a call, and its result if the same item holds it."""
     provided = kind in _PROVIDED or kind == "program" or found.peek("execution") == "server"
     identity = found.identity("call_id", "callId") or (found.identity("id") if kind in _PROVIDED else None)
     name = found.text("name") if kind in _NAMED else kind.removesuffix("_call")
@@ -429,17 +413,9 @@ def _call(found: Found, kind: str) -> tuple[ToolCall, ToolMessage | None]:
         raise found.unfit("name", "the name of a tool")
     arguments = _arguments(found, kind)
     result = _provided(found, kind, arguments, identity, name) if kind in _PROVIDED else None
-    if kind == "function_call":
-        found.take("type")
-    call = ToolCall.model_validate(
-        {
-            "name": name,
-            "id": identity,
-            "metadata": {"executor": "provider"} if provided else {},
-            "extra": found.leftover(),
-            **parse_arguments(arguments),
-        }
-    )
+    found.take_if("type", "function_call")
+    metadata = provider_metadata(provided=provided)
+    call = ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=found.leftover())
     return call, result
 
 
@@ -447,14 +423,13 @@ def _arguments(found: Found, kind: str) -> JsonValue:
     names = _CALLS[kind]
     if names == ("arguments",):
         return found.take("arguments")
-    if isinstance(found.peek(names[0]), dict):
-        whole = found.object(names[0])
-        return None if whole is None else whole.leftover()
+    if whole := found.maybe_object(names[0]):
+        return whole.leftover()
     return {name: value for name in names if (value := found.take(name)) is not None}
 
 
 def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | None, name: str) -> ToolMessage | None:
-    """The result of a call that the provider ran."""
+    """Read the result of a call that the provider ran."""
     content: str | Sequence[Part] = ""
     if kind == "web_search_call":
         sources = arguments.pop("sources", None) if isinstance(arguments, dict) else None
@@ -471,12 +446,12 @@ def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | Non
         failed = True
         content, extra = _error(found, content)
     if not content and not failed:
-        return None  # most of these calls do not say what they found
+        return None  # most of these calls do not record their results
     return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=extra)
 
 
 def _error(found: Found, content: str | Sequence[Part]) -> tuple[str | Sequence[Part], JsonObject]:
-    """The content of a result that is an error, and what else the error says."""
+    """Return the content of a failed result, and what else the error says."""
     error = found.peek("error")
     if content:
         return content, {"error": found.take("error")}
@@ -497,7 +472,7 @@ def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
     else:
         content = _content(found, {"tool_search_output": "tools", "program_output": "result"}.get(kind, "output"))
         if kind == "program_output" and not content:
-            content = _content(found, "output")  # JavaScript
+            content = _content(found, "output")  # in JavaScript
     if kind in ("apply_patch_call_output", "computer_call_output"):
         is_error = {"completed": False, "failed": True}.get(str(found.peek("status")), is_error)
     elif kind == "shell_call_output":
@@ -505,8 +480,7 @@ def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
     identity = found.identity("call_id", "callId")
     if identity is None and kind == "local_shell_call_output":
         identity = found.identity("id")
-    if kind == "function_call_output":
-        found.take("type")
+    found.take_if("type", "function_call_output")
     return ToolMessage(
         content,
         tool_call_id=identity,
@@ -518,27 +492,23 @@ def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
 
 
 def _outcome(outputs: JsonValue) -> bool | None:
-    """Whether one of the commands of a shell call failed; ``None`` if it does not say."""
-    outcomes = [
-        outcome
-        for output in (outputs if isinstance(outputs, list) else [])
-        if isinstance(output, dict) and isinstance(outcome := output.get("outcome"), dict)
-    ]
+    """Return whether a command of a shell call failed; ``None`` if that is not recorded."""
+    outcomes = objects_in([lookup(output, "outcome") for output in as_list(outputs)])
     if not outcomes:
         return None
     return any(outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None) for outcome in outcomes)
 
 
 def _content(found: Found, name: str) -> str | Sequence[Part]:
-    """The content of a result: text, parts, or any other value as JSON."""
+    """Return the content of a result: text, parts, or any other value as JSON."""
     value = found.peek(name)
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return content_of([_part(part) for part in found.items(name)])
+        return content_of(read_parts(found.items(name), _part))
     if isinstance(value, dict) and _is_part(value):
         return content_of([_part(_object(found, name))])
     return "" if found.take(name) is None else as_text(value)
 
 
 def _is_part(value: JsonValue) -> bool:
-    kind = value.get("type") if isinstance(value, dict) else None
+    kind = lookup(value, "type")
     return isinstance(kind, str) and (kind in _TEXTS or kind in _MEDIA)

@@ -1,4 +1,4 @@
-"""Messages of OpenTelemetry's conventions for generative AI, as they stand in attributes of spans and events.
+"""Messages of OpenTelemetry's conventions for generative AI, as attributes of spans and events hold them.
 
 [{"role": "user", "parts": [{"type": "text", "content": "Weather in Paris?"}]},
  {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {"city": "Paris"}}]},
@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from judgekit.formats.blocks import openai_chat
+from judgekit.formats.blocks.common import read_call, read_parts
 from judgekit.formats.blocks.reply import Item, asked, content_of, reply
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import as_list, head, lookup
 from judgekit.traces.message import (
     JsonObject,
     MediaPart,
@@ -24,48 +26,40 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 
-_LOOKED_AT = 50
 _CALLS = ("tool_call", "server_tool_call")
 _RESPONSES = ("tool_call_response", "server_tool_call_response")
 _SOURCES = {"blob": "content", "binary": "content", "uri": "uri", "file": "file_id"}
-"""Kinds of parts for media, with the names of the fields that hold them."""
+"""Kinds of media parts, and the fields that hold the media."""
 
 _USAGES = ("gen_ai.usage.", "gen_ai.aggregated_usage.", "ai.usage.")
-"""Prefixes of token counts: also of Pydantic AI, for a whole run, and of the AI SDK."""
+"""Prefixes of token counts, including those of the AI SDK, and of Pydantic AI for a whole run."""
 _COUNTS = {
     "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "promptTokens"),
     "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "completionTokens"),
     "cached_tokens": ("cache_read.input_tokens", "cache_read_input_tokens", "cachedInputTokens"),
     "reasoning_tokens": ("reasoning.output_tokens", "reasoning_tokens", "reasoningTokens"),
 }
-"""What token counts are called below the prefix of their attributes."""
+"""The names of token counts below their prefix."""
 
 
 def is_otel(messages: JsonValue) -> bool:
-    """Whether a list holds messages in the words of these conventions: ``parts`` with text in ``content``, or calls."""
-    return isinstance(messages, list) and any(
-        isinstance(message, dict)
-        and isinstance(message.get("role"), str)
-        and isinstance(parts := message.get("parts"), list)
-        and any(map(_is_part, parts))
-        for message in messages[:_LOOKED_AT]
+    """Return whether a list holds messages of these conventions: ``parts`` with text in ``content``, or calls."""
+    return any(
+        isinstance(lookup(message, "role"), str) and any(map(_is_part, as_list(lookup(message, "parts"))))
+        for message in head(messages)
     )
 
 
-def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages; results of tools stand apart, whatever the role in which they came.
+def read_message(found: Found) -> list[Message]:
+    """Read one message. Tool results in it become messages of their own, whatever its role.
+
+    A message without ``parts`` is read as one of OpenAI's, which some tracers write instead.
 
     Raises:
-        TraceError: One has no known role, or a text, a call or a result that is none.
+        TraceError: It has an unknown role, or a malformed text, call or result.
     """
-    return [message for one in found for message in read_message(one)]
-
-
-def read_message(found: Found) -> list[Message]:
-    """One message. One without ``parts`` is read as one of OpenAI's, which some tracers write in its place."""
     if found.peek("parts") is None:
         if found.peek("role") == "model":
             raise found.unfit("parts", "a list of parts")
@@ -74,7 +68,7 @@ def read_message(found: Found) -> list[Message]:
     if role not in ("system", "developer", "user", "assistant", "model", "tool"):
         raise found.unfit("role", "system, developer, user, assistant or tool")
     found.take("role")
-    items = [_item(part) for part in found.items("parts")]
+    items = read_parts(found.items("parts"), _item)
     if role in ("system", "developer"):
         return [_system(items, role, found.leftover())]
     name = found.text("name")
@@ -88,21 +82,19 @@ def read_message(found: Found) -> list[Message]:
 
 
 def read_instructions(found: Iterable[Found | JsonValue]) -> list[Message]:
-    """The parts of instructions that stand apart from the messages."""
-    parts = list(found)
-    return [_system([_item(part) for part in parts], "system", {})] if parts else []
+    """Read the parts of instructions that are separate from the messages."""
+    parts = read_parts(found, _item)
+    return [_system(parts, "system", {})] if parts else []
 
 
 def read_usage(attributes: Found) -> Usage | None:
-    """The token counts of one span: all attributes below ``gen_ai.usage``, or what tracers have in its place."""
+    """Read the token counts of one span: all attributes below ``gen_ai.usage``, or the tracer's own equivalent."""
     prefix = next((one for one in _USAGES if any(name.startswith(one) for name in attributes)), None)
     if prefix is None:
         return None
     counts = {name: attributes.count(*(prefix + one for one in names)) for name, names in _COUNTS.items()}
     extra = {name.removeprefix(prefix): attributes.take(name) for name in attributes if name.startswith(prefix)}
-    return Usage.model_validate(
-        {**counts, "extra": {name: value for name, value in extra.items() if value is not None}}
-    )
+    return Usage.model_validate({**counts, "extra": extra})
 
 
 def _system(items: Sequence[Item], role: str, extra: JsonObject) -> SystemMessage:
@@ -115,15 +107,12 @@ def _system(items: Sequence[Item], role: str, extra: JsonObject) -> SystemMessag
 
 
 def _is_part(part: JsonValue) -> bool:
-    if not isinstance(part, dict):
-        return False
-    kind = part.get("type")
-    return kind in (*_CALLS, *_RESPONSES) or (kind in ("text", "reasoning") and isinstance(part.get("content"), str))
+    kind = lookup(part, "type")
+    said = kind in ("text", "reasoning") and isinstance(lookup(part, "content"), str)
+    return said or kind in (*_CALLS, *_RESPONSES)
 
 
-def _item(found: Found | JsonValue) -> Item:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _item(found: Found) -> Item:
     kind = found.peek("type")
     if kind in ("text", "reasoning", "thinking"):
         text = found.text("content", "text")
@@ -132,21 +121,12 @@ def _item(found: Found | JsonValue) -> Item:
         found.take("type")
         return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
     if kind in _CALLS:
-        return _call(found, server=kind == "server_tool_call")
+        found.take("type")
+        provided = kind == "server_tool_call" or found.peek("builtin") is True
+        return read_call(found, args=("arguments", "server_tool_call"), provided=provided)
     if kind in _RESPONSES:
         return _response(found)
     return _media(found) or OtherPart(found.leftover())
-
-
-def _call(found: Found, *, server: bool) -> ToolCall:
-    found.take("type")
-    name = found.text("name")
-    if name is None:
-        raise found.unfit("name", "the name of a tool")
-    arguments = found.take("arguments", "server_tool_call")
-    known: JsonObject = {"executor": "provider"} if server or found.peek("builtin") is True else {}
-    call = {"name": name, "id": found.identity("id"), "metadata": known, **parse_arguments(arguments)}
-    return ToolCall.model_validate({**call, "extra": found.leftover()})
 
 
 def _response(found: Found) -> ToolMessage:
@@ -164,10 +144,8 @@ def _media(found: Found) -> MediaPart | None:
     mime_type = found.text("mime_type", "media_type")
     described = str(found.peek("modality") or (mime_type if kind in _SOURCES else kind))
     known = next((one for one in ("image", "audio", "video") if described.startswith(one)), "file")
-    if found.peek("modality") == known:
-        found.take("modality")
-    if kind in ("blob", "uri"):
-        found.take("type")
+    found.take_if("modality", known)
+    found.take_if("type", "blob", "uri")
     held: JsonObject = {}
     if source != "file_id":
         held = {"data" if source == "content" else "url": found.text(source)}

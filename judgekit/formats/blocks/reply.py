@@ -1,4 +1,4 @@
-"""An assistant's reply as messages, where the provider ran tools while it was given."""
+"""Assistant replies and user turns as messages, including tool results within them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -21,14 +21,16 @@ from judgekit.traces.message import (
     ToolMessage,
 )
 
+OTHER_CHOICES = "choices"
+"""The field of a message's ``extra`` with all but the first of several answers to the same request."""
 Item: TypeAlias = Part | ToolCall | ToolMessage
-"""What a reply is made of, in order."""
+"""An element of a reply."""
 _KINDS = ("type", "index")
-"""Fields that are filled even in an empty placeholder."""
+"""Fields that are set even in an empty placeholder."""
 
 
 def is_blank(value: Found | JsonValue) -> bool:
-    """Whether a value is the empty placeholder that some servers write in place of a call: no name, id or arguments."""
+    """Return whether a value is an empty placeholder that some servers write for a call: no name, id or arguments."""
     if isinstance(value, Found):
         return all(name in _KINDS or is_blank(value.peek(name)) for name in value)
     if isinstance(value, dict):
@@ -37,10 +39,10 @@ def is_blank(value: Found | JsonValue) -> bool:
 
 
 def listed_calls(found: Found, name: str) -> list[Found]:
-    """Return the calls in a list, without empty placeholders, which stay in the object.
+    """Return the calls in a list. Empty placeholders stay in the object.
 
     Raises:
-        TraceError: It is no list, or something in it is no object.
+        TraceError: It is not a list, or an item is not an object.
     """
     calls: list[Found] = []
     for index, item in enumerate(found.items(name)):
@@ -53,7 +55,7 @@ def listed_calls(found: Found, name: str) -> list[Found]:
 
 
 def unread_part(found: Found) -> OtherPart:
-    """A part of a kind that the format does not have, or that is broken: it is kept as it stands, with a warning."""
+    """Keep a part of an unknown kind, or a malformed one, as it is, with a warning."""
     if not is_blank(found):
         kind = found.peek("type")
         named = "without a type" if kind is None else f"of the kind {kind!r:.80}"
@@ -62,20 +64,19 @@ def unread_part(found: Found) -> OtherPart:
 
 
 def content_of(parts: Sequence[Part]) -> str | Sequence[Part]:
-    """The content of a message: a plain text if it is nothing else."""
-    if not parts:
-        return ""
-    first = parts[0]
-    return first.text if len(parts) == 1 and isinstance(first, TextPart) and not first.extra else parts
+    """Return the content of a message: plain text if that is all there is."""
+    if len(parts) == 1 and isinstance(first := parts[0], TextPart) and not first.extra:
+        return first.text
+    return parts or ""
 
 
 def reply(items: Iterable[Item], each: Mapping[str, object], whole: Mapping[str, object]) -> list[Message]:
-    """The messages of one reply: a tool's result ends a message, and what follows is the next.
+    """Return the messages of one reply. A tool result ends a message, and what follows starts the next.
 
     Args:
-        items: What the reply is made of.
-        each: Fields of each `AIMessage`: the agent, the model.
-        whole: What is known of the reply as a whole, as fields of its last `AIMessage`.
+        items: The elements of the reply.
+        each: Fields of each `AIMessage`, such as agent and model.
+        whole: Fields of the whole reply, which its last `AIMessage` gets.
     """
     groups: list[tuple[list[Part], list[ToolCall], list[ToolMessage]]] = [([], [], [])]
     for item in items:
@@ -95,12 +96,31 @@ def reply(items: Iterable[Item], each: Mapping[str, object], whole: Mapping[str,
     return messages
 
 
-def asked(items: Iterable[Item | SystemMessage], extra: JsonObject) -> list[Message]:
-    """The messages of one turn of the user, where results of tools stand among what the user says.
+def first_choice(answers: Sequence[Message], found: Found, name: str, *, several: bool) -> list[Message]:
+    """Return the first of several choices. The others go into its ``extra``, with a warning.
 
     Args:
-        items: What the turn is made of.
-        extra: What is known of the turn as a whole; it goes to its last message.
+        answers: All messages of the response, usually one.
+        found: The object that holds them, for the warning.
+        name: The field that holds them.
+        several: Whether these are known to be choices. If not, only messages of plain text count as choices.
+    """
+    replies = [one for one in answers if isinstance(one, AIMessage)]
+    several = several or all(one.text and not one.tool_calls for one in replies)
+    if len(answers) < 2 or len(replies) < len(answers) or not several:
+        return list(answers)
+    found.warn(f"{len(answers)} choices; the first is read, the others are in the extra of its message", name)
+    first, *others = replies
+    rest = [one.model_dump(mode="json", exclude_defaults=True) for one in others]
+    return [first.model_copy(update={"extra": {**first.extra, OTHER_CHOICES: rest}})]
+
+
+def asked(items: Iterable[Item | SystemMessage], extra: JsonObject) -> list[Message]:
+    """Return the messages of one user turn, in which tool results may appear among the user's words.
+
+    Args:
+        items: The elements of the turn.
+        extra: Fields of the whole turn, which its last message gets.
     """
     made: list[Message] = []
     for is_apart, group in groupby(items, key=lambda item: isinstance(item, ToolMessage | SystemMessage)):

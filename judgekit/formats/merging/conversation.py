@@ -1,4 +1,4 @@
-"""The conversation that steps make: a trace, and its children."""
+"""Merging of steps into a trace and its children."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,24 +9,24 @@ from judgekit.formats.merging.step import Step
 from judgekit.formats.merging.threads import Thread, Threads
 from judgekit.formats.merging.tools import complete
 from judgekit.formats.merging.variants import Variants
-from judgekit.formats.spans import Span
+from judgekit.formats.spans import Span, times_of
 from judgekit.traces.message import HumanMessage, SystemMessage
 from judgekit.traces.trace import Trace, TraceWarning
 
 
 def merged(steps: Sequence[Step]) -> dict[str, object]:
-    """Fields of a `Trace`: messages, children, times, and in its metadata ``variants``.
+    """Return the fields of a `Trace`: messages, children, times, and ``variants`` in its metadata.
 
-    Calls of models are put together as the module ``threads`` says. The longest conversation is the trace. Others are
-    its children, and so is what happens within a call of a tool. Spans of tools add results and errors that the
-    messages lack, and calls that no message makes, where they happened; where there are no model calls, all calls and
-    results are made of them.
+    The module ``threads`` describes how model calls are joined. The longest conversation becomes the trace. The others
+    become its children, as does what happens within a tool call. Spans of tools add results and errors that the
+    messages lack, and calls that no message makes, at the time when they happened. Without model calls, all calls and
+    results come from the spans of tools.
 
-    Repeated messages are left out. What holds a value that the messages do not have is kept among the variants. A
-    warning names calls of models that may have been made, but say the same as others.
+    Repeated messages are left out, but those with a value that no other message has are kept among the variants. A
+    warning names model calls that may have been made but say the same as others.
 
     Args:
-        steps: One for each span, in the order in which they began.
+        steps: The steps of all spans, ordered by start time.
     """
     levels, variants = Levels(steps), Variants()
     models = [step for step in steps if step.kind == "model" and (step.asked or step.answered)]
@@ -106,9 +106,4 @@ def _child(thread: Thread, levels: Levels, children: Sequence[Trace] = (), call_
 
 
 def _fields(thread: Thread) -> dict[str, object]:
-    spans = [step.span for step in thread.steps]
-    return {
-        "messages": thread.messages,
-        "started_at": min((span.started for span in spans if span.started), default=None),
-        "ended_at": max((span.ended for span in spans if span.ended), default=None),
-    }
+    return {"messages": thread.messages, **times_of([step.span for step in thread.steps])}

@@ -1,4 +1,4 @@
-"""Calls of models that were recorded as if each were a conversation of its own."""
+"""Joining of model calls that were recorded as separate conversations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
@@ -10,16 +10,17 @@ from judgekit.formats.found import Found
 from judgekit.formats.merging.said import ends, parted
 from judgekit.formats.merging.step import Step
 from judgekit.formats.spans import EARLIEST, Span, conversation_of, spans_of
+from judgekit.formats.values import lookup
 from judgekit.traces.message import JsonObject
 
 _Call: TypeAlias = tuple[Step, JsonObject]
 
 
 def folded(records: Iterable[JsonValue], steps_of: Callable[[Sequence[Span]], Sequence[Step]]) -> list[JsonValue]:
-    """Records of `conversations`, with those in one that are: all that one says is how a later one's history begins.
+    """Return records of `conversations`, joining those whose history begins with all of an earlier one.
 
-    A client that is traced without a span around its calls, and without the id of a session, gives every call a trace
-    of its own, in which the calls before are repeated. Only traces of one span are looked at.
+    A client that is traced without a span around its calls and without a session id gives every call a trace
+    of its own, which repeats the earlier calls. Only traces of a single span are joined.
     """
     found = list(records)
     if len(found) < 2:
@@ -41,7 +42,7 @@ def folded(records: Iterable[JsonValue], steps_of: Callable[[Sequence[Span]], Se
 
 
 def _only_call(record: JsonValue, steps_of: Callable[[Sequence[Span]], Sequence[Step]]) -> _Call | None:
-    spans = record.get("spans") if isinstance(record, dict) else None
+    spans = lookup(record, "spans")
     if not isinstance(record, dict) or not isinstance(spans, list) or any(map(conversation_of, spans)):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Where each step happens: at the top, or within the call of a tool."""
+"""The levels at which steps happen: the top level, or within a tool call."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,25 +13,24 @@ _MOST_AT_ONCE = 50
 
 @dataclass(eq=False)
 class Level:
-    """The top, or what happens within the call of a tool; ``tool`` is unknown if several ran at that time."""
+    """The top level, or the inside of a tool call; ``tool`` is unknown if several ran at that time."""
 
     owner: "Level | None" = None
     tool: Step | None = None
     depth: int = 0
 
     def within(self, tool: Step | None = None) -> "Level":
-        """The level below this one."""
+        """Return the level below this one."""
         return Level(self, tool, self.depth + 1) if self.depth < _DEEPEST else self
 
 
 class Levels:
     """The levels of all steps, and the agents that run there.
 
-    An agent that has no other place (some tracers hang all agents up at the root) ran within the call of a tool that
-    lasted all that time.
+    Some tracers attach all agents to the root. Such an agent belongs to the tool call that lasted as long as it ran.
 
     Args:
-        steps: In the order in which they began.
+        steps: The steps, ordered by start time.
     """
 
     def __init__(self, steps: Sequence[Step]) -> None:
@@ -59,24 +58,24 @@ class Levels:
             inside[span] = level.within(step) if step is not None and step.kind == "tool" else level
 
     def __iter__(self) -> Iterator[Level]:
-        """Every level, the deepest first."""
+        """Yield every level, the deepest first."""
         return iter(sorted(dict.fromkeys((*self._levels.values(), self.top)), key=lambda level: -level.depth))
 
     def of(self, step: Step) -> Level:
-        """The level on which a step happens."""
+        """Return the level of a step."""
         return self._levels[step.span]
 
     def agent(self, step: Step) -> Step | None:
-        """The run of an agent in which a step happens."""
+        """Return the agent run that contains a step."""
         return self._agents[step.span]
 
     def name(self, step: Step) -> str | None:
-        """The name of the agent that does it."""
+        """Return the name of the agent that performs a step."""
         return step.agent or (within.agent if (within := self.agent(step)) else None)
 
 
 def _around(steps: Sequence[Step]) -> dict[Span, list[Span]]:
-    """The calls of tools that lasted while an agent ran."""
+    """Return the tool calls that lasted while each agent ran."""
     calls: list[Span] = []
     around: dict[Span, list[Span]] = {}
     for step in steps:

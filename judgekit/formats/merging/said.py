@@ -1,4 +1,4 @@
-"""What messages say, by which they are compared: a history may divide them in another way."""
+"""Comparison of messages by what they say, since a history may split them differently."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,13 +7,13 @@ from typing import TypeAlias
 from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, Message, SystemMessage, ToolCall
 
 Atom: TypeAlias = tuple[str, ...]
-"""Something said, called or answered."""
+"""A text, call or result."""
 _STOP = 40
-"""Characters that a stop sequence may have."""
+"""The longest stop sequence, in characters."""
 
 
 def atoms(messages: Iterable[Message]) -> list[Atom]:
-    """What messages say, but for reasoning, which a history may leave out, ids of calls, and spaces."""
+    """Return what messages say, without reasoning (which a history may omit), call ids and whitespace."""
     found: list[Atom] = []
     for message in messages:
         text = " ".join(message.text.split())
@@ -27,7 +27,7 @@ def atoms(messages: Iterable[Message]) -> list[Atom]:
 
 
 def ends(messages: Iterable[Message], end: int = 0) -> list[int]:
-    """A hash of all that was said, after each message."""
+    """Return a hash of everything said up to each message."""
     found: list[int] = []
     for message in messages:
         for atom in atoms([message]):
@@ -37,7 +37,7 @@ def ends(messages: Iterable[Message], end: int = 0) -> list[int]:
 
 
 def is_again(said: Sequence[Atom], last: Sequence[Atom]) -> bool:
-    """Whether this was said last. A history may put back the stop sequence at which the answer was cut off."""
+    """Return whether a message repeats the last one, perhaps with the stop sequence that cut off the answer."""
     if said == last or len(said) != 1 or len(last) != 1:
         return said == last
     (role, text, *_), (other, cut, *_) = *said, *last
@@ -45,18 +45,18 @@ def is_again(said: Sequence[Atom], last: Sequence[Atom]) -> bool:
 
 
 def signature(call: ToolCall) -> tuple[str, str]:
-    """The name and the arguments of a call."""
+    """Return the name and the arguments of a call."""
     return call.name, call.args_raw if call.args_error and call.args_raw else json.dumps(call.args, sort_keys=True)
 
 
 def call_ids(messages: Iterable[Message]) -> set[str]:
-    """The ids of the calls that are made."""
+    """Return the ids of the calls in messages."""
     calls = (call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls)
     return {call.id for call in calls if call.id is not None}
 
 
 def parted(messages: Sequence[Message]) -> tuple[list[SystemMessage], list[Message]]:
-    """The instructions at the beginning, and the rest."""
+    """Return the instructions at the beginning, and the remaining messages."""
     systems: list[SystemMessage] = []
     for message in messages:
         if not isinstance(message, SystemMessage):

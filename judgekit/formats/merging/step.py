@@ -1,4 +1,4 @@
-"""What one span says of a conversation."""
+"""The contribution of one span to a conversation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
 
 @dataclass(eq=False)
 class Step:
-    """What one span says of a conversation.
+    """The contribution of one span to a conversation.
 
     Attributes:
-        span: The span, whose times, parent and error count.
-        kind: A call of a model, of a tool, or the run of an agent, in which other steps happen; or none of these.
-        agent: The agent that runs.
-        asked: The messages that a model or an agent was given; mostly all that came before.
-        answered: What came back.
-        call: The call that a tool's span is about.
-        result: Its result, if the span has it.
+        span: The span, with its times, parent and error.
+        kind: A model call, a tool call, an agent run that contains other steps, or none of these.
+        agent: The name of the agent.
+        asked: The input messages of a model or agent, usually with the whole history.
+        answered: The messages that came back.
+        call: The call of a tool span.
+        result: The result of the call, if the span has it.
     """
 
     span: Span
@@ -31,7 +31,7 @@ class Step:
     result: ToolMessage | None = None
 
     def result_of(self, call: ToolCall) -> ToolMessage | None:
-        """The result that a tool's span knows of, as that of a call; the text of an error if there is no other."""
+        """Return a tool span's result as the result of a call. An error message is used if there is no other result."""
         error = self.span.error
         if self.result is None and error is None:
             return None
@@ -45,7 +45,7 @@ class Step:
         return result.model_copy(update=known)
 
     def exchange(self) -> list[Message]:
-        """The call and the result of a tool as messages."""
+        """Return the tool call and its result as messages."""
         if self.call is None:
             return []
         result = self.result_of(self.call)

@@ -1,15 +1,15 @@
 """Threads of messages that follow one another.
 
-What a model call is asked decides where it belongs, of the threads of its level:
+The input of a model call decides which thread of its level it belongs to:
 
-    holds all that was said in a thread                     goes on with it
-    holds the last answer of its agent's latest thread      goes on after that
-    repeats what its run was asked last without the         goes on after the answer, if that called tools, or tools
-    answer, and began when that call had ended              ran since then (tracers that record no history)
-    shares nothing with it, and began when it had ended     is appended (models that remember, and sessions)
-    all else                                                begins a thread of its own
+    holds everything said in a thread                       continues it
+    holds the last answer of its agent's latest thread      continues after that answer
+    repeats its run's last input without the answer,        continues after the answer, if that called tools or tools
+    and began after that call had ended                     ran since then (tracers that record no history)
+    shares nothing with it, and began after it had ended    is appended (models with memory, and sessions)
+    anything else                                           begins a thread of its own
 
-Runs that repeat an answer of their own anywhere do record the history: in them, the third rule does not apply.
+Runs that repeat one of their own answers record the history, so the third rule does not apply to them.
 """
 
 from bisect import bisect_left
@@ -27,12 +27,12 @@ from judgekit.formats.spans import EARLIEST, Span
 from judgekit.traces.message import AIMessage, Message, SystemMessage, ToolMessage
 
 _Run: TypeAlias = tuple[Level, Step | str | None]
-"""A run of an agent, or else all that one trace does outside of agents."""
+"""An agent run, or everything in one trace that happens outside of agents."""
 
 
 @dataclass(eq=False)
 class Thread:
-    """Messages that follow one another, and the steps that they come from."""
+    """Consecutive messages, and the steps that they come from."""
 
     level: Level
     first: list[Atom]
@@ -42,24 +42,24 @@ class Thread:
     last: list[Atom] = field(default_factory=list[Atom])
     """The last answer."""
     end: int = 0
-    """A hash of all that was said."""
+    """A hash of everything said."""
 
 
 class Threads:
-    """The threads that steps make, which are added one after the other.
+    """The threads of a recording. Steps are added one after the other.
 
     Attributes:
-        found: The threads, in the order in which they began.
-        unsure: Calls of models that say the same as one before, and may have been made for that: they are left out.
-        apart: Calls of models that share nothing with what their agent said before.
-        joined: Calls of models that were asked the same as the one before, and may not follow it.
-        again: Calls of models that were asked the same as one before, and may follow it.
+        found: The threads, ordered by start.
+        unsure: Model calls that are left out because they repeat an earlier one, but may have been made twice.
+        apart: Model calls that share nothing with what their agent said before.
+        joined: Model calls with the same input as the one before, which may not follow it.
+        again: Model calls with the same input as an earlier one, which may follow it.
 
     Args:
         levels: The levels of all steps.
-        variants: Keeps what is left out.
-        models: The calls of models, in the order in which they began.
-        tools: The calls of tools.
+        variants: Collects what is left out.
+        models: The model calls, ordered by start time.
+        tools: The tool calls.
     """
 
     def __init__(self, levels: Levels, variants: Variants, models: Iterable[Step], tools: Iterable[Step]) -> None:
@@ -82,7 +82,7 @@ class Threads:
         self._call_ids: set[str] = set()
 
     def add(self, step: Step, answered: Sequence[Message]) -> None:
-        """Adds what a step says to the thread that it belongs to."""
+        """Add a step to the thread that it belongs to."""
         if not (step.asked or answered) or self.goes_on(step, answered):
             return
         level, systems, rest = self._levels.of(step), *parted(step.asked)
@@ -110,7 +110,7 @@ class Threads:
         self._append(thread, step, systems, rest, answered)
 
     def goes_on(self, step: Step, answered: Sequence[Message]) -> bool:
-        """Whether the step has been dealt with: it says nothing new, or goes on with all that was said."""
+        """Return whether a step is done: it adds nothing new, or it was added to the thread that it continues."""
         level, systems, rest = self._levels.of(step), *parted(step.asked)
         passed = ends([*rest, *answered])
         if passed and (before := self._passed.get((level, passed[-1]))) is not None:
@@ -133,7 +133,7 @@ class Threads:
     def _goes_on_unsaid(
         self, step: Step, systems: Sequence[SystemMessage], rest: Sequence[Message], answered: Sequence[Message]
     ) -> bool:
-        """Adds a step that repeats what its run was asked last, but not the answer, if it follows on that answer."""
+        """Add a step that repeats its run's last input without the answer, if it follows that answer."""
         run = self._run(step)
         thread = self._runs.get((run, _joined(systems)))
         if thread is None or step.kind != "model" or run in self._with_history:
@@ -158,7 +158,7 @@ class Threads:
         return True
 
     def _notice(self, step: Step, rest: Sequence[Message], thread: Thread | None) -> None:
-        """Notes a step that begins a thread, although its run may just not have recorded what was said before."""
+        """Note a step that begins a thread, in case its run merely did not record the history."""
         run = self._run(step)
         own = thread or self._runs.get((run, ""))
         before = own or self._newest.get(self._levels.of(step))
@@ -172,7 +172,7 @@ class Threads:
             self.again.append(step)
 
     def _tools_ran(self, run: _Run, before: Step, step: Step) -> bool:
-        """Whether tools began to run after one step and before another."""
+        """Return whether tools began to run between two steps."""
         began, end = (bisect_left(self._tools[run], one.span.started or EARLIEST) for one in (before, step))
         return began < end
 
@@ -180,7 +180,7 @@ class Threads:
         return self._levels.of(step), self._levels.agent(step) or step.span.trace_id
 
     def _runs_with_history(self, models: Iterable[Step]) -> set[_Run]:
-        """The runs in which a call of a model repeats the answer of one before it."""
+        """Return the runs in which a model call repeats an earlier answer."""
         said: dict[_Run, set[Atom]] = defaultdict(set)
         found: set[_Run] = set()
         for step in models:
@@ -227,7 +227,7 @@ def _joined(systems: Sequence[SystemMessage]) -> str:
 
 
 def _calls(thread: Thread) -> bool:
-    """Whether the last that was said are calls of tools."""
+    """Return whether the last message calls tools."""
     last = thread.messages[-1]
     return isinstance(last, AIMessage) and bool(last.tool_calls)
 
@@ -237,12 +237,10 @@ def _follows(span: Span, before: Span) -> bool:
 
 
 def _is_around(outer: Span, span: Span) -> bool:
-    """Whether a span is the other, or has it within: several tracers may write down one call, or one twice."""
+    """Return whether a span contains another or is the same, which tracers may record twice."""
     inner: Span | None = span
     while inner is not None and inner.depth > outer.depth:
         inner = inner.parent
-    return inner is outer or (inner is not None and inner.id is not None and _identity(inner) == _identity(outer))
-
-
-def _identity(span: Span) -> tuple[str | None, str | None]:
-    return span.trace_id, span.id
+    if inner is None or inner is outer or inner.id is None:
+        return inner is outer
+    return (inner.trace_id, inner.id) == (outer.trace_id, outer.id)

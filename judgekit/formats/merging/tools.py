@@ -1,8 +1,9 @@
-"""What only the spans of tools know: results and errors that messages lack, and calls that no message makes."""
+"""Results, errors and calls that only the spans of tools have."""
 
+import json
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from judgekit.formats.merging.levels import Level, Levels
@@ -12,11 +13,17 @@ from judgekit.formats.merging.threads import Thread
 from judgekit.formats.merging.variants import Variants
 from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.trace import ToolDefinition
+
+
+def by_content(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
+    """Return tool definitions by their JSON, without duplicates."""
+    return {json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}
 
 
 @dataclass(eq=False)
 class _Place:
-    """Where a call stands; ``answer`` is the place of its result."""
+    """The position of a call; ``answer`` is the position of its result."""
 
     thread: Thread
     message: int
@@ -25,13 +32,13 @@ class _Place:
 
 
 def complete(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, variants: Variants) -> dict[Step, str]:
-    """Adds results and errors to the calls that tools' spans are about, and calls that no message makes.
+    """Add results and errors from tool spans to their calls, and calls that no message makes.
 
-    A call is found again by its id, else by its name and arguments, else by its name alone (a tracer may write
-    arguments in a way of its own).
+    A span matches a call by id, else by name and arguments, else by name alone, since tracers may write arguments
+    differently.
 
     Returns:
-        The ids of the calls, as far as they are known.
+        The ids of the calls, if known.
     """
     found = _matched(threads, tools, levels)
     changed: dict[tuple[Thread, int], list[Message]] = defaultdict(list)
@@ -79,7 +86,7 @@ def _matched(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels) -
 
 
 def _insert(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, variants: Variants) -> None:
-    """Puts calls that no message makes where they happened: code that a model wrote calls tools, and so do programs."""
+    """Insert calls that no message makes at the time when they happened. Code of a model, or a program, made them."""
     answers: dict[Level, list[tuple[float, int, int]]] = defaultdict(list)
     for number, thread in enumerate(threads):
         for index, message in enumerate(thread.messages):

@@ -1,4 +1,4 @@
-"""What is said more than once, where it holds a value that is said once only."""
+"""Repetitions that hold a value of their own."""
 
 import json
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from judgekit.traces.message import JsonObject, Message, ToolCall
 
 
 class Variants:
-    """Keeps what is left out of a conversation as a repetition, if it holds a value that nothing else has."""
+    """The repetitions that are left out of a conversation but hold a value that nothing else has."""
 
     def __init__(self) -> None:
         self.found: list[JsonValue] = []
@@ -19,16 +19,16 @@ class Variants:
         self._seen: set[str] = set()
 
     def said(self, message: Message) -> None:
-        """A message that is part of the conversation."""
+        """Register a message that is part of the conversation."""
         self._values |= _values(_dumped(message))
 
     def repeated(self, messages: Iterable[Message]) -> None:
-        """Messages that are left out."""
+        """Keep messages that are left out."""
         for message in messages:
             self._keep(_dumped(message))
 
     def recorded(self, tool: Step) -> None:
-        """What the span of a tool says."""
+        """Keep what a tool span records."""
         values = {"call": tool.call, "result": tool.result}
         self._keep({name: _dumped(value) for name, value in values.items() if value is not None})
 
@@ -46,7 +46,7 @@ def _dumped(value: Message | ToolCall) -> JsonObject:
 
 
 def _values(value: JsonValue) -> set[tuple[str, str]]:
-    """Every scalar with the name of its field."""
+    """Return every scalar with the name of its field."""
     found: set[tuple[str, str]] = set()
     pending = [("", value)]
     while pending:

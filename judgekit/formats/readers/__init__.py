@@ -77,21 +77,21 @@ _log = logging.getLogger("judgekit")
 
 _NEEDS = ("name", "shape", "gathers", "recognises", "records", "sample")
 FALLBACKS = ("openai-chat", "rows")
-"""Formats that only a file has which no other reader recognises; of these the first."""
+"""Formats that are only considered if no other reader recognizes a file, in order."""
 
 
 def reader_named(name: str) -> Reader:
-    """Return the reader of a format: one of judgekit, of an installed package, or ``package.module:NAME``.
+    """Return the reader of a format: a built-in name, one of an installed package, or ``package.module:NAME``.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There is no such reader.
     """
     return named(name, "readers", READERS, _NEEDS, "format")
 
 
 @cache
 def readers_added() -> Sequence[Reader]:
-    """Return the readers of installed packages. The log names those that cannot be loaded, which read nothing."""
+    """Return the readers of installed packages. Those that cannot be loaded are logged and skipped."""
     found: list[Reader] = []
     for name in installed("readers"):
         if name not in READERS:

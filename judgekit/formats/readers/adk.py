@@ -15,7 +15,8 @@ from judgekit.formats.blocks.gemini import completed, read_content, read_request
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import first_of, items, sample_from
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage
+from judgekit.formats.values import lookup
+from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition
 
@@ -24,24 +25,24 @@ _REWOUND = ("rewind_before_invocation_id", "rewindBeforeInvocationId")
 
 
 class ADKReader:
-    """An event with content is a message of its author. Events without, such as updates of the state, stay in ``extra``."""
+    """A reader of events, which are messages of their authors. Those without content stay in ``extra``."""
 
     name = "adk"
     gathers = True
     shape = 'adk: {"app_name", "user_id", "events": [{"author", "invocation_id", "content": {"parts": [...]}}, ...]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Events have an author and an invocation; a session without any has an application and a user."""
+        """Recognize events by author and invocation, and empty sessions by application and user."""
         return _is_event(first_of(value)) or _is_session(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Events are all of one session; other rows are a session each."""
+        """Return all events as one session; any other row is a session of its own."""
         events = [row for row in items(document) if _is_event(row)]
         sessions = [row for row in items(document) if not _is_event(row)]
         return [events, *sessions] if events else sessions
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One session. Instructions and tools are known of old ones only, which log the requests."""
+        """Read one session. Only old sessions, which log requests, have instructions and tools."""
         row = Found.of({"events": record} if isinstance(record, list) else record)
         system, tools, replies = _logged(row)
         messages = read_events(row.objects("events"), replies)
@@ -56,29 +57,28 @@ class ADKReader:
 
 
 def read_events(events: Sequence[Found], replies: Mapping[str, Found] | None = None) -> list[Message]:
-    """The messages of events. A streamed part is left out where the whole message follows.
+    """Read events as messages. A streamed part is left out if the whole message follows.
 
     Args:
         events: The events of a session or of an invocation.
-        replies: The model's responses by the ids of their events, where they stand elsewhere.
+        replies: The model's responses by event id, if they are recorded elsewhere.
 
     Raises:
-        TraceError: A content is not what it must be.
+        TraceError: A content is malformed.
     """
     _drop_parts(events)
     return [message for event in events for message in _read_event(event, replies or {})]
 
 
 def moment(found: Found, *names: str) -> datetime | None:
-    """A time in seconds, of which 0 means that there is none."""
+    """Take a time in seconds. 0 means that there is none."""
     return found.moment(*names) if any(found.peek(name) for name in names) else None
 
 
 def _read_event(event: Found, replies: Mapping[str, Found]) -> list[Message]:
     if error := [as_text(event.peek(name)) for name in ("error_code", "errorCode") if name in event]:
         event.warn(f"the agent failed here: {error[0]}")
-    actions = event.peek("actions")
-    if isinstance(actions, dict) and any(actions.get(name) is not None for name in _REWOUND):
+    if any(lookup(event.peek("actions"), name) is not None for name in _REWOUND):
         event.warn("the session was rewound here; what was undone still stands in the conversation")
     by_user = event.peek("author") == "user"
     messages = _said(event, HumanMessage if by_user else AIMessage)
@@ -98,13 +98,13 @@ def _read_event(event: Found, replies: Mapping[str, Found]) -> list[Message]:
 
 
 def _said(event: Found, speaker: type[HumanMessage] | type[AIMessage]) -> list[Message]:
-    if isinstance(event.peek("content"), dict) and (content := event.object("content")):
+    if content := event.maybe_object("content"):
         return read_content(content, speaker)
     if "content" in event:
         raise event.unfit("content", "an object")
     if _is_partial(event):
         return []
-    heard = event.object("input_transcription", "inputTranscription")  # of what was spoken; the sound is elsewhere
+    heard = event.object("input_transcription", "inputTranscription")  # its audio is elsewhere
     if heard and (text := heard.text("text")):
         return [HumanMessage(text)]
     spoken = event.object("output_transcription", "outputTranscription")
@@ -128,14 +128,13 @@ def _drop_parts(events: Sequence[Found]) -> None:
 
 
 def _is_partial(event: Found) -> bool:
-    options = event.peek("options")
-    return event.peek("partial") is True or (isinstance(options, dict) and options.get("partial") is True)
+    return event.peek("partial") is True or lookup(event.peek("options"), "partial") is True
 
 
 def _logged(row: Found) -> tuple[list[Message], list[ToolDefinition], dict[str, Found]]:
-    """Instructions, tools and responses in the log of requests that old sessions have.
+    """Return instructions, tools and responses from the request log of old sessions.
 
-    The instructions are those of the first request. Others, as of sub-agents, stay in the row.
+    The instructions are those of the first request. Others, such as those of sub-agents, stay in the row.
     """
     system: list[Message] = []
     tools: dict[str, ToolDefinition] = {}
@@ -170,14 +169,10 @@ def _instructions(request: Found) -> str:
 
 
 def _is_session(value: JsonValue) -> bool:
-    events = value.get("events") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(events, list):
+    if not isinstance(value, dict) or not isinstance(events := value.get("events"), list):
         return False
-    return _is_event(events[0]) if events else {"app_name", "user_id"} <= value.keys() or _is_camel(value)
-
-
-def _is_camel(value: JsonObject) -> bool:
-    return {"appName", "userId"} <= value.keys()
+    names = value.keys()
+    return _is_event(events[0]) if events else {"app_name", "user_id"} <= names or {"appName", "userId"} <= names
 
 
 def _is_event(value: JsonValue) -> bool:

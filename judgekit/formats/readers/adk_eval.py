@@ -1,4 +1,4 @@
-"""Evaluations of Google's Agent Development Kit: sets of cases, tests of its first versions, and results.
+"""Evaluations of Google's Agent Development Kit: eval sets, tests of its first versions, and results.
 
 {"eval_set_id": "s", "eval_cases": [{"eval_id": "c", "conversation": [{"user_content": {"parts": [...]}, "final_response": {...},
   "intermediate_data": {"tool_uses": [{"name", "args"}], ...}}]}]}
@@ -7,18 +7,19 @@
   "eval_metric_result_per_invocation": [{"actual_invocation": {...}, "expected_invocation": {...}}]}]}
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import tool_name
 from judgekit.formats.blocks.gemini import completed, read_content, read_function_call, read_function_response
 from judgekit.formats.found import Found
 from judgekit.formats.label_sources import source_of
 from judgekit.formats.readers.adk import moment, read_events
 from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from
+from judgekit.formats.values import lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
@@ -28,26 +29,26 @@ _RESULTS = ("eval_case_results", "evalCaseResults")
 _CONVERSATION = ("conversation", "conversation_scenario", "conversationScenario")
 _INVOCATIONS = ("eval_metric_result_per_invocation", "evalMetricResultPerInvocation")
 _STATUS = {1: "passed", 2: "failed", 3: "not evaluated", 4: "informational"}
-"""The numbers by which verdicts are written."""
+"""The numeric codes of verdicts."""
 _COMPUTED = ("tool_trajectory_avg_score", "response_match_score")
 _JUDGED = (
     *("final_response_match_v", "hallucinations_v", "multi_turn_", "per_turn_user_simulator_quality_v"),
     *("response_evaluation_score", "rubric_based_", "safety_v"),
 )
-"""What the names of metrics begin with that a model grades."""
+"""Prefixes of the names of metrics that a model grades."""
 
 
 class _Expected(NamedTuple):
-    """What is expected of one invocation; ``None`` where nothing is said."""
+    """The expectations for one invocation; ``None`` if there are none."""
 
     calls: list[JsonObject] | None = None
     answer: str | None = None
 
 
 class ADKEvalReader:
-    """Cases hold what is expected: their samples have the user's messages, expected calls by turns, and the last answer.
+    """A reader of cases: user messages with expected calls by turn and the last expected answer.
 
-    Results hold what an agent did, and what was expected of it. Scores are labels.
+    Results hold what an agent did and what was expected. Scores become labels.
     """
 
     name = "adk-eval"
@@ -55,7 +56,7 @@ class ADKEvalReader:
     shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}, or [{"query", "expected_tool_use", "reference"}]'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Cases have an ``eval_id``, and turns of the old kind expected tool uses."""
+        """Recognize cases by ``eval_id``, and turns of old tests by expected tool uses."""
         first = first_of(_decoded(value))
         if not isinstance(first, dict):
             return False
@@ -70,14 +71,14 @@ class ADKEvalReader:
         )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Cases and results with what is said of all of them. Turns in a list are one conversation."""
+        """Return cases and results, each with the fields of the whole set. A list of turns is one conversation."""
         document = _decoded(document)
         if _is_turn(first_of(document)):
             return [{"data": items(document)}]
         return [record for one in items(document) for record in _cases(one)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One case, or the result of one."""
+        """Read one case, or the result of one."""
         row = Found.of(record)
         if any(name in row for name in _INVOCATIONS):
             return _result(row, index)
@@ -116,11 +117,9 @@ def _result(row: Found, index: int) -> Sample:
 
 
 def _eval_set(row: Found) -> str | None:
-    """Return the id of the set that a case is from, which the case or the whole result names."""
-    about = row.peek("eval_set_result")
-    whole = about if isinstance(about, dict) else {}
+    """Return the id of a case's eval set, from the case or from the whole result."""
     names = ("eval_set_id", "evalSetId")
-    found = [*map(row.peek, names), *map(whole.get, names)]
+    found = [*map(row.peek, names), *(lookup(row.peek("eval_set_result"), name) for name in names)]
     return next((name for name in found if isinstance(name, str) and name), None)
 
 
@@ -136,7 +135,7 @@ def _references(expected: Sequence[_Expected]) -> dict[str, object]:
 
 
 def _asked(invocation: Found) -> list[Message]:
-    """The user's message, with all that is left over of an invocation."""
+    """Read the user's message, with the leftover of its invocation."""
     content = invocation.object("user_content", "userContent")
     query = invocation.text("query")
     messages: list[Message] = [] if query is None else [HumanMessage(query)]
@@ -148,9 +147,9 @@ def _asked(invocation: Found) -> list[Message]:
 
 
 def _done(invocation: Found) -> list[Message]:
-    """What was said and done in an invocation."""
+    """Read what was said and done in an invocation."""
     messages: list[Message] = []
-    if data := _between(invocation):
+    if data := invocation.object("intermediate_data", "intermediateData"):
         calls = [read_function_call(one) for one in data.objects("tool_uses", "toolUses")]
         results = [read_function_response(one) for one in data.objects("tool_responses", "toolResponses")]
         messages += [AIMessage(tool_calls=calls)] if calls else []
@@ -165,10 +164,9 @@ def _done(invocation: Found) -> list[Message]:
 
 def _expected(invocation: Found, turn: int) -> _Expected:
     calls: list[JsonObject] | None = None
-    uses = invocation.objects("expected_tool_use") if "expected_tool_use" in invocation else None
-    if uses is not None:
-        calls = [_expected_call(one, turn) for one in uses]
-    if data := _between(invocation):
+    if "expected_tool_use" in invocation:
+        calls = [_expected_call(one, turn) for one in invocation.objects("expected_tool_use")]
+    if data := invocation.object("intermediate_data", "intermediateData"):
         calls = [_expected_call(one, turn) for one in data.objects("tool_uses", "toolUses")]
         for event in data.objects("invocation_events", "invocationEvents"):
             content = event.object("content")
@@ -179,15 +177,12 @@ def _expected(invocation: Found, turn: int) -> _Expected:
     if final := invocation.object("final_response", "finalResponse"):
         said = [text for part in final.objects("parts") if not part.peek("thought") and (text := part.text("text"))]
         answer = "\n".join(said)
-        if final.peek("role") == "model":
-            final.take("role")
+        final.take_if("role", "model")
     return _Expected(calls, answer or None)
 
 
 def _expected_call(found: Found, turn: int) -> JsonObject:
-    name = found.text("name", "tool_name")
-    if name is None:
-        raise found.unfit("name", "the name of a tool")
+    name = tool_name(found, "name", "tool_name")
     args = found.take("args", "tool_input")
     fields: JsonObject = {"name": name, "args": {} if args is None else args, "id": found.identity("id"), "turn": turn}
     return {**fields, "extra": found.leftover()}
@@ -213,15 +208,11 @@ def _metric(found: Found) -> Label | None:
 
 
 def _of_all(sources: Iterable[LabelSource]) -> LabelSource:
-    """Return who decided a status that is made of several metrics: a judge, if one of them is a judge's."""
+    """Return the source of a status that combines several metrics: a judge if any metric is from a judge."""
     found = set(sources)
     if "judge" in found:
         return "judge"
     return "benchmark" if found == {"benchmark"} else "unknown"
-
-
-def _between(invocation: Found) -> Found | None:
-    return invocation.object("intermediate_data", "intermediateData")
 
 
 def _cases(document: JsonValue) -> list[JsonValue]:
@@ -231,7 +222,7 @@ def _cases(document: JsonValue) -> list[JsonValue]:
         for name in names:
             cases = document.get(name)
             if isinstance(cases, list):
-                about: JsonObject = {key: value for key, value in document.items() if key != name}
+                about = without(document, name)
                 return [{**case, known_as: about} if isinstance(case, dict) else case for case in cases]
     return [document]
 
@@ -241,11 +232,6 @@ def _is_turn(value: JsonValue) -> bool:
 
 
 def _decoded(document: JsonValue) -> JsonValue:
-    """Results are JSON in a JSON text, as some versions write them."""
-    if isinstance(document, str) and any(name in document for name in _RESULTS):
-        try:
-            decoded: JsonValue = json.loads(document)
-        except (ValueError, RecursionError):
-            return document
-        return decoded
-    return document
+    """Decode results that some versions write as JSON in a JSON text."""
+    holds_results = isinstance(document, str) and any(name in document for name in _RESULTS)
+    return parse_if_json(document) if holds_results else document

@@ -28,35 +28,35 @@ from judgekit.formats.blocks.anthropic import (
 )
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
+from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, without
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
 
-_LOOKED_AT = 50
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _SILENT = ("ping", "message_stop", "content_block_stop")
 _REPEATS = ("text", "thinking", "signature", "citation", "input_json")
-"""Events that the SDK adds, each of which repeats the one before it."""
+"""Events that the SDK adds; each repeats the one before it."""
 
 
 class AnthropicReader:
-    """Requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
+    """A reader of requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
 
     name = "anthropic"
     gathers = False
     shape = 'anthropic: {"messages": [{"role": "user", "content": [{"type": "tool_result", ...}]}, ...], "system": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Blocks that only this API has, or what only its requests and responses have."""
-        rows = self.records(value)[:_LOOKED_AT]
+        """Recognize blocks and fields that only this API has."""
+        rows = head(self.records(value))
         return any(map(_is_record, rows)) and not any(map(_is_of_others, rows))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; any other list holds one each."""
+        """Return a list of messages as one conversation, and the items of any other list."""
         return [document] if _is_list(document) else [unbatched(row) for row in items(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation. Without an id, the index names it."""
+        """Read one conversation. Without an id, the index is its name."""
         if is_response(record):
             record = {"response": record}
         row = Found.of({"messages": record} if isinstance(record, list) else record)
@@ -73,32 +73,32 @@ class AnthropicReader:
 
 
 class AnthropicStreamReader:
-    """Responses recorded as the events in which they were streamed, one after another."""
+    """A reader of responses that were recorded as streamed events."""
 
     name = "anthropic-stream"
     gathers = True
     shape = 'anthropic-stream: {"type": "message_start", "message": {...}}, {"type": "content_block_delta", ...}, ...'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Events say what they start or add."""
+        """Recognize events by their type and what they start or add."""
         return is_event(value) or _are_events(value) or _are_events(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each response is a conversation of one message."""
+        """Return the events of each response, which is a conversation of one message."""
         return [*responses(event for row in items(document) for event in items(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One response; the index names it."""
+        """Read one response. Its index is its name."""
         row = Found({})
         return sample_from(row, index, {"messages": read_events(items(record), "", row.warnings)})
 
 
 def _are_events(value: JsonValue) -> bool:
-    return isinstance(value, list) and any(map(is_event, value[:_LOOKED_AT]))
+    return any(map(is_event, head(value)))
 
 
 def _is_list(value: JsonValue) -> bool:
-    """Whether this is a list of messages. A list of responses is one of records."""
+    """Return whether this is a list of messages. A list of responses holds one record each."""
     return isinstance(value, list) and bool(value) and not is_response(value[0]) and is_anthropic(value)
 
 
@@ -115,37 +115,31 @@ def _is_record(value: JsonValue) -> bool:
 
 
 def _is_of_others(row: JsonValue) -> bool:
-    """Whether a row has a message that this API cannot have."""
-    messages = row.get("messages") if isinstance(row, dict) else row
-    return isinstance(messages, list) and not all(map(may_be_anthropic, messages[:_LOOKED_AT]))
+    """Return whether a row has a message that this API cannot have."""
+    return not all(map(may_be_anthropic, head(messages_field(row))))
 
 
 def _is_request(request: JsonObject) -> bool:
     messages = request.get("messages")
-    if not isinstance(messages, list) or not all(map(may_be_anthropic, messages[:_LOOKED_AT])):
+    if not isinstance(messages, list) or not all(map(may_be_anthropic, head(messages))):
         return False
-    tools = request.get("tools")
-    if isinstance(tools, list) and any(isinstance(tool, dict) and "function" in tool for tool in tools[:_LOOKED_AT]):
-        return False  # as OpenAI's API has them, for a model of Anthropic's
+    if any("function" in tool for tool in objects_in(head(request.get("tools")))):
+        return False  # OpenAI's form, for a model of Anthropic
     model, system = request.get("model"), request.get("system")
-    block = system[0] if isinstance(system, list) and system else None
-    of_text = isinstance(block, dict) and block.get("type") == "text"
+    of_text = any(lookup(block, "type") == "text" for block in head(system)[:1])
     likely = ("max_tokens" in request, isinstance(model, str) and model.startswith("claude"), isinstance(system, str))
     return is_anthropic(messages) or "anthropic_version" in request or (bool(messages) and (of_text or sum(likely) > 1))
 
 
 def is_event(value: JsonValue) -> bool:
-    """Whether this is an event of a streamed response."""
-    kind = value.get("type") if isinstance(value, dict) else None
-    return (
-        isinstance(value, dict)
-        and (kind in ("message_start", "message_delta", "content_block_start", "content_block_delta"))
-        and ("message" in value or "delta" in value or "content_block" in value)
-    )
+    """Return whether this is an event of a streamed response."""
+    event = as_object(value)
+    known = event.get("type") in ("message_start", "message_delta", "content_block_start", "content_block_delta")
+    return known and not event.keys().isdisjoint(("message", "delta", "content_block"))
 
 
 def responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
-    """The events of each response that was streamed; what comes before the first is of it, too."""
+    """Return the events of each streamed response. Events before the first response belong to it."""
     found: list[list[JsonValue]] = [[]]
     begun = False
     for event in events:
@@ -158,15 +152,15 @@ def responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
 
 
 def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWarning]) -> list[Message]:
-    """The messages of one response, from the events in which it was streamed. Those of no known kind are kept.
+    """Read the messages of one response from its streamed events. Unknown events are kept.
 
     Args:
         events: The events.
         where: Their path in the source.
-        warnings: Where to note that the stream breaks off, reports an error, or repeats itself.
+        warnings: The list that warnings are added to: the stream breaks off, reports an error, or repeats itself.
 
     Raises:
-        TraceError: As of `read_message`.
+        TraceError: See `read_message`.
     """
     streamed = _Streamed()
     for event in events:
@@ -182,13 +176,13 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
 
 
 def _begins(event: JsonValue) -> JsonObject | None:
-    """The message that an event begins."""
-    message = event.get("message") if isinstance(event, dict) and event.get("type") == "message_start" else None
+    """Return the message that an event begins."""
+    message = lookup(event, "message") if lookup(event, "type") == "message_start" else None
     return message if isinstance(message, dict) else None
 
 
 class _Streamed:
-    """A response that arrives piece by piece."""
+    """A response that is assembled piece by piece."""
 
     def __init__(self) -> None:
         self.repeated = 0
@@ -200,7 +194,7 @@ class _Streamed:
         self._unknown: list[JsonValue] = []
 
     def add(self, event: JsonValue) -> None:
-        fields = event if isinstance(event, dict) else {}
+        fields = as_object(event)
         kind, index, delta = fields.get("type"), fields.get("index"), fields.get("delta")
         block = fields.get("content_block")
         if kind in _SILENT:
@@ -208,12 +202,14 @@ class _Streamed:
         if kind in _REPEATS:
             self.repeated += 1
         elif (message := _begins(event)) is not None:
-            self._begin(message)
+            self._message = dict(message)
+            if isinstance(content := message.get("content"), list):
+                self._blocks = {at: dict(one) for at, one in enumerate(content) if isinstance(one, dict)}
         elif kind == "content_block_start" and isinstance(index, int) and isinstance(block, dict):
             self._blocks[index] = dict(block)
         elif kind == "message_delta" and isinstance(delta, dict):
             self._message |= {name: value for name, value in delta.items() if value is not None}
-            self._message |= {name: fields[name] for name in fields if name not in ("type", "delta", "usage")}
+            self._message |= without(fields, "type", "delta", "usage")
             self._add_usage(fields.get("usage"))
         elif kind != "content_block_delta" or not (
             isinstance(index, int) and isinstance(delta, dict) and self._add_delta(index, delta)
@@ -223,26 +219,19 @@ class _Streamed:
                 self.errors.append(fields.get("error"))
 
     def whole(self) -> JsonObject:
-        """The response, as it would have come in one piece."""
+        """Return the response as if it had come in one piece."""
         for (index, name), pieces in self._pieces.items():
             block = self._blocks.setdefault(index, {"type": name})
             first = block.get(name)
             # A call starts with empty arguments, which the streamed text replaces.
             block[name] = "".join([first, *pieces] if isinstance(first, str) else pieces)
         for index, citations in self._citations.items():
-            known = self._blocks[index].get("citations")
-            self._blocks[index]["citations"] = [*(known if isinstance(known, list) else []), *citations]
+            self._blocks[index]["citations"] = [*as_list(self._blocks[index].get("citations")), *citations]
         left: JsonObject = {"events": self._unknown} if self._unknown else {}
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)], **left}
 
-    def _begin(self, message: JsonObject) -> None:
-        content = message.get("content")
-        self._message = dict(message)
-        if isinstance(content, list):
-            self._blocks = {index: dict(block) for index, block in enumerate(content) if isinstance(block, dict)}
-
     def _add_delta(self, index: int, delta: JsonObject) -> bool:
-        """Whether the kind of delta is known."""
+        """Add a delta. Return whether its kind is known."""
         kind = str(delta.get("type"))
         name = "input" if kind == "input_json_delta" else _DELTAS.get(kind)
         piece = delta.get("partial_json" if name == "input" else name) if name else None
@@ -254,13 +243,12 @@ class _Streamed:
             self._citations.setdefault(index, []).append(delta.get("citation"))
             return True
         if kind == "compaction_delta" and index in self._blocks:
-            self._blocks[index].update({name: value for name, value in delta.items() if name != "type"})
+            self._blocks[index].update(without(delta, "type"))
             return True
         return False
 
     def _add_usage(self, usage: JsonValue) -> None:
-        """Counts are cumulative; the last ones hold."""
+        """Update the counts, which are cumulative."""
         if isinstance(usage, dict):
-            known = self._message.get("usage")
-            known = known if isinstance(known, dict) else {}
-            self._message["usage"] = {**known, **{name: value for name, value in usage.items() if value is not None}}
+            latest = {name: value for name, value in usage.items() if value is not None}
+            self._message["usage"] = {**as_object(self._message.get("usage")), **latest}

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_call, read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.reply import content_of, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -30,7 +32,6 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
-    parse_arguments,
 )
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -44,10 +45,10 @@ _BY_TOKEN = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
 
 class AtifReader:
-    """Trajectories, one in a file, in a list, or as the values of an object.
+    """A reader of trajectories: one in a file, a list of them, or the values of an object.
 
-    A step is a message of its source, with the results of its calls after it. Steps that repeat what an earlier
-    trajectory holds are left out. Trajectories of sub-agents are children of the one that refers to them, if they stand
+    A step becomes a message of its source, followed by the results of its calls. Steps that repeat an earlier
+    trajectory are left out. Trajectories of sub-agents are children of the one that refers to them, if they are
     in the same file.
     """
 
@@ -56,20 +57,20 @@ class AtifReader:
     shape = 'atif: {"schema_version": "ATIF-v...", "agent": {...}, "steps": [...]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A trajectory says its version."""
+        """Recognize trajectories by their schema version."""
         first = first_of(value)
         return _is_trajectory(first) or (
             isinstance(first, dict) and 0 < len(first) <= 50 and all(map(_is_trajectory, first.values()))
         )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each trajectory, with those of its sub-agents in it."""
+        """Return the trajectories, each with those of its sub-agents."""
         if isinstance(document, dict) and not _is_trajectory(document):
             return _gathered(list(document.values()))
         return _gathered(items(document))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trajectory, named by its session."""
+        """Read one trajectory, named by its session."""
         found = Found.of(record)
         trace = _trace(found)
         if not trace["messages"]:
@@ -79,12 +80,11 @@ class AtifReader:
 
 
 def _is_trajectory(value: JsonValue) -> bool:
-    version = value.get("schema_version") if isinstance(value, dict) else None
-    return isinstance(version, str) and version.startswith("ATIF-v")
+    return (str_or_none(lookup(value, "schema_version")) or "").startswith("ATIF-v")
 
 
 def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
-    """The trajectories; one that refers to no other stands in the one that refers to it."""
+    """Return the trajectories. One that refers to no other is put into the one that refers to it."""
     referred = [_referred(one) for one in trajectories]
     names = [_name(one) for one in trajectories]
     uses = Counter(names)
@@ -104,23 +104,19 @@ def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
 def _with_children(trajectory: JsonValue, children: list[JsonValue]) -> JsonValue:
     if not children or not isinstance(trajectory, dict):
         return trajectory
-    own = trajectory.get("subagent_trajectories")
-    return {**trajectory, "subagent_trajectories": [*(own if isinstance(own, list) else []), *children]}
+    own = as_list(trajectory.get("subagent_trajectories"))
+    return {**trajectory, "subagent_trajectories": [*own, *children]}
 
 
 def _name(value: JsonValue) -> str | None:
-    """What other trajectories call this one; those of one session have ids of their own."""
-    names = (value.get("trajectory_id"), value.get("session_id")) if isinstance(value, dict) else ()
-    return next((name for name in names if isinstance(name, str)), None)
+    """Return the name by which other trajectories refer to this one. Those of one session have their own ids."""
+    identity = lookup(value, "trajectory_id")
+    return identity if isinstance(identity, str) else str_or_none(lookup(value, "session_id"))
 
 
 def _referred(trajectory: JsonValue) -> set[str]:
-    steps = trajectory.get("steps") if isinstance(trajectory, dict) else None
-    observations = (
-        [step.get("observation") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
-    )
-    lists = [one.get("results") for one in observations if isinstance(one, dict)]
-    results = [result for one in lists if isinstance(one, list) for result in one if isinstance(result, dict)]
+    lists = [lookup(step, "observation", "results") for step in as_list(lookup(trajectory, "steps"))]
+    results = [result for one in lists for result in objects_in(one)]
     return {name for result in results for name in _refs(result.get("subagent_trajectory_ref"))}
 
 
@@ -129,7 +125,7 @@ def _refs(value: JsonValue) -> list[str]:
 
 
 def _trace(found: Found) -> dict[str, object]:
-    """Fields of a `Trace`; what is left over in the trajectory is not among them."""
+    """Return the fields of a `Trace`, without the leftover of the trajectory."""
     agent = found.object("agent") or Found({})
     children = found.objects("subagent_trajectories")
     calls: dict[str, str | None] = dict.fromkeys(name for child in children if (name := _own_name(child)) is not None)
@@ -161,11 +157,8 @@ def _child(found: Found, calls: Mapping[str, str | None]) -> Trace:
 
 
 def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) -> list[Message]:
-    """A step and the results in it. ``children`` gets the calls that sub-agents answer."""
-    source = step.peek("source")
-    kind = _KINDS.get(source) if isinstance(source, str) else None
-    if kind is None:
-        raise step.unfit("source", f"one of {', '.join(_KINDS)}")
+    """Read a step and its results. Calls that sub-agents answer are added to ``children``."""
+    source = step.one_of("source", _KINDS)
     if step.peek("is_copied_context") is True:
         step.warn("repeats what an earlier trajectory holds: no message of this one; it stands in extra")
         return []
@@ -176,20 +169,12 @@ def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) ->
     if source == "agent":
         if thought := step.text("reasoning_content"):
             content.insert(0, ReasoningPart(thought))
-        calls = [_call(call) for call in step.objects("tool_calls")]
-        fields |= {"tool_calls": calls, "model": step.text("model_name") or (model if isinstance(model, str) else None)}
+        calls = [read_call(call, name="function_name", ids=("tool_call_id",)) for call in step.objects("tool_calls")]
+        fields |= {"tool_calls": calls, "model": step.text("model_name") or str_or_none(model)}
         fields["usage"] = _usage(step.object("metrics"))
     results = _results(step, calls, children)
-    said = kind.model_validate({**fields, "content": content_of(content), "extra": step.leftover()})
+    said = _KINDS[source].model_validate({**fields, "content": content_of(content), "extra": step.leftover()})
     return [said, *results]
-
-
-def _call(found: Found) -> ToolCall:
-    name = found.text("function_name")
-    if name is None:
-        raise found.unfit("function_name", "the name of a tool")
-    fields = {"name": name, "id": found.identity("tool_call_id"), **parse_arguments(found.take("arguments"))}
-    return ToolCall.model_validate({**fields, "extra": found.leftover()})
 
 
 def _results(step: Found, calls: Sequence[ToolCall], children: dict[str, str | None]) -> list[ToolMessage]:
@@ -212,7 +197,7 @@ def _results(step: Found, calls: Sequence[ToolCall], children: dict[str, str | N
             result.warn("the trajectory of a sub-agent stands in another file", "subagent_trajectory_ref")
         if identity is None and not calls:
             if "content" not in result:
-                continue  # it only refers to sub-agents, and stays with the step
+                continue  # it only refers to sub-agents, and stays in the step
             fields["name"] = "observation"  # so that it answers no call of an earlier step
         if batch and identity is None:
             fields["metadata"] = {"answers": [call.id or call.name for call in open_calls]}
@@ -247,23 +232,17 @@ def _part(found: Found | JsonValue) -> Part:
 
 
 def _usage(found: Found | None) -> Usage | None:
-    if found is None:
-        return None
-    for name in _BY_TOKEN:
-        found.drop(name, "one value for each token is left out")
-    return Usage(
-        input_tokens=found.count("prompt_tokens"),
-        output_tokens=found.count("completion_tokens"),
-        cached_tokens=found.count("cached_tokens"),
-        extra=found.leftover(),
-    )
+    if found is not None:
+        for name in _BY_TOKEN:
+            found.drop(name, "one value for each token is left out")
+    return read_counts(found, input="prompt_tokens", output="completion_tokens", cached="cached_tokens")
 
 
 def _total(found: Found | None) -> tuple[float | None, Usage | None]:
-    """What the whole trajectory cost and used."""
+    """Return cost and usage of the whole trajectory."""
     if found is None:
         return None, None
     cost = found.number("total_cost_usd")
-    counts = [found.count(f"total_{kind}_tokens") for kind in ("prompt", "completion", "cached")]
-    usage = Usage(input_tokens=counts[0], output_tokens=counts[1], cached_tokens=counts[2], extra=found.leftover())
+    names = [f"total_{kind}_tokens" for kind in ("prompt", "completion", "cached")]
+    usage = read_counts(found, input=names[0], output=names[1], cached=names[2])
     return cost, None if usage == Usage() else usage

@@ -9,24 +9,16 @@
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.bedrock import (
-    is_bedrock,
-    read_message,
-    read_messages,
-    read_system,
-    read_tools,
-    read_usage,
-)
+from judgekit.formats.blocks.bedrock import is_bedrock, read_message, read_system, read_tools, read_usage
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import answer_of, items, may_answer, sample_from, with_reply
+from judgekit.formats.values import head, lookup
 from judgekit.traces.message import Message
 from judgekit.traces.sample import Sample
 
-_LOOKED_AT = 50
-
 
 class BedrockReader:
-    """Requests, responses, pairs of both, and rows or bare lists of messages."""
+    """A reader of requests, responses, pairs of both, and rows or bare lists of messages."""
 
     name = "bedrock"
     gathers = False
@@ -35,18 +27,19 @@ class BedrockReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Blocks have no type, but a key that says what they are."""
-        return any(_is_record(row) for row in self.records(value)[:_LOOKED_AT])
+        """Recognize blocks that have no type, but a key that names their kind."""
+        return any(map(_is_record, head(self.records(value))))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; any other list holds one each."""
+        """Return a list of messages as one conversation, and the items of any other list."""
         return [document] if _is_record(document) else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation. Without an id, the index names it."""
+        """Read one conversation. Without an id, the index is its name."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or Found({})
-        messages = [*read_system(request), *read_messages(request.objects("messages"))]
+        messages = [*read_system(request)]
+        messages += [message for one in request.objects("messages") for message in read_message(one)]
         if (response := row if _is_response(record) else answer_of(row, record, "output")) is not None:
             messages = with_reply(messages, _reply(response, request.text("modelId")), row)
         if not messages:
@@ -56,7 +49,7 @@ class BedrockReader:
 
 
 class StrandsReader:
-    """The messages of a Strands agent's session, gathered in one file."""
+    """A reader of the messages of a Strands agent's session from one file."""
 
     name = "strands"
     gathers = True
@@ -65,14 +58,14 @@ class StrandsReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Each message of Converse stands in an envelope with its number."""
-        return any(map(_is_stored, items(value)[:_LOOKED_AT]))
+        """Recognize messages of Converse that are wrapped with a number."""
+        return any(map(_is_stored, head(items(value))))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """All messages are one conversation, in the order of their numbers.
+        """Return all messages as one conversation, ordered by number.
 
         Raises:
-            TraceError: It is one message alone, as an agent's session keeps each in a file.
+            TraceError: It is a single message: agents store each message of a session in its own file.
         """
         if isinstance(document, dict):
             hint = "gather all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
@@ -81,14 +74,14 @@ class StrandsReader:
         return [rows if None in map(_number, rows) else sorted(rows, key=lambda row: _number(row) or 0)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """The conversation. What was redacted later stands in place of what was said first, which is kept beside it."""
+        """Read the conversation. Redacted messages replace the original ones, which are kept beside them."""
         row = Found.of({"messages": record})
         messages = [message for stored in row.objects("messages") for message in _stored(stored)]
         return sample_from(row, index, {"messages": messages})
 
 
 def _number(row: JsonValue) -> int | None:
-    number = row.get("message_id") if isinstance(row, dict) else None
+    number = lookup(row, "message_id")
     return number if isinstance(number, int) else None
 
 
@@ -115,18 +108,14 @@ def _is_stored(value: JsonValue) -> bool:
 
 
 def _is_response(value: JsonValue) -> bool:
-    output = value.get("output") if isinstance(value, dict) else None
-    message = output.get("message") if isinstance(output, dict) else None
+    message = lookup(value, "output", "message")
     return isinstance(value, dict) and isinstance(message, dict) and ("stopReason" in value or is_bedrock([message]))
 
 
 def _is_record(value: JsonValue) -> bool:
-    if isinstance(value, list):
-        return is_bedrock(value)
     if not isinstance(value, dict):
-        return False
+        return is_bedrock(value)
     if _is_response(value) or _is_response(value.get("response")):
         return True
     request = value.get("request") if "messages" not in value else value
-    messages = request.get("messages") if isinstance(request, dict) else None
-    return isinstance(messages, list) and is_bedrock(messages) and may_answer("bedrock", value.get("response"))
+    return is_bedrock(lookup(request, "messages")) and may_answer("bedrock", value.get("response"))

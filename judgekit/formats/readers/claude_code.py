@@ -13,22 +13,23 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.anthropic import read_blocks, read_message, read_usage
+from judgekit.formats.blocks.anthropic import read_message, read_usage
+from judgekit.formats.blocks.common import content_items
 from judgekit.formats.found import Found
 from judgekit.formats.readers.claude_code_tree import SessionRow, injected_rows, kept_rows, replies_of, threads_of
 from judgekit.formats.readers.foreign import items, sample_from, unpaired
+from judgekit.formats.values import head, lookup, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 
-_LOOKED_AT = 50
 _OF_SESSION = ("sessionId", "session_id", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug")
-"""What every row of a session repeats."""
+"""Fields that every row of a session repeats."""
 _KNOWN_KINDS = ("user", "assistant", "system", "summary", "result")
 
 
 class ClaudeCodeReader:
-    """One conversation a session; sub-agents are its children, and branches that were left are kept apart."""
+    """A reader of sessions, one conversation each. Sub-agents are children; abandoned branches are kept separately."""
 
     name = "claude-code"
     gathers = True
@@ -37,26 +38,26 @@ class ClaudeCodeReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows say who speaks, outside of the message, and which session they belong to."""
-        return any(_is_row(row) or _is_export(row) for row in items(value)[:_LOOKED_AT])
+        """Recognize rows by their speaker, outside of the message, and their session."""
+        return any(_is_row(row) or _is_export(row) for row in head(items(value)))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Exports as they are; of rows, one list a session. Rows that name none belong to the session before them."""
+        """Return exports as they are, and rows by session. Rows without a session belong to the one before."""
         exports = [row for row in items(document) if _is_export(row)]
         sessions: dict[str, list[JsonValue]] = {}
         current: list[JsonValue] = []
         for row in items(document):
             if _is_export(row):
                 continue
-            if (name := _session(row)) is not None:
-                # What stands before the first session belongs to it.
+            if (name := str_or_none(lookup(row, "sessionId") or lookup(row, "session_id"))) is not None:
+                # Rows before the first session belong to it.
                 current = sessions.setdefault(name, [] if sessions else current)
             current.append(row)
         by_session = [*sessions.values()] if sessions else [current] if current else []
         return [*exports, *(part for rows in by_session for part in _by_agent(rows))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One session, named after its id; a file of one sub-agent's rows is a conversation of its own."""
+        """Read one session, named by its id. The rows of a single sub-agent are a conversation of their own."""
         name = "loglines" if _is_export(record) else "rows"
         document = Found.of(record if isinstance(record, dict) and name == "loglines" else {name: items(record)})
         session = _Session(document, document.items(name))
@@ -66,7 +67,7 @@ class ClaudeCodeReader:
 
 
 class _Session:
-    """What the rows of a session hold. Rows that are no messages are kept as they are."""
+    """The content of a session's rows. Rows that are not messages are kept as they are."""
 
     def __init__(self, document: Found, found: Sequence[Found | JsonValue]) -> None:
         self._document = document
@@ -104,12 +105,12 @@ class _Session:
         self._keep(others, [row for row in found if not isinstance(row, Found)])
 
     def left(self, name: str) -> JsonObject:
-        """The rows that are no messages, and those of branches that were left."""
+        """Return the rows that are not messages, and those of abandoned branches."""
         left: dict[str, list[JsonValue]] = {name: self._kept, "abandoned": [*self._abandoned]}
         return {name: rows for name, rows in left.items() if rows}
 
     def _without_copies(self, rows: list[SessionRow]) -> list[SessionRow]:
-        """Resuming a session copies rows."""
+        """Remove rows that resuming a session has copied."""
         seen: dict[str, JsonObject] = {}
         single: list[SessionRow] = []
         for row in rows:
@@ -144,11 +145,11 @@ class _Session:
         return _with_extra(made, next(results, len(made) - 1), self._rest(row))
 
     def _reply(self, group: Sequence[SessionRow]) -> list[Message]:
-        """Each block of a reply has a row of its own, which repeats usage; the highest count is the whole."""
+        """Read a reply. Each of its blocks has a row, which repeats the usage; the highest count is the total."""
         found = [_message_of(row) for row in group]
         if odd := next((message for message in found if message.peek("role") != "assistant"), None):
             raise odd.unfit("role", "'assistant', as is the type of its row")
-        blocks = [block for message in found for block in read_blocks(message)]
+        blocks = [block for message in found for block in content_items(message)]
         whole = max(reversed(found), key=_output_tokens)
         others = [message for message in found if message is not whole]
         stop = None if "stop_reason" in whole else next(filter(None, (one.text("stop_reason") for one in others)), None)
@@ -166,9 +167,9 @@ class _Session:
         return _with_extra(made, last, rests[0] if len(rests) == 1 else {"rows": [*rests]})
 
     def _rest(self, row: SessionRow) -> JsonObject:
-        """What nobody took of a row, but for what all rows repeat."""
+        """Return what was not taken of a row, without what all rows repeat."""
         row.found.take("type")
-        if row.found.peek("isSidechain") is (row.thread != self._main):  # the trace says it
+        if row.found.peek("isSidechain") is (row.thread != self._main):  # the trace shows this
             row.found.take("isSidechain")
         known = {**self._shared, "agentId": row.thread, "parent_tool_use_id": row.thread}
         for name, value in known.items():
@@ -188,7 +189,7 @@ class _Session:
 def _children(
     said: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
 ) -> list[Trace]:
-    """What sub-agents said, and which calls started them: rows or results name them, or else they have its prompt."""
+    """Return the traces of sub-agents, with the calls that started them, by name or else by the same prompt."""
     callers: dict[str | None, str | None] = {
         row.agent: row.answered[0] for row in rows if row.agent is not None and row.answered
     }
@@ -211,7 +212,7 @@ def _children(
 
 
 def _reported(rows: Sequence[Found]) -> dict[str, object]:
-    """What is said of the session as a whole: the tools at its beginning, and the result at its end."""
+    """Return what is recorded for the whole session: the tools at its start and the result at its end."""
     about: dict[str, object] = {}
     start = next((row for row in rows if (row.peek("type"), row.peek("subtype")) == ("system", "init")), None)
     names = start.peek("tools") if start is not None else None
@@ -223,7 +224,7 @@ def _reported(rows: Sequence[Found]) -> dict[str, object]:
         reason = ends[-1].peek("subtype")
         failed = ends[-1].peek("is_error") is True and reason in (None, "success")
         about["termination"] = "error" if failed else reason if isinstance(reason, str) else None
-    if len(ends) == 1:  # of several, each counts its own part
+    if len(ends) == 1:  # each of several counts only its own part
         about["usage"] = read_usage(ends[0].object("usage"))
         about["cost_usd"] = ends[0].number("total_cost_usd")
     return about
@@ -244,24 +245,15 @@ def _is_export(value: JsonValue) -> bool:
     return isinstance(value, dict) and isinstance(value.get("loglines"), list)
 
 
-def _session(row: JsonValue) -> str | None:
-    if not isinstance(row, dict):
-        return None
-    name = row.get("sessionId") or row.get("session_id")
-    return name if isinstance(name, str) else None
-
-
 def _by_agent(rows: list[JsonValue]) -> list[JsonValue]:
-    """The rows of a session; where it has sub-agents' rows alone, those of each."""
-    sides = [isinstance(row, dict) and row.get("isSidechain") is True for row in rows]
-    talk = [isinstance(row, dict) and row.get("type") in ("user", "assistant") for row in rows]
-    if any(spoken and not side for spoken, side in zip(talk, sides, strict=True)):
+    """Return the rows of a session as one list, or by sub-agent if it only has rows of sub-agents."""
+    talk = [row for row in rows if lookup(row, "type") in ("user", "assistant")]
+    if any(lookup(row, "isSidechain") is not True for row in talk):
         return [rows]
     agents: dict[str, list[JsonValue]] = {}
     current: list[JsonValue] = []
     for row in rows:
-        name = row.get("agentId") if isinstance(row, dict) else None
-        if isinstance(name, str):
+        if isinstance(name := lookup(row, "agentId"), str):
             current = agents.setdefault(name, [] if agents else current)
         current.append(row)
     return [*agents.values()] or [rows]
@@ -288,8 +280,7 @@ def _with_extra(messages: list[Message], index: int, rest: JsonObject) -> list[M
 
 
 def _output_tokens(message: Found) -> float:
-    usage = message.peek("usage")
-    count = usage.get("output_tokens") if isinstance(usage, dict) else None
+    count = lookup(message.peek("usage"), "output_tokens")
     return count if isinstance(count, int | float) else -1
 
 

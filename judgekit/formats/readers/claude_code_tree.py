@@ -1,4 +1,4 @@
-"""Rows of a Claude Code session: which are its conversation, which belong together, and which the user did not write."""
+"""Rows of a Claude Code session: the rows of its conversation, rows that belong together, and injected rows."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -6,6 +6,7 @@ from functools import cached_property
 from pydantic import JsonValue
 
 from judgekit.formats.found import Found
+from judgekit.formats.values import as_object, lookup, objects_in
 from judgekit.traces.message import JsonObject
 
 _OUTPUT = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
@@ -14,15 +15,14 @@ _COMMAND = ("<command-name>", "<command-message>")
 
 
 class SessionRow:
-    """A row of a session, and its position among them."""
+    """A row of a session, and its position."""
 
     def __init__(self, found: Found, index: int) -> None:
         self.found = found
         self.index = index
         self.fields: JsonObject = {name: found.peek(name) for name in found}
         self.kind = self.fields.get("type")
-        message = self.fields.get("message")
-        self._message: JsonObject = message if isinstance(message, dict) else {}
+        self._message = as_object(self.fields.get("message"))
         self.is_note = any(self.fields.get(flag) is True for flag in ("isMeta", "isSynthetic", "isCompactSummary"))
         self.is_message = self.kind in ("user", "assistant") and bool(self._message)
         self.uuid = _text(self.fields.get("uuid"))
@@ -31,7 +31,7 @@ class SessionRow:
 
     @cached_property
     def reply(self) -> str | None:
-        """The id of the reply that a row is a part of."""
+        """The id of the reply that the row is part of."""
         if self.kind != "assistant":
             return None
         return _text(self._message.get("id")) or _text(self.fields.get("requestId"))
@@ -45,24 +45,23 @@ class SessionRow:
     def agent(self) -> str | None:
         """The sub-agent whose result the row holds."""
         result = self.fields.get("toolUseResult", self.fields.get("tool_use_result"))
-        return _text(result.get("agentId")) if isinstance(result, dict) else None
+        return _text(lookup(result, "agentId"))
 
     @cached_property
     def text(self) -> str:
-        """What is said: the first text in it."""
+        """The first text of the row's message."""
         content = self._message.get("content")
         texts = (_text(block.get("text")) for block in self._blocks())
         return content if isinstance(content, str) else next((text for text in texts if text), "")
 
     def _blocks(self) -> list[JsonObject]:
-        content = self._message.get("content")
-        return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        return objects_in(self._message.get("content"))
 
 
 def threads_of(rows: Sequence[SessionRow]) -> dict[str | None, list[SessionRow]]:
-    """The messages of the session under ``None``, and those of each of its sub-agents under its name.
+    """Return the messages of the session under ``None``, and those of each sub-agent under its name.
 
-    That is the call which started it, its id, or else the row with which it began.
+    The name is the call that started it, its id, or its first row.
     """
     threads: dict[str | None, list[SessionRow]] = {}
     names: dict[str | None, str] = {}
@@ -79,11 +78,11 @@ def threads_of(rows: Sequence[SessionRow]) -> dict[str | None, list[SessionRow]]
 
 
 def kept_rows(rows: Sequence[SessionRow]) -> set[int]:
-    """The indices of the messages that are on the way to the last one of their tree, or belong to those.
+    """Return the indices of the messages that lead to the last message of their tree, or belong to these.
 
-    Rows of parallel calls fork too: each result follows the row of its own call, and only one of them leads on. The
-    rows of a reply that leads on and the results of its calls are therefore kept. Where a parent is missing, a new tree
-    starts; all trees are kept, in the order of the file, but for those that the user left by asking anew.
+    Rows of parallel calls fork too: each result follows the row of its own call, and only one of them leads on. So the
+    rows of a reply that leads on are kept with the results of its calls. A missing parent starts a new tree. All trees
+    are kept, in the order of the file, except those that the user abandoned by starting over.
     """
     places: dict[str | None, int] = {}
     parents: list[int | None] = []
@@ -118,15 +117,15 @@ def kept_rows(rows: Sequence[SessionRow]) -> set[int]:
         if not kept and follows and results and not results & answered:
             kept = True
             answered |= results
-        # What stands between messages leads on what it follows.
+        # Rows between messages continue what they follow.
         led.append(kept if row.is_message else follows or place in path)
     return {row.index for row, kept in zip(rows, led, strict=True) if kept and row.is_message}
 
 
 def _start(rows: Sequence[SessionRow]) -> int:
-    """The place of the last prompt that follows nothing: the user took back all that was before it.
+    """Return the index of the last prompt that follows nothing: the user discarded everything before it.
 
-    There is none in files that do not say of all replies what they follow, nor after a summary or a copy of a prompt.
+    There is none in files with replies that have no parent, nor after a summary or a copy of a prompt.
     """
     talk = [(place, row) for place, row in enumerate(rows) if row.is_message and row.thread is None]
     if any(row.parent is None and row.kind == "assistant" for _, row in talk):
@@ -141,7 +140,7 @@ def _start(rows: Sequence[SessionRow]) -> int:
 
 
 def replies_of(rows: Iterable[SessionRow]) -> list[list[SessionRow]]:
-    """Rows of one reply together, in the place of the first, though results of its first calls may stand between."""
+    """Return the rows of each reply together, at its first row, even if results of its first calls come between."""
     groups: list[list[SessionRow]] = []
     under_way: dict[str, list[SessionRow]] = {}
     for row in rows:
@@ -157,7 +156,7 @@ def replies_of(rows: Iterable[SessionRow]) -> list[list[SessionRow]]:
 
 
 def injected_rows(rows: Sequence[SessionRow]) -> set[int]:
-    """Rows that the program wrote in the user's place: its own notes, commands that ran locally, and summaries."""
+    """Return the rows that the program wrote as the user: its own notes, local commands, and summaries."""
     injected: set[int] = set()
     following = ""
     for row in reversed(rows):
@@ -167,7 +166,7 @@ def injected_rows(rows: Sequence[SessionRow]) -> set[int]:
             injected.add(row.index)
         else:
             text = row.text.lstrip()
-            # A command that prints nothing by itself is a prompt of the user's.
+            # A command that prints nothing is a prompt of the user.
             if text.startswith(_LOCAL) or (text.startswith(_COMMAND) and following.startswith(_OUTPUT)):
                 injected.add(row.index)
             following = text

@@ -9,11 +9,13 @@
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.openai_responses import Items, is_item
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import first_object
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, TraceWarning
@@ -26,14 +28,14 @@ _REPEATING = (
     *("mcp_tool_call_end", "patch_apply_end", "web_search_end", "image_generation_end", "view_image_tool_call"),
     *("dynamic_tool_call_request", "dynamic_tool_call_response", "item_completed"),
 )
-"""Events that repeat what items say."""
+"""Events that repeat what items record."""
 _CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
 
 
 class CodexReader:
-    """Session logs; the first ``session_meta`` names the conversation.
+    """A reader of session logs. The first ``session_meta`` names the conversation.
 
-    Messages that Codex writes in the user's name (surroundings, AGENTS.md) are those of a developer here. Source: the
+    Messages that Codex writes as the user (environment, AGENTS.md) become messages of a developer. Source: the
     protocol of the Codex CLI (``RolloutItem``).
     """
 
@@ -42,20 +44,18 @@ class CodexReader:
     shape = 'codex: {"timestamp": ..., "type": "session_meta" | "response_item" | ..., "payload": {...}} in each line'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows have kinds of their own; older logs begin with a header and then hold bare items."""
-        row = next((row for row in items(value)[:50] if isinstance(row, dict)), None)
-        if row is None:
-            return False
+        """Recognize rows by their kinds. Older logs begin with a header, followed by bare items."""
+        row = first_object(items(value))
         if row.get("type") in _ROWS:
             return isinstance(row.get("payload"), dict)
         return _HEADER <= row.keys() <= {*_HEADER, "git"}
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """All rows are one session; the log of a fork repeats the one that it left, so that two heads are no sign."""
+        """Return all rows as one session. A fork's log repeats the original session, including its header."""
         return [items(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One session."""
+        """Read one session."""
         session = _Session()
         for place, row in enumerate(items(record)):
             where = f"[{place}]"
@@ -69,7 +69,7 @@ class CodexReader:
 
 
 class _Session:
-    """A session, row by row."""
+    """A session that is read row by row."""
 
     def __init__(self) -> None:
         self.warnings: list[TraceWarning] = []
@@ -90,7 +90,7 @@ class _Session:
         self._left: list[JsonValue] = []
 
     def row(self, row: Found) -> None:
-        """A row that is no item; what nobody takes of it is kept."""
+        """Read a row that is not an item. Its leftover is kept."""
         kind = row.peek("type")
         if kind == "response_item":
             self._enveloped(row)
@@ -113,8 +113,8 @@ class _Session:
             self._left.append(rest)
 
     def item(self, found: Found) -> None:
-        """An item."""
-        if found.peek("type") == "ghost_snapshot":  # of the files, for undoing
+        """Read an item."""
+        if found.peek("type") == "ghost_snapshot":  # a snapshot of files, for undoing
             self._left.append(found.leftover())
             return
         by_user = found.peek("role") == "user"
@@ -129,7 +129,7 @@ class _Session:
                 self._turns.append(len(messages) - 1)
 
     def sample(self, index: int) -> Sample:
-        """The session, once all rows are read."""
+        """Return the session after all rows are read."""
         messages = self._items.messages()
         if not any(isinstance(message, HumanMessage) for message in messages):
             for place, message in reversed(self._typed):
@@ -168,17 +168,17 @@ class _Session:
         self.item(Found({**payload, "timestamp": row.take("timestamp")}, f"{row.where}.payload", self.warnings))
 
     def _meta(self, found: Found) -> None:
-        if self._identity is not None:  # of the session that this one was forked from
+        if self._identity is not None:  # the header of the session that this one was forked from
             return
         self._identity = found.identity("id")
-        base = found.object("base_instructions") if isinstance(found.peek("base_instructions"), dict) else None
+        base = found.maybe_object("base_instructions")
         instructions = found.text("instructions") if base is None else base.text("text")
         if instructions:
             self._head.append(SystemMessage(instructions))
         self._tools += read_tools(found.details("dynamic_tools"))
 
     def _event(self, found: Found) -> bool:
-        """Whether an event repeats what is said elsewhere."""
+        """Read an event. Return whether it repeats what is recorded elsewhere."""
         kind = found.peek("type")
         if kind == "token_count":
             self._count(found)
@@ -194,9 +194,9 @@ class _Session:
         return kind in _REPEATING
 
     def _count(self, found: Found) -> None:
-        info = found.object("info") if isinstance(found.peek("info"), dict) else None
+        info = found.maybe_object("info")
         if info is None or (total := info.peek("total_token_usage")) == self._total:
-            return  # it is also sent when only the limits have changed
+            return  # also sent when only the limits have changed
         self._total = total
         self._usage = read_usage(info, "total_token_usage")
         if (usage := read_usage(info, "last_token_usage")) is not None:
@@ -212,14 +212,11 @@ class _Session:
 
 
 def _told(message: Message) -> Message:
-    """The message, which is the developer's if Codex itself wrote it in the user's name."""
+    """Return the message as a developer's if Codex wrote it as the user."""
     if not isinstance(message, HumanMessage) or not message.content:
         return message
-    texts = (
-        [message.content]
-        if isinstance(message.content, str)
-        else [getattr(part, "text", "") for part in message.content]
-    )
+    parts = [message.content] if isinstance(message.content, str) else message.content
+    texts = [part if isinstance(part, str) else getattr(part, "text", "") for part in parts]
     if not all(text.lstrip().startswith(_CONTEXT) for text in texts):
         return message
     return SystemMessage(
@@ -233,21 +230,13 @@ def _told(message: Message) -> Message:
 
 
 def read_usage(found: Found, name: str) -> Usage | None:
-    """Return the token counts that stand in a field, as Codex names them."""
-    tokens = found.object(name) if isinstance(found.peek(name), dict) else None
-    if tokens is None:
-        return None
-    return Usage(
-        input_tokens=tokens.count("input_tokens"),
-        output_tokens=tokens.count("output_tokens"),
-        cached_tokens=tokens.count("cached_input_tokens"),
-        reasoning_tokens=tokens.count("reasoning_output_tokens"),
-        extra=tokens.leftover(),
-    )
+    """Read the token counts in a field, under Codex's names."""
+    tokens = found.maybe_object(name)
+    return read_counts(tokens, cached="cached_input_tokens", reasoning="reasoning_output_tokens")
 
 
 def _failure(event: Found) -> bool | None:
-    """Whether a call failed, where its end tells."""
+    """Return whether a call failed, if the event at its end shows it."""
     code, success, result = event.peek("exit_code"), event.peek("success"), event.peek("result")
     if isinstance(code, int):
         return code != 0

@@ -1,4 +1,4 @@
-"""What ``codex exec --json`` prints: the events of a thread, and in them the items that the agent makes.
+"""Output of ``codex exec --json``: the events of a thread, with the items that the agent makes.
 
 {"type": "thread.started", "thread_id": "..."}
 {"type": "turn.started"}
@@ -17,6 +17,7 @@ from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.codex import read_usage
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import first_object, lookup
 from judgekit.traces.message import JsonObject, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
@@ -32,18 +33,18 @@ _TEXTS: dict[str, JsonObject] = {
 _CALLS = {
     "command_execution": ("command",),
     "file_change": ("changes",),
-    "mcp_tool_call": (),  # whose arguments are a field
+    "mcp_tool_call": (),  # its arguments are a field
     "collab_tool_call": ("prompt", "receiver_thread_ids"),
     "web_search": ("query", "action"),
     "todo_list": ("items",),
 }
-"""Kinds of items that are calls, and where their arguments stand."""
+"""Kinds of items that are calls, and the fields with their arguments."""
 _FAILED = {"completed": False, "failed": True, "declined": True}
 _WITHOUT_RESULT = ("web_search", "todo_list")
 
 
 class CodexExecReader:
-    """Event streams, one conversation for each thread. They do not hold the user's prompts.
+    """A reader of event streams, one conversation for each thread. They lack the user's prompts.
 
     Source: ``codex-rs/exec/src/exec_events.rs`` of the Codex CLI.
     """
@@ -53,27 +54,25 @@ class CodexExecReader:
     shape = 'codex-exec: {"type": "thread.started" | "turn.started" | "item.completed" | ...} in each line'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Events are of a thread, of a turn, or of an item that they hold."""
-        row = next((row for row in items(value)[:50] if isinstance(row, dict)), None)
-        if row is None:
-            return False
+        """Recognize events of a thread, of a turn, or of an item that they hold."""
+        row = first_object(items(value))
         kind = row.get("type")
         return kind in _EVENTS and (kind not in _ITEM_EVENTS or isinstance(row.get("item"), dict))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """The threads; a thread that is resumed begins with its own id again."""
+        """Return the threads. A resumed thread begins with its own id again."""
         threads: list[list[JsonValue]] = [[]]
         identity: JsonValue = None
         for row in items(document):
-            if isinstance(row, dict) and row.get("type") == "thread.started":
-                if identity not in (None, row.get("thread_id")):
+            if lookup(row, "type") == "thread.started":
+                if identity not in (None, lookup(row, "thread_id")):
                     threads.append([])
-                identity = row.get("thread_id")
+                identity = lookup(row, "thread_id")
             threads[-1].append(row)
         return list(threads)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One thread."""
+        """Read one thread."""
         thread = _Thread()
         for place, row in enumerate(items(record)):
             if isinstance(row, dict):
@@ -84,7 +83,7 @@ class CodexExecReader:
 
 
 class _Thread:
-    """A thread, event by event. An item stands where it starts, in its last state."""
+    """A thread that is read event by event. An item is placed where it starts, in its last state."""
 
     def __init__(self) -> None:
         self.warnings: list[TraceWarning] = []
@@ -123,7 +122,7 @@ class _Thread:
             row.warn(f"an event of the unknown kind {as_text(kind):.80}, kept as it stands")
 
     def sample(self, index: int) -> Sample:
-        """Return the thread, once all events are read."""
+        """Return the thread after all events are read."""
         made = Items()
         for key in self._parts:
             if key is None:
@@ -163,14 +162,14 @@ class _Thread:
 
 
 def _add(made: Items, item: Found) -> None:
-    """Adds an item as those of the Responses API."""
+    """Add an item as items of the Responses API."""
     kind = str(item.peek("type"))
     if kind in _TEXTS:
         item.take("type")
         if not isinstance(item.peek("text"), str):
             raise item.unfit("text", "a text")
         content = item.take("text")
-        made.add(_as(item, {**_TEXTS[kind], "content": content}))
+        made.add(item.extended(**_TEXTS[kind], content=content))
     elif kind in _CALLS:
         _add_call(made, item, kind)
     else:
@@ -184,7 +183,7 @@ def _add_call(made: Items, item: Found, kind: str) -> None:
     identity, status, code = item.identity("id"), item.peek("status"), item.peek("exit_code")
     output = _output(item)
     call: JsonObject = {"type": "function_call", "name": name, "call_id": identity, "arguments": arguments}
-    made.add(_as(item, call))
+    made.add(item.extended(**call))
     if status == "in_progress":
         item.warn("a call that did not end")
     if kind not in _WITHOUT_RESULT and (output or status != "in_progress"):
@@ -194,7 +193,7 @@ def _add_call(made: Items, item: Found, kind: str) -> None:
 
 
 def _output(item: Found) -> JsonValue:
-    """Return what a call gave: a text, parts, or what it left of the agents that it was about."""
+    """Return the output of a call: a text, parts, or the final states of agents."""
     error = item.object("error")
     result = item.object("result")
     if error is not None and (said := error.text("message")) is not None:
@@ -202,8 +201,3 @@ def _output(item: Found) -> JsonValue:
     if result is not None:
         return result.take("content") or result.take("structured_content")
     return item.take("aggregated_output", "agents_states")
-
-
-def _as(item: Found, fields: JsonObject) -> Found:
-    """Return the rest of an item with other fields."""
-    return Found({**item.leftover(), **fields}, item.where, item.warnings)

@@ -1,4 +1,4 @@
-"""What all readers share: what they must be able to do, and how a record that was read becomes a sample."""
+"""The contract of readers, and the steps from a record to a sample that all readers share."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, cast
@@ -6,11 +6,12 @@ from typing import Protocol, cast
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, shortened
-from judgekit.formats.blocks.choices import OTHER_CHOICES
+from judgekit.formats.blocks.reply import OTHER_CHOICES
 from judgekit.formats.found import Found
 from judgekit.formats.known import KEPT, KNOWN, fields_of, known_of, sample_of
 from judgekit.formats.merging.said import atoms, call_ids
 from judgekit.formats.unread import foreign_columns, meaning, unread_messages, unread_references, unread_texts
+from judgekit.formats.values import as_object, head, lookup, objects_in, without
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
@@ -28,10 +29,9 @@ _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("bedrock", "contentBlockDelta", dict),
     ("bedrock", "messageStop", dict),
 )
-"""The fields in which APIs answer, streamed or not, and what they hold."""
+"""The fields and types in which APIs answer, streamed or not."""
 _EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthropic", "content_block_"))
-"""What the types of streamed events begin with."""
-_LOOKED_AT = 50
+"""Prefixes of the types of streamed events."""
 
 _NO_CALL = "a tool result that answers no call before it"
 _NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
@@ -41,67 +41,76 @@ _ABOUT = frozenset(
         *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
     )
 )
-"""Fields of a message that are about it, and not what it says."""
+"""Fields that describe a message and are not part of its text."""
 OF_THE_WHOLE = (_NO_CALL, _NO_QUESTION)
-"""Warnings that are about a whole conversation, and mean nothing of a part."""
+"""Warnings about a whole conversation, which make no sense for a part of it."""
 
 
 class Reader(Protocol):
-    """Reads one format."""
+    """A reader of one format."""
 
     @property
     def name(self) -> str:
-        """The format's name, as ``format=`` takes it."""
+        """The format's name, as given to ``format=``."""
         ...
 
     @property
     def shape(self) -> str:
-        """What a record of this format looks like, for people whose file was not recognised."""
+        """The shape of a record of this format, shown when a file is not recognized."""
         ...
 
     @property
     def gathers(self) -> bool:
-        """Whether all lines of a JSONL file belong together, as the rows of a log, and are read as one list."""
+        """Whether all lines of a JSONL file belong together, like the rows of a log, and are read as one list."""
         ...
 
     def recognises(self, value: JsonValue) -> bool:
-        """Whether a parsed file, or one line of a JSONL file, has this format."""
+        """Return whether a parsed file, or one line of a JSONL file, has this format."""
         ...
 
     def records(self, document: JsonValue) -> Iterable[JsonValue]:
-        """The conversations in a parsed file, or in one line of a JSONL file.
+        """Return the conversations in a parsed file, or in one line of a JSONL file.
 
         Raises:
-            TraceError: There are none.
+            TraceError: There are no conversations.
         """
         ...
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation; ``index`` is its position in the file.
+        """Return one conversation as a sample; ``index`` is its position in the file.
 
         Raises:
-            TraceError: It does not have the format.
+            TraceError: It does not have this format.
         """
         ...
 
 
+class RowReader:
+    """A base for readers of files that hold one record or a list of records."""
+
+    gathers = False
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Return the items of a list, or the document as the only record."""
+        return items(document)
+
+
 def first_of(document: JsonValue) -> JsonValue:
-    """A document that is one record, or the first of a list of them; ``None`` if that is empty."""
+    """Return the first item of a list, ``None`` if it is empty; return any other document as it is."""
     return next(iter(document), None) if isinstance(document, list) else document
 
 
 def items(document: JsonValue) -> list[JsonValue]:
-    """A document that is one record, or a list of them, as a list."""
+    """Return a list as it is, and any other document as a list of one."""
     return document if isinstance(document, list) else [document]
 
 
 def answer_of(row: Found, record: JsonValue, *fields: str) -> Found | None:
-    """Return the response of a pair, if it has one of the fields in which its API answers.
+    """Return the response of a pair if it has one of the fields in which its API answers.
 
-    What else may stand in its place (the body of an error, a text, nothing) stays in the row, with a warning.
+    Anything else in its place (an error, a text, nothing) stays in the row, with a warning.
     """
-    response = row.peek("response")
-    found = response if isinstance(response, dict) else {}
+    found = as_object(row.peek("response"))
     error = found.get("error") or found.get("Error")
     if any(map(found.get, fields)) or (not error and not found.keys().isdisjoint(fields)):
         return row.object("response")
@@ -111,35 +120,34 @@ def answer_of(row: Found, record: JsonValue, *fields: str) -> Found | None:
 
 
 def warn_unanswered(row: Found, record: JsonObject) -> None:
-    """Notes what stands in place of a response, if anything does."""
+    """Warn about anything in place of a response."""
     name = "response" if "response" in record else "error"
     found = record.get(name)
     if answering(found):
         row.warn("holds an answer in a form that this format does not read; kept as it stands", name)
     elif name == "response" or ("request" in record and found):
-        error = found.get("error") or found.get("Error") if isinstance(found, dict) else None
+        error = lookup(found, "error") or lookup(found, "Error")
         row.warn("holds no answer" if found is None else f"holds no answer: {shortened(error or found)}", name)
 
 
 def answering(response: JsonValue) -> set[str]:
-    """Return the APIs that answer in this way; none if it is no answer but an error, say."""
+    """Return the APIs whose response this may be; none if it is not an answer, such as an error."""
     named: set[str] = set()
-    for one in items(response)[:_LOOKED_AT]:
-        if isinstance(one, dict):
-            event = one.get("type")
-            named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
-            named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
+    for one in objects_in(head(items(response))):
+        event = one.get("type")
+        named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
+        named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
     return named
 
 
 def may_answer(name: str, response: JsonValue) -> bool:
-    """Whether a response may be that of an API: it is no other's, though it may be an error."""
+    """Return whether a response may belong to an API: it is not another API's, though it may be an error."""
     named = answering(response)
     return not named or name in named
 
 
 def unbatched(record: JsonValue) -> JsonValue:
-    """A line of a batch's input or output as the request or response in it, named by its ``custom_id``."""
+    """Return a line of a batch file as the request or response in it, named by its ``custom_id``."""
     if not isinstance(record, dict) or "custom_id" not in record or "messages" in record:
         return record
     left = dict(record)
@@ -147,7 +155,7 @@ def unbatched(record: JsonValue) -> JsonValue:
     for name, inner in (("response", "body"), ("result", "message")):
         if isinstance(whole := left.get(name), dict) and inner in whole:
             made["response"] = whole[inner]
-            left[name] = {key: value for key, value in whole.items() if key != inner}
+            left[name] = without(whole, inner)
     for name in ("body", "params"):
         if isinstance(left.get(name), dict):
             made["request"] = left.pop(name)
@@ -156,14 +164,14 @@ def unbatched(record: JsonValue) -> JsonValue:
 
 
 def group_of(identity: str | None, within: str | None) -> str | None:
-    """Return the name of a group: the id of a task, and before it the domain or data set whose tasks it is one of."""
+    """Return the name of a group: a task's id, prefixed by its domain or dataset if there is one."""
     return f"{within} {identity}" if identity and within else identity
 
 
 def with_reply(messages: Sequence[Message], replies: Sequence[Message], row: Found) -> list[Message]:
-    """Returns the messages of a request and of its response, which some logs have added to the request already.
+    """Return the messages of a request and its response, which some logs have already added to the request.
 
-    The response stands there if the messages end with it, or if the calls of the last turn have the ids of its calls.
+    That is so if the messages end with the response, or the last turn's calls have the ids of its calls.
     """
     turn = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user"), 0)
     tail = messages[max(turn, len(messages) - len(replies)) :]
@@ -180,29 +188,30 @@ def with_reply(messages: Sequence[Message], replies: Sequence[Message], row: Fou
 
 
 def unpaired(messages: Sequence[Message]) -> list[TraceWarning]:
-    """A warning for each tool result that answers no call."""
+    """Return a warning for each tool result that answers no call."""
     return [TraceWarning(_NO_CALL, where=f"messages[{index}]") for index in pair_results(messages).orphans]
 
 
 def sample_from(
     row: Found, index: int, trace: Mapping[str, object], *, identity: str | None = None, **known: object
 ) -> Sample:
-    """The sample of one record, once its conversation has been read.
+    """Return the sample of a record whose conversation has been read.
 
-    Fields of a `Sample` that stand beside the conversation are taken over, so that references can be written into files
-    of any format. What is left over in the row stands in the trace's ``extra``.
+    Fields of a `Sample` beside the conversation are taken over, so references can be added to files
+    of any format. The leftover of the row goes into the trace's ``extra``.
 
     Args:
-        row: The record, from which all has been taken that is known.
+        row: The record, from which all known fields have been taken.
         index: The record's position in the file.
-        trace: Fields of the `Trace`, its messages among them.
-        identity: The name of sample and trace; else it is the row's ``id`` if it has one, or the index.
-        known: What the format itself knows, as fields of the `Sample`; it goes before what stands beside.
+        trace: The fields of the `Trace`, including its messages.
+        identity: The name of sample and trace. The default is the row's ``id``, or the index.
+        known: Facts that the format itself has, as fields of the `Sample`. They override those beside the conversation.
 
     Raises:
-        TraceError: A field does not fit.
+        TraceError: A field is invalid.
     """
-    beside = {name: row.take(name) for name in row if name in KNOWN and not _is_parameter(name, row)}
+    parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # a parameter of OpenAI's requests
+    beside = {name: row.take(name) for name in row if name in KNOWN and name != parameter}
     beside = known_of(beside, row.warnings) if beside else beside
     identity = identity or row.identity("id") or str(index)
     fields = {"id": identity, **trace}
@@ -222,19 +231,19 @@ def row_sample(
     known: Mapping[str, object],
     tools: Sequence[ToolDefinition] = (),
 ) -> Sample:
-    """Returns the sample of one row of a dataset, whose other columns are the sample's fields.
+    """Return the sample of a dataset row. Its other columns become the sample's fields.
 
-    Columns with a meaning in other evaluation systems, or with messages, are named in warnings.
+    Warnings name columns that have a meaning in other evaluation systems, or that hold messages.
 
     Args:
         row: The row, from which the conversation has been taken.
         identity: The name of sample and trace.
         messages: The conversation.
-        known: What the format itself knows, as fields of the `Sample`.
+        known: Facts that the format itself has, as fields of the `Sample`.
         tools: The tools that the agent had.
 
     Raises:
-        TraceError: A column does not fit.
+        TraceError: A column is invalid.
     """
     rest = row.leftover()
     beside = known_of(rest, row.warnings)
@@ -247,7 +256,7 @@ def row_sample(
         "fields": {name: own[name] for name in own if name not in KEPT},
         "metadata": beside.get("metadata"),
     }
-    extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made have been looked at
+    extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made are checked
     unread = unread_messages({**hidden, **extras}, messages)
     texts = [message.text for message in messages]
     again = {name for name, value in others.items() if meaning(name) in ("input", "response") and value in texts}
@@ -264,7 +273,7 @@ def row_sample(
 def _unread(
     messages: Sequence[Message], extra: JsonObject, trace: Mapping[str, object], known: Mapping[str, object], row: Found
 ) -> list[TraceWarning]:
-    """Warnings of messages and tool calls that stand beside the conversation, where the reader does not warn itself."""
+    """Return warnings about unread messages and calls beside the conversation, unless the reader warned itself."""
     places = [warning.where for warning in row.warnings if warning.where]
     rest = {name: value for name, value in extra.items() if name not in places} if places else dict(extra)
     named = [*unread_references(rest), *unread_texts(rest, messages)]
@@ -277,9 +286,9 @@ def _unread(
 
 
 def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
-    """What is left of each message, its parts and its calls, as messages of their own.
+    """Return the leftovers of each message, its parts and its calls, as messages of their own.
 
-    Of a message that says nothing otherwise, every text that is left counts as what it says.
+    In a message without text or calls, every leftover text counts as said.
     """
     left: JsonObject = {}
     for at, message in enumerate(messages):
@@ -297,23 +306,21 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
                 if isinstance(value, dict) and value and not (call.args or call.args_raw)
             ]
             if message.content == "" and not calls:
-                kept += [{"role": message.role, "content": text} for text in _texts_of(message.extra)]
+                texts = [
+                    value for name, value in message.extra.items() if isinstance(value, str) and name not in _ABOUT
+                ]
+                kept += [{"role": message.role, "content": text} for text in texts]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)
     return left
 
 
 def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
-    """What is left of a message, without what has a warning, as other choices always have."""
+    """Return the leftover of a message without fields that have a warning. Other choices always have one."""
     return {
         name: _without_warned(value, ()) if isinstance(value, dict) else value
         for name, value in extra.items()
         if name != OTHER_CHOICES and name not in warned
     }
-
-
-def _texts_of(extra: JsonObject) -> list[str]:
-    """The texts among what is left of a message, apart from those that are about it."""
-    return [value for name, value in extra.items() if isinstance(value, str) and name not in _ABOUT]
 
 
 def _of_children(children: Iterable[Trace]) -> Iterator[Message]:
@@ -322,15 +329,11 @@ def _of_children(children: Iterable[Trace]) -> Iterator[Message]:
         yield from _of_children(child.children)
 
 
-def _is_parameter(name: str, row: Found) -> bool:
-    return name == "prediction" and isinstance(row.peek(name), dict)  # of OpenAI's requests
-
-
 def must_be_object(record: JsonValue) -> JsonObject:
-    """The record, if it is an object.
+    """Return the record if it is an object.
 
     Raises:
-        TraceError: It is something else.
+        TraceError: It is not an object.
     """
     if not isinstance(record, dict):
         found = f"expected an object, found {shortened(record)}"

@@ -20,6 +20,7 @@ from judgekit.formats.blocks.gemini import (
 )
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, with_reply
+from judgekit.formats.values import as_list, lookup, objects_in
 from judgekit.traces.message import JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -27,23 +28,23 @@ _HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_histo
 
 
 class GeminiReader:
-    """Each candidate of a response is a conversation of its own, and those of one response are a group."""
+    """A reader of requests and responses. Each candidate is a conversation, and those of one response are a group."""
 
     name = "gemini"
     gathers = False
     shape = 'gemini: {"contents": [{"role": "user", "parts": [{"text": ...}]}]}, {"candidates": [...]}, or {"request", "response"}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Contents have parts without a type; responses have candidates."""
+        """Recognize contents by parts without a type, and responses by candidates."""
         return _is_one(value) or (isinstance(value, list) and bool(value) and _is_one(value[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list is the contents of one conversation, the chunks of one response, or many records."""
+        """Return a list as the contents of one conversation, the chunks of one response, or many records."""
         rows = [document] if is_contents(document) or _is_stream(document) else items(document)
         return [record for row in rows for record in _by_candidate(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation, named after its response's id if it has one."""
+        """Read one conversation, named by its response's id if there is one."""
         if isinstance(record, list):
             record = {"response" if is_response(first_of(record)) else "contents": record}
         row = Found.of(record)
@@ -77,7 +78,7 @@ def _is_one(value: JsonValue) -> bool:
 
 
 def _is_stream(value: JsonValue) -> bool:
-    """Whether a list holds the chunks of one response, and not responses: one id for all, or only the last is finished."""
+    """Return whether a list holds chunks of one response: all have one id, or only the last is finished."""
     if not isinstance(value, list) or len(value) < 2 or not is_response(value[0]):
         return False
     chunks = [one for one in value if isinstance(one, dict)]
@@ -88,18 +89,15 @@ def _is_stream(value: JsonValue) -> bool:
 
 
 def _is_finished(chunk: JsonObject) -> bool:
-    found = chunk.get("candidates")
-    return any(
-        isinstance(one, dict) and bool(one.get("finishReason") or one.get("finish_reason"))
-        for one in (found if isinstance(found, list) else ())
-    )
+    candidates = objects_in(chunk.get("candidates"))
+    return any(one.get("finishReason") or one.get("finish_reason") for one in candidates)
 
 
 def _by_candidate(row: JsonValue) -> list[JsonValue]:
-    """One record for each candidate, without the others."""
+    """Return one record for each candidate, without the others."""
     record: JsonObject = row if isinstance(row, dict) else {"response": row}
     response = record.get("response", record)
-    chunks = response if isinstance(response, list) else [response]
+    chunks = items(response)
     streamed = len(chunks) > 1
     by_chunk = [_candidates(chunk, streamed=streamed) for chunk in chunks]
     numbers = sorted({number for one in by_chunk for number in one})
@@ -115,11 +113,10 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
 
 
 def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
-    """The candidates of a response by their numbers: positions, or in chunks what each says of itself."""
-    found = chunk.get("candidates") if isinstance(chunk, dict) else None
+    """Return the candidates of a response by number: by position, or in chunks by their own index."""
     numbered: dict[int, list[JsonValue]] = {}
-    for position, one in enumerate(found if isinstance(found, list) else []):
-        index = one.get("index") if streamed and isinstance(one, dict) else None
+    for position, one in enumerate(as_list(lookup(chunk, "candidates"))):
+        index = lookup(one, "index") if streamed else None
         numbered.setdefault(index if isinstance(index, int) else position, []).append(one)
     return numbered
 
@@ -145,31 +142,29 @@ def _responses(row: Found, record: JsonValue) -> list[Found]:
 
 
 def _history(response: Found) -> list[JsonValue]:
-    found = next((history for name in _HISTORY if (history := response.peek(name))), None)
-    return found if isinstance(found, list) else []
+    return as_list(next((history for name in _HISTORY if (history := response.peek(name))), None))
 
 
 def _with_past(messages: list[Message], responses: Sequence[Found], request: Found) -> list[Message]:
-    """Messages of a request with those that the SDK added when it called functions by itself: it repeats the former.
+    """Return a request's messages with those that the SDK added to them by calling functions.
 
-    Both are recorded in different ways (bytes in two kinds of base64), so roles and texts must do.
+    The SDK's history repeats the request.
+
+    Both are recorded differently (two kinds of base64), so only roles and texts are compared.
     """
     history = _history(responses[-1]) if responses else []
     past = read_contents(responses[-1].objects(*_HISTORY)) if history else []
-    for one in responses[:-1]:  # chunks, each of which has it
+    for one in responses[:-1]:  # chunks, each of which has the history
         if _history(one) == history:
             one.take(*_HISTORY)
     system = [message for message in messages if isinstance(message, SystemMessage)]
     asked = messages[len(system) :]
     if not past:
         return messages
-    if len(asked) <= len(past) and all(map(_are_alike, asked, past)):
+    alike = all((one.role, one.text) == (other.role, other.text) for one, other in zip(asked, past, strict=False))
+    if len(asked) <= len(past) and alike:
         return [*messages, *past[len(asked) :]]
     request.warn(
         "the history of automatic function calling does not continue this, but stands in its place", "contents"
     )
     return [*system, *past]
-
-
-def _are_alike(one: Message, other: Message) -> bool:
-    return (one.role, one.text) == (other.role, other.text)

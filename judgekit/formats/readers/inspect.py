@@ -17,23 +17,24 @@ from judgekit.formats.known import KEPT, KNOWN, as_text, fields_of, known_of, sa
 from judgekit.formats.label_sources import JUDGED, source_of
 from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from, unpaired
 from judgekit.formats.readers.inspect_messages import are_messages, read_messages, read_usage
+from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
 
 _POINTERS = ("attachments", "events_data", "message_pool")
-"""What long texts and repeated messages are moved to."""
+"""Fields that hold long texts and repeated messages, which are referenced elsewhere."""
 _TARGETS = ("reference", "references", "expected_output")
 _IN_METADATA = KNOWN - {"metadata", "group"}
 _COMPUTED = frozenset(("answer", "choice", "exact", "f1", "includes", "match", "math", "pattern"))
-"""Inspect's own scorers that compare texts and ask no model."""
+"""Inspect's scorers that compare texts and ask no model."""
 
 
 class InspectReader:
-    """Logs as JSON, their samples, and lists of their messages.
+    """A reader of logs as JSON, their samples, and lists of their messages.
 
-    Of the events only this is kept: when messages came, what they used and why they ended, the tools, and as children
-    the agents whose messages stand in events alone. The log's header stands in the trace's ``extra``.
+    Only this is kept of the events: times, usage and finish reasons of messages, the tools, and as children
+    the agents whose messages are only in events. The log's header goes into the trace's ``extra``.
     """
 
     name = "inspect"
@@ -41,7 +42,7 @@ class InspectReader:
     shape = 'inspect: {"version": ..., "status": ..., "eval": {...}, "samples": [...]}, or the messages of Inspect'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A log has a version, a status and an ``eval``; messages name functions in a way of their own."""
+        """Recognize logs by version, status and ``eval``, and messages by the way they name functions."""
         if are_messages(value):
             return True
         first = first_of(value)
@@ -56,16 +57,16 @@ class InspectReader:
         )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each sample of a log, with the header that all share."""
+        """Return the samples of a log, each with the log's header."""
         if are_messages(document):
             return [document]
         return [record for item in items(document) for record in (_samples(item) if _is_log(item) else [item])]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One sample, named by its id and, where there are several, its epoch."""
+        """Read one sample, named by its id and, if there are several epochs, its epoch."""
         row = Found.of(_resolved({"messages": record} if isinstance(record, list) else record))
         sample = row.object("sample") or row
-        raw = _objects(sample.peek("messages"))
+        raw = objects_in(sample.peek("messages"))
         found = sample.objects("messages")
         if not found:
             raise sample.unfit("messages", "messages")
@@ -74,7 +75,10 @@ class InspectReader:
         if _stands_in(sample.peek("input"), raw):
             sample.take("input")
         identity, epoch = sample.identity("id"), sample.count("epoch")
-        trial = f"#{epoch}" if epoch is not None and (epoch > 1 or _epochs(row) > 1) else ""
+        header = row.peek("header")
+        epochs, task = lookup(header, "eval", "config", "epochs"), str_or_none(lookup(header, "eval", "task"))
+        repeated = isinstance(epochs, int) and epochs > 1
+        trial = f"#{epoch}" if epoch is not None and (epoch > 1 or repeated) else ""
         name, uuid = identity and identity + trial, sample.identity("uuid")
         cost, usage = _total(sample)
         trace = {
@@ -90,7 +94,8 @@ class InspectReader:
             "children": _children(events, {str(message.get("id")): message for message in raw}, sample),
         }
         _leave_out(sample, events)
-        return sample_from(row, index, trace, identity=name, **_known(sample, _group(row, identity)))
+        # The epochs of a sample form a group. Its name includes the task, since tasks count their samples from 1.
+        return sample_from(row, index, trace, identity=name, **_known(sample, group_of(identity, task)))
 
 
 def _is_log(value: JsonValue) -> bool:
@@ -106,30 +111,8 @@ def _samples(log: JsonValue) -> list[JsonValue]:
     return [{"header": about, "sample": sample} for sample in samples]
 
 
-def _epochs(row: Found) -> int:
-    value = _in_header(row, "eval", "config", "epochs")
-    return value if isinstance(value, int) else 1
-
-
-def _group(row: Found, identity: str | None) -> str | None:
-    """Return the name of the group of a sample's epochs: the samples of many tasks are counted from 1."""
-    task = _in_header(row, "eval", "task")
-    return group_of(identity, task if isinstance(task, str) else None)
-
-
-def _in_header(row: Found, *names: str) -> JsonValue:
-    value = row.peek("header")
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def _objects(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _resolved(record: JsonValue) -> JsonValue:
-    """The record with its attachments in the places that point to them."""
+    """Return the record with its attachments put into the places that reference them."""
     if not isinstance(record, dict):
         return record
     if isinstance(inner := record.get("sample"), dict):
@@ -152,8 +135,8 @@ def _filled(value: JsonValue, attachments: JsonObject) -> JsonValue:
 
 
 def _events(sample: Found) -> list[JsonObject]:
-    transcript = sample.peek("transcript")  # of older logs
-    return _objects(transcript.get("events") if isinstance(transcript, dict) else sample.peek("events"))
+    transcript = sample.peek("transcript")  # in older logs
+    return objects_in(lookup(transcript, "events") if isinstance(transcript, dict) else sample.peek("events"))
 
 
 def _leave_out(sample: Found, events: Iterable[JsonObject]) -> None:
@@ -168,16 +151,15 @@ def _leave_out(sample: Found, events: Iterable[JsonObject]) -> None:
 
 
 def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
-    """The message that a model gave, and its id."""
-    output = event.get("output") if event.get("event") == "model" else None
-    choices = _objects(output.get("choices")) if isinstance(output, dict) else []
+    """Return the message that a model gave, and its id."""
+    choices = objects_in(lookup(event, "output", "choices")) if event.get("event") == "model" else []
     message = choices[0].get("message") if choices else None
-    identity = message.get("id") if isinstance(message, dict) else None
+    identity = lookup(message, "id")
     return (message, identity) if isinstance(message, dict) and isinstance(identity, str) else None
 
 
 def _with_events(messages: Sequence[Message], events: Iterable[JsonObject]) -> list[Message]:
-    """Messages with what events say of them, which name them by their ids."""
+    """Return the messages with what events record about them, matched by id."""
     about: dict[str, JsonObject] = {}
     for event in events:
         if (output := _output(event)) is not None:
@@ -196,17 +178,16 @@ def _told(message: Message, event: Found) -> Message:
     if isinstance(message, AIMessage) and output is not None:
         update["usage"] = read_usage(output.object("usage"))
         update["finish_reason"] = next(
-            (Found(one).text("stop_reason") for one in _objects(output.peek("choices"))), None
+            (Found(one).text("stop_reason") for one in objects_in(output.peek("choices"))), None
         )
     return message.model_copy(update=update)
 
 
 def _with_output(sample: Found, messages: list[Message], raw: Sequence[JsonObject]) -> list[Message]:
-    """Messages with what the sample says of the last reply, if its output is that one."""
+    """Return the messages with what the sample's output records about the last reply, if it is that reply."""
     said = next((message for message in reversed(raw) if message.get("role") == "assistant"), None)
     place = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage)), None)
-    output = sample.peek("output")
-    choices = _objects(output.get("choices")) if isinstance(output, dict) else []
+    choices = objects_in(lookup(sample.peek("output"), "choices"))
     found = sample.object("output") if choices and choices[0].get("message") == said else None
     if found is None or place is None or not isinstance(last := messages[place], AIMessage):
         return messages
@@ -223,14 +204,14 @@ def _with_output(sample: Found, messages: list[Message], raw: Sequence[JsonObjec
 
 
 def _stands_in(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
-    """Whether the sample's input is repeated in its messages."""
+    """Return whether the sample's messages repeat its input."""
     if isinstance(given, list):
         return all(message in raw for message in given[:50]) and len(given) <= 50
     return any(message.get("role") == "user" and message.get("content") == given for message in raw)
 
 
 def _known(sample: Found, identity: str | None) -> dict[str, object]:
-    """Return what is known of a sample: its target, and fields of a `Sample` in its metadata."""
+    """Return the known facts of a sample: its target, and fields of a `Sample` in its metadata."""
     known: JsonObject = {} if identity is None else {"group": identity}
     targets: list[JsonValue] = [as_text(one) for one in items(sample.take("target")) if one not in (None, "")]
     if targets:
@@ -247,7 +228,7 @@ def _known(sample: Found, identity: str | None) -> dict[str, object]:
 
 
 def _fits(name: str, metadata: Found, known: JsonObject) -> bool:
-    """Return whether a field of the metadata can be taken over beside what is known already."""
+    """Return whether a metadata field is valid beside the facts that are known already."""
     try:
         sample_of("", known_of({**known, name: metadata.peek(name)}, []))
     except TraceError as error:
@@ -257,7 +238,7 @@ def _fits(name: str, metadata: Found, known: JsonObject) -> bool:
 
 
 def _termination(sample: Found) -> str | None:
-    """Why a sample ended early, if it did."""
+    """Return why a sample ended early, if it did."""
     if (error := sample.object("error")) is not None and (message := error.text("message")) is not None:
         return f"error: {message}"
     limit = sample.object("limit")
@@ -266,7 +247,7 @@ def _termination(sample: Found) -> str | None:
 
 
 def _total(sample: Found) -> tuple[float | None, object]:
-    """Cost and usage of the whole sample, which Inspect reports by model; the sum of several is not reported."""
+    """Return cost and usage of the whole sample if it used one model. Inspect reports no sum for several."""
     by_model = sample.object("model_usage")
     names = [] if by_model is None else list(by_model)
     found = by_model.object(names[0]) if by_model is not None and len(names) == 1 else None
@@ -283,22 +264,21 @@ def _labels(row: Found, sample: Found, events: Sequence[JsonObject]) -> list[Lab
     for name in scores:
         if (score := scores.object(name)) is not None:
             labels += _label(name, score, source_of_score(name, score))
-    if (score := sample.object("score")) is not None:  # of older logs, which had one; their header names its scorer
-        labels += _label("score", score, source_of_score(as_text(_in_header(row, "results", "scorer", "name")), score))
+    if (score := sample.object("score")) is not None:  # in older logs; the header names its scorer
+        scorer = as_text(lookup(row.peek("header"), "results", "scorer", "name"))
+        labels += _label("score", score, source_of_score(scorer, score))
     return labels
 
 
 def _sources(sample: Found, events: Sequence[JsonObject]) -> Callable[[str, Found], LabelSource]:
-    """Return a function that tells who gave a score, by its scorer's name and itself."""
+    """Return a function that returns the source of a score from its scorer's name and the score."""
     spans = _spans(events)
     within = (_within(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model")
     called_model = {as_text(spans[span].get("name")) for span in within if span is not None}
-    roles = sample.peek("role_usage")
-    has_grader = isinstance(roles, dict) and "grader" in roles
+    has_grader = "grader" in as_object(sample.peek("role_usage"))
 
     def source_of_score(scorer: str, score: Found) -> LabelSource:
-        metadata = score.peek("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        metadata = as_object(score.peek("metadata"))
         marked = metadata.get(JUDGED)
         if scorer in called_model or "grading" in metadata:
             return source_of(scorer, judged=True)
@@ -322,9 +302,8 @@ def _label(name: str, score: Found, source: LabelSource) -> list[Label]:
         values = {f"{name}.{key}": item for key, item in value.items()}
     else:
         values = {name: value}
-    made = Found(values)
-    numbers = {key: made.take(key) if isinstance(made.peek(key), str | bool) else made.number(key) for key in values}
-    kept = {key: value for key, value in numbers.items() if isinstance(value, str | bool | int | float)}
+    scalars = {key: one for key, one in values.items() if isinstance(one, str | bool | int | float)}
+    kept = {key: one for key, one in scalars.items() if isinstance(one, str | bool) or is_number(one)}
     if len(kept) < len(values):
         score.warn("no number and no text, and so no label; kept as it stands", "value")
     else:
@@ -336,38 +315,33 @@ def _label(name: str, score: Found, source: LabelSource) -> list[Label]:
 def _tools(events: Iterable[JsonObject]) -> list[ToolDefinition]:
     tools: dict[str, JsonObject] = {}
     for event in events:
-        for tool in _objects(event.get("tools")) if event.get("event") == "model" else ():
+        for tool in objects_in(event.get("tools")) if event.get("event") == "model" else ():
             if isinstance(name := tool.get("name"), str):
                 tools.setdefault(name, tool)
     return read_tools(Found(tool) for tool in tools.values())
 
 
-def _pool(sample: Found) -> list[JsonObject]:
-    """The messages that events point to."""
-    data = sample.peek("events_data")
-    return _objects(data.get("messages") if isinstance(data, dict) else sample.peek("message_pool"))
-
-
 def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sample: Found) -> list[Trace]:
-    """Agents none of whose replies is among the sample's messages: the last request of each, and its reply.
+    """Return agents none of whose replies is among the sample's messages: each one's last request and its reply.
 
-    So are those that a tool started and whose replies stand there without their calls: a handoff turns them into text.
+    Includes agents that a tool started and whose replies appear there without calls: a handoff turns them into text.
     """
-    pool = _pool(sample)
+    data = sample.peek("events_data")
+    pool = objects_in(data.get("messages") if isinstance(data, dict) else sample.peek("message_pool"))
     spans = _spans(events)
     callers = {str(event.get("agent_span_id")): event.get("id") for event in events if event.get("event") == "tool"}
     requests: dict[str, list[JsonObject]] = {}
     for event in events:
-        if _output(event) is not None and (agent := _agent_of(event, spans)) is not None:
+        if _output(event) is not None and (agent := _within(event.get("span_id"), "agent", spans)) is not None:
             requests.setdefault(agent, []).append(event)
     children: list[Trace] = []
     for agent, made in requests.items():
         replies = [output for event in made if (output := _output(event)) is not None]
         stand = [(own[identity], reply) for reply, identity in replies if identity in own]
         whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
-        if stand and (whole or not _is_called(agent, spans)):
+        if stand and (whole or _within(agent, "tool", spans) is None):
             continue
-        asked = _objects(made[-1].get("input")) or [
+        asked = objects_in(made[-1].get("input")) or [
             message for ref in _refs(made[-1].get("input_refs")) for message in pool[ref]
         ]
         try:
@@ -384,21 +358,13 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
 
 
 def _calls(message: JsonObject) -> set[str]:
-    return {as_text(call.get("id")) for call in _objects(message.get("tool_calls"))}
+    return {as_text(call.get("id")) for call in objects_in(message.get("tool_calls"))}
 
 
 def _refs(value: JsonValue) -> list[slice]:
-    """Ranges of the pool, each a pair of its beginning and its end."""
-    pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2] if isinstance(value, list) else []
+    """Return ranges of the message pool from pairs of start and end."""
+    pairs = [pair for pair in as_list(value) if isinstance(pair, list) and len(pair) == 2]
     return [slice(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int) and 0 <= a <= b]
-
-
-def _agent_of(event: JsonObject, spans: Mapping[str, JsonObject]) -> str | None:
-    return _within(event.get("span_id"), "agent", spans)
-
-
-def _is_called(agent: str, spans: Mapping[str, JsonObject]) -> bool:
-    return _within(agent, "tool", spans) is not None
 
 
 def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:
@@ -406,8 +372,8 @@ def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:
 
 
 def _within(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:
-    """The innermost span of a kind in which one stands."""
-    for _ in range(100):  # spans that stand in a circle end too
+    """Return the innermost span of a kind that contains a span."""
+    for _ in range(100):  # spans in a cycle end too
         span = spans.get(str(name))
         if span is None or span.get("type") == kind:
             return None if span is None else str(name)

@@ -5,13 +5,14 @@
 """
 
 from collections.abc import Iterable
-from typing import Literal
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import MEDIA, bare_part, content_items, provider_metadata, tool_name
 from judgekit.formats.blocks.reply import Item, content_of, reply, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
+from judgekit.formats.values import head, lookup
 from judgekit.traces.message import (
     HumanMessage,
     JsonObject,
@@ -29,30 +30,23 @@ from judgekit.traces.message import (
     parse_arguments,
 )
 
-_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
-    "image": "image",
-    "audio": "audio",
-    "video": "video",
-    "document": "file",
-}
-
 
 def are_messages(value: JsonValue) -> bool:
-    """Whether messages can be Inspect's alone: they name a tool by a text called ``function``."""
-    return isinstance(value, list) and any(_is_telling(message) for message in value[:50])
+    """Return whether messages can only be Inspect's: they name a tool by a text called ``function``."""
+    return any(map(_is_telling, head(value)))
 
 
 def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages; tools that the provider ran within a reply have results of their own after it.
+    """Read messages. Tools that the provider ran within a reply have their results after it.
 
     Raises:
-        TraceError: One has no known role, a content of no known kind, or a tool call without a name.
+        TraceError: A message has an unknown role or content, or a tool call has no name.
     """
     return [message for one in found for message in _messages(one)]
 
 
 def read_usage(found: Found | None) -> Usage | None:
-    """Token counts. Of some providers the input counts without the cached tokens; the total tells."""
+    """Read token counts. Some providers exclude cached tokens from the input; the total shows it."""
     if found is None:
         return None
     asked, read = found.count("input_tokens"), found.count("input_tokens_cache_read")
@@ -71,22 +65,17 @@ def read_usage(found: Found | None) -> Usage | None:
 
 
 def _is_telling(message: JsonValue) -> bool:
-    if not isinstance(message, dict):
-        return False
-    if message.get("role") == "tool":
-        return isinstance(message.get("function"), str)
-    calls = message.get("tool_calls")
-    call = calls[0] if message.get("role") == "assistant" and isinstance(calls, list) and calls else None
-    return isinstance(call, dict) and isinstance(call.get("function"), str)
+    role = lookup(message, "role")
+    telling = [message] if role == "tool" else head(lookup(message, "tool_calls"))[:1] if role == "assistant" else []
+    return any(isinstance(lookup(one, "function"), str) for one in telling)
 
 
 def _messages(found: Found) -> list[Message]:
-    role = found.peek("role")
-    if role not in ("system", "user", "assistant", "tool"):
-        raise found.unfit("role", "one of system, user, assistant, tool")
+    role = found.one_of("role", ("system", "user", "assistant", "tool"))
     found.take("role")
-    fields: dict[str, object] = {"id": found.identity("id"), "metadata": _metadata(found)}
-    content = _content(found)
+    fields: dict[str, object] = {"id": found.identity("id")}
+    fields["metadata"] = (found.object("metadata") or Found({})).leftover()
+    content = [item for part in content_items(found, "a list of parts") for item in _items(part)]
     if role == "assistant":
         made = [*content, *(_call(call) for call in found.objects("tool_calls"))]
         return reply(made, {"model": found.text("model")}, {**fields, "extra": found.leftover()})
@@ -101,24 +90,9 @@ def _messages(found: Found) -> list[Message]:
     return [kind.model_validate({**fields, "extra": found.leftover()})]
 
 
-def _metadata(found: Found) -> JsonObject:
-    metadata = found.object("metadata")
-    return {} if metadata is None else metadata.leftover()
-
-
-def _content(found: Found) -> list[Item]:
-    content = found.peek("content")
-    if content is not None and not isinstance(content, str | list):
-        raise found.unfit("content", "a text or a list of parts")
-    if isinstance(content, list):
-        return [item for part in found.items("content") for item in _items(part)]
-    found.take("content")
-    return [TextPart(content)] if content else []
-
-
 def _items(found: Found | JsonValue) -> list[Item]:
     if not isinstance(found, Found):
-        return [TextPart(found) if isinstance(found, str) else OtherPart(found)]
+        return [bare_part(found)]
     kind = found.peek("type")
     if kind == "tool_use" and isinstance(found.peek("name"), str):
         return _provider_call(found)
@@ -132,36 +106,33 @@ def _part(found: Found, kind: JsonValue) -> Part:
         return (RefusalPart if refused else TextPart)(text, extra=found.leftover())
     if kind == "reasoning" and isinstance(found.peek("reasoning"), str):
         found.take("type")
-        hidden = found.peek("redacted") is True  # what stands there is encrypted then
+        hidden = found.peek("redacted") is True  # the text is encrypted
         text = found.text("summary" if hidden else "reasoning") or ""
         return ReasoningPart(text, extra=found.leftover())
-    if isinstance(kind, str) and kind in _MEDIA and isinstance(found.peek(kind), str):
+    if isinstance(kind, str) and kind in MEDIA and isinstance(found.peek(kind), str):
         found.take("type")
-        where, media = found.text(kind), _MEDIA[kind]
+        where, media = found.text(kind), MEDIA[kind]
         name, mime_type = found.text("filename"), found.text("mime_type")
         return MediaPart(kind=media, url=where, name=name, mime_type=mime_type, extra=found.leftover())
     return OtherPart(found.leftover()) if kind == "data" else unread_part(found)
 
 
 def _provider_call(found: Found) -> list[Item]:
-    """A tool that the provider ran: call and result in one."""
+    """Read a tool that the provider ran: call and result in one."""
     found.take("type")
     name, identity = found.text("name") or "", found.identity("id")
     arguments = parse_arguments(found.take("arguments"))
     result, error = found.take("result"), found.take("error")
     said = as_text(error if result in (None, "") and error is not None else result or "")
     rest: JsonObject = {"error": error} if error is not None and said != error else {}
-    call = {"name": name, "id": identity, **arguments, "metadata": {"executor": "provider"}, "extra": found.leftover()}
-    answer = ToolMessage(said, tool_call_id=identity, name=name, is_error=error is not None, extra=rest)
-    return [ToolCall.model_validate(call), answer]
+    metadata = provider_metadata(provided=True)
+    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=found.leftover())
+    return [call, ToolMessage(said, tool_call_id=identity, name=name, is_error=error is not None, extra=rest)]
 
 
 def _call(found: Found) -> ToolCall:
-    name = found.text("function")
-    if name is None:
-        raise found.unfit("function", "the name of a tool")
-    if found.peek("type") == "function":
-        found.take("type")
+    name = tool_name(found, "function")
+    found.take_if("type", "function")
     fields: dict[str, object] = {"name": name, "id": found.identity("id")}
     recorded, problem = found.take("arguments"), found.text("parse_error")
     if problem is None:

@@ -1,22 +1,21 @@
-"""judgekit's own format: one `Sample` a line, or one `Trace`."""
+"""judgekit's own format: one `Sample` or one `Trace` per line."""
 
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError, explain
-from judgekit.formats.readers.foreign import items, must_be_object
+from judgekit.formats.readers.foreign import RowReader, items, must_be_object
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
 
-class JudgekitReader:
-    """Samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
+class JudgekitReader(RowReader):
+    """A reader of samples and traces as judgekit writes them (``judgekit schema`` prints the JSON Schema)."""
 
     name = "judgekit"
-    gathers = False
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A sample has a trace, with fields of one; a trace has a schema version beside its messages."""
+        """Recognize samples by a trace with its fields, and traces by a schema version beside messages."""
         record = next(iter(items(value)), None)
         if not isinstance(record, dict):
             return False
@@ -25,12 +24,8 @@ class JudgekitReader:
             return not trace or not Trace.model_fields.keys().isdisjoint(trace)
         return "schema_version" in record and "messages" in record
 
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One record, or a list of them."""
-        return items(document)
-
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """A sample, or a trace as a sample. Without an id, the index names it."""
+        """Read a sample, or a trace as a sample. Without an id, the index is its name."""
         found = must_be_object(record)
         if "trace" not in found:
             found = {"id": found.get("id"), "trace": found}

@@ -10,23 +10,23 @@ dumpd:            {"lc": 1, "type": "constructor", "id": [..., "AIMessage"], "kw
 model_dump:       {"type": "ai", "content": "", "tool_calls": [...]}
 """
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import content_items, read_call, read_counts, read_parts
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, listed_calls, reply, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import as_list, head, lookup, without
 from judgekit.traces.message import (
     AIMessage,
     JsonObject,
     MediaPart,
     Message,
-    OtherPart,
     Part,
     ReasoningPart,
     RefusalPart,
@@ -34,12 +34,9 @@ from judgekit.traces.message import (
     TextPart,
     ToolCall,
     ToolMessage,
-    Usage,
     parse_arguments,
 )
 from judgekit.traces.sample import Sample
-
-Read = TypeVar("Read", bound=Item)
 
 _KINDS = {
     "HumanMessage": "human",
@@ -50,9 +47,9 @@ _KINDS = {
     "ChatMessage": "chat",
     "RemoveMessage": "remove",
 }
-"""What the classes of messages call themselves; those of streamed messages end in ``Chunk``."""
+"""The types of message classes; classes of streamed messages end in ``Chunk``."""
 _ROLES = {"user": "human", "human": "human", "assistant": "ai", "ai": "ai", "system": "system", "developer": "system"}
-"""What the free role of a ``ChatMessage`` may say."""
+"""The roles that a ``ChatMessage`` may have."""
 _PARTS: dict[str, type[TextPart | ReasoningPart | RefusalPart]] = {
     "text": TextPart,
     "input_text": TextPart,
@@ -76,22 +73,22 @@ _PROVIDER_CALLS = ("server_tool_call", "server_tool_use", "mcp_tool_use")
 
 
 class LangChainReader:
-    """Lists of messages, rows or states that hold one in ``messages``, and runs with ``inputs`` and ``outputs``."""
+    """A reader of lists of messages, rows or states with ``messages``, and runs with ``inputs`` and ``outputs``."""
 
     name = "langchain"
     gathers = False
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Messages have a type of LangChain's, and no role."""
+        """Recognize messages by LangChain's types, without a role."""
         return any(are_messages(_row(record).get("messages")) for record in self.records(value)[:1])
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
         return [document] if are_messages(document) else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation, named by the id of its run or row, if it has one."""
+        """Read one conversation, named by the id of its run or row if there is one."""
         row = Found.of(_row(record))
         messages = read_messages(row.objects("messages"))
         if not messages:
@@ -101,37 +98,35 @@ class LangChainReader:
 
 
 def _row(record: JsonValue) -> JsonObject:
-    """The record as an object with its ``messages``, which runs and states hold in other places."""
+    """Return the record as an object with ``messages``, which runs and states hold elsewhere."""
     row: JsonObject = record if isinstance(record, dict) else {"messages": record}
     if "messages" in row:
         return {**row, "messages": _only(row["messages"])}
     values, inputs, outputs = row.get("values"), row.get("inputs"), row.get("outputs")
     if isinstance(values, dict) and are_messages(messages := _only(values.get("messages"))):
-        return {**row, "values": _without(values, "messages"), "messages": messages}
-    given = _only(inputs.get("messages")) if isinstance(inputs, dict) else None
+        return {**row, "values": without(values, "messages"), "messages": messages}
+    given = _only(lookup(inputs, "messages"))
     for name in ("messages", "output"):
-        answer = items(_only(outputs.get(name))) if isinstance(outputs, dict) else []
+        answer = items(_only(lookup(outputs, name)))
         if isinstance(outputs, dict) and are_messages(answer):
-            row = {**row, "outputs": _without(outputs, name)}
-            asked = [_as_message(one) for one in given] if isinstance(given, list) else []
+            row = {**row, "outputs": without(outputs, name)}
+            # Graphs also accept messages with a role and no type.
+            asked: list[JsonValue] = [
+                {"type": "chat", **one} if isinstance(one, dict) and "role" in one else one for one in as_list(given)
+            ]
             place = next((at for at, one in enumerate(asked) if _is_same(one, answer[0])), len(asked))
             if not isinstance(inputs, dict) or not are_messages(asked) or not place:
                 return {**row, "messages": answer}
-            return {**row, "inputs": _without(inputs, "messages"), "messages": [*asked[:place], *answer]}
+            return {**row, "inputs": without(inputs, "messages"), "messages": [*asked[:place], *answer]}
     if not isinstance(inputs, dict) or not isinstance(given, list):
         return row
-    generations = _only(outputs.get("generations")) if isinstance(outputs, dict) else None
-    first = generations[0] if isinstance(generations, list) and generations else None
-    said = first.get("message") if isinstance(first, dict) else None
-    if isinstance(outputs, dict) and isinstance(generations, list) and isinstance(first, dict) and said is not None:
+    generations = as_list(_only(lookup(outputs, "generations")))
+    first = generations[0] if generations else None
+    said = lookup(first, "message")
+    if isinstance(outputs, dict) and isinstance(first, dict) and said is not None:
         given = [*given, said]
-        row = {**row, "outputs": {**outputs, "generations": [_without(first, "message"), *generations[1:]]}}
-    return {**row, "inputs": _without(inputs, "messages"), "messages": given}
-
-
-def _as_message(value: JsonValue) -> JsonValue:
-    """A message as graphs take it too: with a role and without a type."""
-    return {"type": "chat", **value} if isinstance(value, dict) and "role" in value else value
+        row = {**row, "outputs": {**outputs, "generations": [without(first, "message"), *generations[1:]]}}
+    return {**row, "inputs": without(inputs, "messages"), "messages": given}
 
 
 def _is_same(one: JsonValue, other: JsonValue) -> bool:
@@ -151,21 +146,17 @@ def _fields(message: JsonValue) -> JsonObject:
 
 
 def _only(value: JsonValue) -> JsonValue:
-    """The one batch of a run, whose lists are nested."""
+    """Return the single batch of a run, whose lists are nested."""
     return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
 
 
-def _without(value: JsonObject, name: str) -> JsonObject:
-    return {key: item for key, item in value.items() if key != name}
-
-
 def are_messages(value: JsonValue) -> bool:
-    """Whether this is a list of messages: they have a type of LangChain's, and no role."""
-    return isinstance(value, list) and bool(value) and all(_kind(message) for message in value[:50])
+    """Return whether this is a list of messages: they have one of LangChain's types, and no role."""
+    return bool(head(value)) and all(map(_kind, head(value)))
 
 
 def _kind(message: JsonValue) -> str | None:
-    """What a message is, if it is one of LangChain's."""
+    """Return the type of a message if it is one of LangChain's."""
     if not isinstance(message, dict):
         return None
     if isinstance(message.get("kwargs"), dict) and message.get("lc") == 1:
@@ -184,10 +175,10 @@ def _named(name: JsonValue) -> str | None:
 
 
 def read_messages(found: Iterable[Found]) -> list[Message]:
-    """The messages; results that stand within a message follow it.
+    """Read messages. Results within a message follow it.
 
     Raises:
-        TraceError: One is of no known type, has a content of no known kind, or calls a tool without a name.
+        TraceError: A message has an unknown type or content, or a tool call has no name.
     """
     messages: list[Message] = []
     before: JsonValue = None
@@ -203,7 +194,7 @@ def read_messages(found: Iterable[Found]) -> list[Message]:
 
 
 def _piece(outer: Found) -> JsonValue:
-    """The id of the message of which this is a streamed piece."""
+    """Return the id of the message that this streamed chunk belongs to."""
     inner = outer.peek("kwargs") or outer.peek("data")
     fields: JsonObject = inner if isinstance(inner, dict) else {name: outer.peek(name) for name in ("type", "id")}
     return fields.get("id") if str(fields.get("type")).endswith("Chunk") else None
@@ -223,9 +214,8 @@ def _messages(outer: Found) -> list[Message]:
         if isinstance(path, list) and path[:-1] == ["langchain", "schema", "messages"]:
             outer.take("id")
         outer.take("lc")
-        if outer.peek("type") == "constructor":
-            outer.take("type")
-    elif isinstance(outer.peek("data"), dict) and (data := outer.object("data")) is not None:
+        outer.take_if("type", "constructor")
+    elif (data := outer.maybe_object("data")) is not None:
         found = data
         outer.take("type")
     if _named(found.peek("type")) is not None:
@@ -244,11 +234,11 @@ def _messages(outer: Found) -> list[Message]:
         return _said(found, outer)
     fields: dict[str, object] = {"id": found.identity("id")}
     if kind == "system":
-        fields["content"] = content_of(_content(found, _part))
+        fields["content"] = content_of(read_parts(content_items(found), _part))
         return [SystemMessage.model_validate({**fields, "extra": _rest(found, outer)})]
     content = found.peek("content")
     if content is None or isinstance(content, str | list):
-        fields["content"] = content_of(_content(found, _part))
+        fields["content"] = content_of(read_parts(content_items(found), _part))
     else:
         fields["content"] = as_text(found.take("content"))
     fields |= {"name": found.text("name"), "tool_call_id": found.identity("tool_call_id"), "is_error": _failed(found)}
@@ -263,7 +253,7 @@ def _failed(found: Found) -> bool | None:
 
 
 def _rest(found: Found, outer: Found) -> JsonObject:
-    """What is left over in a message; empty lists and objects, of which these messages have many, are nothing."""
+    """Return the leftover of a message, without empty lists and objects, of which these messages have many."""
     left = found.leftover()
     if outer is not found:
         left |= outer.leftover()
@@ -271,8 +261,8 @@ def _rest(found: Found, outer: Found) -> JsonObject:
 
 
 def _said(found: Found, outer: Found) -> list[Message]:
-    """A message of the user, in which results of tools may stand."""
-    turn = _content(found, _item)
+    """Read a user message, in which tool results may appear."""
+    turn = read_parts(content_items(found), _item)
     fields: dict[str, object] = {"id": found.identity("id")}
     if not turn or not isinstance(turn[-1], ToolMessage):
         fields["name"] = found.text("name")
@@ -290,14 +280,15 @@ def _reply(found: Found, outer: Found) -> list[Message]:
         beside.take("tool_calls")
     thought, refusal = beside.text("reasoning_content"), beside.text("refusal")
     said: list[Item] = [ReasoningPart(thought)] if thought else []
-    for item in _content(found, _item):
+    for item in read_parts(content_items(found), _item):
         if isinstance(item, ToolCall) and "executor" not in item.metadata:
             _count(item, calls)
         else:
             said.append(item)
     if refusal:
         said.append(RefusalPart(refusal))
-    usage = _usage(found.object("usage_metadata"))
+    spent = found.object("usage_metadata")  # the input includes the cached tokens
+    usage = read_counts(spent, cached="input_token_details.cache_read", reasoning="output_token_details.reasoning")
     each = {"agent": found.text("name"), "model": about.text("model_name", "model", "model_id")}
     whole: dict[str, object] = {
         "id": found.identity("id"),
@@ -308,7 +299,7 @@ def _reply(found: Found, outer: Found) -> list[Message]:
 
 
 def _count(block: ToolCall, calls: list[ToolCall]) -> None:
-    """Counts a call among the blocks of the content, if it does not stand in ``tool_calls`` too."""
+    """Add a call from the content's blocks, unless ``tool_calls`` has it too."""
     for at, call in enumerate(calls):
         if (call.id, call.name) == (block.id, block.name):
             rest: JsonObject = dict(block.extra)
@@ -321,23 +312,15 @@ def _count(block: ToolCall, calls: list[ToolCall]) -> None:
 
 
 def _call(found: Found) -> ToolCall:
-    """A call, as ``tool_calls`` and all kinds of blocks hold it."""
-    name = found.text("name")
-    if name is None:
-        raise found.unfit("name", "the name of a tool")
-    kind = found.peek("type")
-    if kind in _CALLS:
-        found.take("type")
-    identity = found.identity("call_id", "id")
-    metadata: JsonObject = {"executor": "provider"} if kind in _PROVIDER_CALLS else {}
-    arguments = parse_arguments(found.take("args", "input", "arguments"))
-    return ToolCall(name, id=identity, metadata=metadata, **arguments, extra=found.leftover())
+    """Read a call from ``tool_calls`` or any kind of block."""
+    found.take_if("type", *_CALLS)
+    provided = found.peek("type") in _PROVIDER_CALLS
+    return read_call(found, ids=("call_id", "id"), args=("args", "input", "arguments"), provided=provided)
 
 
 def _broken(found: Found) -> ToolCall:
-    """A call that LangChain could not read."""
-    if found.peek("type") == "invalid_tool_call":
-        found.take("type")
+    """Read a call that LangChain could not parse."""
+    found.take_if("type", "invalid_tool_call")
     name, identity, raw = found.text("name") or "", found.identity("id"), found.take("args")
     problem = found.text("error") or parse_arguments(raw).get("args_error") or "invalid, as LangChain found"
     text = None if raw is None else as_text(raw)
@@ -345,26 +328,16 @@ def _broken(found: Found) -> ToolCall:
 
 
 def _older(beside: Found) -> list[ToolCall]:
-    """Calls in the form of OpenAI's API, which older messages have instead of ``tool_calls``, and newer ones as well."""
+    """Read calls in OpenAI's form. Older messages have only these, newer ones repeat them."""
     fields: JsonObject = {name: beside.take(name) for name in ("tool_calls", "function_call") if name in beside}
     message = read_message(Found({"role": "assistant", **fields}, beside.where, beside.warnings))
     return list(message.tool_calls) if isinstance(message, AIMessage) else []
 
 
-def _content(found: Found, read: Callable[[Found | JsonValue], Read]) -> list[Read]:
-    content = found.peek("content")
-    if content is not None and not isinstance(content, str | list):
-        raise found.unfit("content", "a text or a list of blocks")
-    if isinstance(content, list):
-        return [read(block) for block in found.items("content")]
-    found.take("content")
-    return [read(content)] if content else []
-
-
-def _item(found: Found | JsonValue) -> Item:
-    """What a block is."""
-    kind = found.peek("type") if isinstance(found, Found) else None
-    if not isinstance(found, Found) or not isinstance(kind, str):
+def _item(found: Found) -> Item:
+    """Read a block as a part, a tool call or a result."""
+    kind = found.peek("type")
+    if not isinstance(kind, str):
         return _part(found)
     if kind in (*_CALLS, *_PROVIDER_CALLS) and isinstance(found.peek("name"), str) and not is_blank(found):
         return _call(found)
@@ -374,18 +347,15 @@ def _item(found: Found | JsonValue) -> Item:
 
 
 def _result(found: Found) -> ToolMessage:
-    """A result among the blocks, of the provider's tools or, as Anthropic has it, in a message of the user."""
-    if found.peek("type") in ("tool_result", "server_tool_result"):
-        found.take("type")
+    """Read a result among the blocks: of a provider's tool or, in Anthropic's form, in a user message."""
+    found.take_if("type", "tool_result", "server_tool_result")
     failed, identity = _failed(found), found.identity("tool_use_id", "tool_call_id")
     said = found.take("content", "output")
     text = "" if said is None else as_text(said)
     return ToolMessage(text, tool_call_id=identity, name=found.text("name"), is_error=failed, extra=found.leftover())
 
 
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = found.peek("type")
     if kind is None and isinstance(found.peek("text"), str):  # Bedrock's blocks have no type
         kind = "text"
@@ -408,7 +378,7 @@ def _part(found: Found | JsonValue) -> Part:
 
 
 def _media(found: Found, kind: str) -> MediaPart:
-    """Media by address or as data: beside the type, or in an object of the type's name or in ``source``."""
+    """Read media by URL or as data: beside the type, in an object named after the type, or in ``source``."""
     if isinstance(address := found.peek(kind), str):
         found.take(kind)
     inner = found.object(kind, "source") if address is None or isinstance(address, dict) else None
@@ -423,19 +393,4 @@ def _media(found: Found, kind: str) -> MediaPart:
             "name": place.text("filename", "title"),
             "extra": found.leftover(),
         }
-    )
-
-
-def _usage(found: Found | None) -> Usage | None:
-    """Token counts, in which the cached tokens are part of the input."""
-    if found is None:
-        return None
-    asked_for = found.object("input_token_details") or Found({})
-    given = found.object("output_token_details") or Found({})
-    return Usage(
-        input_tokens=found.count("input_tokens"),
-        output_tokens=found.count("output_tokens"),
-        cached_tokens=asked_for.count("cache_read"),
-        reasoning_tokens=given.count("reasoning"),
-        extra=found.leftover(),
     )

@@ -1,11 +1,10 @@
-r"""Traces of MLflow, as ``Trace.to_json`` writes them: spans in an envelope, their attributes written as JSON once more.
+r"""Traces of MLflow, as written by ``Trace.to_json``: wrapped spans whose attributes are JSON within JSON.
 
 {"info": {"trace_id": "tr-1f", "state": "OK", "assessments": [...], "trace_metadata": {...}, "tags": {...}},
  "data": {"spans": [{"span_id": "I4P=", "name": "chat", "attributes": {"mlflow.spanType": "\"CHAT_MODEL\"", ...}}]}}
 {"trace_id": "tr-1f", "trace": "{\"info\": ...}", "trace_metadata": {...}, "spans": [...]}    rows of ``mlflow.search_traces()``
 """
 
-import json
 from itertools import chain
 from math import isfinite
 from typing import cast
@@ -13,6 +12,7 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
@@ -21,10 +21,12 @@ from judgekit.formats.merging import Step, merged
 from judgekit.formats.readers.foreign import items, sample_from
 from judgekit.formats.readers.native import exchanged, parsed, steps_of, take_payload
 from judgekit.formats.spans import Span, convention, conversations, spans_of
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage, parse_arguments
+from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, str_or_none
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import Label, ToolDefinition
 
+_CACHED = "cache_read_input_tokens"
 _JUDGED = {"CODE": False, "LLM_JUDGE": True, "AI_JUDGE": True}
 _VALUES = ("mlflow.spanInputs", "mlflow.spanOutputs")
 _INFO = (
@@ -32,28 +34,28 @@ _INFO = (
     *("execution_duration", "execution_time_ms", "trace_metadata", "request_metadata", "tags", "assessments"),
 )
 _DATA = ("spans", "request", "response")
-"""Columns of ``mlflow.search_traces()`` that hold what stands in the info, and in the data, of a trace."""
+"""Columns of ``mlflow.search_traces()`` with the info, and with the data, of a trace."""
 _WRITE = 'open("traces.jsonl", "w").write("\\n".join(t.to_json() for t in mlflow.search_traces(return_type="list")))'
 
 
 class MLflowReader:
-    """Traces, one conversation each; those of a session are a group."""
+    """A reader of traces, one conversation each. Traces of a session are a group."""
 
     name = "mlflow"
     gathers = False
     shape = 'mlflow: {"info": {"trace_id": ..., ...}, "data": {"spans": [...]}}, or spans with "mlflow." attributes'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A trace has ``info`` and ``data``; the attributes of spans are MLflow's."""
+        """Recognize traces by ``info`` and ``data``, and spans by MLflow's attributes."""
         return _is_trace(_trace(next(iter(items(value)), None))) or convention(value) == "mlflow"
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Each trace, or the spans of each."""
+        """Return the traces, or the spans of each."""
         traces = list(map(_trace, items(document)))
         return traces if any(map(_is_trace, traces)) else conversations(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trace. What is left of its spans stands in the trace's ``extra``."""
+        """Read one trace. The leftover of its spans goes into the trace's ``extra``."""
         row = Found.of(_decoded(record))
         info, data = row.object("info") or Found({}), row.object("data") or row
         for holder, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
@@ -62,7 +64,7 @@ class MLflowReader:
         spans = spans_of(data)
         steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
         fields = merged(steps)
-        if not spans:  # of version 2
+        if not spans:  # in version 2
             asked, answered = take_payload(data, "request", HumanMessage), take_payload(data, "response", AIMessage)
             fields |= {"messages": list(chain(*exchanged(asked, answered, tools)))}
         if not fields["messages"]:
@@ -77,7 +79,7 @@ class MLflowReader:
             "tools": tools,
             "labels": labels,
             "started_at": started or fields.get("started_at"),
-            "usage": _usage(totals.object("tokenUsage")),
+            "usage": read_counts(totals.object("tokenUsage"), cached=_CACHED),
             "cost_usd": (totals.object("cost") or Found({})).number("total_cost"),
             "termination": info.text("state", "status"),
             "metadata": {**cast("JsonObject", fields.get("metadata", {})), **metadata},
@@ -89,7 +91,7 @@ class MLflowReader:
 
 
 def _trace(record: JsonValue) -> JsonValue:
-    """A trace that stands in a row of ``mlflow.search_traces()``, as JSON or in columns; any other record as it is."""
+    """Return the trace in a row of ``mlflow.search_traces()``, as JSON or in columns; any other record as it is."""
     record = parsed(record)
     if not isinstance(record, dict) or _is_trace(record):
         return record
@@ -100,22 +102,20 @@ def _trace(record: JsonValue) -> JsonValue:
     if not named or {"trace_metadata", "request_metadata", "assessments"}.isdisjoint(record):
         return record
     info: JsonObject = {name: parsed(record[name]) for name in _INFO if record.get(name) is not None}
-    info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # a number here
+    info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # here, a number
     return {**own, "info": info, "data": {name: parsed(record[name]) for name in _DATA if name in record}}
 
 
 def _is_trace(value: JsonValue) -> bool:
     if not isinstance(value, dict):
         return False
-    info, data = value.get("info"), value.get("data")
-    named = isinstance(info, dict) and bool(
-        {"trace_id", "request_id", "trace_metadata", "request_metadata"} & info.keys()
-    )
-    return named and isinstance(data, dict) and bool({"spans", "request", "response"} & data.keys())
+    info, data = as_object(value.get("info")), as_object(value.get("data"))
+    named = bool({"trace_id", "request_id", "trace_metadata", "request_metadata"} & info.keys())
+    return named and bool({"spans", "request", "response"} & data.keys())
 
 
 def _decoded(record: JsonValue) -> JsonValue:
-    """The record with its spans' attributes as values, not as JSON."""
+    """Return the record with its spans' attributes decoded from JSON."""
     if not isinstance(record, dict):
         return record
     if isinstance(data := record.get("data"), dict):
@@ -126,15 +126,8 @@ def _decoded(record: JsonValue) -> JsonValue:
 
 def _decoded_span(span: JsonValue) -> JsonValue:
     if isinstance(span, dict) and isinstance(attributes := span.get("attributes"), dict):
-        return {**span, "attributes": {name: _from_json(value) for name, value in attributes.items()}}
+        return {**span, "attributes": {name: parse_if_json(value) for name, value in attributes.items()}}
     return span
-
-
-def _from_json(value: JsonValue) -> JsonValue:
-    try:
-        return cast("JsonValue", json.loads(value)) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return value
 
 
 def _kind(span: Span) -> str | None:
@@ -147,28 +140,17 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
     asked = take_payload(attributes, _VALUES[0], HumanMessage)
     answered = take_payload(attributes, _VALUES[1], AIMessage)
     if not asked.messages and not answered.messages:
-        asked = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # of older versions
+        asked = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # in older versions
     if not asked.messages and not answered.messages:
         return Step(span)
     tools += read_tools(attributes.details("mlflow.chat.tools"))
-    usage = _usage(attributes.object("mlflow.chat.tokenUsage"))
+    usage = read_counts(attributes.object("mlflow.chat.tokenUsage"), cached=_CACHED)
     messages, replies = exchanged(asked, answered, tools, model=attributes.text("mlflow.llm.model"), usage=usage)
     return Step(span, "model", asked=messages, answered=replies)
 
 
-def _usage(found: Found | None) -> Usage | None:
-    if found is None:
-        return None
-    return Usage(
-        input_tokens=found.count("input_tokens"),
-        output_tokens=found.count("output_tokens"),
-        cached_tokens=found.count("cache_read_input_tokens"),
-        extra=found.leftover(),
-    )
-
-
 def _metadata(info: Found) -> JsonObject:
-    """What the trace was tagged with. Its version 2 has another name for it."""
+    """Return the trace's metadata and tags. Version 2 has another name for the metadata."""
     metadata: JsonObject = {}
     for name in ("trace_metadata", "request_metadata", "tags"):
         found = info.object(name) or Found({})
@@ -179,17 +161,14 @@ def _metadata(info: Found) -> JsonObject:
 
 
 def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
-    """Labels, and what is known to be right. Assessments stand in ``extra`` too, since there is more to them."""
+    """Return labels and references. Assessments stay in ``extra`` too, since they hold more."""
     labels: list[Label] = []
     known: dict[str, object] = {}
     fields: JsonObject = {}
-    given = info.peek("assessments")
-    for one in given if isinstance(given, list) else ():
-        if not isinstance(one, dict) or one.get("valid") is False:  # another one came in its place
-            continue
+    for one in objects_in(info.peek("assessments")):
         name = one.get("assessment_name") or one.get("name")
         feedback, expectation = one.get("feedback"), one.get("expectation")
-        if not isinstance(name, str):
+        if not isinstance(name, str) or one.get("valid") is False:  # another one replaces it
             continue
         if isinstance(feedback, dict):
             labels += _labels(name, feedback.get("value"), one)
@@ -204,9 +183,8 @@ def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
 
 
 def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
-    source, reason = assessment.get("source"), assessment.get("rationale")
-    source = source if isinstance(source, dict) else {}
-    annotator, kind = source.get("source_id"), str(source.get("source_type"))
+    source = assessment.get("source")
+    kind = str(lookup(source, "source_type"))
     given_by = "human" if kind == "HUMAN" else source_of(name, judged=_JUDGED.get(kind))
     values = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
     return [
@@ -214,8 +192,8 @@ def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
             name,
             one if isinstance(one, bool | int | str) or (isinstance(one, float) and isfinite(one)) else as_text(one),
             source=given_by,
-            annotator=annotator if isinstance(annotator, str) else None,
-            reason=reason if isinstance(reason, str) else None,
+            annotator=str_or_none(lookup(source, "source_id")),
+            reason=str_or_none(assessment.get("rationale")),
         )
         for name, one in values.items()
         if one is not None
@@ -224,17 +202,14 @@ def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
 
 def _expected(expectation: JsonObject) -> JsonValue:
     serialized = expectation.get("serialized_value")
-    return _from_json(serialized.get("value")) if isinstance(serialized, dict) else expectation.get("value")
+    return parse_if_json(serialized.get("value")) if isinstance(serialized, dict) else expectation.get("value")
 
 
 def _calls(value: JsonValue) -> list[ExpectedCall] | None:
-    """Calls that were expected; ``None`` if some are none."""
+    """Return the expected calls; ``None`` if a value is not a call."""
     try:
-        return [
-            ExpectedCall.model_validate(
-                {"name": found.text("name"), **parse_arguments(found.take("arguments", "args"))}
-            )
-            for found in Found({"calls": value}).objects("calls")
-        ]
+        calls = Found({"calls": value}).objects("calls")
+        named = [(found.text("name"), parse_arguments(found.take("arguments", "args"))) for found in calls]
+        return [ExpectedCall.model_validate({"name": name, **arguments}) for name, arguments in named]
     except (TraceError, ValidationError):
         return None

@@ -1,6 +1,5 @@
-"""What tracers record of calls as it was: requests and responses in the words of a model's provider, results of tools."""
+"""Payloads that tracers record as they were: requests and responses of providers, and results of tools."""
 
-import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
-from judgekit.formats.merging import Step
+from judgekit.formats.merging import Step, by_content
 from judgekit.formats.readers.anthropic import AnthropicReader
 from judgekit.formats.readers.bedrock import BedrockReader
 from judgekit.formats.readers.foreign import OF_THE_WHOLE, Reader
@@ -22,6 +21,7 @@ from judgekit.formats.readers.otel import OTelReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.spans import CUT_OFF, Span
+from judgekit.formats.values import lookup, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
 from judgekit.traces.trace import ToolDefinition, TraceWarning
 
@@ -36,38 +36,28 @@ _READERS: tuple[Reader, ...] = (
     OTelReader(),
     OpenAIChatReader(),
 )
-"""The most particular first: messages of text alone look the same in many formats."""
+"""The most specific first: messages of text alone look the same in many formats."""
 _TEXTS = (
-    "text",
-    "prompt",
-    "input",
-    "query",
-    "question",
-    "task",
-    "output",
-    "answer",
-    "result",
-    "response",
-    "content",
-    "message",
+    *("text", "prompt", "input", "query", "question", "task", "output", "answer", "result", "response", "content"),
+    *("message",),
 )
-"""Names of the one text that matters, of several."""
+"""The names of the text to use if an object holds several."""
 _BLOCKS = frozenset(
     (
         *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "tool_use", "tool_result"),
         *("image", "image_url", "input_image", "input_audio", "file", "input_file", "document"),
     )
 )
-"""Types of the blocks that a message's content consists of."""
+"""The types of a message's content blocks."""
 _ASIDE = ("EVALUATOR", "GUARDRAIL", "RERANKER")
-"""Kinds of spans in which models may be called, but not in the conversation."""
+"""Kinds of spans whose model calls are not part of the conversation."""
 _HANDOFF = "handoff to "
 _NUMBER = re.compile(r"_\d+$")
-"""Older versions of MLflow number spans of one name."""
+"""The number that older versions of MLflow add to spans of the same name."""
 
 
 class Payload(NamedTuple):
-    """A request or a response. ``extra`` is all of it that is no message and no tool."""
+    """A request or a response. ``extra`` holds everything except messages and tools."""
 
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolDefinition, ...] = ()
@@ -75,18 +65,18 @@ class Payload(NamedTuple):
 
 
 def take_payload(found: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
-    """Takes a field that holds a request to a model, or a response: whole, its messages, or a text; as it is or as JSON.
+    """Take a field with a request or response of a model: complete, its messages, or a text; as it is or as JSON.
 
-    Of several choices in a response the first is read; the others stand in ``extra``, with a warning. A field that holds
-    none of these is left where it is, and the payload is empty.
+    The first of several choices is read; the others go into ``extra``, with a warning. A field that holds
+    none of these is not taken, and the payload is empty.
 
     Args:
         found: The object with the field.
         name: The field.
-        kind: Whose message a text alone is.
+        kind: The type of message that a bare text becomes.
 
     Raises:
-        TraceError: It has the format of a provider, and cannot be read.
+        TraceError: It has the format of a provider but cannot be read.
     """
     value = parsed(found.peek(name))
     payload = messages_in(value, found, name, kind) or _text_in(value, kind)
@@ -98,24 +88,24 @@ def take_payload(found: Found, name: str, kind: type[HumanMessage | AIMessage]) 
 
 
 def messages_in(value: JsonValue, found: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload | None:
-    """Returns the messages in a request or a response, in the format of any provider; ``None`` if there are none.
+    """Return the messages of a request or response in any provider's format; ``None`` if there are none.
 
-    A list of choices and the content blocks of a single message count as a response, or as a message, without its wrapper.
+    A bare list of choices counts as a response, and the bare content blocks of one message as that message.
 
     Args:
         value: The request or response.
         found: The object that holds it, for warnings.
         name: The field that holds it.
-        kind: Whose message the content blocks are.
+        kind: The type of message that content blocks become.
 
     Raises:
-        TraceError: It has the format of a provider, and cannot be read.
+        TraceError: It has the format of a provider but cannot be read.
     """
     if not isinstance(value, dict | list):
         return None
     whole = _whole(value, "user" if kind is HumanMessage else "assistant")
     where = f"{found.where}.{name}" if found.where else name
-    for one in (whole, [whole]):  # a message alone is recognised as a list
+    for one in (whole, [whole]):  # a single message is recognized as a list
         reader = next((reader for reader in _READERS if reader.recognises(one)), None)
         if reader is not None:
             return _read(reader, one, where, found.warnings)
@@ -123,24 +113,20 @@ def messages_in(value: JsonValue, found: Found, name: str, kind: type[HumanMessa
 
 
 def parsed(value: JsonValue) -> JsonValue:
-    """A value, or the object or list that it holds as JSON."""
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
-        return value
-    found = Found({"value": value})
-    found.unpack("value")
-    return found.peek("value")
+    """Return a value, or the object or list that it holds as JSON."""
+    return parse_if_json(value) if isinstance(value, str) and value.lstrip().startswith(("{", "[")) else value
 
 
 def exchanged(
     asked: Payload, answered: Payload, tools: list[ToolDefinition], **known: object
 ) -> tuple[list[Message], list[Message]]:
-    """The messages of a request and of its response. What else there is to both stands in the last one's ``extra``.
+    """Return the messages of a request and its response. Everything else goes into the last one's ``extra``.
 
     Args:
         asked: The request.
         answered: The response.
-        tools: Where definitions of tools are added.
-        known: What else is said of the answer, as fields of an `AIMessage`, for where the response does not say it.
+        tools: The list that tool definitions are added to.
+        known: More fields of the answer's `AIMessage`, used if the response does not have them.
     """
     tools += [*asked.tools, *answered.tools]
     messages, replies = list(asked.messages), list(answered.messages)
@@ -165,36 +151,29 @@ def steps_of(
     model: Callable[[Span, list[ToolDefinition]], Step],
     values: tuple[str, str],
 ) -> tuple[list[Step], list[ToolDefinition]]:
-    """What each span says of the conversation, and the tools that are defined.
+    """Return the contribution of each span to the conversation, and the defined tools.
 
-    Where no model was called, the runs of agents and the outermost spans say what was asked and answered. What happens
-    within a judgement is not said in the conversation.
+    Without model calls, agent runs and the outermost spans provide the messages. What happens
+    within an evaluation is not part of the conversation.
 
     Args:
-        spans: The spans, in the order in which they began.
-        kind: What a span is about: ``LLM``, ``TOOL``, ``AGENT`` or another thing.
-        model: Reads a call of a model; it adds the tools that it finds to a list.
-        values: The attributes that hold what went in and what came out.
+        spans: The spans, ordered by start time.
+        kind: Returns the kind of a span: ``LLM``, ``TOOL``, ``AGENT`` or another one.
+        model: Reads a model call, and adds its tools to a list.
+        values: The attributes that hold input and output.
     """
     aside: set[int] = set()
     for span in sorted(spans, key=lambda span: span.depth):
         if kind(span) in _ASIDE or id(span.parent) in aside:
             aside.add(id(span))
     if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
-        found = (
-            f"calls of models by evaluators, guardrails or rerankers, no part of the conversation, found {len(judging)}"
-        )
+        found = "calls of models by evaluators, guardrails or rerankers, no part of the conversation"
         found_in = re.split(r"[.\[]", judging[0].found.where)[0]
-        judging[0].found.warnings.append(TraceWarning(found, where=found_in))
+        judging[0].found.warnings.append(TraceWarning(f"{found}, found {len(judging)}", where=found_in))
     tools: list[ToolDefinition] = []
     models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
-    called = {
-        call.name
-        for step in models.values()
-        for message in step.answered
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-    }
+    answers = [one for step in models.values() for one in step.answered if isinstance(one, AIMessage)]
+    called = {call.name for answer in answers for call in answer.tool_calls}
     steps: list[Step] = []
     for span in spans:
         if id(span) in aside:
@@ -204,8 +183,8 @@ def steps_of(
         elif kind(span) == "TOOL":
             steps.append(Step(span) if _is_handoff_of(span, called) else _tool_step(span, called, values))
         else:
-            named = span.attributes.peek("agent.name")
-            name = named if isinstance(named, str) else span.name or None
+            name = str_or_none(span.attributes.peek("agent.name"))
+            name = span.name or None if name is None else name
             step = Step(span, "agent" if kind(span) == "AGENT" else None, agent=name)
             if not models and (step.kind or span.parent is None):
                 step.kind = "agent"
@@ -213,13 +192,13 @@ def steps_of(
                 answered = take_payload(span.attributes, values[1], AIMessage)
                 step.asked, step.answered = exchanged(asked, answered, tools)
             steps.append(step)
-    return steps, list({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}.values())
+    return steps, list(by_content(tools).values())
 
 
 def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
     """Return whether a span is a handoff that a model called under another name.
 
-    The Agents SDK of OpenAI traces a handoff beside that call, which is ``transfer_to_billing_desk`` if it is not renamed.
+    OpenAI's Agents SDK traces a handoff in addition to that call, named ``transfer_to_billing_desk`` by default.
     """
     agent = _plain(span.name.removeprefix(_HANDOFF))
     if not span.name.startswith(_HANDOFF) or not agent or "tool.name" in span.attributes:
@@ -232,32 +211,31 @@ def _plain(name: str) -> str:
 
 
 def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> Step:
-    """A call of a tool. A result may be a message, as LangChain's tools give it."""
+    """Read a tool call. Its result may be a message, as LangChain's tools return it."""
     name = span.attributes.text("tool.name") or span.name
     if name not in called and _NUMBER.sub("", name) in called:
         name = _NUMBER.sub("", name)
     identity = span.attributes.identity("tool_call.id", "tool.id")
     arguments, result = map(span.attributes.take, values)
     found = parsed(result)
-    if isinstance(found, dict) and found.get("type") == "tool" and isinstance(found.get("data"), dict):
-        found = found["data"]  # as LangChain writes messages
+    if lookup(found, "type") == "tool" and isinstance(data := lookup(found, "data"), dict):
+        found = data  # LangChain's form of a message
     fields: dict[str, object] = {"name": name, "tool_call_id": identity}
     if isinstance(found, dict) and isinstance(found.get("content"), str) and "tool_call_id" in found:
         message = Found(found)
         identity = identity or message.identity("tool_call_id")
         status = message.peek("status")
-        if status in ("success", "error"):
-            message.take("status")
+        if message.take_if("status", "success", "error"):
             fields["is_error"] = status == "error"
         fields |= {"content": message.text("content"), "tool_call_id": identity, "extra": message.leftover()}
     elif result is not None:
         fields["content"] = as_text(result)
-    call = ToolCall.model_validate({"name": name, "id": identity, **parse_arguments(arguments)})
+    call = ToolCall(name, id=identity, **parse_arguments(arguments))
     return Step(span, "tool", call=call, result=None if result is None else ToolMessage.model_validate(fields))
 
 
 def _whole(value: JsonValue, role: str) -> JsonValue:
-    """Shorthands and wrappings as the readers know them."""
+    """Return shorthands and wrapped values in the form that the readers recognize."""
     if isinstance(value, list):
         blocks = [item for item in value if isinstance(item, dict) and "role" not in item]
         if not value or len(blocks) < len(value):
@@ -280,9 +258,8 @@ def _whole(value: JsonValue, role: str) -> JsonValue:
 
 
 def _is_block(value: JsonObject) -> bool:
-    """Whether an object is a block of a message's content."""
-    kind = value.get("type")
-    return isinstance(kind, str) and kind in _BLOCKS
+    """Return whether an object is a content block of a message."""
+    return str_or_none(value.get("type")) in _BLOCKS
 
 
 def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:
@@ -291,7 +268,7 @@ def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:
         name = texts[0] if len(texts) == 1 else next((name for name in _TEXTS if name in texts), None)
         if name is None:
             return Payload()
-        return Payload((kind(str(value[name])),), extra={one: inner for one, inner in value.items() if one != name})
+        return Payload((kind(str(value[name])),), extra=without(value, name))
     return Payload((kind(value),)) if isinstance(value, str) else Payload()
 
 

@@ -10,26 +10,21 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks import openai_chat
-from judgekit.formats.blocks.openai_responses import (
-    Items,
-    is_items,
-    read_items,
-    read_request,
-    read_response,
-    read_usage,
-)
+from judgekit.formats.blocks.common import tool_name
+from judgekit.formats.blocks.openai_responses import Items, is_items, read_items, read_response, read_usage
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.merging import Step, merged
 from judgekit.formats.readers.foreign import items, sample_from
 from judgekit.formats.spans import Span, spans_of
-from judgekit.traces.message import AIMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.formats.values import lookup, objects_in, str_or_none
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
 
 _SPELLED = {"id": "span_id", "started_at": "start_time", "ended_at": "end_time", "span_data": "attributes"}
-"""How other tracers spell the fields of spans."""
+"""Fields of spans, and the names that other tracers give them."""
 _BESIDE = ("handoff", "guardrail", "custom", "mcp_tools", "transcription", "speech", "speech_group")
-"""Kinds of spans that hold nothing of what was said, or say it again."""
+"""Kinds of spans that hold no messages, or repeat them."""
 _SILENT = (
     "what was said is not in the file: RunConfig(trace_include_sensitive_data=True) records it for Chat Completions "
     "models; for the Responses API save result.to_input_list() instead"
@@ -37,9 +32,10 @@ _SILENT = (
 
 
 class OpenAIAgentsReader:
-    """Exported traces, in a list or in lines, and run states.
+    """A reader of exported traces, in a list or in lines, and run states.
 
-    Agents that are called as tools are children of the trace. Source: ``agents.tracing`` and ``RunState.to_json`` of the SDK.
+    Agents that are called as tools become children of the trace. Source: the SDK's ``agents.tracing`` and
+    ``RunState.to_json``.
     """
 
     name = "openai-agents"
@@ -47,12 +43,12 @@ class OpenAIAgentsReader:
     shape = 'openai-agents: {"object": "trace" | "trace.span", ...} in each line, or {"$schemaVersion": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows say what they are, and run states their version."""
+        """Recognize rows by their ``object``, and run states by their schema version."""
         row = next(iter(_rows(value)), None)
         return isinstance(row, dict) and (row.get("object") in ("trace", "trace.span") or _is_state(row))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A trace with its spans is one conversation, and so is a run state."""
+        """Return each trace with its spans, and each run state."""
         records: list[JsonValue] = []
         traces: dict[str, tuple[JsonObject, list[JsonValue]]] = {}
         for row in _rows(document):
@@ -60,8 +56,7 @@ class OpenAIAgentsReader:
                 records.append(row)
                 continue
             whole = row.get("object") == "trace"
-            found = row.get("id" if whole else "trace_id")
-            name = found if isinstance(found, str) else ""
+            name = str_or_none(row.get("id" if whole else "trace_id")) or ""
             if name not in traces:
                 spans: list[JsonValue] = []
                 traces[name] = ({"spans": spans}, spans)
@@ -73,7 +68,7 @@ class OpenAIAgentsReader:
         return records
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trace, or one run state."""
+        """Read one trace or one run state."""
         row = Found.of(record)
         return _state(row, index) if "$schemaVersion" in row else _trace(row, index)
 
@@ -88,7 +83,7 @@ def _is_state(row: JsonObject) -> bool:
 
 
 def _state(row: Found, index: int) -> Sample:
-    """A run state: what went in, and the items that the run has made so far. They also stand in the responses."""
+    """Read a run state: its input and the items of the run so far. The responses repeat these items."""
     told = Items()
     for name in ("original_input", "originalInput"):
         if isinstance(text := row.peek(name), str):
@@ -98,19 +93,15 @@ def _state(row: Found, index: int) -> Sample:
             for item in row.objects(name):
                 told.add(item)
     for item in row.objects("session_items", "generated_items", "generatedItems"):
-        # What waits for an approval is a call that stands before it.
+        # A call that waits for approval also appears before this item.
         if item.peek("type") != "tool_approval_item" and (raw := item.object("raw_item", "rawItem")) is not None:
-            agent = item.peek("agent")
-            said = agent.get("name") if isinstance(agent, dict) else None
-            told.add(raw, agent=said if isinstance(said, str) else None)
+            told.add(raw, agent=str_or_none(lookup(item.peek("agent"), "name")))
     messages = told.messages()
     if not messages:
         raise row.unfit("original_input", "input: it holds no messages")
     if "previous_response_id" in row or "previousResponseId" in row:
         row.warn("part of the history is not in the file, but behind a previous response")
-    context = row.object("context") if isinstance(row.peek("context"), dict) else None
-    usage = context.object("usage") if context is not None and isinstance(context.peek("usage"), dict) else None
-    trace = {"messages": messages, "usage": None if usage is None else read_usage(usage)}
+    trace = {"messages": messages, "usage": _usage(row.maybe_object("context"))}
     return sample_from(row, index, trace, identity=row.identity("conversation_id", "conversationId"))
 
 
@@ -122,13 +113,13 @@ def _trace(row: Found, index: int) -> Sample:
         raise TraceError(f"holds no messages: {_SILENT}")
     if not any(step.asked or step.answered for step in steps):
         row.warn(f"only tool calls; {_SILENT}")
-    runs = [span for span in spans if _is_run(span)]
+    # The SDK calls a run a task, and writes its span as a custom one.
+    runs = [span for span in spans if lookup(span.attributes.peek("data"), "sdk_span_type") == "task"]
     data = runs[0].attributes.object("data") if len(runs) == 1 else None
-    usage = data.object("usage") if data is not None and isinstance(data.peek("usage"), dict) else None
     errors = [step.span.error for step in steps if step.kind == "agent" or step.span in runs]
     trace = {
         **merged(steps),
-        "usage": None if usage is None else read_usage(usage),
+        "usage": _usage(data),
         "termination": next((error for error in reversed(errors) if error), None),
     }
     group = head.text("group_id")
@@ -136,10 +127,9 @@ def _trace(row: Found, index: int) -> Sample:
     return sample_from(row, index, trace, identity=head.identity("id") or spans[0].trace_id, **known)
 
 
-def _is_run(span: Span) -> bool:
-    """Whether a span is one of a run, which the SDK calls a task, and writes as a custom one."""
-    data = span.attributes.peek("data")
-    return isinstance(data, dict) and data.get("sdk_span_type") == "task"
+def _usage(found: Found | None) -> Usage | None:
+    usage = None if found is None else found.maybe_object("usage")
+    return None if usage is None else read_usage(usage)
 
 
 def _step(span: Span) -> Step:
@@ -149,7 +139,7 @@ def _step(span: Span) -> Step:
         span.error = message if isinstance(message, str) else as_text(error)
     kind, name = data.peek("type"), data.peek("name")
     if kind == "agent":
-        return Step(span, "agent", agent=name if isinstance(name, str) else None)
+        return Step(span, "agent", agent=str_or_none(name))
     if kind == "function":
         return _call(span)
     if kind in ("generation", "response"):
@@ -160,37 +150,30 @@ def _step(span: Span) -> Step:
 
 
 def _call(span: Span) -> Step:
-    """The call of a tool, if it was recorded. It has no id."""
+    """Read a tool call, if it was recorded. It has no id."""
     data = span.attributes
     if "input" not in data and "output" not in data and span.error is None:
         return Step(span, "tool")
-    name = data.text("name")
-    if name is None:
-        raise data.unfit("name", "the name of a tool")
-    call = ToolCall.model_validate({"name": name, **parse_arguments(data.take("input"))})
+    name = tool_name(data, "name")
+    call = ToolCall.model_validate({"name": name, "args": data.take("input")})  # the model parses text
     output = data.take("output")
     result = None if output is None else ToolMessage(as_text(output), name=name, is_error=span.error is not None)
     return Step(span, "tool", call=call, result=result)
 
 
 def _exchange(span: Span) -> Step:
-    """What a request sent, which is the whole history, and what it got. A response stands there only if it was logged."""
+    """Read a request, which holds the whole history, and its response, which is only there if it was logged."""
     data = span.attributes
     asked = _messages(data, "input")
     answered: list[Message] = []
     if (response := data.object("response")) is not None:
         answered += read_response(response)
-    output = data.peek("output")
-    whole = isinstance(output, list) and any(
-        isinstance(one, dict) and one.get("object") == "response" for one in output
-    )
-    if whole:  # as streamed answers are recorded
+    if any(one.get("object") == "response" for one in objects_in(data.peek("output"))):  # the form of recorded streams
         answered += [message for one in data.objects("output") for message in read_response(one)]
     else:
         answered += _messages(data, "output")
     if answered and isinstance(last := answered[-1], AIMessage):
-        usage = data.object("usage") if isinstance(data.peek("usage"), dict) else None
-        known = {"model": data.text("model") or last.model, "usage": last.usage if usage is None else read_usage(usage)}
+        known = {"model": data.text("model") or last.model, "usage": _usage(data) or last.usage}
         answered[-1] = last.model_copy(update=known)
     return Step(span, "model", asked=asked, answered=answered)
 
@@ -198,5 +181,6 @@ def _exchange(span: Span) -> Step:
 def _messages(data: Found, name: str) -> list[Message]:
     value = data.peek(name)
     if isinstance(value, str):
-        return read_request(Found({"input": data.take(name)}))
+        data.take(name)
+        return [HumanMessage(value)]
     return read_items(data.objects(name)) if is_items(value) else openai_chat.read_messages(data.objects(name))

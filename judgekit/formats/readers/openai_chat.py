@@ -1,4 +1,4 @@
-"""Conversations with an API like OpenAI's Chat Completions: its messages, requests, responses and streamed chunks.
+"""Conversations with an API like OpenAI's Chat Completions: messages, requests, responses and streamed chunks.
 
 {"messages": [{"role": "user", "content": "Hi"}, ...], "tools": [...]}
 {"request": {"messages": [...]}, "response": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}}
@@ -17,6 +17,7 @@ from judgekit.formats.blocks.reply import is_blank
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered, with_reply
 from judgekit.formats.unread import RESPONSES
+from judgekit.formats.values import as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -27,13 +28,13 @@ _PIECES = frozenset(
         *("text", "thinking", "summary", "data", "transcript"),  # in reasoning_details, thinking_blocks and audio
     )
 )
-"""Fields that are sent piece by piece. All others are sent once, or again and again."""
+"""Fields that are streamed piece by piece. Other fields are sent once, or repeated."""
 _OF_PARTS = ("content", "thinking", "thinking_blocks", "reasoning_details")
-"""Lists of parts, of which servers send the texts piece by piece."""
+"""Lists of parts whose texts servers stream piece by piece."""
 
 
 class OpenAIChatReader:
-    """Messages, requests, responses, and pairs of the last two. Fields of a `Sample` may stand beside."""
+    """A reader of messages, requests, responses, and pairs of the last two, with fields of a `Sample` beside them."""
 
     name = "openai-chat"
     gathers = False
@@ -43,24 +44,24 @@ class OpenAIChatReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Messages have a role, and responses choices."""
+        """Recognize messages by their role, and responses by their choices."""
         row = value if _is_conversation(value) else unbatched(first_of(value))
         if _is_conversation(row) or _is_response(row):
             return True
         if not isinstance(row, dict):
             return False
         if "input" in row and "request" not in row:
-            return False  # a row of a data set, with a request
+            return False  # a dataset row with a request
         response = row.get("response")
         return _is_response(response) or are_chunks(response) or _is_conversation(row.get("request"))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; a list of rows, or of such lists, is many. So are several choices."""
+        """Return each list of messages as one conversation, and each choice of a response."""
         rows = [document] if _is_conversation(document) else items(document)
         return [record for row in rows for record in _choices(unbatched(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One row. Without an id of the row or of the response, the index names it."""
+        """Read one row. Without an id of the row or of the response, the index is its name."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or row
         messages = read_messages(request.objects("messages"))
@@ -93,18 +94,18 @@ class OpenAIChatReader:
 
 
 class OpenAIChatChunksReader(OpenAIChatReader):
-    """Responses as they were streamed, each in many chunks. The chunks of several may follow one another."""
+    """A reader of responses streamed in many chunks. Chunks of several responses may follow one another."""
 
     name = "openai-chat-chunks"
     gathers = True
     shape = 'openai-chat-chunks: {"object": "chat.completion.chunk", "choices": [{"delta": ...}]}, or a list of these'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Choices with a delta."""
+        """Recognize choices with a delta."""
         return is_chunk(value) or are_chunks(value) or are_chunks(next(iter(items(value)), None))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """The responses, put together."""
+        """Return the assembled responses."""
         rows = items(document)
         lists = [row for row in rows if isinstance(row, list)]
         loose = [row for row in rows if not isinstance(row, list)]
@@ -114,20 +115,20 @@ class OpenAIChatChunksReader(OpenAIChatReader):
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    messages = value.get("messages") if isinstance(value, dict) else value
-    return isinstance(messages, list) and bool(messages) and isinstance(messages[0], dict) and "role" in messages[0]
+    messages = messages_field(value)
+    return isinstance(messages, list) and bool(messages) and "role" in as_object(messages[0])
 
 
 def _is_response(value: JsonValue) -> bool:
-    return isinstance(value, dict) and _hold_messages(value.get("choices"))
+    return _hold_messages(lookup(value, "choices"))
 
 
 def _hold_messages(choices: JsonValue) -> bool:
-    return isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict) and "message" in choices[0]
+    return isinstance(choices, list) and bool(choices) and "message" in as_object(choices[0])
 
 
 def _choices(row: JsonValue) -> list[JsonValue]:
-    """The row once for each choice of its response; the first has the usage, which is that of all."""
+    """Return the row once for each choice of its response. The first one gets the usage, which covers all choices."""
     if not isinstance(row, dict):
         return [row]
     response = row.get("response")
@@ -139,7 +140,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
         reply, beside = response, row
     else:
         reply = {name: row[name] for name in _OF_RESPONSES if name in row}
-        beside = {name: value for name, value in row.items() if name not in reply}
+        beside = without(row, *reply)
     choices = reply.get("choices")
     if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
         return [row]
@@ -154,7 +155,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
 
 
 def _response(row: Found) -> Found | None:
-    """The response in a row, which may be the row itself."""
+    """Return the response in a row, which may be the row itself."""
     response = row.peek("response")
     if isinstance(response, dict) and response.get("choices"):
         return row.object("response")
@@ -162,11 +163,11 @@ def _response(row: Found) -> Found | None:
 
 
 def _answer(row: Found, last: Message) -> AIMessage | None:
-    """The answer that a row of a data set has beside its messages, as a text."""
+    """Return the answer that a dataset row has beside its messages as text."""
     name = next((name for name in RESPONSES if name in row), "")
     text = row.peek(name)
     if last.role == "assistant" or not isinstance(text, str) or text.lstrip().startswith(("{", "[{")):
-        return None  # JSON may be a response, or an error: it stays with a warning
+        return None  # JSON may be a response or an error: it stays, with a warning
     row.take(name)
     return AIMessage(text)
 
@@ -193,27 +194,27 @@ def _reply(response: Found) -> Message:
 
 
 def is_chunk(value: JsonValue) -> bool:
-    """Whether a value is a chunk; some servers leave out what ``object`` it is."""
+    """Return whether a value is a chunk. Some servers omit ``object``."""
     return isinstance(value, dict) and (
         value.get("object") == "chat.completion.chunk" or any("delta" in choice for choice in _chunk_choices(value))
     )
 
 
 def are_chunks(value: JsonValue) -> bool:
-    """Whether a value is a list of chunks. Some servers begin a stream with something else."""
-    return isinstance(value, list) and any(map(is_chunk, value[:50]))
+    """Return whether a value is a list of chunks. Some servers begin a stream with something else."""
+    return any(map(is_chunk, head(value)))
 
 
 def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
-    """The responses, as the API gives them when they are not streamed.
+    """Return the responses in the form that the API gives them without streaming.
 
-    Chunks belong together by their id, and one without an id to the chunk before it. An id whose response has ended is
-    that of another response when more is said under it. Some servers give each chunk an id of its own: chunks in a row
-    whose ids do not come back are one response, up to its end, which keeps their ids in ``streamed_ids``. Behind the
-    end, a chunk without choices, as of usage, belongs to it too, and one with choices begins another response.
+    Chunks belong together by id; a chunk without an id belongs to the chunk before it. If an ended response's id
+    returns with more content, this is another response. Some servers give each chunk its own id: consecutive chunks
+    with unique ids are one response up to its end, which keeps their ids in ``streamed_ids``. After the end, a chunk
+    without choices, such as usage, still belongs to it, and one with choices begins another response.
 
     Raises:
-        TraceError: A chunk is no object, or none belongs to a response.
+        TraceError: A chunk is not an object, or no chunk belongs to a response.
     """
     responses: list[list[JsonObject]] = []
     under_way: dict[str, tuple[list[JsonObject], set[int]]] = {}
@@ -224,11 +225,11 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
         if not isinstance(chunk, dict):
             raise TraceError(f"[{number}]: expected a chunk, found {shortened(chunk)}")
         identity = _id(chunk)
-        ends = _ending(chunk)
+        ends = {_index(choice) for choice in _chunk_choices(chunk) if choice.get("finish_reason")}
         goes_on = (
             last in under_way and uses[last] == 1 and under_way[last][1].isdisjoint(map(_index, _chunk_choices(chunk)))
         )
-        # Groq gives the end of all its responses one id.
+        # Groq gives the ends of all responses the same id.
         is_next = uses[identity] == 1 or (identity not in under_way and bool(ends) and not _speaking(chunk))
         if identity and not (goes_on and is_next):
             last = identity
@@ -248,13 +249,11 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
 
 
 def _chunk_choices(chunk: JsonObject) -> list[JsonObject]:
-    choices = chunk.get("choices")
-    return [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+    return objects_in(chunk.get("choices"))
 
 
 def _id(chunk: JsonValue) -> str:
-    identity = chunk.get("id") if isinstance(chunk, dict) else None
-    return identity if isinstance(identity, str) else ""
+    return str_or_none(lookup(chunk, "id")) or ""
 
 
 def _index(choice: JsonObject) -> int:
@@ -262,13 +261,8 @@ def _index(choice: JsonObject) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _ending(chunk: JsonObject) -> set[int]:
-    """The choices that a chunk ends."""
-    return {_index(choice) for choice in _chunk_choices(chunk) if choice.get("finish_reason")}
-
-
 def _speaking(chunk: JsonObject) -> set[int]:
-    """The choices to which a chunk adds something."""
+    """Return the choices to which a chunk adds something."""
     deltas = ((_index(choice), choice.get("delta")) for choice in _chunk_choices(chunk))
     return {
         index
@@ -283,13 +277,13 @@ def _assembled(chunks: Sequence[JsonObject]) -> JsonObject:
     for chunk in chunks:
         for choice in _chunk_choices(chunk):
             choices.setdefault(_index(choice), []).append(choice)
-    response = _joined([{name: value for name, value in chunk.items() if name != "choices"} for chunk in chunks])
+    response = _joined(without(chunk, "choices") for chunk in chunks)
     response["choices"] = [_assembled_choice(choices[index]) for index in sorted(choices)]
     ids: list[JsonValue] = list(dict.fromkeys(identity for chunk in chunks if (identity := _id(chunk))))
     if len(ids) > 1:
         response |= {"id": ids[0], "streamed_ids": ids}
     usages: list[JsonValue] = [usage for chunk in chunks if (usage := chunk.get("usage"))]
-    if len(usages) > 1:  # so far, in each chunk
+    if len(usages) > 1:  # cumulative, in each chunk
         response["usage"] = usages[-1]
         response["usage_before"] = usages[:-1]
     return response
@@ -305,7 +299,7 @@ def _assembled_choice(pieces: Sequence[JsonObject]) -> JsonObject:
 
 
 def _joined(pieces: Iterable[JsonObject]) -> JsonObject:
-    """An object from its pieces."""
+    """Join the pieces of an object."""
     fields: dict[str, list[JsonValue]] = {}
     for piece in pieces:
         for name, value in piece.items():
@@ -327,7 +321,7 @@ def _whole(name: str, values: list[JsonValue]) -> JsonValue:
     if len(lists) == len(values) or (lists and name in _PIECES):
         parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
         if name in _OF_PARTS:
-            parts = list(map(_typed, parts))
+            parts = [_typed(part) for part in parts]
         return _listed(name, parts)
     different = {repr(value): value for value in values if value != ""} or {"": ""}
     return next(iter(different.values())) if len(different) == 1 else list(different.values())
@@ -338,7 +332,7 @@ def _typed(part: JsonValue) -> JsonValue:
 
 
 def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
-    """A list of parts: those of one ``index`` are pieces of one object, as are those of one tool call."""
+    """Join a list of parts: those with one ``index`` are pieces of one object, as are those of one tool call."""
     pieces = [part for part in parts if isinstance(part, dict)]
     if len(pieces) < len(parts):
         return parts
@@ -358,7 +352,7 @@ def _listed(name: str, parts: list[JsonValue]) -> JsonValue:
 
 
 def _neighbours(pieces: Iterable[JsonObject]) -> list[JsonValue]:
-    """Parts, of which those of text that follow each other are pieces of one, up to its signature."""
+    """Join adjacent parts of text, up to a signature."""
     groups: list[list[JsonObject]] = []
     for piece in pieces:
         before = groups[-1][-1] if groups else {}
@@ -371,7 +365,7 @@ def _neighbours(pieces: Iterable[JsonObject]) -> list[JsonValue]:
 
 
 def _begins(piece: JsonObject, group: Sequence[JsonObject]) -> bool:
-    """Whether a piece is the first of another object: some servers give all calls one index, or none."""
+    """Return whether a piece begins another object. Some servers give all calls one index, or none."""
     identity = piece.get("id")
     if identity:
         return any(before.get("id") not in (identity, None, "") for before in group[:1])

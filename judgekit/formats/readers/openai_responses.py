@@ -21,6 +21,7 @@ from judgekit.formats.blocks.openai_responses import (
 from judgekit.formats.found import Found
 from judgekit.formats.known import KNOWN
 from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
+from judgekit.formats.values import as_object, head, lookup, objects_in, str_or_none
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
@@ -39,9 +40,9 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 class OpenAIResponsesReader:
-    """Requests, responses, pairs of both, rows of items, or bare lists of items.
+    """A reader of requests, responses, pairs of both, rows of items, and bare lists of items.
 
-    Rows may carry the fields of a `Sample` beside them. Source: the types of OpenAI's SDK.
+    Rows may have the fields of a `Sample` beside them. Source: the types of OpenAI's SDK.
     """
 
     name = "openai-responses"
@@ -52,16 +53,16 @@ class OpenAIResponsesReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Items have kinds of their own; a request of texts alone has no parameters but this API's."""
+        """Recognize items by their kinds, and requests with text alone by having only parameters of this API."""
         rows = self.records(value)
         return bool(rows) and _is_row(rows[0])
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of items is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of items as one conversation, and a list of rows or of such lists as many."""
         return [document] if is_items(document) else [unbatched(row) for row in items(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One row; its id names it, or else the response's. Those of one conversation are a group."""
+        """Read one row, named by its id or the response's. Rows of one conversation are a group."""
         row = Found.of({"input": record} if isinstance(record, list) else record)
         if _are_events(row.peek("response")):
             whole = [_assembled(one, "response") for one in _by_response(row.take("response"))]
@@ -73,22 +74,22 @@ class OpenAIResponsesReader:
 
 
 class OpenAIResponsesStreamReader:
-    """What a streamed response sends, in a list or in lines: one conversation a response."""
+    """A reader of streamed responses from a list or from lines, one conversation per response."""
 
     name = "openai-responses-stream"
     gathers = True
     shape = 'openai-responses-stream: {"type": "response.output_item.done", "item": {...}, ...} in each line'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Events have kinds of their own."""
+        """Recognize events by their kinds."""
         return _are_events(items(value)) or _are_events(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """The events of each response."""
+        """Return the events of each response."""
         return [*_by_response([event for row in items(document) for event in items(row)])]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One response."""
+        """Read one response."""
         response, warning = _assembled(record, None)
         return _sample(Found(response, warnings=[warning]), response, index)
 
@@ -114,15 +115,14 @@ def _sample(row: Found, record: JsonValue, index: int) -> Sample:
 
 def _conversation(found: Found) -> str | None:
     named = found.peek("conversation")
-    named = named.get("id") if isinstance(named, dict) else named
-    return named if isinstance(named, str) else None
+    return str_or_none(lookup(named, "id") if isinstance(named, dict) else named)
 
 
 def _is_row(value: JsonValue) -> bool:
     if not isinstance(value, dict):
         return is_items(value)
     if _kind(value).startswith("response."):
-        return False  # an event, in which a response may stand
+        return False  # an event that may hold a response
     request, response = value.get("request"), value.get("response")
     if isinstance(request, dict) and _is_request(request):
         return may_answer("openai-responses", response)
@@ -142,17 +142,16 @@ def _is_request(value: Mapping[str, JsonValue]) -> bool:
         return "model" in value and value.keys() <= _PARAMETERS
     if is_items(found):
         return "messages" not in value and "output" not in value
-    plain = isinstance(found, list) and bool(found) and all(map(may_be_item, found[:50]))
+    plain = bool(head(found)) and all(map(may_be_item, head(found)))
     return plain and value.keys() <= _PARAMETERS | KNOWN | {"id"}
 
 
 def _kind(event: JsonValue) -> str:
-    kind = event.get("type") if isinstance(event, dict) else None
-    return kind if isinstance(kind, str) else ""
+    return str_or_none(lookup(event, "type")) or ""
 
 
 def _are_events(value: JsonValue) -> bool:
-    return isinstance(value, list) and any(_kind(event).startswith("response.") for event in value[:50])
+    return any(_kind(event).startswith("response.") for event in head(value))
 
 
 def _by_response(events: JsonValue) -> list[list[JsonValue]]:
@@ -165,12 +164,11 @@ def _by_response(events: JsonValue) -> list[list[JsonValue]]:
 
 
 def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceWarning]:
-    """The response that its events make up: the last one carries all of it, or else each item has one of its own."""
-    known = [event for event in items(events) if isinstance(event, dict)]
+    """Return the response that events form: the last event holds all of it, or else each item has its own event."""
+    known = objects_in(items(events))
     whole = [event for event in known if isinstance(event.get("response"), dict)]
     ended = bool(whole) and _kind(whole[-1]) in _ENDS
-    found = whole[-1].get("response") if whole else None
-    response: JsonObject = dict(found) if isinstance(found, dict) else {}
+    response = dict(as_object(whole[-1]["response"])) if whole else {}
     if not response.get("output"):
         response["output"] = [event.get("item") for event in known if _kind(event) == "response.output_item.done"]
     told = f"{len(known)} streamed events, of which the finished items are kept"

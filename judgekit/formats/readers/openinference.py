@@ -1,4 +1,4 @@
-"""Spans of OpenInference, as Phoenix, Arize and many instrumentations write them; attributes flat or nested.
+"""Spans of OpenInference, as written by Phoenix, Arize and many instrumentations. Attributes are flat or nested.
 
 {"name": "ChatCompletion", "context": {"trace_id": "1f", "span_id": "2e"}, "attributes": {"openinference.span.kind": "LLM",
     "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Hi", ...}}
@@ -8,19 +8,20 @@
 import re
 from collections.abc import Sequence
 from itertools import product
-from typing import Literal, cast
+from typing import cast
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.choices import first_choice
-from judgekit.formats.blocks.reply import content_of
+from judgekit.formats.blocks.common import MEDIA, tool_name
+from judgekit.formats.blocks.reply import content_of, first_choice
 from judgekit.formats.found import Found
 from judgekit.formats.label_sources import source_of
 from judgekit.formats.merging import Step, folded, merged
 from judgekit.formats.readers.foreign import sample_from
-from judgekit.formats.readers.native import Payload, exchanged, steps_of, take_payload
-from judgekit.formats.spans import CUT_OFF, Span, convention, conversations, nested, spans_of
+from judgekit.formats.readers.native import Payload, exchanged, parsed, steps_of, take_payload
+from judgekit.formats.spans import CUT_OFF, Span, convention, conversations, nested, spans_of, times_of
+from judgekit.formats.values import lookup
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -62,16 +63,10 @@ _ROLES: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] 
     "tool-response": ToolMessage,
 }
 _WRITE = 'spans.to_json("spans.jsonl", orient="records", lines=True)'
-_MEDIA: dict[str, Literal["image", "audio", "video", "file"]] = {
-    "image": "image",
-    "audio": "audio",
-    "video": "video",
-    "document": "file",
-}
 
 
 class OpenInferenceReader:
-    """Spans of one or many conversations: one of each session, else one of each trace."""
+    """A reader of spans of one or many conversations: one per session, or else one per trace."""
 
     name = "openinference"
     gathers = True
@@ -80,15 +75,15 @@ class OpenInferenceReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Attributes have this convention's names."""
+        """Recognize attributes by this convention's names."""
         return convention(value) == "openinference"
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """The spans of each conversation."""
+        """Return the spans of each conversation."""
         return folded(conversations(document), lambda spans: steps_of(spans, _kind, _model_step, _VALUES)[0])
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation. What is left of its spans stands in the trace's ``extra``."""
+        """Read one conversation. The leftover of its spans goes into the trace's ``extra``."""
         row = Found.of(record)
         spans = spans_of(row)
         steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
@@ -101,8 +96,7 @@ class OpenInferenceReader:
             row.warn(f"{masked} messages are masked")
         trace = {
             **fields,
-            "started_at": min((span.started for span in spans if span.started), default=None),
-            "ended_at": max((span.ended for span in spans if span.ended), default=None),
+            **times_of(spans),
             "tools": tools,
             "labels": _labels(spans),
             "usage": _total(spans),
@@ -136,10 +130,9 @@ def _kind(span: Span) -> str | None:
 
 
 def _is_node(span: Span) -> bool:
-    """Whether this is the node of a LangGraph agent, which is called an agent if its name says so."""
-    given = Found({"metadata": span.attributes.peek("metadata")})
-    given.unpack("metadata")
-    beside, above = given.peek("metadata"), span.parent
+    """Return whether this is a node of a LangGraph agent, which counts as an agent because of its name."""
+    above = span.parent
+    beside = parsed(span.attributes.peek("metadata"))
     if not isinstance(beside, dict) or beside.get("langgraph_node") != span.name:
         return False
     while above is not None and above.attributes.peek("openinference.span.kind") != "AGENT":
@@ -148,13 +141,13 @@ def _is_node(span: Span) -> bool:
 
 
 def _total(spans: Sequence[Span]) -> Usage | None:
-    """Return the usage of the whole, if there is one span around all."""
+    """Return the usage of the whole, if one span contains all others."""
     roots = [span for span in spans if span.parent is None]
     return read_usage(roots[0].attributes) if len(roots) == 1 and _kind(roots[0]) != "LLM" else None
 
 
 def _labels(spans: Sequence[Span]) -> list[Label]:
-    """Feedback on spans, their traces and sessions. It stands in ``extra`` too, since there is more to it."""
+    """Return feedback on spans, traces and sessions. It stays in ``extra`` too, since it holds more."""
     labels: list[Label] = []
     for span in spans:
         given = {name: span.attributes.peek(name) for name in span.attributes if _FEEDBACK.search(name)}
@@ -204,33 +197,30 @@ def _metadata(spans: Sequence[Span]) -> JsonObject:
 
 
 def read_messages(attributes: Found, name: str, otherwise: str | None = None) -> list[Message]:
-    """The messages of an attribute.
+    """Read the messages of an attribute.
 
     Args:
         attributes: The span's attributes.
         name: The attribute: ``llm.input_messages`` or ``llm.output_messages``.
-        otherwise: The role of messages that have none.
+        otherwise: The role of messages without one.
 
     Raises:
-        TraceError: One has no known role, a content that is no text, or a tool call without a name.
+        TraceError: A message has an unknown role or a content that is not text, or a tool call has no name.
     """
     return [_message(item, otherwise) for item in objects(attributes, name)]
 
 
 def read_answers(attributes: Found) -> list[Message]:
-    """The answer of a model, of several the first; raises as `read_messages` does."""
+    """Read the answer of a model, the first if there are several. See `read_messages` for errors."""
     name = "llm.output_messages"
-    asked = Found({"parameters": attributes.peek("llm.invocation_parameters")})
-    asked.unpack("parameters")
-    parameters = asked.peek("parameters")
-    several = isinstance(parameters, dict) and parameters.get("n") not in (None, 1)
+    several = lookup(parsed(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
     return first_choice(read_messages(attributes, name, "assistant"), attributes, name, several=several)
 
 
 def read_tools(attributes: Found) -> list[ToolDefinition]:
-    """The definitions of the tools that a model could call, whichever provider's they are.
+    """Read the definitions of the tools that a model could call, in any provider's form.
 
-    Those that are none stay where they are, and a warning says so.
+    Other values are not taken, with a warning.
     """
     name = "llm.tools"
     given = {one: attributes.peek(one) for one in attributes if one == name or one.startswith(f"{name}.")}
@@ -244,7 +234,7 @@ def read_tools(attributes: Found) -> list[ToolDefinition]:
 
 
 def read_usage(attributes: Found) -> Usage | None:
-    """Token counts. Other counts and costs are kept."""
+    """Read token counts. Other counts and costs are kept."""
     counts = {
         "input_tokens": attributes.count("llm.token_count.prompt"),
         "output_tokens": attributes.count("llm.token_count.completion"),
@@ -257,8 +247,8 @@ def read_usage(attributes: Found) -> Usage | None:
 
 
 def objects(attributes: Found, name: str) -> list[Found]:
-    """The objects of an attribute that is a list, in whichever way it is written."""
-    whole = name in attributes  # then it is no list of names with indexes
+    """Take the objects of an attribute that is a list in any form."""
+    whole = name in attributes  # then its name has no indexes
     value = nested(attributes, name)
     found = Found({name: _undotted(value) if whole else value}, attributes.where, attributes.warnings)
     found.unpack(name)
@@ -268,7 +258,7 @@ def objects(attributes: Found, name: str) -> list[Found]:
 
 
 def _undotted(value: JsonValue) -> JsonValue:
-    """Objects without dots in their names: within lists, some exporters leave the names as they were."""
+    """Return objects without dotted names, which some exporters leave within lists."""
     if isinstance(value, list):
         return [_undotted(item) for item in value]
     if isinstance(value, dict):
@@ -282,7 +272,7 @@ def _message(item: Found, otherwise: str | None) -> Message:
     kind = _ROLES.get(role.lower()) if isinstance(role, str) else None
     if kind is None:
         raise found.unfit("role", f"one of {', '.join(_ROLES)}")
-    if kind is HumanMessage and "tool_call_id" in found:  # of providers whose results are the user's
+    if kind is HumanMessage and "tool_call_id" in found:  # some providers return results as the user
         kind = ToolMessage
     calls = [] if kind in (SystemMessage, ToolMessage) else _calls(found)
     fields: dict[str, object] = {"content": content_of(_content(found, calls))}
@@ -298,7 +288,7 @@ def _message(item: Found, otherwise: str | None) -> Message:
 
 
 def _content(found: Found, calls: list[ToolCall]) -> list[Part]:
-    """The parts; calls among them that do not stand beside them too are added to the calls."""
+    """Read the parts. Calls among them are added to the calls, unless they are there already."""
     beside = list(calls)
     parts = [part for item in found.objects("contents") if (part := _part(item, calls, beside)) is not None]
     content = found.peek("content")
@@ -321,26 +311,16 @@ def _part(item: Found, calls: list[ToolCall], beside: list[ToolCall]) -> Part | 
         found.take("type")
         part = TextPart if kind == "text" else ReasoningPart
         return part(found.text("text") or "", extra=item.leftover())
-    if isinstance(kind, str) and kind in _MEDIA and isinstance(found.peek(kind), dict):
+    if isinstance(kind, str) and kind in MEDIA and (outer := found.maybe_object(kind)) is not None:
         found.take("type")
-        return _media(item, found, kind)
+        inner = outer.object(kind) or outer
+        url, mime_type, name = map(inner.text, ("url", "mime_type", "name"))
+        return MediaPart(kind=MEDIA[kind], url=url, mime_type=mime_type, name=name, extra=item.leftover())
     return OtherPart(item.leftover())
 
 
-def _media(item: Found, found: Found, kind: str) -> MediaPart:
-    outer = found.object(kind) or found
-    inner = outer.object(kind) or outer
-    return MediaPart(
-        kind=_MEDIA[kind],
-        url=inner.text("url"),
-        mime_type=inner.text("mime_type"),
-        name=inner.text("name"),
-        extra=item.leftover(),
-    )
-
-
 def _called(call: ToolCall, calls: list[ToolCall], beside: list[ToolCall]) -> Part | None:
-    """Adds a call that stands among the parts, unless it is one of those beside them."""
+    """Add a call among the parts, unless it repeats one beside them."""
     same = next((one for one in beside if one.id == call.id and (one.id or one.name == call.name)), None)
     if same is None:
         calls.append(call)
@@ -352,7 +332,7 @@ def _called(call: ToolCall, calls: list[ToolCall], beside: list[ToolCall]) -> Pa
 
 def _calls(found: Found) -> list[ToolCall]:
     calls = [_call(item, item.object("tool_call") or item) for item in found.objects("tool_calls")]
-    if "function_call_name" in found:  # from before there were several
+    if "function_call_name" in found:  # the older field, for a single call
         given = parse_arguments(found.take("function_call_arguments_json"))
         calls.append(ToolCall.model_validate({"name": found.text("function_call_name"), **given}))
     return calls
@@ -360,20 +340,16 @@ def _calls(found: Found) -> list[ToolCall]:
 
 def _call(item: Found, found: Found) -> ToolCall:
     function = found.object("function") or found
-    identity, name = found.identity("id"), function.peek("name")
-    if not isinstance(name, str):
-        raise function.unfit("name", "the name of a tool")
-    function.take("name")
+    identity, name = found.identity("id"), tool_name(function, "name")
     given = parse_arguments(function.take("arguments", "input"))
-    return ToolCall.model_validate({"name": name, "id": identity, **given, "extra": item.leftover()})
+    return ToolCall(name, id=identity, **given, extra=item.leftover())
 
 
 def _tool(item: Found) -> ToolDefinition:
     tool = item.object("tool") or item
     tool.unpack("json_schema")
     schema = tool.object("json_schema") or tool
-    if schema.peek("type") == "function":
-        schema.take("type")
+    schema.take_if("type", "function")
     function = schema.object("function", "toolSpec") or schema
     return ToolDefinition(
         function.text("name") or tool.text("name") or "",

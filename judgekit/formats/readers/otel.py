@@ -1,4 +1,4 @@
-r"""Spans of OpenTelemetry's conventions for generative AI, and of tracers that came before them or stayed beside.
+r"""Spans of OpenTelemetry's conventions for generative AI, and of tracers with older or other conventions.
 
 [{"trace_id": "1f", "span_id": "2e", "name": "chat gpt-4", "attributes": {"gen_ai.operation.name": "chat",
     "gen_ai.input.messages": "[{\"role\": \"user\", \"parts\": [...]}]", "gen_ai.output.messages": "[...]"}}, ...]
@@ -18,10 +18,11 @@ from judgekit.formats.blocks import gemini, otel
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.label_sources import JUDGED, source_of
-from judgekit.formats.merging import Step, folded, merged
+from judgekit.formats.merging import Step, by_content, folded, merged
 from judgekit.formats.readers.foreign import sample_from
 from judgekit.formats.readers.otel_dialects import read_said, with_attributes
-from judgekit.formats.spans import Span, convention, conversations, spans_of
+from judgekit.formats.spans import Span, convention, conversations, spans_of, times_of
+from judgekit.formats.values import lookup, messages_field, objects_in
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition
@@ -40,7 +41,7 @@ _SWITCHES = (
 
 
 class OTelReader:
-    """Spans and log records of one or many conversations: one of each conversation id, else one of each trace."""
+    """A reader of spans and log records of conversations: one per conversation id, or else one per trace."""
 
     name = "otel"
     gathers = True
@@ -50,27 +51,28 @@ class OTelReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Attributes have these conventions' names, or messages their parts."""
-        return convention(value) == "otel" or otel.is_otel(_messages(value))
+        """Recognize attributes by these conventions' names, and messages by their parts."""
+        return convention(value) == "otel" or otel.is_otel(messages_field(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """The spans of each conversation."""
-        if otel.is_otel(_messages(document)):
+        """Return the spans of each conversation."""
+        if otel.is_otel(messages_field(document)):
             return [document]
-        if isinstance(document, list) and document and all(otel.is_otel(_messages(row)) for row in document):
+        if isinstance(document, list) and document and all(otel.is_otel(messages_field(row)) for row in document):
             return document
         found = folded(conversations(document), lambda spans: [step for span in spans for step in _steps(span, {})])
         return [record for record in found if not _only_creates(record)] or found
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation.
+        """Read one conversation.
 
         Raises:
-            TraceError: It has no content, since tracers capture none unless told to; or its messages cannot be read.
+            TraceError: It has no content, which tracers only capture if configured to; or a message cannot be read.
         """
-        if otel.is_otel(_messages(record)):
+        if otel.is_otel(messages_field(record)):
             row = Found.of({"messages": record} if isinstance(record, list) else record)
-            return sample_from(row, index, {"messages": otel.read_messages(row.objects("messages"))})
+            messages = [message for one in row.objects("messages") for message in otel.read_message(one)]
+            return sample_from(row, index, {"messages": messages})
         row = Found.of(record)
         spans = spans_of(row)
         tools: dict[str, ToolDefinition] = {}
@@ -80,25 +82,18 @@ class OTelReader:
             raise TraceError(f"{found}: switch it on ({_SWITCHES}) and record again; if it was moved, {TOGETHER}")
         trace = merged(steps)
         labels = [label for span in spans for label in _labels(span)]
-        started = min((span.started for span in spans if span.started), default=None)
-        ended = max((span.ended for span in spans if span.ended), default=None)
-        trace |= {"tools": list(tools.values()), "usage": _usage(steps), "labels": labels}
-        return sample_from(row, index, {**trace, "started_at": started, "ended_at": ended})
+        known = {"tools": list(tools.values()), "usage": _usage(steps), "labels": labels}
+        return sample_from(row, index, {**trace, **known, **times_of(spans)})
 
 
 def _only_creates(record: JsonValue) -> bool:
-    """Whether agents are made here, and nothing is said."""
-    spans = record.get("spans") if isinstance(record, dict) else None
-    found = [span.get("attributes") for span in spans if isinstance(span, dict)] if isinstance(spans, list) else []
-    return all(isinstance(one, dict) and one.get("gen_ai.operation.name") == "create_agent" for one in found)
-
-
-def _messages(value: JsonValue) -> JsonValue:
-    return value.get("messages") if isinstance(value, dict) else value
+    """Return whether spans only create agents, and nothing is said."""
+    spans = objects_in(lookup(record, "spans"))
+    return all(lookup(span, "attributes", "gen_ai.operation.name") == "create_agent" for span in spans)
 
 
 def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[Step]:
-    """What a span says, once for each way in which it says it."""
+    """Return the steps of a span, one for each form in which it records messages."""
     attributes = span.attributes
     operations = (attributes.peek(name) for name in ("gen_ai.operation.name", "traceloop.span.kind", "ai.operationId"))
     operation = next((one for one in operations if isinstance(one, str)), "")
@@ -108,7 +103,7 @@ def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[Step]:
     names = ("gen_ai.agent.name", "agent_name", *(("traceloop.entity.name",) if kind == "agent" else ()))
     agent = next((name for one in names if isinstance(name := attributes.peek(one), str)), None)
     said = sorted(read_said(span), key=lambda one: -len(one.asked) - len(one.answered))
-    tools.update({json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for one in said for tool in one.tools})
+    tools.update(by_content(tool for one in said for tool in one.tools))
     if kind == "model":
         said = [with_attributes(one, span) for one in said]
     steps = [Step(span, kind, agent, one.asked, one.answered) for one in said if one.asked or one.answered]
@@ -125,18 +120,18 @@ def _tool(span: Span) -> Step:
         return Step(span)
     for field in (_ADK_ARGUMENTS, _ADK_RESULT):
         attributes.unpack(field)
-        if attributes.peek(field) == {}:  # what it must not capture
+        if attributes.peek(field) == {}:  # empty where capturing is off
             attributes.take(field)
     arguments = attributes.take(*_ARGUMENTS, _ADK_ARGUMENTS, "input")
-    found = attributes.object(_ADK_RESULT) if isinstance(attributes.peek(_ADK_RESULT), dict) else None
+    found = attributes.maybe_object(_ADK_RESULT)
     result = attributes.take(*_RESULTS)
     if result is None and isinstance(result := attributes.take("ai.toolCall.result", "output"), str):
-        with suppress(ValueError):  # the AI SDK writes texts as JSON, too
+        with suppress(ValueError):  # the AI SDK writes texts as JSON too
             result = json.loads(result) if result.startswith('"') else result
     if arguments is None and result is None and found is None and span.error is None:
         return Step(span, "tool")
     identity = attributes.identity("gen_ai.tool.call.id", "ai.toolCall.id")
-    call = ToolCall.model_validate({"name": name, "id": identity, **parse_arguments(arguments)})
+    call = ToolCall(name, id=identity, **parse_arguments(arguments))
     message = None if result is None else ToolMessage(as_text(result))
     if found is not None:
         message = gemini.read_function_response(Found({"response": found.leftover()}))
@@ -145,7 +140,7 @@ def _tool(span: Span) -> Step:
 
 
 def _usage(steps: Sequence[Step]) -> Usage | None:
-    """What the one agent reports in which all others ran."""
+    """Return the usage that the outermost agent reports, if there is only one."""
     outermost = [step.span for step in steps if step.kind == "agent" and step.span.parent is None]
     if len({id(span) for span in outermost}) != 1:
         return None
@@ -153,7 +148,7 @@ def _usage(steps: Sequence[Step]) -> Usage | None:
 
 
 def _labels(span: Span) -> list[Label]:
-    """Return the evaluations of a span, which are events of it."""
+    """Return the evaluations of a span, which are its events."""
     labels: list[Label] = []
     for event in span.events:
         found = event.attributes

@@ -1,11 +1,10 @@
-"""What a call of a model was asked and answered, in the words of each tracer that writes ``gen_ai`` attributes or its own.
+"""Messages of model calls in the dialects of tracers, with ``gen_ai`` attributes or attributes of their own.
 
 {"gen_ai.input.messages": "[{...}]", "gen_ai.output.messages": "[{...}]"}        the current convention, also in an event
 {"gen_ai.prompt.0.role": "user", "gen_ai.completion.0.content": "Hi", ...}       traceloop
 {"gen_ai.prompt": "[{...}]", "gen_ai.completion": "..."}                         from before the conventions
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -13,21 +12,23 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks import bedrock, gemini, openai_chat, otel
-from judgekit.formats.blocks.choices import first_choice
+from judgekit.formats.blocks.reply import first_choice
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.spans import CUT_OFF, Event, Span, nested
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.trace import ToolDefinition
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
 _DETAILS = "gen_ai.client.inference.operation.details"
+_CONTENTS = ("gen_ai.content.prompt", "gen_ai.content.completion")
 _EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 
 
 class Said(NamedTuple):
-    """What was asked, what was answered, and the tools that could be called."""
+    """The input and output messages of a model call, and the available tools."""
 
     asked: Sequence[Message] = ()
     answered: Sequence[Message] = ()
@@ -35,23 +36,24 @@ class Said(NamedTuple):
 
 
 def read_said(span: Span) -> list[Said]:
-    """All that a span says was said, once for each dialect in which it says so; that may be the same again.
+    """Read all messages of a span, once for each dialect that records them. Dialects may repeat each other.
 
     Raises:
-        TraceError: Messages cannot be read; says where.
+        TraceError: A message cannot be read. The error names its place.
     """
     found = [Said(tools=_tools(span.attributes, "gen_ai.tool.definitions"))]
     for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
-        found += [_current(holder), _all_messages(holder)]
+        found.append(_current(holder))
+        found.append(Said(_messages(holder, "pydantic_ai.all_messages", "user")))  # all of it, in the agent's span
     found += [_events(span.events), _recorded_events(span.attributes), _indexed(span.attributes)]
-    for holder in (span.attributes, *(event.attributes for event in span.events if _is_content(event))):
-        found.append(_prompt(holder))
+    contents = (event.attributes for event in span.events if event.name in _CONTENTS)
+    found += [_prompt(holder) for holder in (span.attributes, *contents)]
     found += [_adk(span.attributes), _ai_sdk(span.attributes)]
     return [said for said in found if _holds(said)]
 
 
 def with_attributes(said: Said, span: Span) -> Said:
-    """With what the attributes of a model's call say of its answer as a whole: id, model, usage, and why it ended."""
+    """Add what attributes record about the whole answer: id, model, usage, and finish reason."""
     attributes = span.attributes
     last = said.answered[-1] if said.answered else None
     if not isinstance(last, AIMessage):
@@ -73,10 +75,10 @@ def with_attributes(said: Said, span: Span) -> Said:
 
 
 def _listed(found: Found, name: str) -> list[Found | JsonValue]:
-    """A list, which may be written as JSON; a text alone is a list of one.
+    """Take a list, which may be written as JSON. A bare text is a list of one.
 
     Raises:
-        TraceError: It is neither.
+        TraceError: It is neither a list nor a text.
     """
     found.unpack(name)
     value = found.peek(name)
@@ -110,13 +112,8 @@ def _current(attributes: Found) -> Said:
     return Said(asked, first_choice(answered, attributes, name, several=several))
 
 
-def _all_messages(attributes: Found) -> Said:
-    """Pydantic AI writes the whole conversation into the span of the agent."""
-    return Said(_messages(attributes, "pydantic_ai.all_messages", "user"))
-
-
 def _messages(attributes: Found, name: str, role: str) -> list[Message]:
-    """Messages; what is no object is a text of that role."""
+    """Read messages. A value that is not an object is a text of the given role."""
     messages: list[Message] = []
     for one in _listed(attributes, name):
         found = one if isinstance(one, Found) else Found({"role": role, "content": one}, f"{attributes.where}.{name}")
@@ -125,12 +122,12 @@ def _messages(attributes: Found, name: str, role: str) -> list[Message]:
 
 
 def _prompt(attributes: Found) -> Said:
-    """Prompts and completions as JSON or text; a completion may be an object with its text."""
+    """Read prompts and completions, as JSON or text. A completion may be an object with a text."""
     answered: list[Message] = []
     for one in _listed(attributes, "gen_ai.completion"):
         found = one if isinstance(one, Found) else Found({"text": one}, f"{attributes.where}.gen_ai.completion")
         if "parts" in found or "content" in found or "tool_calls" in found:
-            answered += otel.read_message(_with(found, role="assistant"))
+            answered += otel.read_message(found.extended(role="assistant"))
         else:
             text = found.take("text")
             answered.append(
@@ -141,10 +138,6 @@ def _prompt(attributes: Found) -> Said:
                 )
             )
     return Said(_messages(attributes, "gen_ai.prompt", "user"), answered)
-
-
-def _is_content(event: Event) -> bool:
-    return event.name in ("gen_ai.content.prompt", "gen_ai.content.completion")
 
 
 def _indexed(attributes: Found) -> Said:
@@ -163,33 +156,22 @@ def _below(attributes: Found, prefix: str) -> list[Found]:
 
 
 def _chat(found: Found, role: str) -> Message:
-    """A message of OpenAI's kind, as tracers spell it: lists as JSON, and why it ended beside it."""
+    """Read a message of OpenAI's kind as tracers write it: lists as JSON, with the finish reason beside it."""
     found.unpack("tool_calls")
     if isinstance(content := found.peek("content"), str) and content.startswith("[{"):
         found.unpack("content")
-        if not _are_parts(found.peek("content")):
-            found = _with(found, content=content)
+        parts = as_list(found.peek("content"))
+        if not parts or not all("type" in as_object(part) for part in parts):
+            found = found.extended(content=content)
     reason = found.text("finish_reason")
-    message = openai_chat.read_message(
-        _with(found, role=_ROLES.get(str(found.peek("role")), found.peek("role") or role))
-    )
-    return (
-        message.model_copy(update={"finish_reason": reason}) if reason and isinstance(message, AIMessage) else message
-    )
-
-
-def _are_parts(content: JsonValue) -> bool:
-    return isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in content)
-
-
-def _with(found: Found, **fields: JsonValue) -> Found:
-    """The object with other fields, all taken from it."""
-    rest: JsonObject = {name: found.take(name) for name in found}
-    return Found({**rest, **fields}, found.where, found.warnings)
+    given = found.peek("role")
+    message = openai_chat.read_message(found.extended(role=_ROLES.get(str(given), given or role)))
+    ended = reason and isinstance(message, AIMessage)
+    return message.model_copy(update={"finish_reason": reason}) if ended else message
 
 
 def _events(events: Iterable[Event]) -> Said:
-    """An event for each message, and one for each choice; the message is in its body or in its attributes."""
+    """Read events for messages and choices. The message is in an event's body or attributes."""
     asked: list[Message] = []
     answered: list[Message] = []
     chosen: list[tuple[JsonValue, Event]] = []
@@ -197,9 +179,7 @@ def _events(events: Iterable[Event]) -> Said:
         if event.name in _EVENTS or event.name == "gen_ai.choice":
             event.found.unpack("body")
             event.attributes.unpack("gen_ai.event.content")
-            body = event.found.object("body") if isinstance(event.found.peek("body"), dict) else None
-            if body is None and isinstance(event.attributes.peek("gen_ai.event.content"), dict):
-                body = event.attributes.object("gen_ai.event.content")
+            body = event.found.maybe_object("body") or event.attributes.maybe_object("gen_ai.event.content")
             holder = body or event.attributes
             if event.name == "gen_ai.choice":
                 chosen.append((holder.peek("index"), event))
@@ -211,7 +191,7 @@ def _events(events: Iterable[Event]) -> Said:
 
 
 def _recorded_events(attributes: Found) -> Said:
-    """Pydantic AI once wrote such events into one attribute."""
+    """Read the events that Pydantic AI used to write into one attribute."""
     asked: list[Message] = []
     answered: list[Message] = []
     for name in ("events", "all_messages_events"):
@@ -230,8 +210,7 @@ def _event(name: str, found: Found) -> list[Message]:
     role = _EVENTS.get(name, "assistant")
     fields: JsonObject = {one: found.take(one) for one in ("content", "tool_calls", "name", "message")}
     fields["finish_reason"] = found.text("finish_reason")
-    if found.peek("role") == role:
-        found.take("role")
+    found.take_if("role", role)
     said = _unpacked(fields.pop("message"))
     if isinstance(said, list):
         said = {"content": said}
@@ -249,9 +228,8 @@ def _event(name: str, found: Found) -> list[Message]:
         block = {**fields, "role": "assistant" if role == "assistant" else "user", "content": content}
         return bedrock.read_message(Found(block, found.where, found.warnings), whole=whole)
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-        texts = [part.get("text") for part in content if isinstance(part, dict)]
-        if all(isinstance(text, str) for text in texts):
-            fields["content"] = [{"type": "text", **part} for part in content if isinstance(part, dict)]
+        if all(isinstance(lookup(part, "text"), str) for part in content):
+            fields["content"] = [{"type": "text", **part} for part in objects_in(content)]
     elif role == "tool" and content is not None:
         fields["content"] = as_text(fields["content"])
     known = {one: value for one, value in fields.items() if value is not None}
@@ -259,13 +237,7 @@ def _event(name: str, found: Found) -> list[Message]:
 
 
 def _unpacked(value: JsonValue) -> JsonValue:
-    if isinstance(value, str) and value.startswith(("[{", "{")):
-        try:
-            parsed: JsonValue = json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-        return parsed
-    return value
+    return parse_if_json(value) if isinstance(value, str) and value.startswith(("[{", "{")) else value
 
 
 def _unpack(attributes: Found, *names: str) -> None:
@@ -276,19 +248,15 @@ def _unpack(attributes: Found, *names: str) -> None:
 
 
 def _adk(attributes: Found) -> Said:
-    """Google's ADK writes Gemini's requests and responses, and an empty object where it must not capture them."""
+    """Read the Gemini requests and responses of Google's ADK. They are empty objects where capturing is off."""
     request, response = "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"
     _unpack(attributes, request, response)
     asked: list[Message] = []
     tools: list[ToolDefinition] = []
-    if (
-        attributes.peek(request)
-        and isinstance(attributes.peek(request), dict)
-        and (found := attributes.object(request))
-    ):
+    if attributes.peek(request) and (found := attributes.maybe_object(request)):
         asked, tools = gemini.read_request(found)
     answered: list[Message] = []
-    if isinstance(attributes.peek(response), dict) and (found := attributes.object(response)):
+    if found := attributes.maybe_object(response):
         if (content := found.object("content")) is not None:
             answered = gemini.read_content(content, AIMessage)
         usage = gemini.read_usage(found.object("usage_metadata", "usageMetadata"))
@@ -298,7 +266,7 @@ def _adk(attributes: Found) -> Said:
 
 
 def _ai_sdk(attributes: Found) -> Said:
-    """Vercel's AI SDK writes what it sends to models in its own words, and the parts of an answer one by one."""
+    """Read the messages that Vercel's AI SDK sends in its own form, and the answer's parts from single attributes."""
     _unpack(attributes, "ai.prompt.messages", "ai.prompt", "ai.response.toolCalls")
     asked: list[JsonValue] = []
     if (prompt := attributes.take("ai.prompt.messages", "ai.prompt")) is not None:
@@ -306,18 +274,11 @@ def _ai_sdk(attributes: Found) -> Said:
         texts = {"system": whole.get("system"), "user": whole.get("prompt")}
         asked = [{"role": role, "content": text} for role, text in texts.items() if isinstance(text, str)]
         for name in ("prompt", "messages"):
-            asked += messages if isinstance(messages := whole.get(name), list) else []
-    answer: list[JsonValue] = []
-    for kind, names in (
-        ("reasoning", ("ai.response.reasoning",)),
-        ("text", ("ai.response.text", "ai.response.object")),
-    ):
-        if (said := attributes.take(*names)) is not None:
-            answer.append({"type": kind, "text": as_text(said)})
-    calls = attributes.take("ai.response.toolCalls")
-    answer += (
-        [{**call, "type": "tool-call"} for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    )
+            asked += as_list(whole.get(name))
+    said = {"reasoning": attributes.take("ai.response.reasoning")}
+    said["text"] = attributes.take("ai.response.text", "ai.response.object")
+    answer: list[JsonValue] = [{"type": kind, "text": as_text(one)} for kind, one in said.items() if one is not None]
+    answer += [{**call, "type": "tool-call"} for call in objects_in(attributes.take("ai.response.toolCalls"))]
     where = f"{attributes.where}.ai"
     return Said(_sdk(asked, where), _sdk([{"role": "assistant", "content": answer}], where) if answer else ())
 

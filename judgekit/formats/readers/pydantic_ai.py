@@ -1,4 +1,4 @@
-"""Messages of pydantic-ai, as ``all_messages_json()`` gives them, of versions 1 and 2.
+"""Messages of pydantic-ai, versions 1 and 2, as ``all_messages_json()`` returns them.
 
 [{"kind": "request", "instructions": "be kind", "parts": [{"part_kind": "user-prompt", "content": "weather?"}]},
  {"kind": "response", "model_name": "m", "usage": {"input_tokens": 52, "output_tokens": 9}, "parts": [
@@ -12,12 +12,15 @@ from itertools import zip_longest
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import MediaKind, content_items, media_kind, provider_metadata, read_parts
 from judgekit.formats.blocks.reply import Item, content_of, reply
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import head, messages_field, objects_in, str_or_none
 from judgekit.traces.message import (
     HumanMessage,
+    JsonObject,
     MediaPart,
     Message,
     OtherPart,
@@ -32,17 +35,17 @@ from judgekit.traces.message import (
 )
 from judgekit.traces.sample import Sample
 
-_URLS = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "file"}
+_URLS: dict[str, MediaKind] = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "file"}
 _KEPT = ("cache-point", "uploaded-file")
 _PROCESSED = "Final result processed."
-"""What an output tool is answered: its arguments are the agent's answer, in the form that was asked for."""
+"""The result of an output tool. Its arguments are the agent's answer, in the requested form."""
 
 
 class PydanticAIReader:
-    """Lists of messages, or rows that hold one in ``messages``.
+    """A reader of lists of messages, or rows with a list in ``messages``.
 
-    A call of an output tool is no call but the agent's answer, as JSON text, unless it was not used. Instructions, which every request repeats,
-    are one `SystemMessage` until they change.
+    The call of an output tool is not a call but the agent's answer, as JSON text, unless it was discarded.
+    Instructions, which every request repeats, become one `SystemMessage` until they change.
     """
 
     name = "pydantic-ai"
@@ -52,15 +55,15 @@ class PydanticAIReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Messages are requests and responses, and their parts have a ``part_kind``."""
+        """Recognize messages as requests and responses whose parts have a ``part_kind``."""
         return any(map(_is_conversation, self.records(value)[:1]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
         return [document] if _is_conversation(document) else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation, named by its id if it has one."""
+        """Read one conversation, named by its id if there is one."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         outputs, identity = _about(row.peek("messages"))
         messages = _messages(row.objects("messages"), outputs)
@@ -70,36 +73,25 @@ class PydanticAIReader:
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    messages = value.get("messages") if isinstance(value, dict) else value
-    return isinstance(messages, list) and any(map(_is_telling, messages[:50]))
+    return any(map(_is_telling, objects_in(head(messages_field(value)))))
 
 
-def _is_telling(message: JsonValue) -> bool:
-    if not isinstance(message, dict) or message.get("kind") not in ("request", "response"):
-        return False
-    parts = message.get("parts")
-    return isinstance(parts, list) and any(isinstance(part, dict) and "part_kind" in part for part in parts[:1])
+def _is_telling(message: JsonObject) -> bool:
+    parts = head(message.get("parts"))[:1]
+    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in objects_in(parts))
 
 
 def _about(messages: JsonValue) -> tuple[set[str], str | None]:
-    """The names of the output tools, and the conversation's id."""
+    """Return the names of the output tools, and the conversation's id."""
     names: set[str] = set()
     identity: str | None = None
-    for message in messages if isinstance(messages, list) else ():
-        if not isinstance(message, dict):
-            continue
-        if identity is None and isinstance(found := message.get("conversation_id"), str):
-            identity = found
-        parts = message.get("parts")
-        for part in parts if isinstance(parts, list) else ():
-            name = part.get("tool_name") if isinstance(part, dict) else None
-            if isinstance(part, dict) and isinstance(name, str) and _names_output(name, part.get("content")):
+    for message in objects_in(messages):
+        identity = str_or_none(message.get("conversation_id")) if identity is None else identity
+        for part in objects_in(message.get("parts")):
+            name, processed = part.get("tool_name"), part.get("content") == _PROCESSED
+            if isinstance(name, str) and (processed or name == "final_result" or name.startswith("final_result_")):
                 names.add(name)
     return names, identity
-
-
-def _names_output(name: str, content: JsonValue) -> bool:
-    return content == _PROCESSED or name == "final_result" or name.startswith("final_result_")
 
 
 def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]:
@@ -126,24 +118,23 @@ def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]
 
 
 def _unused(request: Found | None, outputs: Collection[str]) -> set[str]:
-    """The calls of output tools which are not the answer, as the request says that follows them."""
-    parts = request.peek("parts") if request is not None else None
+    """Return the calls of output tools that the next request shows to be discarded."""
     return {
         as_text(part.get("tool_call_id"))
-        for part in (parts if isinstance(parts, list) else ())
-        if isinstance(part, dict) and part.get("content") != _PROCESSED and _closes(Found(part), outputs)
+        for part in objects_in(None if request is None else request.peek("parts"))
+        if part.get("content") != _PROCESSED and _closes(Found(part), outputs)
     }
 
 
 def _closes(found: Found, outputs: Collection[str]) -> bool:
-    """Whether this is what an output tool returned, which nobody reads."""
+    """Return whether this is the result of an output tool, which nobody reads."""
     name, outcome = found.peek("tool_name"), found.peek("outcome")
     is_return = found.peek("part_kind") == "tool-return" and outcome in (None, "success")
     return is_return and isinstance(name, str) and name in outputs
 
 
 def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
-    """A part of a request as a message; none if it is none, and then it stays with the request."""
+    """Read a part of a request as a message. Other parts give none, and stay in the request."""
     kind, name = found.peek("part_kind"), found.peek("tool_name")
     if _closes(found, outputs):
         return []
@@ -155,8 +146,8 @@ def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
         return [SystemMessage.model_validate({**prompt, "extra": found.leftover()})]
     if kind == "user-prompt":
         found.take("part_kind")
-        said = _content(found)
-    elif kind in ("tool-return", "retry-prompt", "retry-feedback"):  # the library's words on an answer of no use
+        said = content_of(read_parts(content_items(found, "a list"), _part))
+    elif kind in ("tool-return", "retry-prompt", "retry-feedback"):  # the library's reply to an invalid answer
         said = _text(found)
     elif kind == "speech":
         said = found.text("transcript") or ""
@@ -184,28 +175,14 @@ def _result(found: Found) -> ToolMessage:
     }
     content = found.peek("content")
     if isinstance(content, list) and any(isinstance(one, dict) and "kind" in one for one in content):
-        fields["content"] = _content(found)
+        fields["content"] = content_of(read_parts(found.items("content"), _part))
     else:
         fields["content"] = _text(found)
-    if outcome == "success":
-        found.take("outcome")
+    found.take_if("outcome", "success")
     return ToolMessage.model_validate({**fields, "extra": found.leftover()})
 
 
-def _content(found: Found) -> str | Sequence[Part]:
-    """Text, or a list of texts, media and other things."""
-    content = found.peek("content")
-    if isinstance(content, list):
-        return content_of([_part(part) for part in found.items("content")])
-    if content is not None and not isinstance(content, str):
-        raise found.unfit("content", "a text or a list")
-    found.take("content")
-    return content or ""
-
-
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = found.peek("kind")
     if kind in ("text", "text-content") and isinstance(found.peek("content"), str):
         found.take("kind")
@@ -213,13 +190,11 @@ def _part(found: Found | JsonValue) -> Part:
     if kind == "binary" and isinstance(found.peek("data"), str):
         found.take("kind")
         data, mime_type = found.text("data"), found.text("media_type")
-        family = (mime_type or "").partition("/")[0]
-        media = {"kind": family if family in ("image", "audio", "video") else "file", "data": data}
-        return MediaPart.model_validate({**media, "mime_type": mime_type, "extra": found.leftover()})
+        return MediaPart(kind=media_kind(mime_type), data=data, mime_type=mime_type, extra=found.leftover())
     if isinstance(kind, str) and kind in _URLS and isinstance(found.peek("url"), str):
         found.take("kind")
-        media = {"kind": _URLS[kind], "url": found.text("url"), "mime_type": found.text("media_type")}
-        return MediaPart.model_validate({**media, "extra": found.leftover()})
+        url, mime_type = found.text("url"), found.text("media_type")
+        return MediaPart(kind=_URLS[kind], url=url, mime_type=mime_type, extra=found.leftover())
     if kind not in _KEPT:
         _unread(found, kind)
     return OtherPart(found.leftover())
@@ -277,14 +252,12 @@ def _call(found: Found, outputs: Collection[str], unused: Collection[str]) -> It
     if name in outputs and not provider:
         said = "" if arguments is None else as_text(arguments)
         return TextPart(said, extra={"tool_name": name, "tool_call_id": identity, **found.leftover()})
-    fields: dict[str, object] = {"name": name, "id": identity, **parse_arguments(arguments)}
-    if provider:
-        fields["metadata"] = {"executor": "provider"}
-    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+    metadata = provider_metadata(provided=provider)
+    return ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=found.leftover())
 
 
 def _usage(found: Found | None) -> Usage | None:
-    """Token counts; the input counts the cached tokens too."""
+    """Read token counts. The input includes the cached tokens."""
     if found is None:
         return None
     details = found.object("details") or Found({})

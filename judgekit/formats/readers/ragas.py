@@ -1,45 +1,39 @@
-"""ragas rows: multi-turn ones with typed messages, single-turn ones with a question and an answer.
+"""Rows of ragas: multi-turn rows with typed messages, and single-turn rows with a question and an answer.
 
 {"user_input": [{"type": "human", "content": "Hi"}, {"type": "ai", "content": "Hello", "tool_calls": [
     {"name": "f", "args": {"a": 1}}]}], "reference": "...", "reference_tool_calls": [...], "reference_topics": [...]}
 """
 
-from collections.abc import Iterable
-
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_call
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import items, row_sample
-from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.formats.readers.foreign import RowReader, items, row_sample
+from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
-_KINDS: dict[JsonValue, type[HumanMessage | AIMessage | ToolMessage]] = {
+_KINDS: dict[str, type[HumanMessage | AIMessage | ToolMessage]] = {
     "human": HumanMessage,
     "ai": AIMessage,
     "tool": ToolMessage,
 }
 
 
-class RagasReader:
-    """Rows of a ragas dataset. What has no place here (rubrics, reference contexts) goes into the sample's fields."""
+class RagasReader(RowReader):
+    """A reader of rows of a ragas dataset. Rubrics, reference contexts and the like go into the sample's fields."""
 
     name = "ragas"
-    gathers = False
     shape = 'ragas: {"user_input": [{"type": "human", "content": ...}, ...], "reference": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows have a ``user_input``."""
+        """Recognize rows by ``user_input``."""
         record = next(iter(items(value)), None)
         return isinstance(record, dict) and "user_input" in record
 
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One row, or a list of them."""
-        return items(document)
-
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One row. Without an id, the index names it."""
+        """Read one row. Without an id, the index is its name."""
         row = Found.of(record)
         identity = row.identity("id") or str(index)
         own: dict[str, object] = {}
@@ -52,7 +46,7 @@ class RagasReader:
                 raise TraceError("'retrieved_contexts' are documents, and there are 'documents' too; keep one")
             own["documents"] = row.take("retrieved_contexts")
         if "reference_tool_calls" in row:
-            own["reference_tool_calls"] = _calls(row.objects("reference_tool_calls"))
+            own["reference_tool_calls"] = list(map(_call, row.objects("reference_tool_calls")))
         if not messages:
             raise TraceError("user_input: holds no messages")
         return row_sample(row, identity, messages, own)
@@ -68,7 +62,7 @@ def _messages(row: Found) -> list[Message]:
 
 
 def _response(row: Found) -> str:
-    """The answer to a single question, which some tables hold as a number."""
+    """Take the answer to a single question, which some tables hold as a number."""
     response = row.peek("response")
     if isinstance(response, list | dict):
         raise row.unfit("response", "a text")
@@ -76,9 +70,7 @@ def _response(row: Found) -> str:
 
 
 def _message(found: Found) -> Message:
-    kind = _KINDS.get(name) if isinstance(name := found.peek("type"), str) else None
-    if kind is None:
-        raise found.unfit("type", f"one of {', '.join(map(str, _KINDS))}")
+    kind = _KINDS[found.one_of("type", _KINDS)]
     content = found.peek("content")
     if content is not None and not isinstance(content, str):
         raise found.unfit("content", "a text")
@@ -87,17 +79,9 @@ def _message(found: Found) -> Message:
     metadata = found.object("metadata")
     fields: dict[str, object] = {"content": content or "", "metadata": metadata.leftover() if metadata else {}}
     if kind is not ToolMessage:
-        fields["tool_calls"] = _calls(found.objects("tool_calls"))
+        fields["tool_calls"] = list(map(_call, found.objects("tool_calls")))
     return kind.model_validate({**fields, "extra": found.leftover()})
 
 
-def _calls(found: Iterable[Found]) -> list[ToolCall]:
-    return [_call(call) for call in found]
-
-
 def _call(found: Found) -> ToolCall:
-    name = found.text("name")
-    if name is None:
-        raise found.unfit("name", "the name of a tool")
-    fields = {"name": name, **parse_arguments(found.take("args", "arguments"))}
-    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+    return read_call(found, ids=(), args=("args", "arguments"))

@@ -1,4 +1,4 @@
-"""Rows of datasets, as tables and many tools have them.
+"""Dataset rows, as in tables and many tools.
 
 {"input": "Where is my order?", "response": "On its way.", "expected_output": "It is on its way.", "label": "shipping"}
 """
@@ -12,7 +12,7 @@ from judgekit.errors import TraceError, listed, shortened
 from judgekit.formats.found import Found
 from judgekit.formats.known import KEPT, ONE_TEXT, as_text, only_text
 from judgekit.formats.merging.said import atoms, parted
-from judgekit.formats.readers.foreign import items, must_be_object, row_sample, with_reply
+from judgekit.formats.readers.foreign import RowReader, items, must_be_object, row_sample, with_reply
 from judgekit.formats.readers.native import Payload, exchanged, messages_in, parsed
 from judgekit.formats.unread import RESPONSES, meaning, renaming
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
@@ -26,26 +26,25 @@ _SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASURED)
 """Columns that can be scored without a conversation."""
 
 
-class RowsReader:
-    """Rows of what was asked, what was answered, and what is known to be right.
+class RowsReader(RowReader):
+    """A reader of rows of input, response and references.
 
-    That is ``input``, ``response`` or ``output``, and ``reference`` (a text or a list), ``expected_output``, ``label`` or
-    other fields of a `Sample`. What was asked and answered is text, or messages in the format of any provider. Other
-    columns go into the sample's fields; those with a meaning in other evaluation systems are named in warnings. A row
-    without a response has no message of the agent; with an empty one, the agent said nothing.
+    These are ``input``, ``response`` or ``output``, and ``reference`` (a text or a list), ``expected_output``,
+    ``label`` or other fields of a `Sample`. Input and response are text, or messages in any provider's format. Other
+    columns go into the sample's fields; warnings name those with a meaning in other evaluation systems. A row without a
+    response has no message of the agent; with an empty response, the agent said nothing.
     """
 
     name = "rows"
-    gathers = False
     shape = (
         'rows: {"input": ..., "response": ..., "reference": ...}, or a table with such columns; '
         "others are renamed: --column question=input, columns={...}"
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Rows hold no conversation of another format, and say what was asked and answered, or what is known to be right.
+        """Recognize rows without a conversation of another format, by columns of input, response or references.
 
-        That some columns have the names of another system is enough, so that `sample` can say how to rename them.
+        Columns that other systems use for these are enough, so that `sample` can say how to rename them.
         """
         record = next(iter(items(value)), None)
         if not isinstance(record, dict) or any(record.get(name) is not None for name in _CONVERSATIONS):
@@ -54,15 +53,11 @@ class RowsReader:
         if record.get("model") is not None and names.isdisjoint(RESPONSES):
             names.discard("input")  # a request to a model
         known = not _KNOWN.isdisjoint(names) or _are_scores(record.get("results"))
-        answered = isinstance(record.get("response"), str | int | float) and record.get("done") is not False  # a piece
+        answered = isinstance(record.get("response"), str | int | float) and record.get("done") is not False  # a chunk
         return known or answered or ("input" in names and not names.isdisjoint(RESPONSES))
 
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One row, or a list of them."""
-        return items(document)
-
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One row. Without an id, the index names it."""
+        """Read one row. Without an id, the index is its name."""
         row = Found(must_be_object(record))
         identity = row.identity("id") or str(index)
         tools: list[ToolDefinition] = []
@@ -70,20 +65,20 @@ class RowsReader:
         messages, replies = exchanged(asked, _payload(row, _response(row), AIMessage), tools)
         (systems, said), (own, rest) = parted(messages), parted(replies)
         if said and len(rest) > len(said) and atoms(rest[: len(said)]) == atoms(said):
-            messages, replies = [*(own or systems)], rest  # the response repeats what was asked
+            messages, replies = [*(own or systems)], rest  # the response repeats the input
         sample = row_sample(row, identity, with_reply(messages, replies, row), {}, tools)
         _must_suffice(sample, must_be_object(record))
         return sample
 
 
 def _are_scores(results: JsonValue) -> bool:
-    """Whether results are scores, which are measured without a conversation."""
+    """Return whether results are scores, which are measured without a conversation."""
     found = results if isinstance(results, list) else [None]
     return all(isinstance(one, int | float) or (isinstance(one, dict) and "score" in one) for one in found)
 
 
 def _response(row: Found) -> str:
-    """The name of the column with the response."""
+    """Return the name of the response column."""
     found = {name: as_text(row.peek(name)) for name in RESPONSES if name in row}
     if len(set(found.values())) > 1:
         which = " and ".join(f"{name!r} is {shortened(text)}" for name, text in found.items())
@@ -94,12 +89,12 @@ def _response(row: Found) -> str:
 
 
 def _payload(row: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
-    """What was asked or answered: messages in the format of any provider, or a text, which may hold these as JSON."""
+    """Return an input or response: messages in any provider's format, or a text, which may hold these as JSON."""
     value = row.take(name)
     if value is None:
         return Payload()
     opened = parsed(value)
-    text = only_text(opened if kind is HumanMessage else value)  # an answer that is JSON text may be meant as it is
+    text = only_text(opened if kind is HumanMessage else value)  # an answer in JSON may be meant as it is
     if text is not None:
         row.warn(ONE_TEXT, name)
         return Payload((kind(text),))
@@ -117,15 +112,15 @@ def _payload(row: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Pay
 
 
 def _answers(payload: Payload, kind: type[HumanMessage | AIMessage]) -> bool:
-    """Whether there are messages, and among those of an answer one that is not the user's."""
+    """Return whether there are messages, of which in a response at least one is not the user's."""
     return any(kind is HumanMessage or not isinstance(message, HumanMessage) for message in payload.messages)
 
 
 def _must_suffice(sample: Sample, row: JsonObject) -> None:
-    """Checks that a row has what it needs, and that no column of another system has it instead.
+    """Check that a row has what it needs, and that no column of another system holds it instead.
 
     Raises:
-        TraceError: It does not; says which columns to rename.
+        TraceError: Something is missing. The error says which columns to rename.
     """
     messages, fields = sample.trace.messages, sample.fields
     answered = any(isinstance(message, AIMessage) for message in messages)
@@ -138,7 +133,7 @@ def _must_suffice(sample: Sample, row: JsonObject) -> None:
     renamed = {theirs[ours]: ours for ours, found in there.items() if not found and ours in theirs}
     if renamed:
         lacking = " and no ".join(dict.fromkeys(renamed.values()))
-        if "input" in renamed.values() and "input" in row:  # which is blank
+        if "input" in renamed.values() and "input" in row:  # it is blank
             renamed["input"] = "context"
         columns = " ".join(renaming(name, ours) for name, ours in renamed.items())
         raise TraceError(f"no {lacking} in this row; if it has another name: {columns}")

@@ -1,30 +1,22 @@
-r"""ShareGPT conversations, with tool calls as LLaMA-Factory writes them, or in the XML of Hermes.
+r"""ShareGPT conversations, with tool calls in the form of LLaMA-Factory or in the XML of Hermes.
 
 {"conversations": [{"from": "human", "value": "Weather?"}, {"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": {}}"},
   {"from": "observation", "value": "21C"}, {"from": "gpt", "value": "21C"}], "system": "...", "tools": "[{\"name\": \"f\", ...}]"}
 {"from": "gpt", "value": "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"}, {"from": "tool", "value": "<tool_response>..."}
 """
 
-import json
 import re
-from itertools import islice
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_call
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.traces.message import (
-    AIMessage,
-    HumanMessage,
-    Message,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    parse_arguments,
-)
+from judgekit.formats.values import as_list, as_object, head, parse_if_json
+from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
 _SPEAKERS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
@@ -36,30 +28,29 @@ _SPEAKERS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 _RESULT = re.compile(r"<tool_response>(.*?)(?:</tool_response>|\Z)", re.DOTALL)
 _NAME = re.compile(r"""["']name["']\s*:\s*["']([^"']+)["']""")
-_LOOKED_AT = 50
 
 
 class ShareGPTReader:
-    """Each turn is a message; a turn with several results of tools, one for each."""
+    """A reader of turns. Each is a message, and one with several tool results is a message for each."""
 
     name = "sharegpt"
     gathers = False
     shape = 'sharegpt: {"conversations": [{"from": "human", "value": ...}, {"from": "gpt", "value": ...}]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Turns are from somebody and have a value."""
+        """Recognize turns by ``from`` and ``value``."""
         rows = self.records(value)
         return bool(rows) and _turns(rows[0]) is not None
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of turns is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of turns as one conversation, and a list of rows or of such lists as many."""
         return [document] if _turns(document) is not None else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation."""
+        """Read one conversation."""
         row = Found.of({"conversations": record} if isinstance(record, list) else record)
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
-        if isinstance(row.peek("chosen"), dict) and (chosen := row.object("chosen")) is not None:  # of two answers
+        if (chosen := row.maybe_object("chosen")) is not None:  # the better of two answers
             messages += _read(chosen)
             row.warn("the answer that was not preferred is no message, and kept in extra", "rejected")
         if not messages:
@@ -74,9 +65,8 @@ class ShareGPTReader:
 def _turns(value: JsonValue) -> list[JsonValue] | None:
     if isinstance(value, dict):
         value = value.get("conversations") or value.get("conversation")
-    first = list(islice(value, _LOOKED_AT)) if isinstance(value, list) else []
-    found = bool(first) and all(isinstance(one, dict) and "from" in one and "value" in one for one in first)
-    return value if found and isinstance(value, list) else None
+    found = bool(head(value)) and all({"from", "value"} <= as_object(one).keys() for one in head(value))
+    return as_list(value) if found else None
 
 
 def _read(turn: Found) -> list[Message]:
@@ -106,7 +96,7 @@ def _read(turn: Found) -> list[Message]:
 
 
 def _answer(text: str) -> AIMessage:
-    """What was said, and calls in XML within it. What has no name of a tool is no call, and stays text."""
+    """Return an answer and its calls in XML. A call without a tool name stays text."""
     calls: list[ToolCall] = []
 
     def taken(match: re.Match[str]) -> str:
@@ -119,20 +109,14 @@ def _answer(text: str) -> AIMessage:
 
 
 def _calls(text: str) -> list[ToolCall]:
-    """The calls in a text: an object or a list of them. A broken one is kept as text if it names its tool."""
+    """Return the calls in a text: an object or a list. A malformed call is kept as text if it names its tool."""
     found = items(_parsed(text))
     if all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in found):
-        return [_call(Found.of(one)) for one in found]
+        return [read_call(Found.of(one), args=("arguments", "args", "parameters")) for one in found]
     named = _NAME.search(text)
     if named is None or found != [None]:
         return []
-    return [ToolCall.model_validate({"name": named[1], "args_raw": text.strip(), "args_error": "the call is not JSON"})]
-
-
-def _call(found: Found) -> ToolCall:
-    fields = {"name": found.text("name"), "id": found.identity("id")}
-    arguments = parse_arguments(found.take("arguments", "args", "parameters"))
-    return ToolCall.model_validate({**fields, **arguments, "extra": found.leftover()})
+    return [ToolCall(named[1], args_raw=text.strip(), args_error="the call is not JSON")]
 
 
 def _results(text: str) -> list[Message]:
@@ -149,8 +133,4 @@ def _result(text: str) -> ToolMessage:
 
 
 def _parsed(text: str) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
+    return None if (value := parse_if_json(text)) is text else value

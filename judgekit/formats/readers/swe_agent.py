@@ -1,55 +1,44 @@
-"""Trajectories of SWE-agent, and of mini-SWE-agent.
+"""Trajectories of SWE-agent and mini-SWE-agent.
 
 {"trajectory": [{"action", "observation", ...}], "history": [{"role": "assistant", "content": "...", "agent": "main", "thought", "action",
   "tool_calls": [...]}, {"role": "tool", "content": "...", "tool_call_ids": ["call_1"]}], "info": {"exit_status": "submitted", ...}}
 {"trajectory_format": "mini-swe-agent-1.1", "messages": [{"role": "user", "content": "..."}], "info": {...}}
 """
 
-from itertools import islice
-
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.values import as_object, head, str_or_none
 from judgekit.traces.message import Message, Usage
 from judgekit.traces.sample import Sample
 
-_LOOKED_AT = 50
 _OWN = frozenset(("message_type", "agent", "is_demo", "thought", "action", "tool_call_ids"))
 
 
-class SWEAgentReader:
-    """The messages that the model saw, but for demonstrations. Actions written as text are not made into calls."""
+class SWEAgentReader(RowReader):
+    """A reader of the messages that the model saw, without demonstrations. Actions in text do not become calls."""
 
     name = "swe-agent"
-    gathers = False
     shape = (
         'swe-agent: {"history": [{"role", "content", "agent", ...}], "trajectory": [...], "info": {"exit_status", ...}}'
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """A history of messages that say more than others, or the format's name."""
-        row = first_of(value)
-        if not isinstance(row, dict):
-            return False
-        kind = row.get("trajectory_format")
-        if isinstance(kind, str) and kind.startswith("mini-swe-agent"):
+        """Recognize a history of messages with this format's fields, or the format's name."""
+        row = as_object(first_of(value))
+        if (str_or_none(row.get("trajectory_format")) or "").startswith("mini-swe-agent"):
             return True
-        history = row.get("history")
-        first = list(islice(history, _LOOKED_AT)) if isinstance(history, list) else []
-        if not first or not all(isinstance(one, dict) and "role" in one for one in first):
+        messages = list(map(as_object, head(row.get("history"))))
+        if not messages or not all("role" in message for message in messages):
             return False
-        own = any(isinstance(one, dict) and not _OWN.isdisjoint(one) for one in first)
+        own = any(not _OWN.isdisjoint(message) for message in messages)
         return own or isinstance(row.get("trajectory"), list)
 
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """A file holds one trajectory; many may have been put into a list, or into lines."""
-        return items(document)
-
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trajectory. How it ended says nothing of whether the task was solved."""
+        """Read one trajectory. Its exit status does not show whether the task was solved."""
         row = Found.of(record)
         messages = [message for one in row.objects("history", "messages") for message in _read(one)]
         if not messages:
@@ -70,7 +59,7 @@ class SWEAgentReader:
 
 
 def _read(found: Found) -> list[Message]:
-    if found.peek("role") == "exit":  # no message, but how the run ended: it stays in extra
+    if found.peek("role") == "exit":  # not a message but the run's exit: it stays in extra
         return []
     if found.flag("is_demo"):
         found.warn("a demonstration, which is no part of the conversation, is left out")
@@ -84,7 +73,7 @@ def _read(found: Found) -> list[Message]:
         known["tool_call_id"] = identity
     if found.peek("role") == "assistant":
         known["agent"] = found.text("agent")
-    if about := found.object("extra"):  # of mini-SWE-agent
+    if about := found.object("extra"):  # in mini-SWE-agent
         known["timestamp"] = about.moment("timestamp")
         if found.peek("role") == "assistant" and (response := about.object("response")):
             known["usage"] = read_usage(response.object("usage"))

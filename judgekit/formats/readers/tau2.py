@@ -1,4 +1,4 @@
-"""tau2-bench result files: simulations of an agent, a user who may call tools too, and the tasks they were given.
+"""Result files of tau2-bench: simulations of an agent and a user, who may also call tools, with their tasks.
 
 {"info": {...}, "tasks": [{"id", "evaluation_criteria": {"actions": [{"name", "arguments", "compare_args", "requestor"}]}}],
  "simulations": [{"id", "task_id", "trial", "reward_info": {...}, "messages": [...]}]}
@@ -14,26 +14,27 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.found import Found
 from judgekit.formats.readers.foreign import first_of, group_of, items, must_be_object, sample_from
+from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import JsonObject, Message, Requestor
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
 _SOLO = frozenset(("llm_agent_solo", "dummy_user"))
-"""How files name an agent that works without a user, and the user's stand-in."""
+"""The names of agents that work without a user, and of the user's stand-in."""
 
 
 class Tau2Reader:
     """Result files of tau2-bench.
 
-    The expected calls are the agent's and the user's, or, in a run without a user, the agent's alone. The rest of the
-    task stands in the sample's metadata, the agent's policy and settings in the trace's. Rewards and the benchmark's
-    verdict on each action are labels.
+    The expected calls are the agent's and the user's or, in a run without a user, only the agent's. The rest of the
+    task goes into the sample's metadata, the agent's policy and settings into the trace's. Rewards and the benchmark's
+    verdict on each action become labels.
 
-    The benchmark checks a simulation for all actions of its task, or for none. Where the checks name other actions, the
+    The benchmark checks a simulation for all actions of its task, or for none. If the checks name other actions, the
     file holds another version of the task: the expected calls are those of the checks, and the task stays in ``extra``.
-    In such a file, a simulation that was not checked has references only if checked trials of its task agree with it and
-    none disagrees.
+    In such a file, a simulation that was not checked has references only if checked trials of its task agree with it
+    and none disagrees.
     """
 
     name = "tau2"
@@ -41,40 +42,32 @@ class Tau2Reader:
     shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Simulations stand beside tasks; messages of simulations are numbered, and their calls have a requestor."""
+        """Recognize simulations beside tasks, by numbered messages, or by calls with a requestor."""
         return _is_file(value) or _is_simulation(value) or _is_simulation(first_of(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """Return each simulation with its task and what all of the file share, or a single one as it is.
+        """Return each simulation with its task and the fields that the whole file shares, or a single one as it is.
 
-        A task is doubted if the simulation was checked for other actions; or if it was not checked, nothing confirms its
-        task, and another simulation of the file contradicts its own.
+        A task is doubtful if the simulation was checked for other actions. It is also doubtful if the simulation was
+        not checked, no other confirms the task, and another simulation of the file contradicts its own task.
         """
         if not _is_file(document):
             return [document] if _is_simulation(document) else items(document)
         file = must_be_object(document)
-        shared = {name: value for name, value in file.items() if name not in ("simulations", "tasks")}
-        tasks, found = file.get("tasks"), file.get("simulations")
-        by_id = {
-            str(task.get("id")): task for task in (tasks if isinstance(tasks, list) else ()) if isinstance(task, dict)
-        }
-        simulations = found if isinstance(found, list) else []
+        shared = without(file, "simulations", "tasks")
+        by_id = {str(task.get("id")): task for task in objects_in(file.get("tasks"))}
+        simulations = as_list(file.get("simulations"))
         named = [(one, str(one.get("task_id")) if isinstance(one, dict) else "") for one in simulations]
         trials = [(one, name, _agrees(one, by_id.get(name))) for one, name in named]
         confirmed, refuted = ({name for _, name, agrees in trials if agrees is verdict} for verdict in (True, False))
         doubted = by_id.keys() - (confirmed - refuted) if refuted else set[str]()
         return [
-            {
-                **shared,
-                "simulation": simulation,
-                "task": by_id.get(name),
-                "task_doubted": not agrees and name in doubted,
-            }
-            for simulation, name, agrees in trials
+            {**shared, "simulation": one, "task": by_id.get(name), "task_doubted": not agrees and name in doubted}
+            for one, name, agrees in trials
         ]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One simulation, named by its task and trial; messages alone have no name."""
+        """Read one simulation, named by its task and trial. Bare messages have no name."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         raw = row.peek("simulation") or record
         checked = [Found(action, "reward_info.action_checks", row.warnings) for action in _checked(raw)]
@@ -93,9 +86,8 @@ class Tau2Reader:
         given = row.object("task")
         instead = "the checked actions are the expected calls" if checked else "the expected calls are unknown"
         if doubted:
-            whose = (
-                "the checked actions differ from the task's" if checked else "the file holds tasks of another version"
-            )
+            of_file = "the file holds tasks of another version"
+            whose = "the checked actions differ from the task's" if checked else of_file
             row.warn(f"{whose}; the task is kept in extra, and {instead}", "task")
         elif given is None and task_id is not None:
             row.warn(f"no task {task_id!r}; {instead}", "tasks")
@@ -121,19 +113,15 @@ class Tau2Reader:
             "labels": [] if reward is None else _labels(reward),
             "metadata": {key: value for key, value in about.items() if value},
         }
-        domain, beside = environment.text("domain_name"), row.peek("domain")
-        within = domain or (beside if isinstance(beside, str) else None)
+        domain = environment.text("domain_name")
+        within = domain or str_or_none(row.peek("domain"))
         if task_id is not None and not within:
             row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
         group = group_of(task_id, within)
         if group and doubted:
             group += " (another version)"
-        known: dict[str, object] = {
-            "reference_tool_calls": expected,
-            "group": group,
-            "domain": domain,
-        }
-        known = {field: value for field, value in known.items() if value is not None}
+        fields: dict[str, object] = {"reference_tool_calls": expected, "group": group, "domain": domain}
+        known = {field: value for field, value in fields.items() if value is not None}
         if simulation is not row or given is not None:
             known["metadata"] = {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()}
         return sample_from(row, index, trace, identity=name, **known)
@@ -146,27 +134,24 @@ def _is_file(value: JsonValue) -> bool:
 def _is_simulation(value: JsonValue) -> bool:
     if isinstance(value, dict) and not {"system", "tools"}.isdisjoint(value):
         return False
-    messages = value.get("messages") if isinstance(value, dict) else value
-    first = messages[:50] if isinstance(messages, list) else []
-    of_others = any(isinstance(one, dict) and one.get("tool_call_id") is not None for one in first)
+    first = head(messages_field(value))
+    of_others = any(lookup(one, "tool_call_id") is not None for one in first)
     return not of_others and any(map(_is_telling, first))
 
 
 def _is_telling(message: JsonValue) -> bool:
     if not isinstance(message, dict) or "role" not in message:
         return False
-    calls = message.get("tool_calls")
-    first = calls[0] if isinstance(calls, list) and calls else None
-    return "turn_idx" in message or (isinstance(first, dict) and "requestor" in first)
+    called = any("requestor" in as_object(call) for call in head(message.get("tool_calls"))[:1])
+    return called or "turn_idx" in message
 
 
 def _is_solo(info: Found, messages: Sequence[Found]) -> bool:
     """Return whether the agent works without a user, and so makes the user's calls too.
 
-    The file names the agent or the stand-in of the user; else no user speaks, although the agent calls tools.
+    The file names the agent or the user's stand-in; if not, no user speaks although the agent calls tools.
     """
-    sides = [info.peek(name) for name in ("agent_info", "user_info")]
-    named = {str(side.get("implementation")) for side in sides if isinstance(side, dict)}
+    named = {str(side.get("implementation")) for side in objects_in([*map(info.peek, ("agent_info", "user_info"))])}
     if not named.isdisjoint(_SOLO):
         return True
     silent = all(message.peek("role") != "user" for message in messages)
@@ -174,26 +159,23 @@ def _is_solo(info: Found, messages: Sequence[Found]) -> bool:
 
 
 def _checked(simulation: JsonValue) -> list[JsonObject]:
-    """Return the actions that a simulation was checked for, if all of them are there in full."""
-    reward = simulation.get("reward_info") if isinstance(simulation, dict) else None
-    checks = reward.get("action_checks") if isinstance(reward, dict) else None
-    found = [one.get("action") if isinstance(one, dict) else None for one in items(checks)]
-    actions = [one for one in found if isinstance(one, dict)]
+    """Return the actions that a simulation was checked for, if all of them are complete."""
+    found = [lookup(one, "action") for one in items(lookup(simulation, "reward_info", "action_checks"))]
+    actions = objects_in(found)
     in_full = all(isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict) for one in actions)
     return actions if in_full and len(actions) == len(found) else []
 
 
 def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:
-    """Return whether a simulation was checked for the actions of a task; ``None`` if there is nothing to compare.
+    """Return whether a simulation was checked for its task's actions; ``None`` if there is nothing to compare.
 
-    Ids, places and notes of actions may differ.
+    Ids, order and notes of actions may differ.
     """
     checked = _checked(simulation)
     if not checked or not isinstance(task, dict):
         return None
-    criteria = task.get("evaluation_criteria")
-    actions = criteria.get("actions") if isinstance(criteria, dict) else None
-    return Counter(map(_content, checked)) == Counter(map(_content, actions if isinstance(actions, list) else ()))
+    actions = as_list(lookup(task, "evaluation_criteria", "actions"))
+    return Counter(map(_content, checked)) == Counter(map(_content, actions))
 
 
 def _content(action: JsonValue) -> str:
@@ -232,13 +214,12 @@ def _action(found: Found, *, solo: bool) -> JsonObject:
 
 
 def _labels(found: Found) -> list[Label]:
-    """Return the verdicts; those on actions stay with the rest of what is said about the reward."""
-    reward, checks, basis = found.number("reward"), found.peek("action_checks"), found.peek("reward_basis")
-    is_judged = isinstance(basis, list) and "NL_ASSERTION" in basis  # a model decides these
+    """Return the verdicts. Those on actions also stay in the reward's other fields."""
+    reward = found.number("reward")
+    is_judged = "NL_ASSERTION" in as_list(found.peek("reward_basis"))  # a model decides these
     labels = [] if reward is None else [Label("reward", reward, source="judge" if is_judged else "benchmark")]
-    for check in checks if isinstance(checks, list) else ():
-        action = check.get("action") if isinstance(check, dict) else None
-        matched = check.get("action_match") if isinstance(check, dict) else None
+    for check in objects_in(found.peek("action_checks")):
+        action, matched = check.get("action"), check.get("action_match")
         if isinstance(action, dict) and isinstance(matched, bool):
             labels.append(Label(f"action_match:{action.get('action_id')}", matched, source="benchmark"))
     return labels

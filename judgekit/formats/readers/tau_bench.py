@@ -1,4 +1,4 @@
-"""tau-bench result files: trials of tasks, each with its trajectory in the messages of OpenAI's Chat Completions.
+"""Result files of tau-bench: trials of tasks, with trajectories in the messages of OpenAI's Chat Completions.
 
 [{"task_id": 0, "trial": 0, "reward": 1.0, "traj": [{"role": "system", "content": ...}, ...],
   "info": {"task": {"instruction": ..., "actions": [{"name": "f", "kwargs": {...}}], "outputs": []}}}]
@@ -11,36 +11,31 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_messages
 from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from
+from judgekit.formats.readers.foreign import RowReader, first_of, group_of, sample_from
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
 
-class TauBenchReader:
+class TauBenchReader(RowReader):
     """Result files of tau-bench.
 
-    A task's actions are the expected calls, the rest of it stands in the sample's metadata. The reward is a label: it
-    compares the state of the database, and so says nothing of single calls. Files do not name their domain, and ids of
-    tasks start at 0 in each, so that a group is named by a hash of the task and the id.
+    A task's actions are the expected calls; the rest goes into the sample's metadata. The reward is a label: it
+    compares the state of the database, so it does not rate single calls. Files do not name their domain, and task ids
+    start at 0 in each, so a group is named by a hash of the task and the id.
     """
 
     name = "tau-bench"
-    gathers = False
     shape = 'tau-bench: [{"task_id": ..., "trial": ..., "reward": ..., "traj": [...], "info": {"task": ...}}]'
 
     def recognises(self, value: JsonValue) -> bool:
-        """Trials have a trajectory."""
+        """Recognize trials by their trajectory."""
         row = first_of(value)
         return isinstance(row, dict) and "task_id" in row and isinstance(row.get("traj"), list)
 
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One trial, or a list of them."""
-        return items(document)
-
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One trial, named by its task and number."""
+        """Read one trial, named by its task and number."""
         row = Found.of(record)
         task_id, trial = row.identity("task_id"), row.count("trial")
         if task_id is None:

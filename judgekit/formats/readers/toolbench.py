@@ -1,4 +1,4 @@
-"""Answer files of ToolBench: the path that a search took, and the tree of all that it tried.
+"""Answer files of ToolBench: the path that a search took, and the tree of everything it tried.
 
 {"win": true, "tree": {...}, "answer_generation": {"valid_data": true, "function": [...], "final_answer": "...", "train_messages": [
   [{"role": "system", ...}, {"role": "user", ...}, {"role": "assistant", "content": null, "function_call": {...}}],
@@ -12,33 +12,28 @@ from judgekit.formats.blocks.openai_chat import read_messages, read_tools
 from judgekit.formats.blocks.reply import content_of
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.values import as_list, lookup
 from judgekit.traces.message import AIMessage, Message, Part, ReasoningPart, TextPart
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
 
-class ToolBenchReader:
-    """The last of the message lists is the path taken. Others, and the tree, stay in ``extra``.
+class ToolBenchReader(RowReader):
+    """A reader of answers. The last message list is the path taken; other lists and the tree stay in ``extra``.
 
-    The call of ``Finish`` at its end is no call but the agent's answer, or nothing said if the agent gave up.
+    The final call of ``Finish`` is not a call but the agent's answer, which is empty if the agent gave up.
     """
 
     name = "toolbench"
-    gathers = False
     shape = 'toolbench: {"answer_generation": {"train_messages": [[...], ...], "function": [...]}, "tree": {...}, "win": true}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """An answer was generated."""
-        row = first_of(value)
-        return isinstance(row, dict) and isinstance(row.get("answer_generation"), dict)
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """A file holds one answer; many may have been put into a list, or into lines."""
-        return items(document)
+        """Recognize a generated answer."""
+        return isinstance(lookup(first_of(value), "answer_generation"), dict)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One answer. Whether the search ended with an answer is a label; the results of its calls say what failed."""
+        """Read one answer. A label records if the search found an answer; the results of its calls show what failed."""
         row = Found.of(record)
         answer = row.object("answer_generation") or Found({})
         found = answer.peek("train_messages")
@@ -51,11 +46,11 @@ class ToolBenchReader:
         if not messages:
             raise TraceError(f"{answer.where}.train_messages[{number}]: holds no messages")
         messages[-1] = _finished(messages[-1], path)
-        if all(_begins(one, found[-1]) for one in found):
+        whole = as_list(found[-1])
+        if all(isinstance(one, list) and whole[: len(one)] == one for one in found):
             answer.take("train_messages")
-        labels: list[Label] = []
-        if (win := row.flag("win")) is not None:
-            labels.append(Label("win", win, source="benchmark"))
+        win = row.flag("win")
+        labels = [] if win is None else [Label("win", win, source="benchmark")]
         if any(name in row for name in ("tree", "trys")):
             row.warn("what else the search tried is kept in extra")
         trace = {
@@ -68,7 +63,7 @@ class ToolBenchReader:
 
 
 def _finished(message: Message, path: Found) -> Message:
-    """The last message of a path. What is said beside ``Finish`` is a thought; its other arguments go to ``extra``."""
+    """Return the last message of a path. Text beside ``Finish`` is reasoning; other arguments go to ``extra``."""
     if not isinstance(message, AIMessage) or [call.name for call in message.tool_calls] != ["Finish"]:
         return message
     [call] = message.tool_calls
@@ -87,7 +82,3 @@ def _finished(message: Message, path: Found) -> Message:
         said.append(TextPart(as_text(answer)))
     extra = {**message.extra, "Finish": {**rest, **call.extra}}
     return AIMessage.model_validate({**dict(message), "content": content_of(said), "tool_calls": (), "extra": extra})
-
-
-def _begins(one: JsonValue, whole: JsonValue) -> bool:
-    return isinstance(one, list) and isinstance(whole, list) and whole[: len(one)] == one

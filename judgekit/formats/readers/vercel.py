@@ -1,4 +1,4 @@
-"""Messages of the Vercel AI SDK: those of its user interfaces, and those that it sends to models.
+"""Messages of the Vercel AI SDK: UI messages, and the messages that it sends to models.
 
 {"id": "m1", "role": "assistant", "parts": [{"type": "step-start"}, {"type": "tool-f", "toolCallId": "c1",
     "state": "output-available", "input": {"a": 1}, "output": 2}, {"type": "step-start"}, {"type": "text", ...}]}
@@ -8,15 +8,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import JsonValue
 
+from judgekit.formats.blocks.common import content_items, media_kind, provider_metadata, read_parts
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.blocks.reply import unread_part
+from judgekit.formats.blocks.reply import content_of, unread_part
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
 from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.values import head, lookup, messages_field, objects_in
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -38,7 +39,7 @@ _ROLES = ("system", "user", "assistant", "tool", "data")
 _DECISIVE_PARTS = ("step-start", "dynamic-tool", "tool-invocation", "source-url", "source-document")
 _DECISIVE_CONTENT = ("tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file")
 _KEPT = ("data-", "source", "tool-approval-", "reasoning-file")
-"""How kinds of parts begin that hold nothing of what was said."""
+"""Prefixes of kinds of parts that hold nothing of the conversation."""
 _STREAMING = ("input-streaming", "partial-call")
 _STATES = (
     *_STREAMING,
@@ -48,10 +49,10 @@ _STATES = (
 
 
 class VercelReader:
-    """Rows with ``messages``, or bare lists of messages; UI messages also as version 4 had them (``toolInvocations``).
+    """A reader of rows with ``messages`` and of bare lists, also of UI messages of version 4 (``toolInvocations``).
 
-    A UI message holds several answers of the model, which are messages here. Source: ``ui-messages.ts`` and the types of
-    model messages in the AI SDK.
+    A UI message holds several answers of the model, each of which becomes a message. Source: ``ui-messages.ts`` and
+    the types of model messages in the AI SDK.
     """
 
     name = "vercel"
@@ -62,16 +63,16 @@ class VercelReader:
     )
 
     def recognises(self, value: JsonValue) -> bool:
-        """Parts have kinds and states of their own. Model messages of text alone are as good as OpenAI's."""
+        """Recognize parts by their kinds and states. Model messages of text alone are left to OpenAI's reader."""
         rows = self.records(value)
-        return bool(rows) and _are_messages(_messages_of(rows[0]))
+        return bool(rows) and _are_messages(messages_field(rows[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
-        """A list of messages is one conversation; a list of rows, or of such lists, is many."""
+        """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
         return [document] if _are_messages(document) else items(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation; the id of a chat names it."""
+        """Read one conversation, named by the id of its chat."""
         row = Found.of({"messages": record} if isinstance(record, list) else record)
         messages = [message for found in row.objects("messages") for message in _read(found)]
         if not messages:
@@ -80,24 +81,16 @@ class VercelReader:
         return sample_from(row, index, {"messages": messages, "tools": tools})
 
 
-def _messages_of(value: JsonValue) -> JsonValue:
-    return value.get("messages") if isinstance(value, dict) else value
-
-
 def _are_messages(value: JsonValue) -> bool:
-    messages = value[:50] if isinstance(value, list) else []
-    return any(isinstance(message, dict) and "role" in message and _is_message(message) for message in messages)
+    return any("role" in message and _is_message(message) for message in objects_in(head(value)))
 
 
 def _is_message(message: JsonObject) -> bool:
     if isinstance(message.get("toolInvocations"), list):
         return True
-    parts, content = message.get("parts"), message.get("content")
-    if isinstance(parts, list):
-        return any(isinstance(part, dict) and _is_ui_part(part) for part in parts[:50])
-    return isinstance(content, list) and any(
-        isinstance(part, dict) and part.get("type") in _DECISIVE_CONTENT for part in content[:50]
-    )
+    if isinstance(parts := message.get("parts"), list):
+        return any(map(_is_ui_part, objects_in(head(parts))))
+    return any(lookup(part, "type") in _DECISIVE_CONTENT for part in head(message.get("content")))
 
 
 def _is_ui_part(part: JsonObject) -> bool:
@@ -113,7 +106,7 @@ def _is_ui_part(part: JsonObject) -> bool:
 
 @dataclass
 class _Step:
-    """One answer of the model, within a message."""
+    """An answer of the model within a message."""
 
     parts: list[Part] = field(default_factory=list[Part])
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
@@ -121,17 +114,16 @@ class _Step:
 
 
 def _read(found: Found) -> list[Message]:
-    role = found.peek("role")
-    if role not in _ROLES:
-        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+    role = found.one_of("role", _ROLES)
     found.take("role")
     if role == "assistant":
         return _assistant(found)
     if role == "tool":
         return _tool(found)
     identity, moment = found.identity("id"), found.moment("createdAt")
-    content = _plain([part for one in _parts(found) for part in [_part(one)]] + _attachments(found))
-    metadata = _metadata(found)
+    parts = read_parts(_parts(found), _part)
+    content = content_of([*parts, *map(_media, found.details("experimental_attachments"))])  # of version 4
+    metadata = (found.maybe_object("metadata") or Found({})).leftover()
     extra = found.leftover()
     kind = HumanMessage if role == "user" else SystemMessage
     if role == "data":  # of version 3, for the developer's use
@@ -139,26 +131,15 @@ def _read(found: Found) -> list[Message]:
     return [kind(content, id=identity, timestamp=moment, metadata=metadata, extra=extra)]
 
 
-def _metadata(found: Found) -> JsonObject:
-    metadata = found.object("metadata") if isinstance(found.peek("metadata"), dict) else None
-    return {} if metadata is None else metadata.leftover()
-
-
 def _parts(found: Found) -> Sequence[Found | JsonValue]:
-    """The parts of a message, wherever they stand."""
-    content = found.peek("content")
-    if "parts" in found:
-        parts = found.items("parts")
-        texts = [text for part in parts if isinstance(part, Found) and isinstance(text := part.peek("text"), str)]
-        if isinstance(content, str) and content in "".join(texts):
-            found.take("content")  # which version 4 repeats
-        return parts
-    if isinstance(content, list):
-        return found.items("content")
-    if content is not None and not isinstance(content, str):
-        raise found.unfit("content", "a text or a list of parts")
-    found.take("content")
-    return [content] if content else []
+    """Take the parts of a message from wherever they are."""
+    if "parts" not in found:
+        return content_items(found, "a list of parts")
+    content, parts = found.peek("content"), found.items("parts")
+    texts = [text for part in parts if isinstance(part, Found) and isinstance(text := part.peek("text"), str)]
+    if isinstance(content, str) and content in "".join(texts):
+        found.take("content")  # version 4 repeats it
+    return parts
 
 
 def _assistant(found: Found) -> list[Message]:
@@ -170,33 +151,23 @@ def _assistant(found: Found) -> list[Message]:
     known: set[str] = set()
     parts = _parts(found)
     invoked = found.objects("toolInvocations") if isinstance(found.peek("toolInvocations"), list) else []
-    if parts and not isinstance(parts[0], Found):  # version 4 without parts: the text is said after the calls
+    if parts and not isinstance(parts[0], Found):  # version 4 without parts: the text comes after the calls
         _invocations(invoked, steps, known)
         invoked = []
     for part in parts:
         _add(part, steps, known)
     _invocations(invoked, steps, known)
-    made = [step for step in steps if step.parts or step.calls] or steps[:1]
-    metadata, extra = _metadata(found), found.leftover()
     messages: list[Message] = []
-    for step in made:
-        first = step is made[0]
-        messages.append(
-            AIMessage(
-                _plain(step.parts),
-                tool_calls=step.calls,
-                id=identity,
-                timestamp=moment,
-                metadata=metadata if first else {},
-                extra=extra if first else {},
-            )
-        )
-        messages += step.results
-    return messages
+    for step in [step for step in steps if step.parts or step.calls] or steps[:1]:
+        said = AIMessage(content_of(step.parts), tool_calls=step.calls, id=identity, timestamp=moment)
+        messages += [said, *step.results]
+    metadata = (found.maybe_object("metadata") or Found({})).leftover()
+    about = {"metadata": metadata, "extra": found.leftover()}
+    return [messages[0].model_copy(update=about), *messages[1:]]
 
 
 def _invocations(found: Sequence[Found], steps: list[_Step], known: set[str]) -> None:
-    """Calls as version 4 lists them, which its parts may repeat."""
+    """Read the list of calls of version 4, which the parts may repeat."""
     step: JsonValue = None
     for one in found:
         if isinstance(identity := one.peek("toolCallId"), str) and identity in known:
@@ -210,10 +181,10 @@ def _invocations(found: Sequence[Found], steps: list[_Step], known: set[str]) ->
 
 
 def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
-    """Adds a part of the assistant's to the last of its steps, or begins one."""
+    """Add a part of an assistant message to its last step, or begin a new step."""
     kind = part.peek("type") if isinstance(part, Found) else None
     if not isinstance(part, Found) or not isinstance(kind, str):
-        steps[-1].parts.append(_part(part))
+        steps[-1].parts += read_parts([part], _part)
     elif kind == "step-start":
         part.take("type")
         steps.append(_Step())
@@ -234,7 +205,7 @@ def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
 
 
 def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
-    """A call, and what its state says of the result. Its states are those of UI messages; those of models have none."""
+    """Read a call, and its result if its state shows one. Only UI messages have states."""
     state, kind = found.peek("state"), found.peek("type")
     if state in _STREAMING:
         found.warn("a call that was still being written, kept as a part of the message")
@@ -255,19 +226,12 @@ def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
     arguments = parse_arguments(found.take("input", "args", "rawInput"))
     provided = found.peek("providerExecuted") is True
     result = _outcome(found, str(state), identity, name)
-    call = ToolCall.model_validate(
-        {
-            "name": name,
-            "id": identity,
-            "metadata": {"executor": "provider"} if provided else {},
-            "extra": found.leftover(),
-            **arguments,
-        }
-    )
+    metadata = provider_metadata(provided=provided)
+    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=found.leftover())
     steps[-1].calls.append(call)
     if result is not None:
         steps[-1].results.append(result)
-        if provided:  # the model went on from there
+        if provided:  # the model went on from here
             steps.append(_Step())
 
 
@@ -278,13 +242,12 @@ def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolM
         output = found.take("output")
         if found.peek("preliminary") is True:
             failed, metadata = None, {"preliminary": True}
-    elif state == "result":  # of version 4, which does not say
+    elif state == "result":  # version 4 does not record whether it failed
         failed, output = None, found.take("result")
     elif state == "output-error":
         failed, output = True, found.take("errorText")
     elif state == "output-denied":
-        approval = found.peek("approval")
-        failed, output = True, approval.get("reason") if isinstance(approval, dict) else None
+        failed, output = True, lookup(found.peek("approval"), "reason")
         metadata = {"denied": True}
     else:
         return None
@@ -300,7 +263,7 @@ def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolM
 
 
 def _tool(found: Found) -> list[Message]:
-    """Results, and what the user has allowed."""
+    """Read results, and approvals of the user."""
     messages: list[Message] = []
     for part in found.objects("content"):
         kind = part.peek("type")
@@ -322,8 +285,8 @@ def _tool_result(found: Found) -> ToolMessage:
     found.take("type")
     identity, name = found.identity("toolCallId"), found.text("toolName")
     failed = found.flag("isError")
-    content: str | list[Part]
-    output = found.object("output") if isinstance(found.peek("output"), dict) else None
+    content: str | Sequence[Part]
+    output = found.maybe_object("output")
     if output is None:
         content = "" if (result := found.take("output", "result")) is None else as_text(result)
     else:
@@ -333,22 +296,14 @@ def _tool_result(found: Found) -> ToolMessage:
         failed = kind.startswith("error-") or kind == "execution-denied"
         value = output.peek("value")
         if kind == "content" and isinstance(value, list):
-            content = _plain([_part(part) for part in output.items("value")])
+            content = content_of(read_parts(output.items("value"), _part))
         else:
             value = output.take("value", "reason")
             content = "" if value is None else as_text(value)
     return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=found.leftover())
 
 
-def _plain(parts: list[Part]) -> str | list[Part]:
-    if len(parts) == 1 and isinstance(part := parts[0], TextPart) and not part.extra:
-        return part.text
-    return parts or ""
-
-
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
-        return TextPart(found) if isinstance(found, str) else OtherPart(found)
+def _part(found: Found) -> Part:
     kind = found.peek("type")
     if kind in ("text", "reasoning"):
         name = "reasoning" if kind == "reasoning" and "reasoning" in found else "text"
@@ -372,20 +327,10 @@ def _media(found: Found) -> Part:
     mime = found.text("mediaType", "mimeType", "contentType")
     is_url = name == "url" or told.startswith(("data:", "http:", "https:"))
     return MediaPart(
-        kind="image" if kind.startswith("image") else _kind(mime),
+        kind="image" if kind.startswith("image") else media_kind(mime),
         url=told if is_url else None,
         data=None if is_url else told,
         mime_type=mime,
         name=found.text("filename", "name"),
         extra=found.leftover(),
     )
-
-
-def _kind(mime: str | None) -> Literal["image", "audio", "video", "file"]:
-    kinds: dict[str, Literal["image", "audio", "video"]] = {"image": "image", "audio": "audio", "video": "video"}
-    return kinds.get((mime or "").partition("/")[0], "file")
-
-
-def _attachments(found: Found) -> list[Part]:
-    """Files as version 4 has them."""
-    return [_media(one) for one in found.details("experimental_attachments")]

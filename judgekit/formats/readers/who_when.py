@@ -1,4 +1,4 @@
-"""Who&When: failed conversations of several agents, and which of them made the decisive mistake in which step.
+"""Who&When: failed conversations of several agents, with the agent and step of the decisive mistake.
 
 {"question": "...", "question_ID": "4d51", "ground_truth": "8", "is_correct": false, "history": [
     {"content": "...", "role": "assistant", "name": "Excel_Expert"}, {"content": "...", "name": "Computer_terminal", "role": "user"}],
@@ -8,7 +8,6 @@
 """
 
 import re
-from itertools import islice
 
 from pydantic import JsonValue
 
@@ -16,50 +15,45 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message
 from judgekit.formats.found import Found
 from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.values import as_object, head
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
-_LOOKED_AT = 50
 _OWN = frozenset(("mistake_agent", "mistake_step", "question_ID"))
 _OF_THE_CHAT = ("system", "developer", "user", "assistant", "tool", "function")
 _HUMAN = ("human", "user")
 _REMARK = re.compile(r" \(.*\)$", re.DOTALL)
-"""What stands behind the name of an orchestrator: ``(thought)``, ``(-> WebSurfer)``."""
+"""The remark after an orchestrator's name: ``(thought)``, ``(-> WebSurfer)``."""
 
 
-class WhoWhenReader:
-    """Conversations in which every speaker but the human is an agent, also one that runs code or browses.
+class WhoWhenReader(RowReader):
+    """A reader of conversations. Every speaker except the human is an agent, even one that runs code or browses.
 
     Source: the data set of "Which Agent Causes Task Failures and When?", https://arxiv.org/abs/2505.00212.
     """
 
     name = "who-when"
-    gathers = False
     shape = 'who-when: {"history": [{"role", "content", ...}], "question_ID": ..., "mistake_agent": ..., "mistake_step": ...}'
 
     def recognises(self, value: JsonValue) -> bool:
-        """A history of messages with a speaker, and what the data set says of it."""
+        """Recognize a history of messages with a speaker, beside this dataset's fields."""
         row = first_of(value)
         if not isinstance(row, dict) or _OWN.isdisjoint(row):
             return False
-        history = row.get("history")
-        first = list(islice(history, _LOOKED_AT)) if isinstance(history, list) else []
-        return bool(first) and all(isinstance(one, dict) and "content" in one for one in first)
-
-    def records(self, document: JsonValue) -> list[JsonValue]:
-        """One conversation, or a list of them."""
-        return items(document)
+        messages = head(row.get("history"))
+        return bool(messages) and all("content" in as_object(message) for message in messages)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """One conversation. What its annotators say of the mistake are labels."""
+        """Read one conversation. The annotations of its mistake become labels."""
         row = Found.of(record)
         messages = [_message(one) for one in row.objects("history")]
         if not messages:
             raise TraceError("holds no messages")
         question = row.peek("question")
-        if isinstance(question, str) and not any(_asks(message, question) for message in messages):
+        asked = [message.text for message in messages if message.role == "user"]
+        if isinstance(question, str) and not any(question.strip() in text for text in asked):
             row.take("question")
             row.warn("in no message of the user: it stands before the history, whose step 0 is message 2", "question")
             messages.insert(0, HumanMessage(question))
@@ -91,17 +85,13 @@ def _message(found: Found) -> Message:
     return AIMessage(content, agent=agent, metadata=metadata, extra=found.leftover())
 
 
-def _asks(message: Message, question: str) -> bool:
-    return message.role == "user" and question.strip() in message.text
-
-
 def _labels(row: Found) -> list[Label]:
     correct, agent, step = row.flag("is_correct"), row.text("mistake_agent"), row.peek("mistake_step")
     labels = [] if correct is None else [Label("is_correct", correct, source="benchmark")]
     reason = None if agent is None else row.text("mistake_reason")
     if agent is not None:
         labels.append(Label("mistake_agent", agent, source="human", reason=reason))
-    if isinstance(step, int | str):  # as text in half of the data set
+    if isinstance(step, int | str):  # a text in half of the dataset
         row.take("mistake_step")
         number = int(step) if isinstance(step, str) and step.isdecimal() else step
         labels.append(Label("mistake_step", number, source="human"))

@@ -1,4 +1,4 @@
-"""judgekit's own format: a `Sample` a line, with nothing left out."""
+"""judgekit's own format: one `Sample` per line, complete."""
 
 from collections import Counter
 
@@ -7,10 +7,10 @@ from judgekit.traces.sample import Sample
 
 
 class JudgekitWriter:
-    """Samples as `judgekit schema` describes them; reading them gives the same samples."""
+    """A writer of samples as described by `judgekit schema`. Reading them gives the same samples."""
 
     name = "judgekit"
 
     def written(self, sample: Sample, index: int) -> Written:  # noqa: ARG002 - the sample has an id
-        """The sample."""
+        """Return the sample as a line."""
         return Written(sample.model_dump_json(), Counter())

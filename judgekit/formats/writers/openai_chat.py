@@ -1,4 +1,4 @@
-r"""Rows with the messages of OpenAI Chat Completions, and beside them what is known to be right.
+r"""Rows with messages of OpenAI Chat Completions, and the references beside them.
 
 {"id": "a", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "tool_calls": [
     {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}],
@@ -7,7 +7,7 @@ r"""Rows with the messages of OpenAI Chat Completions, and beside them what is k
 
 import json
 from collections import Counter
-from itertools import count, takewhile
+from itertools import count
 
 from pydantic import JsonValue
 
@@ -36,25 +36,25 @@ _KNOWN = set(References.__annotations__) - {"rival"}
 
 
 class OpenAIChatWriter:
-    """Rows of OpenAI's messages, with videos and the addresses of sounds as vLLM and OpenRouter take them.
+    """A writer of rows of OpenAI's messages, with videos and audio URLs in the form of vLLM and OpenRouter.
 
-    What a message has beside (``extra``) is written as it came. Calls and results without an id get one.
+    The ``extra`` of a message is written as it was. Calls and results without an id get one.
     """
 
     name = "openai-chat"
 
     def written(self, sample: Sample, index: int) -> Written:
-        """The conversation, its tools and usage, and the sample's references."""
+        """Return the conversation with its tools, usage and references as a line."""
         reader = OpenAIChatReader()
         sample, made = _identified(sample)
         written, faithful = read_back(sample, index, _row(sample, beside=True), reader)
-        if not faithful:  # what has the name of a field of this format, or of another, would be taken for that field
+        if not faithful:  # fields named like those of this or another format would be mistaken for them
             written, _ = read_back(sample, index, _row(sample, beside=False), reader)
         return Written(written.line, written.missing + made)
 
 
 def _identified(sample: Sample) -> tuple[Sample, Counter[str]]:
-    """A sample all of whose calls and results have ids, and how many had none: a result has that of its call."""
+    """Return the sample with ids for all calls and results, and how many had none. A result gets the id of its call."""
     messages = sample.trace.messages
     callers = pair_results(messages).calls
     used = {call.id for one in messages if isinstance(one, AIMessage | HumanMessage) for call in one.tool_calls}
@@ -98,7 +98,7 @@ def _row(sample: Sample, *, beside: bool) -> JsonObject:
 
 
 def _merged(extra: JsonObject, own: JsonObject) -> JsonObject:
-    """What was left over when it was read, back in its place."""
+    """Return the fields with the leftover from reading, back in its place."""
     merged = {**extra, **own}
     for name, value in own.items():
         left_over = extra.get(name)
@@ -120,13 +120,14 @@ def _message(message: Message, *, beside: bool) -> JsonObject:
 
 
 def _content(message: Message, *, beside: bool) -> JsonObject:
-    """The content; thoughts at its beginning and a refusal at its end have fields of their own."""
+    """Return the content. Leading reasoning and a final refusal have fields of their own."""
     if isinstance(message.content, str):
         return {"content": message.content}
     parts = list(message.content)
     fields: JsonObject = {}
     if isinstance(message, AIMessage):
-        thoughts = [part for part in takewhile(_is_thought, parts) if isinstance(part, ReasoningPart)]
+        first = next((at for at, part in enumerate(parts) if not isinstance(part, ReasoningPart)), len(parts))
+        thoughts = [part for part in parts[:first] if isinstance(part, ReasoningPart)]
         parts = parts[len(thoughts) :]
         blocks: list[JsonValue] = [{**(one.extra if beside else {}), "thinking": one.text} for one in thoughts]
         if len(thoughts) == 1 and not (beside and thoughts[0].extra):
@@ -141,12 +142,8 @@ def _content(message: Message, *, beside: bool) -> JsonObject:
     return {**fields, "content": written or (None if isinstance(message, AIMessage) else "")}
 
 
-def _is_thought(part: Part) -> bool:
-    return isinstance(part, ReasoningPart)
-
-
 def _part(part: Part, *, beside: bool) -> JsonValue:
-    """A part, or nothing where the format has none of its kind."""
+    """Return a part, or ``None`` if the format has no such part."""
     if isinstance(part, OtherPart):
         return part.data if beside and isinstance(part.data, dict) and "type" in part.data else None
     if isinstance(part, ReasoningPart):
@@ -164,7 +161,7 @@ def _part(part: Part, *, beside: bool) -> JsonValue:
 
 
 def _media(part: MediaPart) -> JsonObject:
-    """Data as an address that holds it, but for sounds, which are as they are."""
+    """Return media as a URL or data URL; audio data stays as it is."""
     if part.kind == "audio" and part.data is not None:
         held: JsonObject = {"data": part.data, "format": (part.mime_type or "").partition("/")[2] or None}
         return {"type": "input_audio", "input_audio": {name: value for name, value in held.items() if value}}

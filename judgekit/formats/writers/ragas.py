@@ -1,4 +1,4 @@
-"""ragas rows: what its ``MultiTurnSample`` holds, and nothing else.
+"""Rows of ragas, with the fields of its ``MultiTurnSample`` only.
 
 {"user_input": [{"type": "human", "content": "Hi"}, {"type": "ai", "content": "Hello", "tool_calls": [
     {"name": "f", "args": {"a": 1}}]}], "reference": "...", "reference_tool_calls": [...], "reference_topics": [...]}
@@ -21,12 +21,12 @@ _TYPES = {"user": "human", "assistant": "ai", "tool": "tool"}
 
 
 class RagasWriter:
-    """Rows that load as ``MultiTurnSample``. It has no system messages, ids, or results of calls that nobody made."""
+    """A writer of rows for ``MultiTurnSample``, which has no system messages, ids, or results without calls."""
 
     name = "ragas"
 
     def written(self, sample: Sample, index: int) -> Written:
-        """The conversation, with its references."""
+        """Return the conversation with its references as a line."""
         row: JsonObject = {"user_input": [_message(message) for message in _fitting(sample.trace.messages)]}
         if sample.reference is not None:
             row["reference"] = sample.reference
@@ -40,9 +40,9 @@ class RagasWriter:
 
 
 def _fitting(messages: Sequence[Message]) -> Iterator[HumanMessage | AIMessage | ToolMessage]:
-    """The messages that ragas takes: results stand behind the agent's calls, and are paired with them by their order.
+    """Yield the messages that ragas accepts. It pairs results with the agent's preceding calls by order.
 
-    So they are put in the order of the calls, and those behind a call without a result are left out.
+    So results are put into the order of the calls, and those after a call without a result are left out.
     """
     callers = pair_results(messages).calls
     waiting = deque[tuple[int, int]]()

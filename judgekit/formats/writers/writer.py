@@ -1,4 +1,4 @@
-"""What all writers share: a line for each sample, and account of what a format has no place for."""
+"""The contract of writers: a line for each sample, and a count of what the format cannot hold."""
 
 import json
 import re
@@ -12,29 +12,29 @@ from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.files import parse_json
 from judgekit.formats.readers.foreign import Reader
-from judgekit.traces.message import CALLERS, AIMessage, HumanMessage, JsonObject, Message, Part, RefusalPart, TextPart
+from judgekit.traces.message import CALLERS, JsonObject, Message, Part, RefusalPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 
 _OPAQUE = frozenset(
     {"args", "children", "data", "extra", "fields", "labels", "metadata", "parameters", "relevance", "rival", "usage"}
 )
-"""Fields that are one kind of thing, whatever stands in them."""
+"""Fields that count as one kind of thing, whatever they hold."""
 _MAY_DIFFER = (" content.url", " content.extra")
-"""Where a part may say in another way what it said: an address may hold the data."""
+"""Fields of a part that may change without loss: a URL may hold the data."""
 _READING = {"source", "warnings"}
-"""What a trace says of how it was read, and not of the conversation."""
+"""Fields of a trace about reading it, and not about the conversation."""
 
 
 class Written(NamedTuple):
-    """A line of a file, and how often it leaves something out, by kind; no line where the format cannot hold the sample."""
+    """A line, and counts of what it leaves out, by kind. There is no line if the format cannot hold the sample."""
 
     line: str | None
     missing: Counter[str]
 
 
 class Writer(Protocol):
-    """Writes one format."""
+    """A writer of one format."""
 
     @property
     def name(self) -> str:
@@ -42,14 +42,14 @@ class Writer(Protocol):
         ...
 
     def written(self, sample: Sample, index: int) -> Written:
-        """A sample as a line of JSON, at this place in the file."""
+        """Return a sample as a line of JSON, with its position in the file."""
         ...
 
 
 def read_back(sample: Sample, index: int, row: JsonObject, reader: Reader) -> tuple[Written, bool]:
-    """A row as it is written, and whether it says nothing that the sample does not say and shows which format it has.
+    """Return a row as written, and whether it is faithful: it adds nothing to the sample, and its format is detected.
 
-    What is missing is what is not there when the row is read again, so that nothing can be forgotten here.
+    What is missing is found by reading the row again, so that nothing can be forgotten.
     """
     line = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     try:
@@ -72,7 +72,7 @@ def _is_detected(value: JsonValue, reader: Reader) -> bool:
 
 
 def _facts(sample: Sample) -> Counter[tuple[str, str]]:
-    """What a sample says, without the order in which it says it: each value with its kind, such as ``assistant: model``."""
+    """Return the facts of a sample, without order: each value with its kind, such as ``assistant: model``."""
     row = sample.model_dump(mode="json", exclude={"trace"}, exclude_defaults=True)
     trace = sample.trace.model_dump(mode="json", exclude=_READING, exclude_defaults=True)
     if trace.get("id") == sample.id:
@@ -95,18 +95,15 @@ def _facts(sample: Sample) -> Counter[tuple[str, str]]:
 
 
 def _pairs(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
-    """Which results answer which calls of one side, by the calls' numbers."""
+    """Yield which results answer which calls of each side, by the calls' numbers."""
     callers = pair_results(messages).calls
     numbers: dict[tuple[int, int], str] = {}
     for side, kind in CALLERS.items():
-        made = ((at, place) for at, one in enumerate(messages) if isinstance(one, kind) for place in _places(one))
+        callers_of_side = ((at, one) for at, one in enumerate(messages) if isinstance(one, kind))
+        made = ((at, place) for at, one in callers_of_side for place in range(len(one.tool_calls)))
         numbers |= {place: f"{side} {number}" for number, place in enumerate(made)}
     for index, caller in callers.items():
         yield "tool: pairing", f"{numbers[caller.message, caller.position]} {messages[index].text}"
-
-
-def _places(message: AIMessage | HumanMessage) -> range:
-    return range(len(message.tool_calls))
 
 
 def _beside_text(part: Part) -> JsonObject:
@@ -116,7 +113,7 @@ def _beside_text(part: Part) -> JsonObject:
 
 
 def _values(value: JsonValue, kind: str, path: str = "") -> Iterator[tuple[str, str]]:
-    """The values in a field. Nothing, or an empty text, is none."""
+    """Yield the values in a field. ``None`` and empty texts are skipped."""
     if isinstance(value, dict):
         opaque = re.split("[ .]", kind)[-1] in _OPAQUE
         for name, item in value.items():

@@ -288,7 +288,7 @@ def test_messages_are_told_from_those_of_others_by_their_blocks():
     assert is_anthropic([hi, assistant({"type": "thinking", "thinking": ""})])
     assert is_anthropic([hi, assistant(text("x"), type="message", model="claude", stop_reason="end_turn")])
     assert not is_anthropic([hi, assistant(text("x"))])
-    assert is_anthropic([hi, assistant(call("f", "1"), tool_calls=[])])  # a column that others fill
+    assert is_anthropic([hi, assistant(call("f", "1"), tool_calls=[])])  # a column that others use
     assert not is_anthropic([hi, assistant(call("f", "1"), tool_calls=[{"name": "f"}])])
     assert not is_anthropic([user({"type": "image_url", "image_url": "u"}), assistant(call("f", "1"))])
     assert not is_anthropic([assistant(call("f", "1")), {"role": "tool", "content": ""}])

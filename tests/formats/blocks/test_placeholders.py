@@ -1,4 +1,4 @@
-"""Empty placeholders that servers write where no call was made."""
+"""Empty placeholders that servers write in place of calls."""
 
 import re
 

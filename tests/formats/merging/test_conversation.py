@@ -1,4 +1,4 @@
-"""One conversation out of many spans."""
+"""Merging of many spans into one conversation."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ def agent(name: str, **fields: object) -> dict:
 
 
 def trace(*described: dict, warnings: list | None = None) -> Trace:
-    """What is made of steps: each begins a second after the other; ``under`` is the place of the one it is within."""
+    """Return the trace of steps, each starting a second after the one before; ``under`` is the index of the parent."""
     rows: list[dict] = []
     for number, step in enumerate(described):
         lasts = step.pop("lasts", 1)
@@ -57,7 +57,7 @@ def trace(*described: dict, warnings: list | None = None) -> Trace:
 
 
 def said(messages: Sequence[Message]) -> list[str]:
-    """Who says what, in short."""
+    """Return a short form of who says what."""
     return [
         f"{one.role[0]}:{one.text or ','.join(call.name for call in getattr(one, 'tool_calls', ()))}"
         for one in messages
@@ -205,7 +205,7 @@ def test_spans_of_tools_add_results_and_errors_that_messages_lack() -> None:
     known = ToolMessage("Error: late", tool_call_id="c3")
     made = trace(
         model(U, to=AIMessage(tool_calls=calls)),
-        tool(ToolCall("f", {"n": 1}), "one"),  # it ends first
+        tool(ToolCall("f", {"n": 1}), "one"),  # ends first
         tool(ToolCall("f", id="c1"), None, error="Timeout"),
         tool(ToolCall("f", {"n": 2}, id="c3"), None, error="late"),
         model(U, AIMessage(tool_calls=calls), known, to=DONE),
@@ -319,7 +319,7 @@ texts = st.lists(st.sampled_from("abc"), min_size=1, max_size=6)
 
 @given(texts, st.integers(1, 4))
 def test_any_conversation_is_got_back_from_calls_that_repeat_it(words: list[str], every: int) -> None:
-    """However few words there are, and however many messages come between two answers."""
+    """This holds even with few distinct words, and with any number of messages between two answers."""
     messages: list[Message] = []
     steps: list[dict] = []
     for number, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""What a reader makes of records that were damaged, and what it tells of those that lack a question."""
+"""Checks of readers with damaged records, and the warning about conversations without a question."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ JUNK: list[JsonValue] = [
 
 @pytest.fixture(scope="session")
 def no_question() -> TraceWarning:
-    """What is told of a conversation in which the user says nothing."""
+    """The warning about a conversation in which the user says nothing."""
     return TraceWarning(
         "no message of the user; responses that were logged alone belong to their requests: "
         '{"request": ..., "response": ...}'
@@ -42,7 +42,7 @@ def no_question() -> TraceWarning:
 
 
 def places(value: JsonValue) -> Iterator[tuple[list | dict, int | str]]:
-    """Every place in a document where a value stands."""
+    """Yield every place of a value in a document."""
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, key
         if isinstance(inner, list | dict):
@@ -51,7 +51,7 @@ def places(value: JsonValue) -> Iterator[tuple[list | dict, int | str]]:
 
 @pytest.fixture(scope="session")
 def crashes() -> Callable[..., list[str]]:
-    """What a reader raises, but for a `TraceError`, when values of a document are replaced by others, others each time."""
+    """Return errors other than `TraceError` that a reader raises for documents with random changes."""
 
     def find(reader: Reader, document: JsonValue, times: int = 150) -> list[str]:
         random = Random()  # noqa: S311 - no secret
@@ -60,7 +60,7 @@ def crashes() -> Callable[..., list[str]]:
             copy = [json.loads(json.dumps(document))]
             for _ in range(random.choice([1, 1, 3])):
                 holder, key = random.choice(list(places(copy)))
-                holder[key] = json.loads(json.dumps(random.choice(JUNK)))  # a copy, into which the next may be put
+                holder[key] = json.loads(json.dumps(random.choice(JUNK)))  # a copy, which the next change may go into
             try:
                 reader.recognises(copy[0])
                 made = [reader.sample(record, index) for index, record in enumerate(reader.records(copy[0]))]

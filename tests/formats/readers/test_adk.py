@@ -215,7 +215,7 @@ PINNED = {
     "flow_complex_spark_sample": {"user": 1, "assistant": 6, "tool": 2, "calls": 2},
     "text_search_floral_dress": {"user": 8, "assistant": 20, "tool": 12, "calls": 12, "stateful": 10},
 }
-"""Counted in the raw files: events by author, and those without content. The requests of a log repeat the events."""
+"""Counts from the raw files: events by author, and events without content. The requests of a log repeat the events."""
 
 
 @pytest.mark.parametrize("name", PINNED)

@@ -225,7 +225,7 @@ PINNED = {
     "simple_test": (2, 1),
     "simple_test2": (1, 1),
 }
-"""Turns and expected calls, counted in the raw files."""
+"""Counts of turns and expected calls from the raw files."""
 
 
 @pytest.mark.parametrize("name", PINNED)

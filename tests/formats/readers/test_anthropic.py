@@ -197,7 +197,7 @@ def test_nothing_is_forgotten(forgotten):
     assert forgotten(AnthropicStreamReader(), [{"type": "message_start", "message": RESPONSE}, *EVENTS[2:4]]) == []
 
 
-# Counted in the files themselves: messages by role, calls, definitions of tools, and tokens reported.
+# Counts from the files: messages by role, calls, tool definitions, and reported tokens.
 SNAPSHOTS = {
     "anthropic": (
         "files 231",
@@ -240,7 +240,7 @@ SNAPSHOTS = {
 def test_the_snapshots_of_others_are_read_whole(shared_data, folder, counts, no_question):
     found = Counter()
     for path in sorted((shared_data / "traces/lingua/snapshots").glob(f"*/{folder}/*.json")):
-        if path.name == "error.json":  # what the API said when it refused the request
+        if path.name == "error.json":  # the API's error when it refused the request
             continue
         [trace] = [sample.trace for sample in read(path, on_error="raise")]
         assert trace.source.format == "anthropic"

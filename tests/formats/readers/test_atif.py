@@ -188,7 +188,7 @@ def test_tools_of_another_kind_are_told():
 
 
 def test_trajectories_of_one_name_stay_apart():
-    """Without ids of their own, none can be said to be the one that is referred to."""
+    """Without ids of their own, the one that is referenced is unknown."""
     child = steps(USER)
     parent = {**steps(USER, agent([], [{"subagent_trajectory_ref": [{"session_id": "S"}]}])), "session_id": "P"}
     assert len(READER.records([parent, child, child])) == 3
@@ -224,7 +224,7 @@ def test_nothing_is_forgotten_and_whatever_is_wrong_is_a_trace_error(forgotten, 
     assert crashes(READER, FILE) == []
 
 
-RECORDED = {  # messages of the user, of the system, of the agent, calls, results, those paired, children
+RECORDED = {  # messages of user, system and agent, calls, results, paired results, children
     "harbor_openhands.json": (1, 3, 2, 2, 1, 1, 0),
     "harbor_terminus2_continuation.json": (1, 1, 3, 0, 3, 0, 0),
     "harbor_terminus2_continuation_cont1.json": (0, 0, 4, 0, 4, 0, 0),

@@ -347,7 +347,7 @@ def test_the_snapshots_of_others_are_read_whole(shared_data, no_question):
         found["tools"] += len(trace.tools)
         found["in"] += sum(message.usage.input_tokens for message in replies if message.usage)
         found["out"] += sum(message.usage.output_tokens for message in replies if message.usage)
-    # Counted in the files themselves.
+    # Counts from the files.
     counts = {"assistant": 31, "user": 28, "tool": 5, "calls": 7, "tools": 4, "in": 5325, "out": 3671, "alone": 20}
     assert found == Counter(counts)
 

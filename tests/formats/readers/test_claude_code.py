@@ -48,7 +48,7 @@ def trace_of(*rows: object):
 
 
 def outline(trace) -> list:
-    """Who said what, with the ids of calls and what they answer."""
+    """Return who said what, with the ids of calls and of the calls that results answer."""
     return [
         (
             message.role,
@@ -423,7 +423,7 @@ def test_nothing_is_forgotten_and_no_damage_does_harm(forgotten, crashes, docume
     assert crashes(READER, document) == []
 
 
-# Counted in the files themselves, conversation by conversation.
+# Counts from the files, by conversation.
 FILES = {
     "edge_cases.jsonl": [
         ("edge_cases", "user 5", "assistant 3", "system 3", "tool 1", "calls 2", "errors 1", "out 350"),

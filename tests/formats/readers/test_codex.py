@@ -128,7 +128,7 @@ def test_a_session_in_lines_is_one_conversation(tmp_path):
     ],
 )
 def test_a_count_of_tokens_is_that_of_the_reply_beside_it(rows, counts, told):
-    """Older versions write it before the items of the reply, newer ones after its call or its result."""
+    """Older versions write it before the items of the reply, newer versions after its call or result."""
     known = {
         "user": said("user", "a"),
         "reply": said("assistant", "b"),

@@ -1,4 +1,4 @@
-"""What ``codex exec --json`` prints."""
+"""Output of ``codex exec --json``."""
 
 import json
 

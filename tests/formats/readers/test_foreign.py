@@ -1,4 +1,4 @@
-"""What is told of every conversation, whatever its format."""
+"""Warnings about conversations of any format."""
 
 import json
 
@@ -53,7 +53,7 @@ CONVERSATIONS = {
     ),
     "otel": ([{**SPAN, "attributes": SAID}], [{**SPAN, "attributes": {**ASKED, **SAID}}]),
 }
-"""Of some formats: a response alone, and one with what was asked."""
+"""Two documents of some formats: a bare response, and one with a question."""
 
 
 @pytest.mark.parametrize(("name", "alone", "whole"), [(name, *both) for name, both in CONVERSATIONS.items()])

@@ -102,7 +102,7 @@ STREAM = [
 
 
 def snake(value):
-    """As the SDK dumps it: other names, and a null for what is not there."""
+    """Return the SDK's form: other names, and nulls for missing values."""
     if isinstance(value, list):
         return [snake(item) for item in value]
     if not isinstance(value, dict):
@@ -560,7 +560,7 @@ PINNED = {
     },
     "followup-response.json": {"files": 44, "alone": 44, "assistant": 44, "calls": 4, "thoughts": 3},
 }  # fmt: skip
-"""Counted in the raw files: a result of code that the provider ran splits a content in two."""
+"""Counts from the raw files. The result of code that the provider ran splits a content in two."""
 
 
 @pytest.mark.parametrize("name", PINNED)

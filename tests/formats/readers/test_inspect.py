@@ -158,7 +158,7 @@ def test_what_a_log_knows_of_a_sample_comes_along():
         datetime(2026, 1, 1, tzinfo=UTC),
         datetime(2026, 1, 1, 0, 1, tzinfo=UTC),
     )
-    assert sample.trace.usage == Usage(  # the total says that the input was counted without what came from the cache
+    assert sample.trace.usage == Usage(  # the total shows that the input excludes cached tokens
         input_tokens=30,
         output_tokens=1,
         cached_tokens=20,

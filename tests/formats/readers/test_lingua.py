@@ -1,4 +1,4 @@
-"""The same requests, recorded as different providers take them, are the same conversations."""
+"""The same requests are the same conversations, whichever provider's form they are recorded in."""
 
 import json
 from itertools import groupby
@@ -8,7 +8,7 @@ from judgekit import read
 from judgekit.errors import TraceError
 from judgekit.traces.message import MediaPart
 
-OTHER_WORDS = {  # in the recordings themselves the user asks otherwise
+OTHER_WORDS = {  # the recordings' question differs
     "chatCompletionsAnthropicCacheControlParam",
     "codeInterpreterToolParam",
     "instructionsParam",
@@ -25,16 +25,16 @@ OTHER_WORDS = {  # in the recordings themselves the user asks otherwise
     "textFormatJsonSchemaParam",
     "textFormatJsonSchemaWithDescriptionParam",
 }
-OTHER_KINDS = {"chatCompletionsGcsBackedVideoFileParam"}  # OpenAI's API has files where Gemini's has videos
+OTHER_KINDS = {"chatCompletionsGcsBackedVideoFileParam"}  # OpenAI's API has files instead of Gemini's videos
 
 
 def parsed(text):
-    """Some providers take a result as JSON, others as its text."""
+    """Return the parsed result, since some providers record it as JSON and others as text."""
     return json.loads(text) if text.startswith("[") else text
 
 
 def normalized(sample):
-    """What was said and called, without ids and without how a provider splits it."""
+    """Return what was said and called, without ids and without the way a provider splits it."""
     said = [
         (
             "system" if message.role == "developer" else message.role,
@@ -86,6 +86,6 @@ def test_pairs_of_all_providers_in_one_file_are_each_read_as_they_are_alone(shar
 
 
 def dumped(sample):
-    """A sample without its place in the file, by which it is named where it has no id."""
+    """Return a sample without its place in the file, which names it if it has no id."""
     trace = sample.trace.model_dump(mode="json", exclude={"id", "source"})
     return json.dumps([sample.trace.source.format, trace, sample.reference], sort_keys=True)

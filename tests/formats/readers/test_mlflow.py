@@ -18,7 +18,7 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 
 
 def span(kind, name, inputs, outputs, *, id, parent=None, start=1, error=None, **attributes):
-    """A span as MLflow 3 writes it."""
+    """Return a span as MLflow 3 writes it."""
     found = {"spanType": kind, "spanInputs": inputs, "spanOutputs": outputs} | attributes
     return {
         "trace_id": "3BjzF4jVwEiBAY02LvXZ6w==",
@@ -168,7 +168,7 @@ def test_the_recording_of_others_is_read_whole(shared_data, forgotten):
     assert detect(document).name == detect([document]).name == "mlflow"
     sample = read(document)
     assert sample.id == document["info"]["trace_id"]
-    # The last request has three messages and one answer; a tool that failed has a span and no call in the messages.
+    # The last request has three messages and one answer. A failed tool has a span and no call in the messages.
     assert Counter(one.role for one in sample.trace.messages) == {"user": 1, "assistant": 3, "tool": 2}
     assert [made.call.name for made in sample.trace.tool_calls()] == ["get_weather", "bad_tool"]
     failed = [one for one in sample.trace.messages if one.role == "tool" and one.is_error]
@@ -294,7 +294,7 @@ def test_of_several_choices_the_others_are_kept():
 
 
 def row(document, *, without=(), **given):
-    """A row of `mlflow.search_traces()`: the trace as JSON, and most of it in columns too."""
+    """Return a row of `mlflow.search_traces()`: the trace as JSON, and most of it in columns too."""
     info = document["info"]
     columns = {
         "trace_id": info["trace_id"],
@@ -315,7 +315,7 @@ def row(document, *, without=(), **given):
 
 
 def csv_of(rows, told=json.dumps):
-    """Rows as pandas writes them: with Python's text of all structures."""
+    """Return rows as pandas writes them, with Python's text of all structures."""
     cells = [[value if isinstance(value, str) else told(value) for value in one.values()] for one in rows]
     text = io.StringIO()
     csv.writer(text).writerows([list(rows[0]), *cells])

@@ -44,7 +44,7 @@ RESULTS = [{"role": "tool", "tool_call_id": "1", "content": "a"}, {"role": "tool
 ANSWER = {"role": "assistant", "content": "Rain"}
 USAGE = {"input_tokens": 9, "output_tokens": 5}
 TASK = {"sdk_span_type": "task", "name": "Agent workflow", "usage": {"input_tokens": 20, "output_tokens": 10}}
-SPOKEN = [  # in the order in which they end
+SPOKEN = [  # in the order of their ends
     span("g1", "a", 2, 3, type="generation", input=[SYSTEM, ASKED], output=[CALLING], model="m", usage=USAGE),
     span("f2", "a", 4, 5, {"message": "bad"}, type="function", name="f", input='{"x":2}', output="b"),
     span("f1", "a", 4, 6, type="function", name="f", input='{"x":1}', output="a"),
@@ -115,7 +115,7 @@ def test_a_history_that_each_request_repeats_is_told_once():
     ]
     calling, first, second, answer = made.messages[2:]
     assert (calling.agent, calling.model, calling.usage) == ("Weather", "m", Usage(input_tokens=9, output_tokens=5))
-    # The messages do not say so, the spans of the tools do: by name and arguments, as they have no ids.
+    # Only the spans of the tools record errors. They match calls by name and arguments, since they have no ids.
     assert not first.is_error
     assert second.is_error
     assert answer.usage.input_tokens == 11
@@ -198,7 +198,7 @@ def test_spans_that_do_not_say_what_was_said_are_refused(spans):
 
 
 def test_a_run_state_holds_what_went_in_and_what_came_of_it():
-    """The call that waits for an approval stands there twice, and was made once."""
+    """A call that waits for approval appears twice, but was made once."""
     sample = only(STATE)
     human, handoff, result, refund = sample.trace.messages
     assert (sample.id, human.text, result.text) == ("conv", "Hi", '{"assistant": "Billing"}')
@@ -236,7 +236,7 @@ def test_traces_in_one_file_are_conversations_of_their_own(tmp_path):
 
 
 def test_a_recorded_trace_of_two_calls(shared_data, no_question):
-    """No request was logged; calls, results and errors are as counted in the raw spans."""
+    """No request was logged. Calls, results and errors are as counted in the raw spans."""
     path = shared_data / "traces/openai-agents/openai_agents_trace_export.json"
     spans = [row for row in json.loads(path.read_text()) if row["object"] == "trace.span"]
     kinds = Counter(row["span_data"]["type"] for row in spans)
@@ -268,7 +268,7 @@ def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
 
 
 def replaced(value, odd, random):
-    """A copy with something else in one place."""
+    """Return a copy with another value in one place."""
     if not value or not isinstance(value, dict | list) or random.random() < 0.1:
         return odd
     copy = value.copy()

@@ -314,7 +314,7 @@ def test_any_content_reasoning_and_refusal_are_kept(data):
 
 
 def test_the_example_of_the_documentation(tmp_path):
-    """Parallel calls of two types, answered in the other order."""
+    """Parallel calls of two types are answered in reverse order."""
     recorded = [
         {"role": "developer", "content": "Be brief"},
         {"role": "user", "name": "ann", "content": [{"type": "text", "text": "Weather?"}]},
@@ -767,7 +767,7 @@ def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgo
     ]
     [sample] = samples_of(stream[:-2], CHUNKS)
     assert sample.trace.messages[0].usage == Usage(input_tokens=3, output_tokens=6)
-    for one in stream:  # the ids and lengths that hold a stream together are no values of their own
+    for one in stream:  # ids and lengths that only hold a stream together are not values
         del one["id"]
     assert [path for path in forgotten(CHUNKS, stream, most=60) if not path.endswith((".index", ".role"))] == []
 
@@ -869,7 +869,7 @@ WHOLE = [
 
 @given(document=JSON | st.sampled_from(WHOLE), inserted=JSON, seed=st.integers(0, 10**6))
 def test_any_json_gives_samples_or_an_error_of_ours(document, inserted, seed):
-    """The last two replace a part of a good document."""
+    """The last two replace a part of a valid document."""
     for reader in (READER, CHUNKS):
         changed = replaced(document, inserted, Random(seed))  # noqa: S311 - no secret
         reader.recognises(changed)
@@ -919,13 +919,13 @@ NUMBERS = {  # counted in the files by another program
 
 
 def said(document: dict) -> list[dict]:
-    """The messages in a request, or in the choices of a response."""
+    """Return the messages in a request, or in the choices of a response."""
     return document.get("messages") or [choice["message"] for choice in document["choices"]]
 
 
 @pytest.fixture
 def recorded(shared_data) -> list[tuple[dict, dict | None]]:
-    """Requests, each with its response, where there is one."""
+    """Return requests, each with its response if there is one."""
     snapshots = shared_data / "traces" / "lingua" / "snapshots"
     pairs = []
     for path in sorted(
@@ -1070,7 +1070,7 @@ def test_a_custom_id_beside_messages_is_no_batch():
 
 
 def with_ids(stream: list[dict], name: str, last: str | None = None) -> list[dict]:
-    """A stream of which each chunk has an id of its own; the last one's may be the same for all streams."""
+    """Return a stream whose chunks each have an id of their own. All streams may share the last one's."""
     own = [{**one, "id": f"{name}{number}"} for number, one in enumerate(stream)]
     return own if last is None else [*own[:-1], {**own[-1], "id": last}]
 
@@ -1113,7 +1113,7 @@ def test_chunks_with_an_id_each_are_told_apart_by_their_ends_and_that_is_told(tm
 
 
 def test_chunks_with_an_id_each_begin_a_response_with_their_first_choice_after_an_end():
-    second = [{**one, "model": "m2"} for one in STREAM]  # its first chunk says its role alone, its last its usage
+    second = [{**one, "model": "m2"} for one in STREAM]  # its first chunk only has the role, its last only the usage
     lines = [*with_ids(STREAM, "a"), *with_ids(second, "b")]
     answers = [sample.trace.messages[-1] for sample in samples_of(lines, CHUNKS)]
     assert [(one.id, one.model, one.text) for one in answers] == [("a0", "m", "Helll"), ("b0", "m2", "Helll")]

@@ -73,7 +73,7 @@ def test_each_shape_is_recognised_and_read_without_a_loss(document, forgotten):
     assert detect(document).name == "openai-responses"
     for record in READER.records(document):
         assert sample(record).trace.messages
-    # A stream's events repeat each other; the response has them all.
+    # A stream's events repeat each other; the response holds all of them.
     assert all(place.startswith(".response[") for place in forgotten(READER, document))
 
 
@@ -254,7 +254,7 @@ def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
 
 
 def replaced(value, odd, random):
-    """A copy with something else in one place."""
+    """Return a copy with another value in one place."""
     if not value or not isinstance(value, dict | list) or random.random() < 0.1:
         return odd
     copy = value.copy()
@@ -273,7 +273,7 @@ KINDS = {
 
 @pytest.mark.parametrize(("kind", "counts"), KINDS.items())
 def test_recordings_hold_what_was_counted_in_them(shared_data, kind, counts, no_question):
-    """Counted in the raw files: items by role and type, those of the assistant that follow each other as one."""
+    """Counts from the raw files: items by role and type, with consecutive items of the assistant as one."""
     found: Counter[str] = Counter()
     for path in shared_data.glob(f"traces/lingua/snapshots/*/responses/{kind}.json"):
         [made] = read(path, on_error="raise")
@@ -291,7 +291,7 @@ TOLD = {
     ("multimodalRequest", "followup-response"): [
         "part of the history is not in the file, but behind this previous_response_id"
     ],
-    # The response before it called the program.
+    # The response before this one called the program.
     ("responsesProgrammaticToolCallingToolsParam", "followup-response"): [
         "a tool result that answers no call before it"
     ],
@@ -322,7 +322,7 @@ def loaded(request: Path, response: Path) -> dict:
 
 
 def test_the_list_of_the_agents_sdk(shared_data, lost):
-    """A handoff, then two calls at once, one of which failed, which this list does not say."""
+    """A handoff, then two parallel calls. One of them failed, which this list does not record."""
     path = shared_data / "traces/openai-agents/openai_agents_to_input_list.json"
     [made] = read(path, on_error="raise")
     assert made.trace.source.format == "openai-responses"

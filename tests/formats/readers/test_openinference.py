@@ -16,7 +16,7 @@ READER = OpenInferenceReader()
 
 
 def span(kind, name="step", *, id="s1", parent=None, start=1, end=None, error=None, **attributes):
-    """A span as Phoenix gives it, seconds after the epoch; attributes by name with ``__`` for the dots."""
+    """Return a span as Phoenix writes it, in seconds after the epoch. Attribute names have ``__`` for dots."""
     named = {name.replace("__", "."): value for name, value in attributes.items()}
     return {
         "name": name,
@@ -116,7 +116,7 @@ RICH = llm(
 
 
 def test_recordings_of_others_are_read_whole(shared_data):
-    # Roles, calls and errors counted in the files: of repeated histories the last, and TOOL spans that no message calls.
+    # Counts of roles, calls and errors from the files: the last of repeated histories, and TOOL spans without a call.
     known = {
         "openinference_client_span_input_output_only": ({"user": 1, "assistant": 2, "tool": 1}, 1),
         "openinference_client_span_tool_calls": ({"user": 1, "assistant": 2, "tool": 1}, 1),
@@ -170,7 +170,7 @@ def test_every_kind_of_content_has_its_place():
 
 
 def tree(attributes):
-    """Attributes as a tree, in which indexes make lists."""
+    """Return attributes as a tree, in which indexes become lists."""
     made = {}
     for name, value in attributes.items():
         *steps, last = name.split(".")
@@ -217,7 +217,7 @@ def test_flat_nested_and_typed_attributes_are_the_same(count):
 
 
 def columns(made):
-    """The span as a row of Phoenix's data frames: lists of messages, and a column for each attribute and id."""
+    """Return the span as a row of Phoenix's data frames: lists of messages, and a column for each attribute and id."""
     attributes = {name: value for name, value in made["attributes"].items() if not re.search(r"_messages\.\d", name)}
     for name in ("input", "output"):
         if said := tree(made["attributes"]).get("llm", {}).get(f"{name}_messages"):

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry's conventions and of the tracers around them."""
+"""Spans of OpenTelemetry's conventions and of related tracers."""
 
 import json
 from collections import Counter
@@ -410,7 +410,7 @@ RECORDED = {
     "otel_genai_tool_execution_span.json": ({"assistant": 1, "tool": 1}, 1, 0, 0),
     "pydantic_ai_live_spans.json": ({"system": 1, "user": 1, "assistant": 2, "tool": 1}, 1, 0, 0),
 }
-"""Messages by role, calls, errors and children of each recording, children included."""
+"""Messages by role, calls, errors and children of each recording, including those of children."""
 
 
 @pytest.mark.parametrize(("name", "expected"), RECORDED.items())
@@ -447,7 +447,7 @@ junk = (
 
 
 def mutated(value: JsonValue, draw) -> JsonValue:
-    """A copy in which one value is something else; JSON in a text may be changed too, or cut."""
+    """Return a copy with one changed value. JSON in a text may be changed too, or truncated."""
     if isinstance(value, str) and value[:1] in "[{" and value and draw(st.booleans()):
         try:
             return json.dumps(mutated(json.loads(value), draw))

@@ -1,4 +1,4 @@
-"""Pairs of a request and what came back: whose they are, and what is told where no answer came back."""
+"""Pairs of a request and its response: their API, and warnings about missing answers."""
 
 from collections.abc import Iterator
 
@@ -136,7 +136,7 @@ def recognising(value: JsonValue) -> list[str]:
 
 
 def records() -> Iterator[tuple[str, str, JsonValue, str]]:
-    """Records of each API: what they are, and which reader recognises them."""
+    """Yield records of each API, with their descriptions and the readers that recognize them."""
     for api, requests in REQUESTS.items():
         for number, request in enumerate(requests):
             yield f"{api}, request {number}", api, request, api
@@ -192,7 +192,7 @@ def test_a_guardrail_is_kept_and_why_the_response_ended():
 
 
 def mixed() -> Iterator[tuple[str, JsonValue, list[str]]]:
-    """Pairs whose response is another API's than their request."""
+    """Yield pairs whose request and response belong to different APIs."""
     for api, requests in REQUESTS.items():
         for other, responses in RESPONSES.items():
             for number, request in enumerate(requests):
@@ -202,7 +202,7 @@ def mixed() -> Iterator[tuple[str, JsonValue, list[str]]]:
 
 @pytest.mark.parametrize(("pair", "apis"), [one[1:] for one in mixed()], ids=[one[0] for one in mixed()])
 def test_a_pair_of_two_apis_is_not_read_as_if_it_were_of_one(pair, apis):
-    """Of the reader of the response at most: what it does not read, it tells or refuses."""
+    """At most the reader of the response recognizes them, and it warns about what it does not read, or refuses it."""
     assert set(recognising(pair)) <= {apis[1]}
     try:
         reader = detect(pair)

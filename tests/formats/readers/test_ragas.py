@@ -1,4 +1,4 @@
-"""ragas rows."""
+"""Rows of ragas."""
 
 import re
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Rows of datasets."""
+"""Dataset rows."""
 
 import json
 import re
@@ -161,7 +161,7 @@ def test_calls_in_an_output_are_calls_in_the_format_of_any_provider(output, writ
         {"id": "r", "object": "response", "output": [{"type": "message", **SAID}]},
         {"candidates": [{"content": {"role": "model", "parts": [{"text": "It was sent."}]}}]},
         {"output": {"message": {"role": "assistant", "content": [{"text": "It was sent."}]}}, "stopReason": "end_turn"},
-        {"messages": [ASKED, SAID]},  # all of the conversation
+        {"messages": [ASKED, SAID]},  # the whole conversation
     ],
 )
 def test_an_output_in_the_format_of_a_provider_is_its_text(output):

@@ -1,4 +1,4 @@
-"""Every recording of others is recognised and read, and nothing of it is lost."""
+"""Every third-party recording is recognized and read, and nothing of it is lost."""
 
 import json
 import random
@@ -35,13 +35,13 @@ FORMATS = {
 """The formats of the files in each folder."""
 NO_CONVERSATION = {
     "adk/trip_planner_agent_initial.session.json": "the session holds no messages",
-    "inspect/log_invalid.txt": "not JSON",  # it is cut off
+    "inspect/log_invalid.txt": "not JSON",  # it is truncated
     "inspect/log_valid.txt": "samples: the log holds none",
     "inspect/log_version_3.txt": "samples: the log holds none",
     "inspect/log_with_nan.txt": "samples: the log holds none",
     "otel/autogen_live_spans.json": "the capture of content was switched off",
 }
-"""Files in which there is nothing to score, and what is said of them. ToolTalk's are tasks of a benchmark, not recordings."""
+"""Files with nothing to score, and their errors. ToolTalk's are tasks of a benchmark, not recordings."""
 
 
 @pytest.fixture
@@ -60,14 +60,14 @@ def test_every_file_is_recognised_and_read(files):
             refused[name] = error.found
             continue
         assert {sample.trace.source.format for sample in samples} <= FORMATS[path.parent.name], name
-    errors = {name for name in refused if name.endswith("/error.json")}  # answers of APIs that refused a request
+    errors = {name for name in refused if name.endswith("/error.json")}  # error responses of APIs
     assert len(errors) == 14
     assert refused.keys() - errors == NO_CONVERSATION.keys()
     assert all(said in refused[name] for name, said in NO_CONVERSATION.items())
 
 
 def test_nothing_of_any_file_is_forgotten(files, forgotten):
-    """All files but the long ones, and of many short ones some, other ones each time."""
+    """All files except long ones, and a random selection where there are many short ones."""
     many = [name for name in files if name.startswith("lingua/") and not name.endswith("error.json")]
     left_out = {*many, *NO_CONVERSATION} - set(random.sample(many, 40))
     tried = 0

@@ -146,7 +146,7 @@ def test_records_of_other_formats_are_not_recognised(other):
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(forgotten, crashes):
-    """Calls and results stand in JSON and XML within the texts."""
+    """Calls and results are JSON and XML within the texts."""
     turns = [{"from": speaker, "value": value} for (speaker, value), _ in TURNS.values()]
     row = {**ROW, "conversations": [*ROW["conversations"], *turns]}
     assert forgotten(READER, row) == []

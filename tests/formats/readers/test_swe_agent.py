@@ -110,7 +110,7 @@ def test_a_trajectory_of_mini_swe_agent_is_read():
     assert said.timestamp == datetime.fromtimestamp(100.5, UTC)
     assert (sample.id, sample.trace.termination, sample.trace.cost_usd) == ("django__1", "Submitted", 0.25)
     assert sample.trace.extra["messages"][3] == MINI["messages"][3]
-    assert [one.where for one in sample.trace.warnings] == ["messages"]  # how the run ended is not read
+    assert [one.where for one in sample.trace.warnings] == ["messages"]  # the exit status is not read
 
 
 @pytest.mark.parametrize(

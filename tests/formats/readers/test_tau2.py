@@ -218,7 +218,7 @@ def action(name: str, **more: object) -> dict:
 
 
 def checked(*actions: dict, task_id: str = "4", **more: object) -> dict:
-    """A simulation that was checked for these actions, and that ended early without any."""
+    """Return a simulation that was checked for these actions, and that ended early without any."""
     checks = [{"action": one, "action_match": True, "action_reward": 1.0} for one in actions] or None
     return {"task_id": task_id, "messages": HI, "reward_info": {"reward": 1.0, "action_checks": checks}, **more}
 
@@ -483,7 +483,7 @@ def test_a_document_that_is_no_object_is_an_error():
 
 
 def holds(action: dict, calls: list[ToolCall]) -> bool:
-    """The benchmark's own rule, as section 3.14 of the notes on formats has it."""
+    """Return whether the benchmark's own rule holds, as in section 3.14 of the notes on formats."""
 
     def compared(args: dict) -> dict:
         wanted = action["compare_args"]
@@ -494,7 +494,7 @@ def holds(action: dict, calls: list[ToolCall]) -> bool:
 
 @pytest.fixture(params=[("airline", 20), ("retail", 40), ("telecom", 40)], ids=lambda domain: domain[0])
 def recorded(request, shared_data) -> tuple[dict, list[Sample]]:
-    """A result file of the benchmark, and what is read from it."""
+    """Return a result file of the benchmark, and its samples."""
     domain, count = request.param
     path = shared_data / "traces" / "tau2" / f"gpt-4.1_{domain}_default_1trials.json"
     samples = list(read(path, on_error="raise"))
@@ -549,7 +549,7 @@ def test_the_calls_of_the_agent_and_of_the_user_are_told_apart(recorded):
     for side in ("assistant", "user"):
         assert sum(len(sample.trace.tool_calls(side)) for sample in samples) == raw[side]
     if samples[0].domain == "telecom":
-        assert raw == {"assistant": 207, "user": 482}  # as counted in the notes on formats
+        assert raw == {"assistant": 207, "user": 482}  # counts from the notes on formats
         expected = [call for sample in samples for call in sample.reference_tool_calls or ()]
         assert sum(call.compare_args is not None for call in expected) == 12
 

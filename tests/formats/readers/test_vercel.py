@@ -304,7 +304,7 @@ MESSAGES = {
 
 
 def plain(message):
-    """Without what only repeats the kind of a result or of a medium."""
+    """Return the value without fields that only repeat the kind of a result or medium."""
     extra = {name: value for name, value in message.extra.items() if name != "output" or set(value) - {"type"}}
     content = message.content
     if not isinstance(content, str):
@@ -405,7 +405,7 @@ def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
 
 
 def replaced(value, odd, random):
-    """A copy with something else in one place."""
+    """Return a copy with another value in one place."""
     if not value or not isinstance(value, dict | list) or random.random() < 0.1:
         return odd
     copy = value.copy()

@@ -1,4 +1,4 @@
-"""Conversations of several agents, one of which made a mistake."""
+"""Conversations of several agents with one decisive mistake."""
 
 import pytest
 

@@ -1,0 +1,111 @@
+"""Pieces that messages of most APIs share: content, tool calls, media and token counts."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar
+
+from pydantic import JsonValue
+
+from judgekit.formats.found import Found
+from judgekit.traces.message import JsonObject, OtherPart, TextPart, ToolCall, Usage, parse_arguments
+
+MediaKind: TypeAlias = Literal["image", "audio", "video", "file"]
+Read = TypeVar("Read")
+
+MEDIA: Mapping[str, MediaKind] = {"image": "image", "audio": "audio", "video": "video", "document": "file"}
+"""The kinds of media by the names that most APIs give them."""
+
+
+def media_kind(mime_type: str | None) -> MediaKind:
+    """Return the kind of media of a MIME type such as ``image/png``."""
+    return MEDIA.get((mime_type or "").partition("/")[0], "file")
+
+
+def content_items(found: Found, wanted: str = "a list of blocks") -> list[Found | JsonValue]:
+    """Return the content of a message or block as a list. A text becomes a list of one, an empty text an empty list.
+
+    Raises:
+        TraceError: The content is neither a text nor a list.
+    """
+    content = found.peek("content")
+    if isinstance(content, list):
+        return found.items("content")
+    if content is not None and not isinstance(content, str):
+        raise found.unfit("content", f"a text or {wanted}")
+    found.take("content")
+    return [content] if content else []
+
+
+def read_parts(items: Iterable[Found | JsonValue], read: Callable[[Found], Read]) -> list[Read | TextPart | OtherPart]:
+    """Return the parts of a content: objects are read by ``read``, texts become text parts, other values are kept."""
+    return [read(one) if isinstance(one, Found) else bare_part(one) for one in items]
+
+
+def bare_part(value: JsonValue) -> TextPart | OtherPart:
+    """Return a value that is not an object as a part: a text, or the value as it is."""
+    return TextPart(value) if isinstance(value, str) else OtherPart(value)
+
+
+def tool_name(found: Found, *names: str) -> str:
+    """Return the name of a tool from the first of these fields that exists.
+
+    Raises:
+        TraceError: There is no name.
+    """
+    name = found.text(*names)
+    if name is None:
+        raise found.unfit(names[0], "the name of a tool")
+    return name
+
+
+def provider_metadata(*, provided: bool) -> JsonObject:
+    """Return the metadata of a tool call, which says if the provider runs the tool."""
+    return {"executor": "provider"} if provided else {}
+
+
+def read_call(
+    found: Found,
+    *,
+    name: str = "name",
+    ids: Sequence[str] = ("id",),
+    args: Sequence[str] = ("arguments",),
+    provided: bool = False,
+    outer: Found | None = None,
+) -> ToolCall:
+    """Read a tool call.
+
+    Args:
+        found: The call.
+        name: The field with the name of the tool.
+        ids: The fields that may hold the call's id.
+        args: The fields that may hold the arguments.
+        provided: Whether the provider runs the tool.
+        outer: The object around the call, if its remaining fields belong to the call too.
+
+    Raises:
+        TraceError: The call has no tool name.
+    """
+    tool, identity = tool_name(found, name), found.identity(*ids)
+    arguments = parse_arguments(found.take(*args))
+    extra = (outer or found).leftover()
+    return ToolCall(tool, id=identity, metadata=provider_metadata(provided=provided), **arguments, extra=extra)
+
+
+def read_counts(
+    found: Found | None,
+    *,
+    input: str = "input_tokens",
+    output: str = "output_tokens",
+    cached: str | None = None,
+    reasoning: str | None = None,
+) -> Usage | None:
+    """Read the token counts of an object, if there is one. Its other fields go into ``extra``.
+
+    The parameters name the field of each count; ``details.cached`` is a field of a nested object.
+    """
+    if found is None:
+        return None
+    names = {"input_tokens": input, "output_tokens": output, "cached_tokens": cached, "reasoning_tokens": reasoning}
+    paths = {ours: theirs.rpartition(".") for ours, theirs in names.items() if theirs is not None}
+    inner = {outer: found.object(outer) or Found({}) for outer, _, _ in paths.values() if outer}
+    counts = {ours: inner.get(outer, found).count(name) for ours, (outer, _, name) in paths.items()}
+    return Usage.model_validate({**counts, "extra": found.leftover()})
