@@ -36,7 +36,7 @@ from judgekit.analysis.labels import HumanLabel
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
-from judgekit.runs.store import Store, now
+from judgekit.runs.store import RunStore, now
 from judgekit.score import Score
 from judgekit.stats.comparison import paired_interval
 from judgekit.stats.intervals import Interval, mean_interval, wilson
@@ -373,13 +373,13 @@ def scored(verdicts: Iterable[float]) -> Run:
     """A run of a judge with these verdicts, in memory."""
     scale = {"pass": 1.0, "fail": 0.0}
     scorer = ScorerRecord(name="it", signature="0" * 16, identity=None, judged=True, scale=scale)
-    store = Store(None)
+    store = RunStore(None)
     record = store.begin(RunRecord(started_at=now(), scorers=[scorer], samples_known="exactly"))
     recorder = Recorder(store, record)
     for number, verdict in enumerate(verdicts):
         sample = Sample.of([AIMessage("Hi")] * (1 + number % 5), id=f"s{number}")
-        recorder.sample(number, sample)
-        recorder.row(Row.of(number, sample, Score.scored("it", verdict, label="pass" if verdict else "fail")))
+        recorder.add_sample(number, sample)
+        recorder.add_row(Row.of(number, sample, Score.scored("it", verdict, label="pass" if verdict else "fail")))
     recorder.flush()
     return Run(store, record)
 

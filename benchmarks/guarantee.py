@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from judgekit.stats.selection import least_confidence
+from judgekit.stats.selection import min_confidence_threshold
 
 ALPHA, DELTA = 0.1, 0.05
 RUNS = 1_000
@@ -85,7 +85,7 @@ def once(confidence: Values, wrong: Values, _: Values) -> float | None:
 
 
 def ours(confidence: Values, wrong: Values, everyone: Values) -> float | None:
-    return least_confidence(confidence, wrong, everyone, alpha=ALPHA, delta=DELTA).value
+    return min_confidence_threshold(confidence, wrong, everyone, alpha=ALPHA, delta=DELTA).value
 
 
 def broken(find: Callable[[Values, Values, Values], float | None], draw: Draw) -> tuple[float, float, float]:

@@ -173,14 +173,14 @@ async def raw(url: str, numbers: range, at_once: int) -> float:
 async def hits(url: str, cache: Path) -> float:
     """Microseconds of CPU for a reply from the cache: key, file, checks, ledger."""
     from judgekit import load_prompt
-    from judgekit.judges.ladder import Footing
-    from judgekit.judges.layers import build
+    from judgekit.judges.layers import build_client
+    from judgekit.judges.structured_output import SchemaSupport
     from judgekit.scorers.goal import GoalAnswer
 
     judge, prompt = judge_at(url, cache, 1), load_prompt("agent_goal_without_reference")
     held = samples(range(10_000_000, 10_000_000 + CACHED // 4))
-    requests = [judge.request(prompt, sample, GoalAnswer) for sample in held]
-    client = await build(judge, None, Footing())
+    requests = [judge.build_request(prompt, sample, GoalAnswer) for sample in held]
+    client = await build_client(judge, None, SchemaSupport())
     began = time.process_time()
     for request in requests:
         await client.complete(request)

@@ -62,12 +62,12 @@ def score(path: Path) -> None:
     import asyncio
 
     from judgekit import ToolCallAccuracy, ToolCallF1, read
-    from judgekit.runs.runner import score_each, tasks
+    from judgekit.runs.runner import make_tasks, score_tasks
     from judgekit.runs.summary import Summary
 
     summary = Summary()
     scorers = [ToolCallAccuracy(), ToolCallF1()]
-    asyncio.run(score_each(tasks(read(path, on_error="raise"), scorers), scorers, summary.add, concurrency=1))
+    asyncio.run(score_tasks(make_tasks(read(path, on_error="raise"), scorers), scorers, summary.add, concurrency=1))
     assert all(line.value == 1 for line in summary)
 
 

@@ -17,7 +17,7 @@ import typer
 from typer.models import ArgumentInfo, CommandInfo, OptionInfo
 
 from judgekit import errors
-from judgekit.cli.app import COMMANDS, LARGEST, app, load_commands
+from judgekit.cli.app import COMMAND_MODULES, MAX_INTEGER, app, load_commands
 
 REFERENCE = Path(__file__).parent / "reference"
 HELP = "# Command line\n\nEvery command and its options, as `judgekit COMMAND --help` shows them.\n"
@@ -35,7 +35,7 @@ def command_line() -> str:
     commands = {_name(one): one for one in app.registered_commands}
     groups = {group.name: group.typer_instance for group in app.registered_groups}
     sections = [HELP]
-    for name in COMMANDS:
+    for name in COMMAND_MODULES:
         if name in commands:
             sections += _command(("judgekit", name), commands[name], "##")
         else:
@@ -106,7 +106,7 @@ def _row(shown: str, info: ArgumentInfo | OptionInfo, kind: object, default: obj
         text += " Required."
     elif default is not None and kind is not bool:
         text += f" Default: `{default.as_posix() if isinstance(default, Path) else default}`."
-    if info.min is not None and (info.max is None or info.max >= LARGEST):
+    if info.min is not None and (info.max is None or info.max >= MAX_INTEGER):
         text += f" At least {info.min}."
     elif info.min is not None:
         text += f" From {info.min} to {info.max:,}."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgekit import Sample, Score, arun, read, scorer
-from judgekit.scoring import Blocking
+from judgekit.scoring import SyncScore
 from judgekit.traces.message import ToolMessage
 
 
@@ -17,7 +17,7 @@ def ends_with_the_agent(sample: Sample) -> tuple[float, str]:
 
 
 @dataclass(frozen=True)
-class FewErrors(Blocking):
+class FewErrors(SyncScore):
     """1 if no tool result is an error, 0 from ``limit`` errors on. Skipped where no tool was called."""
 
     limit: int = 3

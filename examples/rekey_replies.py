@@ -17,7 +17,7 @@ from judgekit import (
     read,
 )
 from judgekit.judges.client import Reply, Request
-from judgekit.judges.replies import Recorded
+from judgekit.judges.replies import RecordedReply
 
 HERE = Path(__file__).parent
 REPLIES = HERE / "replies.jsonl"
@@ -37,7 +37,9 @@ class Listener:
 
 
 async def main() -> None:
-    about, *lines = [Recorded.model_validate_json(line) for line in REPLIES.read_text(encoding="utf-8").splitlines()]
+    about, *lines = [
+        RecordedReply.model_validate_json(line) for line in REPLIES.read_text(encoding="utf-8").splitlines()
+    ]
     replies = {(line.sample, line.prompt.partition("@")[0]): line.reply for line in lines}
     written = [about]
     for sample in read(HERE / "conversations.jsonl"):
@@ -47,7 +49,7 @@ async def main() -> None:
             for request in listener.requests[:1]:
                 reply = replies[sample.id, request.prompt.partition("@")[0]]
                 written.append(
-                    Recorded(
+                    RecordedReply(
                         key=request.key, digests=request.digests, prompt=request.prompt, sample=sample.id, reply=reply
                     )
                 )

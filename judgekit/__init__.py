@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from judgekit.runs.results import Run as Run
     from judgekit.runs.rows import Row as Row
     from judgekit.score import Score as Score
+    from judgekit.scorers.behavior import MaxCost as MaxCost
+    from judgekit.scorers.behavior import MaxMessages as MaxMessages
+    from judgekit.scorers.behavior import MaxRepeatedCalls as MaxRepeatedCalls
+    from judgekit.scorers.behavior import MaxSeconds as MaxSeconds
+    from judgekit.scorers.behavior import MaxTokens as MaxTokens
+    from judgekit.scorers.behavior import MaxToolCalls as MaxToolCalls
+    from judgekit.scorers.behavior import MaxToolErrorRate as MaxToolErrorRate
     from judgekit.scorers.classification.answers import AnswerMatch as AnswerMatch
     from judgekit.scorers.classification.labels import Classification as Classification
-    from judgekit.scorers.conduct import MaxCost as MaxCost
-    from judgekit.scorers.conduct import MaxMessages as MaxMessages
-    from judgekit.scorers.conduct import MaxRepeatedCalls as MaxRepeatedCalls
-    from judgekit.scorers.conduct import MaxSeconds as MaxSeconds
-    from judgekit.scorers.conduct import MaxTokens as MaxTokens
-    from judgekit.scorers.conduct import MaxToolCalls as MaxToolCalls
-    from judgekit.scorers.conduct import MaxToolErrorRate as MaxToolErrorRate
     from judgekit.scorers.criteria import WeightedCriteria as WeightedCriteria
     from judgekit.scorers.generalization import Adaptability as Adaptability
     from judgekit.scorers.generalization import CollaborationEfficiency as CollaborationEfficiency

@@ -8,7 +8,7 @@ from typing import IO
 
 
 @contextmanager
-def replaced(path: Path) -> Generator[IO[bytes]]:
+def atomic_write(path: Path) -> Generator[IO[bytes]]:
     """Yield a new file that replaces the one at ``path`` at the end; a pipe or a device is written directly.
 
     Until then, and after an error, the old file stays as it is, so that others can read it.

@@ -27,20 +27,20 @@ from typing import Any, ClassVar, Literal, Protocol, cast
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypeIs
 
-from judgekit.errors import ConfigError, explain, nearest
+from judgekit.errors import ConfigError, closest_name, validation_message
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import shipped_prompts
-from judgekit.judges.providers import likely_model
-from judgekit.judges.settings import unknown_setting
-from judgekit.registry import imported, installed, is_reference
+from judgekit.judges.providers import suggest_model
+from judgekit.judges.settings import unknown_setting_error
+from judgekit.registry import entry_point_references, import_object, is_reference
 from judgekit.scorers import SCORERS
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
-from judgekit.scoring import FunctionScorer, Measure, Scorer, must_be_scorer, questions_of, scorer
+from judgekit.scoring import FunctionScorer, Scorer, ScorerFunction, check_scorer, scorer, scorer_prompts
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
-from judgekit.traces.message import JsonObject, Many, Record
+from judgekit.traces.message import FrozenModel, JsonObject, Many
 
-FILE = "judgekit.toml"
+CONFIG_FILE = "judgekit.toml"
 """The config file, read from the working directory if no other file is named."""
 
 _OWN_FILE = re.compile(r"[^:]+\.py:[A-Za-z_]")
@@ -60,7 +60,7 @@ class _ScorerClass(Protocol):
     def __call__(self, **options: object) -> Scorer: ...
 
 
-class _File(Record):
+class _File(FrozenModel):
     store_text: bool = True
     gate: Many[str] = ()
     min_coverage: float = Field(default=0, ge=0, le=1)
@@ -87,7 +87,7 @@ class Config:
 
     def __init__(self, path: Path | None, judge: str | None, environment: Mapping[str, str], **switches: bool) -> None:
         self._judge = judge or environment.get(JUDGE_VARIABLE) or None
-        found = path or (Path(FILE) if Path(FILE).is_file() else None)
+        found = path or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
         file, fallbacks = (_File(), dict[str, Sequence[str]]()) if found is None else _load(found)
         self.store_text = file.store_text
         self.gates = tuple(file.gate)
@@ -98,9 +98,9 @@ class Config:
         self.judges_used: dict[str, Judge] = {}
         overruled = {"judge"} if self._judge else set[str]()
         tables = [{key: value for key, value in table.items() if key not in overruled} for table in file.scorers]
-        self.scorers: Sequence[ScorerSpec] = [ScorerSpec.of(table) for table in tables]
+        self.scorers: Sequence[ScorerSpec] = [ScorerSpec.from_table(table) for table in tables]
 
-    def chosen_judges(self) -> Mapping[str, Judge]:
+    def selected_judges(self) -> Mapping[str, Judge]:
         """Return the one judge that overrides all others, or else all judges of the file, by name."""
         return {self._judge: self.judge(self._judge)} if self._judge else self.judges
 
@@ -161,10 +161,10 @@ class Config:
             options["judge"] = self._judge_for(spec)
         if "scorers" in known:
             options["scorers"] = [
-                self.build(one.asking(spec.judge)) for one in _members(spec.name, options.get("scorers"))
+                self.build(one.with_judge(spec.judge)) for one in _members(spec.name, options.get("scorers"))
             ]
         if (inner := options.get("scorer")) is not None:
-            options["scorer"] = self.build(_member(spec.name, inner).asking(spec.judge))
+            options["scorer"] = self.build(_member(spec.name, inner).with_judge(spec.judge))
         if "args" in options:
             options["args"] = self._arg_rules(options["args"])
         if "match" in options:
@@ -197,7 +197,7 @@ class Config:
         if least is None:
             raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which another scorer is asked")
         judge = cast("str | None", options.get("judge")) or spec.judge
-        other = None if escalate is None else self.build(_member(spec.name, escalate).asking(judge))
+        other = None if escalate is None else self.build(_member(spec.name, escalate).with_judge(judge))
         return _made(spec, lambda: Selective(scorer, cast("float", least), other))
 
     def _tool_match(self, match: object) -> object:
@@ -223,7 +223,7 @@ class Config:
         if asked == "default" and asked not in self.judges:
             raise ConfigError(
                 f"{spec.name} asks a judge: name one with --judge (such as --judge openai/gpt-4.1-mini), "
-                f"in {JUDGE_VARIABLE}, or as [judges.default] in {FILE}"
+                f"in {JUDGE_VARIABLE}, or as [judges.default] in {CONFIG_FILE}"
             )
         found = self.judges_used[asked] = self.judge(asked)
         return found
@@ -250,7 +250,7 @@ def _is_path(key: str, value: str) -> bool:
 
 
 def _no_judge(asked: str, judges: Iterable[str]) -> ConfigError:
-    return ConfigError.unknown("judge", asked, [*judges, "provider/model"], guess=likely_model(asked))
+    return ConfigError.unknown("judge", asked, [*judges, "provider/model"], guess=suggest_model(asked))
 
 
 def _members(name: str, tables: object) -> Iterable[ScorerSpec]:
@@ -267,7 +267,7 @@ def _member(name: str, table: object) -> ScorerSpec:
     if isinstance(table, str):
         return ScorerSpec.parse(table)
     if isinstance(table, dict):
-        return ScorerSpec.of(cast("JsonObject", table))
+        return ScorerSpec.from_table(cast("JsonObject", table))
     raise ConfigError(f"{name}: a scorer is a table or a text, found {table!r}")
 
 
@@ -292,7 +292,7 @@ def _made(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
     except ConfigError as error:
         raise ConfigError(f"{spec.name}: {error}") from error
     except (TypeError, ValueError) as error:
-        said = explain(error) if isinstance(error, ValidationError) else error
+        said = validation_message(error) if isinstance(error, ValidationError) else error
         raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
 
 
@@ -300,9 +300,9 @@ def _is_needed(option: DataclassField[Any]) -> bool:
     return option.default is MISSING and option.default_factory is MISSING
 
 
-def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
+def describe_scorers() -> Iterable[tuple[str, str, bool]]:
     """Yield the name, a short description, and whether a judge is asked, of all scorers and prompts with a scale."""
-    for name in (*SCORERS, *(one for one in installed("scorers") if one not in SCORERS)):
+    for name in (*SCORERS, *(one for one in entry_point_references("scorers") if one not in SCORERS)):
         try:
             kind = _scorer_class(name)
         except ConfigError as error:  # of an installed package
@@ -310,7 +310,7 @@ def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
             continue
         if not _is_class(kind):
             described = kind.function if isinstance(kind, FunctionScorer) else kind
-            yield name, (described.__doc__ or "").partition("\n")[0], bool(questions_of(kind))
+            yield name, (described.__doc__ or "").partition("\n")[0], bool(scorer_prompts(kind))
             continue
         asks = not {"judge", "scorers"}.isdisjoint(one.name for one in fields(kind))
         if name != "prompt":
@@ -324,13 +324,13 @@ def scorer_descriptions() -> Iterable[tuple[str, str, bool]]:
 def _scorer_class(name: str) -> "_ScorerClass | Scorer":
     """Return the class of a scorer by its name, or an object that is a scorer already."""
     if name in SCORERS:
-        return cast("_ScorerClass", imported(SCORERS[name]))
-    packages = installed("scorers")
+        return cast("_ScorerClass", import_object(SCORERS[name]))
+    packages = entry_point_references("scorers")
     if name in packages or is_reference(name):
-        found = imported(packages.get(name, name))
+        found = import_object(packages.get(name, name))
         if not isinstance(found, type):
             is_function = callable(found) and not hasattr(found, "ascore")
-            return scorer(cast("Measure", found)) if is_function else must_be_scorer(found, name)
+            return scorer(cast("ScorerFunction", found)) if is_function else check_scorer(found, name)
         if not (is_dataclass(found) and hasattr(found, "ascore")):
             raise ConfigError(f"{name}: a class of scorers is a dataclass with ascore, whose fields are its options")
         return cast("_ScorerClass", found)
@@ -338,7 +338,7 @@ def _scorer_class(name: str) -> "_ScorerClass | Scorer":
         raise ConfigError(
             f'no scorer is called {name!r}: in a table an option stands apart, as in name = "prompt", prompt = "tone"'
         )
-    prompt = nearest(name, (one.name for one in shipped_prompts() if one.scale))
+    prompt = closest_name(name, (one.name for one in shipped_prompts() if one.scale))
     unknown = ConfigError.unknown("scorer", name, {**SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")
     raise ConfigError(f"{unknown}; one of your own is named file.py:NAME or package.module:NAME")
 
@@ -379,7 +379,7 @@ def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
                 raise ConfigError(
                     f"{path}: {_unknown_key(*map(str, problem['loc']), value=problem['input'])}"
                 ) from error
-        raise ConfigError(f"{path}: {explain(error)}") from error
+        raise ConfigError(f"{path}: {validation_message(error)}") from error
 
 
 def _unknown_key(*path: str, value: object) -> ConfigError:
@@ -389,4 +389,4 @@ def _unknown_key(*path: str, value: object) -> ConfigError:
         return ConfigError.unknown("table", key, _File.model_fields)
     shown = json.dumps(value) if isinstance(value, int | float) else "..."
     _, _, *within = tables  # judges, the judge's name, and perhaps a table of its own
-    return unknown_setting(f"key of [{'.'.join(tables)}]", "".join(within), key, f"params = {{{key} = {shown}}}")
+    return unknown_setting_error(f"key of [{'.'.join(tables)}]", "".join(within), key, f"params = {{{key} = {shown}}}")

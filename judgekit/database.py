@@ -5,16 +5,16 @@ from pathlib import Path
 
 from judgekit.errors import StoreError
 
-BARRED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
+ACCESS_CODES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
 """The result codes of a file that must not be used in this way."""
-CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+CORRUPTION_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 """The result codes of a file that is damaged, or not a database."""
 
 DATABASE_ERRORS = (sqlite3.Error, OSError, MemoryError, UnicodeDecodeError)
 """Errors of using a file. A damaged one may contain a length beyond any memory, or invalid text in a message."""
 
 
-def make_folder(path: Path) -> None:
+def create_parent_folder(path: Path) -> None:
     """Create the folder of a new file if needed, with a ``.gitignore`` in judgekit's own that admits only receipts."""
     if path.exists():
         return
@@ -56,18 +56,18 @@ def schema_version(db: sqlite3.Connection, path: Path | None, application: int, 
     return int(version)
 
 
-def share(db: sqlite3.Connection) -> str | None:
+def enable_wal(db: sqlite3.Connection) -> str | None:
     """Let processes read while one writes, and return the obstacle to that, if any, as on network file systems."""
     try:
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
     except sqlite3.OperationalError as error:
         # The process that is writing has done this, or will do it when it opens the file the next time.
-        return None if code(error) == sqlite3.SQLITE_BUSY else str(error)
+        return None if result_code(error) == sqlite3.SQLITE_BUSY else str(error)
     found = mode.decode() if isinstance(mode, bytes) else str(mode)
     return None if found == "wal" else f"journal_mode is {found}"
 
 
-def code(error: Exception) -> int:
+def result_code(error: Exception) -> int:
     """Return SQLite's primary result code of an error."""
     damaged = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError | MemoryError) else 0
     return getattr(error, "sqlite_errorcode", damaged) & 0xFF

@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import truncated
 from judgekit.traces.message import JsonObject
-from judgekit.traces.rendering import compact_json, plain_name
+from judgekit.traces.rendering import compact_json, quoted_name
 
 _LONGEST_VALUE = 60
 _LONGEST_TEXT = 160
@@ -89,7 +89,7 @@ class _Call(BaseModel, defer_build=True):
         )
 
     def _text(self, said: Sequence[str]) -> str:
-        name = plain_name(self.name) if self.name else "(no name)"
+        name = quoted_name(self.name) if self.name else "(no name)"
         return truncated(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
 
 
@@ -100,7 +100,7 @@ class _Calls(BaseModel, defer_build=True):
     out_of_order: list[_Call] = []
 
 
-CALLS = frozenset(_Calls.model_fields)
+DIFF_DETAILS = frozenset(_Calls.model_fields)
 """The names of the details that make up a diff."""
 
 

@@ -50,7 +50,7 @@ _NOT_SHOWN = "its words are not shown, since store_text is false"
 class JudgekitError(Exception):
     """The base class of all errors that judgekit raises on purpose."""
 
-    def without_words(self) -> Self:
+    def without_message(self) -> Self:
         """Return the error without its message, which may quote a recording or what was sent to a provider."""
         error = self.__new__(type(self), f"{type(self).__name__}: {_NOT_SHOWN}")
         error.__dict__.update(self.__dict__)
@@ -104,7 +104,7 @@ class ConfigError(JudgekitError):
     @classmethod
     def unknown(cls, kind: str, name: object, choices: Iterable[str], guess: str = "") -> "ConfigError":
         """Return an error saying that no ``kind`` is called ``name``, with a suggestion and the choices."""
-        return cls(unknown(kind, name, choices, guess))
+        return cls(unknown_name_message(kind, name, choices, guess))
 
 
 @final
@@ -246,11 +246,11 @@ UNCHARGED = (
     UnreachableError,
 )
 """Errors, not their subclasses, of requests without an answer. Refused, filtered or truncated answers are charged."""
-OWN_WORDS = (BudgetError, JudgeDownError, ConfigError, StoreError)
+SAFE_MESSAGES = (BudgetError, JudgeDownError, ConfigError, StoreError)
 """Classes (not their subclasses) whose messages judgekit writes itself, quoting no recording and no provider."""
 
 
-def joined(errors: Sequence[JudgeError]) -> JudgeError:
+def merge_errors(errors: Sequence[JudgeError]) -> JudgeError:
     """Return one error of the first one's kind, which is in `STOPS_JUDGE`, with the messages of all."""
     kind = next(kind for kind in STOPS_JUDGE if isinstance(errors[0], kind))
     return kind("; ".join(dict.fromkeys(map(str, errors))))
@@ -271,7 +271,7 @@ def text_path(text: str) -> Path:
     return Path(os.fsdecode(unquote_to_bytes(text.removeprefix("file://"))) if text.startswith("file:///") else text)
 
 
-def must_be_known(kind: str, name: object, choices: Sequence[str]) -> None:
+def check_choice(kind: str, name: object, choices: Sequence[str]) -> None:
     """Check that a name is one of the choices.
 
     Raises:
@@ -281,22 +281,24 @@ def must_be_known(kind: str, name: object, choices: Sequence[str]) -> None:
         raise ConfigError.unknown(kind, name, choices)
 
 
-def unknown(kind: str, name: object, choices: Iterable[str], guess: str = "", most: int = _KNOWN_SHOWN) -> str:
+def unknown_name_message(
+    kind: str, name: object, choices: Iterable[str], guess: str = "", most: int = _KNOWN_SHOWN
+) -> str:
     """Return a message that no ``kind`` is called ``name``, with the nearest name or the ``guess``, and the choices."""
     names = list(choices)
     folded = {one.casefold(): one for one in names}
-    near = nearest(str(name).casefold(), folded)
+    near = closest_name(str(name).casefold(), folded)
     meant = folded[near] if near else guess
     hint = f", did you mean {meant!r}?" if meant else "."
-    return f"no {kind} is called {name!r}{hint} Known: {listed(names, most, ', ') or 'none'}"
+    return f"no {kind} is called {name!r}{hint} Known: {join_limited(names, most, ', ') or 'none'}"
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def closest_name(name: str, names: Iterable[str]) -> str:
     """Return the name most similar to the given one; an empty string if none is similar."""
     return next(iter(get_close_matches(name, list(names), 1)), "")
 
 
-def located(error: BaseException) -> str:
+def error_with_location(error: BaseException) -> str:
     """Return an error's text with the lines of user code that raised it, the innermost last."""
     found = f"{type(error).__name__}: {error}"
     frames = [frame for frame in extract_tb(error.__traceback__) if _is_of_users(frame.filename)]
@@ -309,7 +311,7 @@ def _is_of_users(file: str) -> bool:
     return not (is_library or file.startswith((str(Path(__file__).parent), "<")))
 
 
-def explain(error: ValidationError, record: object = None) -> str:
+def validation_message(error: ValidationError, record: object = None) -> str:
     """Return the problems that a validation found, with JSON paths, on one line.
 
     Args:
@@ -325,7 +327,7 @@ def explain(error: ValidationError, record: object = None) -> str:
 def _said(problem: ErrorDetails) -> str:
     if problem["type"] == "value_error":  # raised by judgekit, whose message is complete
         return problem["msg"].removeprefix("Value error, ")
-    return f"{problem['msg']}, found {shortened(problem['input'])}"
+    return f"{problem['msg']}, found {short_repr(problem['input'])}"
 
 
 def _json_path(problem: ErrorDetails, record: object) -> str:
@@ -347,19 +349,19 @@ def _steps_within(value: Any, steps: Iterable[int | str]) -> Iterator[int | str]
         yield step
 
 
-def listed(items: Iterable[str], most: int = 20, between: str = "; ") -> str:
+def join_limited(items: Iterable[str], most: int = 20, between: str = "; ") -> str:
     """Return the first items joined into one text, and how many more there are."""
     shown = list(items)
     more = [f"and {len(shown) - most} more"] if len(shown) > most else []
     return between.join(shown[:most] + more)
 
 
-def number_of(times: int, thing: str) -> str:
+def count_text(times: int, thing: str) -> str:
     """Return a count with its noun, such as ``1 record`` or ``2,000 records``."""
     return f"{times:,} {thing}{'' if times == 1 else 's'}"
 
 
-def shortened(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return the repr of a value, shortened to fit a message."""
     return truncated(repr(value), 80)
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 from pydantic import JsonValue
 
-from judgekit.diff import CALLS, Diff
+from judgekit.diff import DIFF_DETAILS, Diff
 from judgekit.traces.rendering import compact_json, cut_middle
 
 _ROWS = 30
@@ -21,21 +21,21 @@ def fragment(*parts: str) -> str:
     return f'<div class="tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
 
 
-def line(text: str, head: str = "") -> str:
+def text_block(text: str, head: str = "") -> str:
     """Return text as a block of its own, after a bold heading."""
     bold = f"<b>{escape(head)}</b> " if head else ""
     return f'<div style="{_WRAPPED}">{bold}{escape(cut_middle(text, _LONGEST))}</div>'
 
 
-def texts(rows: Iterable[Sequence[str]], heads: Sequence[str] = ()) -> str:
+def html_text_table(rows: Iterable[Sequence[str]], heads: Sequence[str] = ()) -> str:
     """Return rows of text as a table, limited to the first rows."""
     given = iter(rows)
     shown = list(islice(given, _ROWS))
     more = sum(1 for _ in given)
-    return _table(shown, heads, "left") + (line(f"and {more:,} more") if more else "")
+    return _table(shown, heads, "left") + (text_block(f"and {more:,} more") if more else "")
 
 
-def numbers(rows: Iterable[Sequence[str]], heads: Sequence[str]) -> str:
+def html_number_table(rows: Iterable[Sequence[str]], heads: Sequence[str]) -> str:
     """Return rows of a name and numbers as a table."""
     return _table(rows, heads, "right")
 
@@ -57,14 +57,14 @@ def details_html(details: Mapping[str, JsonValue]) -> str:
     """Return a score's details: expected and actual calls side by side, numbers in one table, the rest in another."""
     diff = Diff.of(details)
     calls = [(_MARKS[mark], expected, made) for mark, expected, made in diff]
-    told = {name: value for name, value in details.items() if not diff or name not in CALLS}
+    told = {name: value for name, value in details.items() if not diff or name not in DIFF_DETAILS}
     counted = {name: _plain(value) for name, value in told.items() if isinstance(value, int | float)}
     others = [(name, _shown(value)) for name, value in told.items() if name not in counted]
     return "".join(
         (
-            texts(calls, ("", "expected", "made")) if calls else "",
-            numbers([[*counted.values()]], [*counted]) if counted else "",
-            texts(others) if others else "",
+            html_text_table(calls, ("", "expected", "made")) if calls else "",
+            html_number_table([[*counted.values()]], [*counted]) if counted else "",
+            html_text_table(others) if others else "",
         )
     )
 

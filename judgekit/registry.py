@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal, TypeAlias, TypeVar, cast
 
-from judgekit.errors import ConfigError, listed, located
+from judgekit.errors import ConfigError, error_with_location, join_limited
 
 Group: TypeAlias = Literal["scorers", "readers", "providers"]
 Kind = TypeVar("Kind")
@@ -25,12 +25,12 @@ def is_reference(name: str) -> bool:
 
 
 @cache
-def installed(group: Group) -> Mapping[str, str]:
+def entry_point_references(group: Group) -> Mapping[str, str]:
     """Return the entry points of installed packages in ``judgekit.<group>``, as references by name."""
     return {one.name: f"{one.module}:{one.attr}" for one in entry_points(group=f"judgekit.{group}")}
 
 
-def imported(reference: str) -> object:
+def import_object(reference: str) -> object:
     """Return the object that ``package.module:object`` or ``path/to/file.py:object`` names.
 
     Modules can be imported from the working directory and, by a file, from its own folder.
@@ -50,7 +50,9 @@ def imported(reference: str) -> object:
     return found
 
 
-def named(name: str, group: Group, own: Mapping[str, Kind], needs: Collection[str], what: str, guess: str = "") -> Kind:
+def find_object(
+    name: str, group: Group, own: Mapping[str, Kind], needs: Collection[str], what: str, guess: str = ""
+) -> Kind:
     """Return an object by its name: one of judgekit's ``own``, of an installed package, or of your own code.
 
     Args:
@@ -66,14 +68,14 @@ def named(name: str, group: Group, own: Mapping[str, Kind], needs: Collection[st
     """
     if name in own:
         return own[name]
-    packages = installed(group)
+    packages = entry_point_references(group)
     if name not in packages and ":" not in name:
         unknown = ConfigError.unknown(what, name, {**own, **packages}, guess)
         raise ConfigError(f"{unknown}; one of your own is named package.module:NAME")
-    found = imported(packages.get(name, name))
+    found = import_object(packages.get(name, name))
     made = found() if isinstance(found, type) else found
     if missing := [need for need in needs if not hasattr(made, need)]:
-        raise ConfigError(f"{name}: is no {what}: it has no {listed(missing, between=', ')}")
+        raise ConfigError(f"{name}: is no {what}: it has no {join_limited(missing, between=', ')}")
     return cast("Kind", made)
 
 
@@ -94,9 +96,9 @@ def _module(place: str, reference: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
             raise ConfigError(f"{reference}: there is no module {error.name}, here or installed") from error
-        raise ConfigError(f"{reference}: {located(error)}") from error
+        raise ConfigError(f"{reference}: {error_with_location(error)}") from error
     except Exception as error:
-        raise ConfigError(f"{reference}: {located(error)}") from error
+        raise ConfigError(f"{reference}: {error_with_location(error)}") from error
 
 
 def _loaded(file: Path) -> ModuleType:
@@ -127,5 +129,5 @@ def _names_in(module: ModuleType) -> str:
         if getattr(value, "__module__", None) == module.__name__
         or (hasattr(value, "ascore") and not isinstance(value, type))
     )
-    names = listed([name for name in own if not name.startswith("_")], _NAMES_SHOWN, ", ")
+    names = join_limited([name for name in own if not name.startswith("_")], _NAMES_SHOWN, ", ")
     return f"; it has {names}" if names else ""

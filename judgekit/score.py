@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, c
 from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from judgekit.diff import Diff
-from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, number_of
-from judgekit.traces.message import Many, Record, Usage
+from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, count_text
+from judgekit.traces.message import FrozenModel, Many, Usage
 
-Status: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
-STATUSES: tuple[Status, ...] = get_args(Status)
-Grade: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abstained"]
+ScoreStatus: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
+STATUSES: tuple[ScoreStatus, ...] = get_args(ScoreStatus)
+ScaleValue: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abstained"]
 """The value of a judge's choice: a number in [0, 1], or the status of a score without a value."""
-Explain: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
+ExplainFunction: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
 """A function that returns a reason and details."""
 
 _UNCHARGED = {error.__name__ for error in UNCHARGED}
 
 
-class Exchange(Record):
+class JudgeExchange(FrozenModel):
     """The messages sent to a judge, as pairs of role and text, and the raw reply; ``None`` if there was none."""
 
     messages: Many[tuple[str, str]]
     reply: str | None = None
 
 
-class JudgeCall(Record):
+class JudgeCall(FrozenModel):
     """A request to a judge, including requests that failed or never reached the server.
 
     ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are as reported by the provider,
@@ -49,7 +49,7 @@ class JudgeCall(Record):
     price_list: str | None = None
     seconds: float = 0.0
     error: str | None = None
-    exchange: Exchange | None = Field(default=None, exclude=True, repr=False)
+    exchange: JudgeExchange | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def is_request(self) -> bool:
@@ -83,7 +83,7 @@ _held = cast("GetSetDescriptorType", vars(BaseModel)["__dict__"])
 """The descriptor of the dictionary that holds a record's fields."""
 
 
-class _Explained(Record):
+class _Explained(FrozenModel):
     """A record whose ``reason`` and ``details`` can be computed lazily.
 
     Until then, its dictionary holds the function that computes them. Everything that handles a record as a whole
@@ -91,7 +91,7 @@ class _Explained(Record):
     other fields bypasses this and is as fast as ever. Two threads may both compute them; one result is kept.
     """
 
-    def _explain_with(self, explain: Explain) -> None:
+    def _explain_with(self, explain: ExplainFunction) -> None:
         fields: dict[str, object] = _held.__get__(self)
         del fields["reason"], fields["details"]
         fields["_explain"] = explain
@@ -141,7 +141,7 @@ class Score(_Explained):
     """
 
     scorer: str
-    status: Status
+    status: ScoreStatus
     value: float | None = Field(default=None, ge=0, le=1)
     label: str | None = None
     reason: str = ""
@@ -171,7 +171,7 @@ class Score(_Explained):
         confidence: float | None = None,
         aggregate: str = "mean",
         warnings: Iterable[str] = (),
-        explain: Explain | None = None,
+        explain: ExplainFunction | None = None,
     ) -> "Score":
         """Return a score with a value in [0, 1].
 
@@ -197,7 +197,7 @@ class Score(_Explained):
         return score
 
     @classmethod
-    def kept(cls, explain: Explain, **fields: Any) -> "Score":
+    def from_stored(cls, explain: ExplainFunction, **fields: Any) -> "Score":
         """Return a stored score without validating it again; its reason and details are loaded on first access."""
         score = cls.model_construct(None, reason="", details={}, **fields)
         score._explain_with(explain)  # noqa: SLF001 - a method of this class
@@ -216,12 +216,12 @@ class Score(_Explained):
         return None if None in paid else math.fsum(filter(None, paid))
 
     def _repr_html_(self) -> str:
-        from judgekit.notebook import details_html, fragment, line  # noqa: PLC0415 - only notebooks need it
+        from judgekit.notebook import details_html, fragment, text_block  # noqa: PLC0415 - only notebooks need it
 
         value = self.status if self.value is None else f"{self.value:.3f}"
         head = value if self.label is None else f"{value} ({self.label})"
         lines = filter(None, (self.reason, *self._notes()))
-        return fragment(line(head, self.scorer), *map(line, lines), details_html(self.details))
+        return fragment(text_block(head, self.scorer), *map(text_block, lines), details_html(self.details))
 
     def _notes(self) -> Iterator[str]:
         """Yield notes on the confidence, the warnings and the cost."""
@@ -231,9 +231,9 @@ class Score(_Explained):
         if self.calls:
             cached, tokens, usd = sum(call.cached for call in self.calls), self.tokens_paid, self.usd_paid
             judges = ", ".join(dict.fromkeys(call.judge for call in self.calls))
-            took = "tokens unknown" if tokens is None else number_of(tokens, "token")
+            took = "tokens unknown" if tokens is None else count_text(tokens, "token")
             cost = "cost unknown" if usd is None else f"${usd:.4f}"
-            yield f"{number_of(len(self.calls), 'call')} of {judges}, {cached:,} from cache: {took}, {cost}"
+            yield f"{count_text(len(self.calls), 'call')} of {judges}, {cached:,} from cache: {took}, {cost}"
 
     def diff(self) -> Diff:
         """Return expected and actual calls side by side, as far as the details contain them; it prints as a table."""
@@ -305,7 +305,7 @@ def ledger(*, apart: bool = False) -> Generator[list[JudgeCall]]:
 _draw: ContextVar[int] = ContextVar("judgekit_draw", default=0)
 
 
-def drawing(index: int, of: int) -> AbstractContextManager[None]:
+def independent_draw(index: int, of: int) -> AbstractContextManager[None]:
     """Ask judges for an independent verdict inside: draw ``index`` of ``of``.
 
     Nested draws are independent as well.
@@ -318,7 +318,7 @@ def current_draw() -> int:
     return _draw.get()
 
 
-def record(*made: JudgeCall) -> None:
+def record_calls(*made: JudgeCall) -> None:
     """Add judge calls to all open ledgers."""
     for calls in _ledgers.get():
         calls.extend(made)
@@ -350,7 +350,7 @@ def scored_by(scorer: object) -> Generator[None]:  # runs for every sample, so i
         _scorers.reset(token)
 
 
-def must_be_declared(prompt: object, name: str) -> None:
+def check_declared(prompt: object, name: str) -> None:
     """Check that each scorer that currently asks a judge declares this prompt.
 
     Raises:
@@ -384,7 +384,7 @@ def current_plan() -> MutableMapping[object, object] | None:
 _outages: ContextVar[MutableMapping[object, JudgeError] | None] = ContextVar("judgekit_outages", default=None)
 
 
-def remembering_outages() -> AbstractContextManager[None]:
+def outage_memory() -> AbstractContextManager[None]:
     """Stop requests inside to servers that are down and judges without quota; afterwards, they are tried again."""
     return _set(_outages, {})
 

@@ -16,14 +16,14 @@ from typing import ClassVar, Protocol, TypeAlias, TypeVar, cast, overload, runti
 
 from pydantic import BaseModel, JsonValue
 
-from judgekit.errors import STOPS, ConfigError, JudgekitError, located, shortened
-from judgekit.score import Grade, Score, ledger, scored_by
-from judgekit.traces.given import must_be_sample
+from judgekit.errors import STOPS, ConfigError, JudgekitError, error_with_location, short_repr
+from judgekit.score import ScaleValue, Score, ledger, scored_by
 from judgekit.traces.sample import Sample
+from judgekit.traces.validation import check_sample
 
 Result = TypeVar("Result")
-Verdict: TypeAlias = Score | float | tuple[float, str]
-Measure: TypeAlias = Callable[[Sample], Verdict | Awaitable[Verdict]]
+ScorerResult: TypeAlias = Score | float | tuple[float, str]
+ScorerFunction: TypeAlias = Callable[[Sample], ScorerResult | Awaitable[ScorerResult]]
 NO_CONVERSATION = "the sample has no conversation"
 """The reason why scorers of conversations skip a sample without messages."""
 
@@ -47,7 +47,7 @@ class Scorer(Protocol):
         ...
 
 
-class Question(Protocol):
+class JudgePrompt(Protocol):
     """A question to a judge, such as the result of `judgekit.load_prompt`."""
 
     @property
@@ -56,7 +56,7 @@ class Question(Protocol):
         ...
 
     @property
-    def scale(self) -> Sequence[tuple[str, Grade]]:
+    def scale(self) -> Sequence[tuple[str, ScaleValue]]:
         """The labels that the judge chooses from, with their values; empty if there is no choice."""
         ...
 
@@ -77,7 +77,7 @@ class Question(Protocol):
 
 
 @runtime_checkable
-class Judged(Protocol):
+class JudgedScorerProtocol(Protocol):
     """A scorer that asks a judge, with declarations beyond its name and ``ascore``.
 
     The prompts are part of its signature, and reports, audits and label sheets show them. Asking a judge for an
@@ -85,12 +85,12 @@ class Judged(Protocol):
     """
 
     @property
-    def prompts(self) -> Sequence[Question]:
+    def prompts(self) -> Sequence[JudgePrompt]:
         """All prompts that the scorer may use; none if, with its settings, it asks no judge."""
         ...
 
     @property
-    def label_values(self) -> Mapping[str, Grade]:
+    def label_values(self) -> Mapping[str, ScaleValue]:
         """The values of its labels; empty if they are those of the first prompt's scale."""
         ...
 
@@ -100,12 +100,12 @@ class Judged(Protocol):
         ...
 
 
-def questions_of(scorer: object) -> Sequence[Question]:
+def scorer_prompts(scorer: object) -> Sequence[JudgePrompt]:
     """Return the questions that a scorer asks a judge; none if it asks no judge."""
     return getattr(scorer, "prompts", ())
 
 
-def label_values_of(scorer: object) -> Mapping[str, Grade]:
+def scorer_label_values(scorer: object) -> Mapping[str, ScaleValue]:
     """Return the values of a scorer's labels, if its prompts do not define them."""
     return getattr(scorer, "label_values", {})
 
@@ -115,7 +115,7 @@ def has_confidence(scorer: object) -> bool:
     return getattr(scorer, "has_confidence", True)
 
 
-class Blocking:
+class SyncScore:
     """A mixin that adds ``score``, the blocking version of ``ascore``."""
 
     def score(self: Scorer, sample: Sample, /) -> Score:
@@ -124,15 +124,15 @@ class Blocking:
         Raises:
             ConfigError: The argument is not a sample.
         """
-        must_be_sample(sample, "what is scored")
-        return wait_for(lambda: self.ascore(sample))
+        check_sample(sample, "what is scored")
+        return run_sync(lambda: self.ascore(sample))
 
 
 _LOOK = 0.1
 """Seconds between wake-ups of the main thread, which must be awake to handle a signal received by another thread."""
 
 
-def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
+def run_sync(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     """Return the result of a coroutine to synchronous code. A running event loop is left alone."""
     import asyncio  # noqa: PLC0415 - would take a third of the time to import a scorer
     from concurrent.futures import ThreadPoolExecutor, wait  # noqa: PLC0415
@@ -171,7 +171,7 @@ def wait_for(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     return found[0]
 
 
-async def all_done(work: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
+async def gather_all(work: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
     """Return the results of coroutines that run concurrently.
 
     If some fail, the first error is raised after all others have finished, since they have to be paid for anyway.
@@ -186,18 +186,18 @@ async def all_done(work: Iterable[Coroutine[object, object, Result]]) -> list[Re
     return results
 
 
-async def computed(work: Callable[[], Score], *, large: bool) -> Score:
+async def compute_score(work: Callable[[], Score], *, large: bool) -> Score:
     """Return the score that sync work computes. For large samples, a worker thread computes and explains it."""
     if not large:
         return work()
-    from judgekit.threads import in_thread  # noqa: PLC0415 - imports asyncio, as above
+    from judgekit.threads import run_in_thread  # noqa: PLC0415 - imports asyncio, as above
 
     def explained() -> Score:
         score = work()
         _ = score.reason
         return score
 
-    return await in_thread(explained)
+    return await run_in_thread(explained)
 
 
 async def attempt(scorer: Scorer, sample: Sample) -> Score:
@@ -215,7 +215,7 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
             raise
         except Exception as error:  # noqa: BLE001 - any other error fails the sample and not the run
             kind = type(error).__name__
-            said = f"{kind}: {error}" if isinstance(error, JudgekitError) else located(error)
+            said = f"{kind}: {error}" if isinstance(error, JudgekitError) else error_with_location(error)
             reason = said.encode(errors="backslashreplace").decode()
             return Score.failed(scorer.name, reason, error=kind, calls=calls)
     if score.scorer == scorer.name and len(calls) <= len(score.calls):
@@ -224,28 +224,28 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
 
 
 @dataclass(frozen=True)
-class FunctionScorer(Blocking):
+class FunctionScorer(SyncScore):
     """A scorer made of a function of a sample by `scorer`."""
 
-    function: Measure = field(repr=False, compare=False)
+    function: ScorerFunction = field(repr=False, compare=False)
     name: str
     version: str | None
     judge: object = None
-    prompts: tuple[Question, ...] = ()
-    label_values: ClassVar[Mapping[str, Grade]] = {}
+    prompts: tuple[JudgePrompt, ...] = ()
+    label_values: ClassVar[Mapping[str, ScaleValue]] = {}
     has_confidence: ClassVar[bool] = True  # a function may return a score with a confidence
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the function's result as a score. Sync functions run in a worker thread, async ones on the loop."""
-        found: Verdict | Awaitable[Verdict]
+        found: ScorerResult | Awaitable[ScorerResult]
         if inspect.iscoroutinefunction(self.function):
             found = self.function(sample)
         else:
-            from judgekit.threads import in_thread  # noqa: PLC0415 - imports asyncio, as above
+            from judgekit.threads import run_in_thread  # noqa: PLC0415 - imports asyncio, as above
 
-            measured: Callable[[], Verdict | Awaitable[Verdict]] = partial(self.function, sample)
-            found = await in_thread(measured)
-        verdict: Verdict = await found if inspect.isawaitable(found) else found
+            measured: Callable[[], ScorerResult | Awaitable[ScorerResult]] = partial(self.function, sample)
+            found = await run_in_thread(measured)
+        verdict: ScorerResult = await found if inspect.isawaitable(found) else found
         if isinstance(verdict, Score):
             return verdict
         value: object
@@ -258,20 +258,20 @@ class FunctionScorer(Blocking):
 
 
 @overload
-def scorer(function: Measure, /) -> FunctionScorer: ...
+def scorer(function: ScorerFunction, /) -> FunctionScorer: ...
 @overload
 def scorer(
-    *, name: str | None = None, version: str | None = None, judge: object = None, prompts: Sequence[Question] = ()
-) -> Callable[[Measure], FunctionScorer]: ...
+    *, name: str | None = None, version: str | None = None, judge: object = None, prompts: Sequence[JudgePrompt] = ()
+) -> Callable[[ScorerFunction], FunctionScorer]: ...
 def scorer(
-    function: Measure | None = None,
+    function: ScorerFunction | None = None,
     /,
     *,
     name: str | None = None,
     version: str | None = None,
     judge: object = None,
-    prompts: Sequence[Question] = (),
-) -> FunctionScorer | Callable[[Measure], FunctionScorer]:
+    prompts: Sequence[JudgePrompt] = (),
+) -> FunctionScorer | Callable[[ScorerFunction], FunctionScorer]:
     """Turn a function of a sample, sync or async, into a scorer.
 
     A sync function runs in worker threads, for several samples at once, so it must be thread-safe; an ``async def``
@@ -297,7 +297,7 @@ def scorer(
         ...     return float("please" in sample.trace.messages[-1].text)
     """
 
-    def decorate(function: Measure, /) -> FunctionScorer:
+    def decorate(function: ScorerFunction, /) -> FunctionScorer:
         called: str = getattr(function, "__name__", type(function).__name__)
         return FunctionScorer(function, name or called, version or source_version(function), judge, tuple(prompts))
 
@@ -327,10 +327,10 @@ def signature(scorer: Scorer) -> str:
     Raises:
         ConfigError: A field holds a value that cannot be identified, such as a function without a ``version``.
     """
-    return hashlib.sha256(json.dumps(identity(scorer), sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(signature_data(scorer), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def identity(scorer: Scorer) -> JsonValue:
+def signature_data(scorer: Scorer) -> JsonValue:
     """Return the JSON that `signature` hashes, to show how two scorers differ.
 
     Raises:
@@ -371,7 +371,7 @@ def _identity(value: object) -> object:
     raise ConfigError(f"{value!r} cannot be part of a scorer's signature; make the scorer a dataclass")
 
 
-def scorers_in(found: object) -> tuple[Scorer, ...]:
+def check_scorers(found: object) -> tuple[Scorer, ...]:
     """Return the scorers in a collection.
 
     Raises:
@@ -382,10 +382,10 @@ def scorers_in(found: object) -> tuple[Scorer, ...]:
     if isinstance(found, str) or not isinstance(found, Iterable):
         raise ConfigError(f"scorers is {_no_scorer(found)}; scorers are given in a list")
     given = cast("Iterable[object]", found)
-    return tuple(must_be_scorer(one, f"scorers[{place}]") for place, one in enumerate(given))
+    return tuple(check_scorer(one, f"scorers[{place}]") for place, one in enumerate(given))
 
 
-def must_be_scorer(found: object, called: str) -> Scorer:
+def check_scorer(found: object, called: str) -> Scorer:
     """Return the scorer unchanged.
 
     Raises:
@@ -408,11 +408,11 @@ def _no_scorer(found: object) -> str:
         return "a Sample: the samples come first, run(samples, scorers)"
     if isinstance(found, str):
         told = "in run, names stand in a list; elsewhere it is an object, such as ToolCallF1()"
-        return f"{shortened(found)}: {told}"
+        return f"{short_repr(found)}: {told}"
     if isinstance(found, FunctionType):
         is_named = found.__name__.isidentifier()
         return f"the function {found.__name__}: {'put @scorer above it' if is_named else 'write scorer(name=...)(function)'}"
-    return f"{shortened(found)}: a scorer is an object such as ToolCallF1()"
+    return f"{short_repr(found)}: a scorer is an object such as ToolCallF1()"
 
 
 def _needed(kind: type) -> Iterator[str]:

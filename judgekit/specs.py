@@ -6,15 +6,15 @@ from typing import cast
 
 from pydantic import Field, JsonValue, ValidationError
 
-from judgekit.errors import ConfigError, explain
+from judgekit.errors import ConfigError, validation_message
 from judgekit.registry import is_reference
-from judgekit.traces.message import JsonObject, Record, is_unicode
+from judgekit.traces.message import FrozenModel, JsonObject, is_unicode
 
 JUDGE_VARIABLE = "JUDGEKIT_JUDGE"
 """The environment variable that names the judge of scorers that name none."""
 
 
-class ScorerSpec(Record):
+class ScorerSpec(FrozenModel):
     """The specification of a scorer.
 
     Attributes:
@@ -31,12 +31,12 @@ class ScorerSpec(Record):
     options: JsonObject
     judge: str | None = None
 
-    def asking(self, judge: str | None) -> "ScorerSpec":
+    def with_judge(self, judge: str | None) -> "ScorerSpec":
         """Return the spec with another judge."""
         return self.model_copy(update={"judge": judge})
 
     @classmethod
-    def of(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
+    def from_table(cls, table: Mapping[str, JsonValue]) -> "ScorerSpec":
         """Return the spec in a ``[[scorers]]`` table."""
         options = dict(table)
         try:
@@ -44,7 +44,7 @@ class ScorerSpec(Record):
                 {"name": options.pop("name", None), "as": options.pop("as", None), "options": options}
             )
         except ValidationError as error:
-            raise ConfigError(f"a [[scorers]] table: {explain(error)}") from error
+            raise ConfigError(f"a [[scorers]] table: {validation_message(error)}") from error
 
     @classmethod
     def parse(cls, text: str) -> "ScorerSpec":
@@ -73,7 +73,7 @@ class ScorerSpec(Record):
         except ValueError as error:
             raise ConfigError(f"--scorer {text}: {error}") from error
         argument = table.pop("", None)
-        return cls.of(table).model_copy(update={"argument": argument})
+        return cls.from_table(table).model_copy(update={"argument": argument})
 
 
 _JSON = ("{", "[", '"')

@@ -37,7 +37,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 @contextmanager
-def quoting(on: Console) -> Generator[None]:
+def recorded_text(on: Console) -> Generator[None]:
     """Print text of recordings and judges inside; `judgekit.reports.glossary` does not explain its terms."""
     before, on.record = on.record, False
     try:
@@ -46,7 +46,7 @@ def quoting(on: Console) -> Generator[None]:
         on.record = before
 
 
-class Unpadded:
+class WithoutTrailingBlanks:
     """A renderable in columns, without trailing blanks in its lines."""
 
     def __init__(self, held: RenderableType) -> None:
@@ -64,7 +64,7 @@ class Unpadded:
             yield Segment.line()
 
 
-class Words:
+class WrappedWords:
     """Words and names that break after a space, an underscore, a dot or a slash if they do not fit."""
 
     def __init__(self, text: str) -> None:
@@ -83,7 +83,7 @@ class Words:
         yield Text("\n".join(line.rstrip(" ") for line in lines), overflow="fold")
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> RenderableType:
+def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> RenderableType:
     """Return rows of text under their heads; the first ``words`` columns hold words, the others numbers."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for index, column in enumerate(columns):
@@ -92,17 +92,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int =
         else:
             made.add_column(column, justify="right", no_wrap=True)
     for row in rows:
-        made.add_row(*map(Words, row[:words]), *map(printable, row[words:]))
-    return Unpadded(made)
+        made.add_row(*map(WrappedWords, row[:words]), *map(printable, row[words:]))
+    return WithoutTrailingBlanks(made)
 
 
-def harmless(text: str) -> Text:
-    """Return the text as rich's `Text`, with everything that would control a terminal made visible."""
+def escaped_text(text: str) -> Text:
+    """Return the text as rich's `TextOrNumber`, with everything that would control a terminal made visible."""
     return Text(printable(text), overflow="fold")
 
 
-def hanging(head: str, text: str) -> RenderableType:
+def hanging_indent(head: str, text: str) -> RenderableType:
     """Return the text after its head, with all its lines to the right of the head."""
     grid = Table.grid()
-    grid.add_row(Words(head), harmless(text))
-    return Unpadded(grid)
+    grid.add_row(WrappedWords(head), escaped_text(text))
+    return WithoutTrailingBlanks(grid)

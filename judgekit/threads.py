@@ -19,7 +19,7 @@ _free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKey
 _lock = Lock()
 
 
-async def in_thread(work: Callable[[], Result]) -> Result:
+async def run_in_thread(work: Callable[[], Result]) -> Result:
     """Run sync work in a thread, in the caller's context, and return its result.
 
     A thread cannot be stopped: if the caller is cancelled, the thread continues and its result is dropped. Unlike with

@@ -28,10 +28,18 @@ from respx.mocks import HTTPCoreMocker
 import judgekit
 from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, Score, ScriptedJudge, load_prompt
 from judgekit.analysis.audit import audit
-from judgekit.analysis.findings import Audit, Disagreement, Guarantee, Noise, Opinion, People, ScorerAudit
+from judgekit.analysis.findings import (
+    Audit,
+    Disagreement,
+    Guarantee,
+    HumanAgreement,
+    Opinion,
+    Repeatability,
+    ScorerAudit,
+)
 from judgekit.analysis.labels import HumanLabel
 from judgekit.runs.population import Population
-from judgekit.runs.receipts import Correction, Counts, Figure, Receipt, keep
+from judgekit.runs.receipts import ConfusionCounts, Correction, Estimate, Receipt, write_receipt
 from judgekit.score import JudgeCall
 from judgekit.scoring import FunctionScorer, scorer
 from judgekit.traces.message import (
@@ -46,7 +54,7 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.sample import ExpectedCall, Ranking
-from judgekit.traces.trace import Label, Source, ToolDefinition, Trace, TraceWarning
+from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceSource, TraceWarning
 
 ROOT = Path(__file__).parent.parent
 
@@ -335,7 +343,7 @@ def traces(children: st.SearchStrategy) -> st.SearchStrategy:
         Trace,
         id=maybe,
         messages=few(system | human | ai | tool),
-        source=st.none() | st.builds(Source, format=text, path=maybe, index=counts),
+        source=st.none() | st.builds(TraceSource, format=text, path=maybe, index=counts),
         tools=few(st.builds(ToolDefinition, name=text, description=maybe, parameters=values, extra=objects)),
         started_at=times,
         ended_at=times,
@@ -434,8 +442,8 @@ def receipted(run_of, tmp_path) -> Callable[[str], Run]:
             n=120,
             annotators=1,
             drawn="all",
-            agreement={agreement: Figure(value=0.71, low=0.58, high=0.82)},
-            raw=Figure(value=1),
+            agreement={agreement: Estimate(value=0.71, low=0.58, high=0.82)},
+            raw=Estimate(value=1),
             correction=Correction(refused="all are labelled"),
             labelled=all_of_it,
             population=all_of_it,
@@ -443,7 +451,7 @@ def receipted(run_of, tmp_path) -> Callable[[str], Run]:
             version="0",
         )
         assert found.receipts_folder is not None
-        keep(receipt, found.receipts_folder)
+        write_receipt(receipt, found.receipts_folder)
         return found
 
     return made
@@ -483,8 +491,8 @@ def audit_saying() -> AuditSaying:
     """Gives a function that makes an audit with all that there may be in one, in which every word of others is this text."""
 
     def made(text: str, scorer: str = "goal", index: int = 0) -> Audit:
-        def figure(value: float, low: float, high: float) -> Figure:
-            return Figure(value=value, low=low, high=high, method=f"Wilson{text}")
+        def figure(value: float, low: float, high: float) -> Estimate:
+            return Estimate(value=value, low=low, high=high, method=f"Wilson{text}")
 
         opinions = (
             Opinion(annotator=f"anna{text}", label=f"no{text}", value=0, reason=f"nothing came{text}"),
@@ -508,9 +516,9 @@ def audit_saying() -> AuditSaying:
             annotators=2,
             drawn="random",
             left_out={f"people are divided{text}": 1},
-            agreement={f"kappa{text}": figure(0.71, 0.58, 0.82), "sensitivity": Figure(value=None)},
+            agreement={f"kappa{text}": figure(0.71, 0.58, 0.82), "sensitivity": Estimate(value=None)},
             confusion={f"yes{text}": {f"yes{text}": 63, f"no{text}": 5}, f"no{text}": {f"yes{text}": 12}},
-            counts=Counts(tp=63, fp=12, fn=5, tn=40),
+            counts=ConfusionCounts(tp=63, fp=12, fn=5, tn=40),
             raw=figure(0.643, 0.588, 0.694),
             correction=Correction(
                 method=f"PPI++{text}",
@@ -518,7 +526,7 @@ def audit_saying() -> AuditSaying:
                 assumes=f"labels drawn at random{text}",
                 worth=187.4,
             ),
-            people=People(
+            people=HumanAgreement(
                 samples=120,
                 agreement={f"two people{text}": figure(0.9, 0.8, 0.95)},
                 alternative=f"it may stand in{text}",
@@ -528,7 +536,7 @@ def audit_saying() -> AuditSaying:
             opinions={index: opinions},
             bias={"length": figure(-0.1, -0.3, 0.1), f"other{text}": figure(0.1, 0, 0.2)},
             calibration=figure(0.05, 0.02, 0.09),
-            noise=Noise(
+            noise=Repeatability(
                 samples=120,
                 draws=480,
                 most=960,

@@ -5,14 +5,14 @@ from threading import Thread
 
 import pytest
 
-from judgekit.atomic import replaced
+from judgekit.atomic import atomic_write
 
 
 def test_of_two_that_write_a_file_at_once_the_last_one_stays_whole(tmp_path):
     path = tmp_path / "a.json"
-    with replaced(path) as first:
+    with atomic_write(path) as first:
         first.write(b"first")
-        with replaced(path) as second:
+        with atomic_write(path) as second:
             second.write(b"second")
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"first"
@@ -22,7 +22,7 @@ def test_of_two_that_write_a_file_at_once_the_last_one_stays_whole(tmp_path):
 def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "a.json"
     path.write_bytes(b"old")
-    with pytest.raises(TypeError), replaced(path) as file:
+    with pytest.raises(TypeError), atomic_write(path) as file:
         file.write("no bytes")
     assert path.read_bytes() == b"old"
     assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
@@ -32,7 +32,7 @@ def test_a_link_stays_one_and_what_it_names_is_replaced(tmp_path):
     (tmp_path / "a.json").write_bytes(b"old")
     link = tmp_path / "link.json"
     link.symlink_to(tmp_path / "a.json")
-    with replaced(link) as file:
+    with atomic_write(link) as file:
         file.write(b"new")
     assert link.is_symlink()
     assert (tmp_path / "a.json").read_bytes() == b"new"
@@ -43,7 +43,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path):
     os.mkfifo(pipe)
     reader = Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    with replaced(pipe) as file:
+    with atomic_write(pipe) as file:
         file.write(b"new")
     reader.join()
     assert read == [b"new"]

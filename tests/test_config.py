@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.config import Config, scorer_descriptions
+from judgekit.config import Config, describe_scorers
 from judgekit.errors import ConfigError, PromptError
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
@@ -568,7 +568,7 @@ def test_a_record_that_does_not_fit_says_where(monkeypatch):
 
 
 def test_each_scorer_is_described_and_says_whether_it_asks():
-    found = list(scorer_descriptions())
+    found = list(describe_scorers())
     own, prompts = found[: len(NAMES) - 1], found[len(NAMES) - 1 :]
     assert [(name, asks) for name, _, asks in own] == [(name, name in JUDGED) for name in NAMES[:-1]]
     assert all("1 if " in description for _, description, _ in own)
@@ -685,7 +685,7 @@ def test_a_judge_that_is_named_for_one_scorer_is_asked_by_all_within_it_that_nam
     config = Config(None, "openai/run", {})
 
     def built_with(text):
-        return config.build(ScorerSpec.parse(text).asking("openai/own"))
+        return config.build(ScorerSpec.parse(text).with_judge("openai/own"))
 
     assert built_with("prompt:tone").judge.model == "openai/own"
     assert built_with("prompt:tone,judge=openai/a").judge.model == "openai/a"

@@ -35,11 +35,11 @@ from judgekit import (
 from judgekit.config import Config
 from judgekit.formats.reading import read
 from judgekit.judges.client import Client
-from judgekit.judges.ladder import Footing
-from judgekit.judges.layers import build
+from judgekit.judges.layers import build_client
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.judges.spending import Limits, Spending
-from judgekit.probes.suite import pairs
+from judgekit.judges.structured_output import SchemaSupport
+from judgekit.probes.suite import probe_pairs
 from judgekit.scorers.tool_calls.constraints import Constraint
 from judgekit.scorers.tool_calls.modes import PRESETS
 from judgekit.specs import ScorerSpec
@@ -160,7 +160,7 @@ def test_the_layers_are_those_of_the_architecture_in_their_order(tmp_path, monke
     judge = Judge("openai/judge-1", cache=tmp_path / "cache.sqlite", budget=Limits(requests=1))
 
     async def built() -> list[str]:
-        outermost = layer = await build(judge, Spending(), Footing())
+        outermost = layer = await build_client(judge, Spending(), SchemaSupport())
         names = [type(layer).__name__]
         while (layer := getattr(layer, "inner", None)) is not None:
             names.append(type(layer).__name__)
@@ -470,7 +470,7 @@ def test_each_shipped_prompt_with_a_scale_stands_in_the_documentation_beside_wha
 
 
 def test_the_numbers_of_the_documentation_on_attacks_are_those_of_the_suite():
-    clean, attacks = {pair.clean.id for pair in pairs()}, len(pairs())
+    clean, attacks = {pair.clean.id for pair in probe_pairs()}, len(probe_pairs())
     assert len(clean) == 9
     assert f"one of {attacks} texts" in " ".join(JUDGED.split())
     assert f"That is {attacks + len(clean)} requests" in JUDGED

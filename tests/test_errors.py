@@ -23,8 +23,8 @@ from judgekit.errors import (
     RateLimitError,
     ReplyError,
     TraceError,
-    explain,
-    shortened,
+    short_repr,
+    validation_message,
 )
 
 
@@ -221,11 +221,11 @@ def found_in(record: object) -> ValidationError:
     ],
 )
 def test_what_a_validation_found_is_said_with_json_paths(record, problems):
-    assert explain(found_in(record), record) == "; ".join(problems)
+    assert validation_message(found_in(record), record) == "; ".join(problems)
 
 
 def test_without_the_record_the_branches_of_unions_stand_in_the_paths():
-    assert explain(found_in({"name": "Ann", "pets": [5]})) == (
+    assert validation_message(found_in({"name": "Ann", "pets": [5]})) == (
         "pets[0].Cat: Input should be a valid dictionary or instance of Cat, found 5; "
         "pets[0].str: Input should be a valid string, found 5"
     )
@@ -233,7 +233,7 @@ def test_without_the_record_the_branches_of_unions_stand_in_the_paths():
 
 def test_of_many_problems_three_are_shown_and_the_rest_is_counted():
     record = {"name": 1, "pets": [2, 3]}
-    assert explain(found_in(record), record) == (
+    assert validation_message(found_in(record), record) == (
         "name: Input should be a valid string, found 1; "
         "pets[0]: Input should be a valid dictionary or instance of Cat, found 2; "
         "pets[0]: Input should be a valid string, found 2; and 2 more"
@@ -243,10 +243,13 @@ def test_of_many_problems_three_are_shown_and_the_rest_is_counted():
 def test_a_text_that_is_no_json_is_explained_on_one_line():
     with pytest.raises(ValidationError) as caught:
         Owner.model_validate_json("nope\n\n")
-    assert explain(caught.value) == "the record: Invalid JSON: expected ident at line 1 column 2, found 'nope\\n\\n'"
+    assert (
+        validation_message(caught.value)
+        == "the record: Invalid JSON: expected ident at line 1 column 2, found 'nope\\n\\n'"
+    )
 
 
 @given(st.text(max_size=200) | st.lists(st.integers(), max_size=60))
 def test_a_value_is_shown_as_code_and_cut_to_eighty_characters(value):
-    whole, shown = repr(value), shortened(value)
+    whole, shown = repr(value), short_repr(value)
     assert shown == whole if len(whole) <= 80 else shown == whole[:77] + "..."

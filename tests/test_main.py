@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command_name
 
 from judgekit import cli
-from judgekit.cli.app import COMMANDS, app
+from judgekit.cli.app import COMMAND_MODULES, app
 
 INTERRUPTED = """
 import os, signal, sys
@@ -64,7 +64,7 @@ def test_a_run_without_a_judge_needs_neither_scipy_nor_templates(loaded, example
 def test_a_command_loads_no_other(loaded):
     modules = loaded("formats")
     assert "judgekit.cli.lists" in modules
-    assert not {f"judgekit.cli.{name}" for name in {*COMMANDS.values()} - {"lists"}} & modules
+    assert not {f"judgekit.cli.{name}" for name in {*COMMAND_MODULES.values()} - {"lists"}} & modules
 
 
 def test_all_commands_are_listed_with_their_modules():
@@ -75,7 +75,7 @@ def test_all_commands_are_listed_with_their_modules():
         for one in app.registered_commands
     }
     found |= {one.name: one.typer_instance.registered_commands[0].callback.__module__ for one in app.registered_groups}
-    assert found == {name: f"judgekit.cli.{module}" for name, module in COMMANDS.items()}
+    assert found == {name: f"judgekit.cli.{module}" for name, module in COMMAND_MODULES.items()}
 
 
 def test_it_runs_as_a_module(run_python):

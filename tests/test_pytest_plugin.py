@@ -16,12 +16,12 @@ import pytest
 import judgekit.pytest_plugin
 from judgekit import AIMessage, HumanMessage, Sample, Score
 from judgekit.errors import StoreError
-from judgekit.judges.cassettes import RecordedReplies
+from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Reply, Request
 from judgekit.judges.providers import PROVIDERS, Provider
-from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.scripted import ScriptedClient
-from judgekit.pytest_plugin.explanation import shortfall
+from judgekit.pytest_plugin.explanation import explain_low_score
 from judgekit.pytest_plugin.judges import _Recording
 from judgekit.score import JudgeCall
 from judgekit.traces.message import Usage
@@ -211,7 +211,7 @@ def test_the_evidence_of_a_judge_is_shown_with_what_it_cost():
     ]
     details = {"goals": [{"goal": "help", "evidence": [2, 7]}], "requests": [{"message": 1, "topic": 3}]}
     score = Score.scored("goal", 0, reason="Refused.", label="not_achieved", details=details, calls=calls)
-    assert shortfall(score, sample, 1).split("\n") == [
+    assert explain_low_score(score, sample, 1).split("\n") == [
         "goal of sample 's1': 0.0 (not_achieved), expected 1 or more",
         "reason: Refused.",
         "messages cited:",
@@ -229,7 +229,7 @@ def test_nothing_in_a_failure_steers_a_terminal_or_looks_like_a_line_of_ours():
     sample = Sample.of([AIMessage(evil)], id=evil)
     call = JudgeCall(judge=evil, prompt=evil, error=evil)
     score = Score.scored(evil, 0, reason=evil, label=evil, details={"evidence": [1]}, calls=[call], warnings=[evil])
-    told = shortfall(score, sample, 1)
+    told = explain_low_score(score, sample, 1)
     assert re.findall(r"[^\n -~]", told) == []
     assert len(re.findall("^reason: ", told, re.MULTILINE)) == 1
 
@@ -239,7 +239,7 @@ def test_a_failure_stays_readable_however_much_there_is_to_say():
     judged = [JudgeCall(judge="openai/m", prompt="p@1")] * 500
     details = {"pairs": calls[:250], "missing": calls[250:], "extra": [], "evidence": list(range(1, 400))}
     sample = Sample.of([AIMessage("x" * 10_000)] * 400)
-    told = shortfall(Score.scored("x", 0, reason="y" * 10_000, details=details, calls=judged), sample, 1)
+    told = explain_low_score(Score.scored("x", 0, reason="y" * 10_000, details=details, calls=judged), sample, 1)
     assert len(told) < 6_000
     assert [line.strip() for line in told.split("\n") if " more" in line][1:] == [
         "and 240 more",  # of the calls that differ
@@ -349,7 +349,7 @@ def test_judges_come_by_name_from_the_config_at_the_root_and_the_cassette_lies_b
     monkeypatch.setenv("JUDGEKIT_JUDGE", "openai/another")
     suite(source, "--judgekit-judges", file="tests/test_agent.py").assert_outcomes(passed=1, failed=1)
     assert [request.model for request in requests] == ["n", "m"]
-    assert len(list(RecordedReplies(pytester.path / "tests" / "cassettes" / "replies.jsonl").recorded())) == 2
+    assert len(list(Cassette(pytester.path / "tests" / "cassettes" / "replies.jsonl").recorded())) == 2
     suite(source, file="tests/test_agent.py").assert_outcomes(passed=1, failed=1)
 
 
@@ -503,8 +503,8 @@ def test_a_line_that_has_no_room_on_the_disk_is_not_written_in_part(tmp_path):
     cassette.write_text(json.dumps({"about": "x" * 1_000_000}) + "\n", encoding="utf-8")
     before = cassette.read_bytes()
     recording = _Recording(cassette, replies)
-    with closing(CachedReplies(replies)) as cache:
-        cache.add([Recorded(key="k", reply=Reply(text="yes"))], replace=True)
+    with closing(ReplyDatabase(replies)) as cache:
+        cache.add([RecordedReply(key="k", reply=Reply(text="yes"))], replace=True)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 9, hard))
     try:

@@ -14,16 +14,16 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from judgekit.diff import DiffLine
 from judgekit.runs.rows import Row
-from judgekit.runs.textless import Textless
+from judgekit.runs.textless import TextRemover
 from judgekit.score import (
     JudgeCall,
     Score,
     current_draw,
-    drawing,
+    independent_draw,
     known_outages,
     ledger,
-    record,
-    remembering_outages,
+    outage_memory,
+    record_calls,
 )
 from judgekit.traces.message import Usage
 
@@ -150,7 +150,7 @@ LOOKS = {
     "vars": vars,
     "fields in their order": lambda score: list(vars(score)),
     "pickle": lambda score: pickle.loads(pickle.dumps(score)),  # noqa: S301 - written a moment ago
-    "without text": lambda score: Textless().score(score),
+    "without text": lambda score: TextRemover().score(score),
     "validated": Score.model_validate,
     "validated as a dictionary": lambda score: Score.model_validate(dict(score)),
     "diff": lambda score: score.diff(),
@@ -308,20 +308,20 @@ def test_a_score_is_the_same_after_a_round_trip_through_json(score):
 
 
 def test_a_ledger_holds_the_calls_made_while_it_is_open():
-    record(call("before"))
+    record_calls(call("before"))
     with ledger() as held:
-        record(call("one"))
-        record(call("two"))
-    record(call("after"))
+        record_calls(call("one"))
+        record_calls(call("two"))
+    record_calls(call("after"))
     assert [one.prompt for one in held] == ["one", "two"]
 
 
 def test_a_call_stands_in_every_ledger_around_it():
     with ledger() as outer:
-        record(call("one"))
+        record_calls(call("one"))
         with ledger() as inner:
-            record(call("two"))
-        record(call("three"))
+            record_calls(call("two"))
+        record_calls(call("three"))
     assert [one.prompt for one in outer] == ["one", "two", "three"]
     assert [one.prompt for one in inner] == ["two"]
 
@@ -332,21 +332,21 @@ def test_a_ledger_keeps_what_was_paid_for_before_an_error():
     def work() -> None:
         with ledger() as calls:
             held.append(calls)
-            record(call("paid"))
+            record_calls(call("paid"))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         work()
-    record(call("after"))
+    record_calls(call("after"))
     assert held == [[call("paid")]]
 
 
 def test_tasks_have_ledgers_of_their_own_and_share_the_one_around_them():
     async def one_task(name: str) -> list[str]:
         with ledger() as held:
-            record(call(f"{name} first"))
+            record_calls(call(f"{name} first"))
             await asyncio.sleep(0)
-            record(call(f"{name} second"))
+            record_calls(call(f"{name} second"))
         return [one.prompt for one in held]
 
     async def work() -> tuple[list[list[str]], list[str]]:
@@ -362,7 +362,7 @@ def test_tasks_have_ledgers_of_their_own_and_share_the_one_around_them():
 def test_a_cancelled_task_leaves_its_cost_in_the_ledger():
     async def work() -> list[JudgeCall]:
         async def forever() -> None:
-            record(call("paid"))
+            record_calls(call("paid"))
             await asyncio.Event().wait()
 
         with ledger() as held:
@@ -413,9 +413,9 @@ def test_what_was_paid_for_a_call(fields, tokens, usd):
 def test_draws_within_draws_are_told_apart():
     found = []
     for outer in range(3):
-        with drawing(outer, 3):
+        with independent_draw(outer, 3):
             for inner in range(2):
-                with drawing(inner, 2):
+                with independent_draw(inner, 2):
                     found.append(current_draw())
     assert found == list(range(6))
     assert current_draw() == 0
@@ -431,10 +431,10 @@ def test_a_request_is_what_reached_a_server(fields, is_request):
 
 def test_outages_are_remembered_inside_alone_and_by_each_run_apart():
     known_outages()["server"] = "gone"
-    with remembering_outages():
+    with outage_memory():
         assert known_outages() == {}
         known_outages()["server"] = "gone"
-        with remembering_outages():
+        with outage_memory():
             assert known_outages() == {}
         assert known_outages() == {"server": "gone"}
     assert known_outages() == {}

@@ -26,7 +26,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import JudgeCall, Score, ledger, record
+from judgekit.score import JudgeCall, Score, ledger, record_calls
 from judgekit.scorers.generalization import Adaptability, CollaborationEfficiency
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.panel import Panel
@@ -36,8 +36,8 @@ from judgekit.scorers.selective import Selective
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.topic import TopicAdherence
-from judgekit.scoring import Blocking, Scorer, attempt, scorer, signature, wait_for
-from judgekit.traces.message import HumanMessage, Record
+from judgekit.scoring import Scorer, SyncScore, attempt, run_sync, scorer, signature
+from judgekit.traces.message import FrozenModel, HumanMessage
 from judgekit.traces.sample import Sample
 
 SAMPLE = Sample.of([HumanMessage("Hi, please.")], id="one")
@@ -269,7 +269,7 @@ def test_functions_that_cannot_be_told_apart_have_no_signature(made):
 )
 def test_any_error_is_a_failed_score_with_its_type_its_message_and_its_cost(error, reason):
     def work():
-        record(call("paid"))
+        record_calls(call("paid"))
         raise error
 
     found = tried(Given(work))
@@ -308,8 +308,8 @@ def test_a_scorer_that_returns_no_score_has_failed(returned):
 
 def test_the_calls_of_the_ledger_stand_in_the_score():
     def work():
-        record(call("one"))
-        record(call("two"))
+        record_calls(call("one"))
+        record_calls(call("two"))
         return Score.scored("given", 1, reason="kept", calls=[call("two")])
 
     assert tried(Given(work)) == Score.scored("given", 1, reason="kept", calls=[call("one"), call("two")])
@@ -328,11 +328,11 @@ def test_a_score_bears_the_name_of_its_scorer():
 
 def test_attempts_in_one_another_keep_their_cost_apart_and_together():
     def fails():
-        record(call("member"))
+        record_calls(call("member"))
         raise ValueError
 
     async def panel():
-        record(call("own"))
+        record_calls(call("own"))
         member = await attempt(Given(fails, name="member"), SAMPLE)
         return Score.scored("given", 1, details={"member": [one.prompt for one in member.calls]})
 
@@ -349,7 +349,7 @@ def test_a_score_that_is_explained_late_is_not_explained_by_an_attempt():
         return "why", {}
 
     def work():
-        record(call())
+        record_calls(call())
         return Score.scored("given", 1, calls=[call()], explain=explain)
 
     async def attempts():  # gives nothing back: asyncio prints the result of what it runs, into a message nobody sees
@@ -365,14 +365,14 @@ def test_a_score_that_is_explained_late_is_not_explained_by_an_attempt():
 
 
 @dataclass(frozen=True)
-class Threaded(Blocking):
+class Threaded(SyncScore):
     """Tells in which thread and loop it ran."""
 
     name: str = "threaded"
 
     async def ascore(self, sample: Sample, /) -> Score:
         await asyncio.sleep(0)
-        record(call("paid"))
+        record_calls(call("paid"))
         return Score.scored(self.name, 1, reason=threading.current_thread().name)
 
 
@@ -445,7 +445,7 @@ def test_ctrl_c_under_a_running_loop_stops_the_work_and_gets_through():
             raise
 
     async def notebook() -> None:
-        wait_for(work)
+        run_sync(work)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     loop = asyncio.new_event_loop()  # as a notebook has it: a loop that does not catch Ctrl-C itself
@@ -621,7 +621,7 @@ def test_options_of_all_kinds_stand_in_the_signature():
     assert signature(WithOption({"a": 1, "b": 2})) == signature(WithOption({"b": 2, "a": 1}))
 
 
-class Rules(Record):
+class Rules(FrozenModel):
     """Options that belong together."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -30,8 +30,8 @@ from judgekit import (
     run,
     scorer,
 )
-from judgekit.scorers.text.given import free
-from judgekit.threads import _MOST, in_thread
+from judgekit.scorers.text.base import compare_without_gil
+from judgekit.threads import _MOST, run_in_thread
 
 GREETING = Sample.of([HumanMessage("Hello."), AIMessage("Hello.")], id="greeting")
 
@@ -61,7 +61,7 @@ def test_work_is_done_in_another_thread_in_the_callers_context():
 
     async def ask():
         setting.set("mine")
-        return await in_thread(lambda: (setting.get(), threading.get_ident()))
+        return await run_in_thread(lambda: (setting.get(), threading.get_ident()))
 
     found, thread = asyncio.run(ask())
     assert found == "mine"
@@ -74,13 +74,13 @@ def test_what_work_raises_is_raised_to_the_caller(error):
         raise error
 
     with pytest.raises(type(error)) as info:
-        asyncio.run(in_thread(work))
+        asyncio.run(run_in_thread(work))
     assert info.value is error
 
 
 def test_work_that_exhausts_an_iterator_is_an_error_and_no_hang():
     with pytest.raises(RuntimeError, match="StopIteration"):
-        asyncio.run(asyncio.wait_for(in_thread(lambda: next(iter(()))), 5))
+        asyncio.run(asyncio.wait_for(run_in_thread(lambda: next(iter(()))), 5))
 
 
 def test_no_more_threads_than_there_may_be_work_at_once():
@@ -96,7 +96,7 @@ def test_no_more_threads_than_there_may_be_work_at_once():
             at_once[0] -= 1
 
     async def ask():
-        await asyncio.gather(*(in_thread(work) for _ in range(5 * _MOST)))
+        await asyncio.gather(*(run_in_thread(work) for _ in range(5 * _MOST)))
 
     asyncio.run(ask())
     assert 1 < most[0] <= _MOST
@@ -107,8 +107,8 @@ def test_the_result_of_a_cancelled_caller_is_dropped_and_nobody_waits_for_it(cap
 
     async def ask():
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(in_thread(lambda: over.wait(10)), 0.05)
-        return await in_thread(lambda: "next")
+            await asyncio.wait_for(run_in_thread(lambda: over.wait(10)), 0.05)
+        return await run_in_thread(lambda: "next")
 
     began = time.monotonic()
     assert asyncio.run(ask()) == "next"
@@ -218,14 +218,14 @@ def test_a_shipped_scorer_leaves_the_loop_alone_on_a_large_sample(name):
 def test_long_texts_have_the_similarity_that_they_would_have_if_they_were_short(measure):
     one, other = words(1000, 1), words(1000, 2)
     assert len(one) + len(other) > 4000
-    assert free(measure.normalized_similarity, one, other) == measure.normalized_similarity(one, other)
+    assert compare_without_gil(measure.normalized_similarity, one, other) == measure.normalized_similarity(one, other)
 
 
 def test_long_sequences_have_the_numbers_that_they_would_have_if_they_were_short():
     one, other = list(words(1000, 1)), list(words(1000, 2))
-    assert free(LCSseq.similarity, one, other) == LCSseq.similarity(one, other)
+    assert compare_without_gil(LCSseq.similarity, one, other) == LCSseq.similarity(one, other)
     one, other = words(1000, 3), words(1000, 4)
-    assert free(token_sort_ratio, one, other) == token_sort_ratio(one, other)
+    assert compare_without_gil(token_sort_ratio, one, other) == token_sort_ratio(one, other)
 
 
 INTERRUPTED = """

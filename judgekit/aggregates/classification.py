@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import Any
 
 from judgekit.aggregates.total import Total
-from judgekit.errors import listed, shortened
+from judgekit.errors import join_limited, short_repr
 from judgekit.score import Score
 
 _CLASSES_NAMED = 5
-UNLISTED = "unlisted "
+HASHED_PREFIX = "unlisted "
 """The prefix of the mark that replaces a prediction when a run keeps no text. A label's mark is ``details["mark"]``."""
 
 
@@ -71,7 +71,7 @@ def classification(scores: Sequence[Score]) -> Total:
     for (row, column), times in sorted(Counter(zip(true, predicted, strict=True)).items()):
         counts[row][column or no_answer] = times
     notes = [*_notes(classes, set(true), set(predicted), positive, average)]
-    sessions = {one.partition("-")[0] for one in classes if one.startswith(UNLISTED)}
+    sessions = {one.partition("-")[0] for one in classes if one.startswith(HASHED_PREFIX)}
     if len(sessions) > 1:  # each session has marks of its own
         notes.append(f"{len(sessions)} sessions without text: one prediction may count as {len(sessions)} classes")
     return Total(figures[measure], measure, "; ".join(notes), figures, counts)
@@ -89,7 +89,7 @@ def _asked(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
     found = list(dict.fromkeys((str(score.details["measure"]), score.details.get("positive")) for score in scores))
     if len(found) > 1:
         several = (measure if positive is None else f"{measure} of {positive}" for measure, positive in found)
-        return Total(None, "undefined", f"its scores come to different measures: {listed(several, between=', ')}")
+        return Total(None, "undefined", f"its scores come to different measures: {join_limited(several, between=', ')}")
     measure, positive = found[0]
     return measure, None if positive is None else str(positive)
 
@@ -103,11 +103,11 @@ def _notes(
             yield "precision is undefined (0/0): nothing was predicted"
         return
     if positive is not None:
-        yield f"positive class {shortened(positive)}"
+        yield f"positive class {short_repr(positive)}"
     becomes = "is undefined (0/0)" if positive is not None else "of a class counts as 0 where it is 0/0"
     for name, missing, there in (("precision", "never predicted", predicted), ("recall", "never true", true)):
-        lacking = [shortened(one) for one in (classes if positive is None else [positive]) if one not in there]
+        lacking = [short_repr(one) for one in (classes if positive is None else [positive]) if one not in there]
         if lacking:
-            yield f"{name} {becomes}: {listed(lacking, _CLASSES_NAMED, ', ')} {'is' if len(lacking) == 1 else 'are'} {missing}"
+            yield f"{name} {becomes}: {join_limited(lacking, _CLASSES_NAMED, ', ')} {'is' if len(lacking) == 1 else 'are'} {missing}"
     if positive is not None and positive not in classes:
         yield "f1 is undefined (0/0)"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from judgekit.aggregates.total import Total
 from judgekit.score import Score
-from judgekit.traces.rendering import plain_name
+from judgekit.traces.rendering import quoted_name
 
 _DOMAINS_SHOWN = 8
 
@@ -46,7 +46,7 @@ def macro_mean(scores: Sequence[Score]) -> Total:
     sizes = {domain.n for domain in domains.values()}
     each = f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,}"
     note = f"over {len(domains)} domain{'' if len(domains) == 1 else 's'} with {each} scored each"
-    figures = {plain_name(domain): domains[domain].mean for domain in shown}
+    figures = {quoted_name(domain): domains[domain].mean for domain in shown}
     if len(figures) < len(domains):
         note += f", of which the lowest {len(figures)} are shown"
     return Total(mean_of_means(domains), "macro mean", note, figures)

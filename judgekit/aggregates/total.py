@@ -40,7 +40,7 @@ def mean(scores: Sequence[Score]) -> float:
     return fsum(score.value for score in scores if score.value is not None) / len(scores)
 
 
-class Home(NamedTuple):
+class AggregateSpec(NamedTuple):
     """The import path of an aggregate, and the details of a score that it reads.
 
     A run that stores no text (``store_text = false``) still keeps these details: labels, domains, counts and options.
@@ -51,24 +51,24 @@ class Home(NamedTuple):
 
 
 AGGREGATES = {
-    "answer_match": Home("judgekit.aggregates.classification:answer_match", ("measure",)),
-    "classification": Home(
+    "answer_match": AggregateSpec("judgekit.aggregates.classification:answer_match", ("measure",)),
+    "classification": AggregateSpec(
         "judgekit.aggregates.classification:classification", ("measure", "positive", "true", "predicted", "mark")
     ),
-    "corpus_bleu": Home(
+    "corpus_bleu": AggregateSpec(
         "judgekit.aggregates.translation:corpus_bleu",
         ("metric", "corpus_signature", "correct", "total", "response_length", "reference_length", "smooth"),
     ),
-    "corpus_chrf": Home(
+    "corpus_chrf": AggregateSpec(
         "judgekit.aggregates.translation:corpus_chrf",
         ("metric", "signature", "matched", "response_ngrams", "reference_ngrams", "beta"),
     ),
-    "corpus_ter": Home(
+    "corpus_ter": AggregateSpec(
         "judgekit.aggregates.translation:corpus_ter", ("metric", "signature", "edits", "reference_length")
     ),
-    "macro_mean": Home("judgekit.aggregates.domains:macro_mean", ("domain",)),
-    "mean": Home("judgekit.aggregates.total:mean"),
-    "within_budget": Home("judgekit.aggregates.conduct:within_budget", ("number", "budget")),
+    "macro_mean": AggregateSpec("judgekit.aggregates.domains:macro_mean", ("domain",)),
+    "mean": AggregateSpec("judgekit.aggregates.total:mean"),
+    "within_budget": AggregateSpec("judgekit.aggregates.behavior:within_budget", ("number", "budget")),
 }
 """The built-in aggregates, by the name in a score's ``aggregate``."""
 
@@ -82,7 +82,7 @@ class PackedScores(Sequence[Score]):
     @staticmethod
     def pack(score: Score) -> bytes:
         """Return the part of a score that its aggregate reads, encoded for `append`."""
-        return needed_of(score).model_dump_json(exclude_defaults=True).encode()
+        return reduced_for_aggregate(score).model_dump_json(exclude_defaults=True).encode()
 
     def append(self, packed: bytes) -> None:
         """Append a packed score."""
@@ -101,34 +101,34 @@ class PackedScores(Sequence[Score]):
         return len(self._packed)
 
 
-def needed_of(score: Score) -> Score:
+def reduced_for_aggregate(score: Score) -> Score:
     """Return a score reduced to what its aggregate reads, for a run to keep."""
     if score.aggregate not in AGGREGATES:
         return score
-    kept = details_needed(score)
+    kept = aggregate_details(score)
     return Score.scored(score.scorer, score.value or 0.0, label=score.label, details=kept, aggregate=score.aggregate)
 
 
-def details_needed(score: Score) -> JsonObject:
+def aggregate_details(score: Score) -> JsonObject:
     """Return the details of a score that its aggregate reads; none for a user's own function."""
     names = AGGREGATES[score.aggregate].details if score.aggregate in AGGREGATES else ()
     return {name: score.details[name] for name in names if name in score.details}
 
 
-def total_of(name: str, scores: Sequence[Score]) -> Total:
+def compute_total(name: str, scores: Sequence[Score]) -> Total:
     """Return the total of scored scores, computed by the function that their ``aggregate`` names.
 
     If there is no such function, or it fails, the total is undefined; the rest of the run is still reported.
     """
     try:
-        found = aggregate_named(name)(scores)
+        found = load_aggregate(name)(scores)
         return found if isinstance(found, Total) else Total(float(found), name)
     except Exception as error:  # noqa: BLE001 - the function may be the user's
         kind = type(error).__name__
         return Total(None, "undefined", f"the aggregate {name!r} failed: {kind}: {error}", error=kind)
 
 
-def aggregate_named(name: str) -> Aggregate:
+def load_aggregate(name: str) -> Aggregate:
     """Return the function that a score's ``aggregate`` names: one of `AGGREGATES`, or ``"package.module:function"``.
 
     Raises:

@@ -7,26 +7,35 @@ from math import fsum
 from statistics import fmean
 
 from judgekit.analysis.bias import length_bias, position_bias
-from judgekit.analysis.correction import Errors, rogan_gladen, too_few
-from judgekit.analysis.drawing import strata
-from judgekit.analysis.findings import Audit, Kind, ScorerAudit
+from judgekit.analysis.correction import JudgeErrors, rogan_gladen, too_few_labels
+from judgekit.analysis.findings import Audit, ScorerAudit, ValueKind
+from judgekit.analysis.human_agreement import human_agreement
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.matching import BLANK, UNTOLD, Matched, homes, match
-from judgekit.analysis.measures import Pairs, kind_of
-from judgekit.analysis.noise import noise
-from judgekit.analysis.people import people
-from judgekit.errors import ConfigError, listed, number_of, shortened
-from judgekit.runs.answers import named
-from judgekit.runs.conduct import Conduct
-from judgekit.runs.population import Population, differences, independent, population_of
-from judgekit.runs.receipts import Correction, Drawn, Figure, Receipt, all_of, changed_models, file_name, keep
+from judgekit.analysis.matching import CANNOT_TELL, LEFT_BLANK, MatchedLabels, labels_by_run, match_labels
+from judgekit.analysis.measures import VerdictPairs, value_kind
+from judgekit.analysis.noise import repeatability
+from judgekit.analysis.sampling import strata
+from judgekit.errors import ConfigError, count_text, join_limited, short_repr
+from judgekit.runs.answers import reported_names
+from judgekit.runs.effort import ConversationEffort
+from judgekit.runs.population import Population, describe_population, first_of_groups, population_differences
+from judgekit.runs.receipts import (
+    Correction,
+    Estimate,
+    LabelSelection,
+    Receipt,
+    new_models,
+    read_receipts,
+    receipt_file_name,
+    write_receipt,
+)
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
 
 _RECORDED_SHOWN = 3
 _PICKED = "the labelled samples were picked by hand (drawn is convenience)"
-_NOT_RANDOM: Mapping[Drawn, str] = {
+_NOT_RANDOM: Mapping[LabelSelection, str] = {
     "convenience": "which were picked by hand",
     "unknown": "of which nobody says that they are a random sample",
 }
@@ -86,7 +95,7 @@ def audit(
             given[label.scorer].append(label)
         else:
             unmatched[f"{label.scorer} asks no judge"] += 1
-    conducts = dict(run.store.conducts(run.number))
+    conducts = dict(run.store.effort_by_sample(run.number))
     found: list[ScorerAudit] = []
     for name, record in judged.items():
         auditing = _Auditing(run, record, conducts, given[name], sources)
@@ -102,7 +111,7 @@ class _Auditing:
         self,
         run: Run,
         record: ScorerRecord,
-        conducts: Mapping[int, Conduct],
+        conducts: Mapping[int, ConversationEffort],
         labels: Sequence[HumanLabel],
         sources: Sequence[str],
     ) -> None:
@@ -113,21 +122,21 @@ class _Auditing:
         self.population = run.population(record.name)
         self.matched, self.left_out = self._matched(labels)
         self.is_here = self.matched.run is run
-        self.conducts = conducts if self.is_here else dict(run.store.conducts(self.matched.run.number))
-        self.kind: Kind
-        self.kind, self.values = kind_of(record, [*self.rows, *self.matched.rows], self.matched.samples)
-        self.pairs = Pairs.of(self.matched, self.kind, self.values)
+        self.conducts = conducts if self.is_here else dict(run.store.effort_by_sample(self.matched.run.number))
+        self.kind: ValueKind
+        self.kind, self.values = value_kind(record, [*self.rows, *self.matched.rows], self.matched.samples)
+        self.pairs = VerdictPairs.of(self.matched, self.kind, self.values)
         self.has_skipped = any(row.score.value is None for row in self.matched.rows)
         # Samples that were drawn by verdict stand for all samples of the run.
         stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
-        self.labelled = population_of([row for row in stood_for if row.score.value is not None], self.conducts)
+        self.labelled = describe_population([row for row in stood_for if row.score.value is not None], self.conducts)
 
-    def _matched(self, labels: Sequence[HumanLabel]) -> tuple[Matched, Counter[str]]:
+    def _matched(self, labels: Sequence[HumanLabel]) -> tuple[MatchedLabels, Counter[str]]:
         """Return this run's labels or, if there are none, those of the run that has the most; others are left out."""
-        where, left_out = homes(self.run, self.record, labels)
+        where, left_out = labels_by_run(self.run, self.record, labels)
         name = self.record.name
         rows = {home: self.every if home is self.run else list(home.rows(scorer=name)) for home in where}
-        made = [match(home, self.record, rows[home], those) for home, those in where.items()]
+        made = [match_labels(home, self.record, rows[home], those) for home, those in where.items()]
         best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
         for other in made:
             if other is not best:
@@ -159,14 +168,14 @@ class _Auditing:
             agreement=pairs.agreement(),
             confusion=pairs.confusion(self.record) if pairs.samples else {},
             counts=pairs.counts(),
-            raw=Figure.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
+            raw=Estimate.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
             correction=correction,
-            people=people(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
+            people=human_agreement(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
             disagreements=pairs.disagreements() if self.is_here else (),
             opinions={one.row.index: one.opinions for one in matched.samples} if self.is_here else {},
             bias={**({"length": length} if length else {}), **position_bias(self.rows)},
             calibration=pairs.calibration(),
-            noise=noise(self.every),
+            noise=repeatability(self.every),
             guarantee=None
             if guarantee is None
             else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
@@ -181,11 +190,11 @@ class _Auditing:
         folder = self.run.receipts_folder
         if folder is None or not self.matched.samples or not self.is_here or self.unknown:
             return None
-        judged = self.run.judged(self.record)
-        receipts, _ = all_of(self.record.name, folder)
+        judged = self.run.audit_subject(self.record)
+        receipts, _ = read_receipts(self.record.name, folder)
         for kept in receipts:
             is_same = kept.fingerprint == self.record.signature and judged.is_audited_by(kept)
-            if is_same and not changed_models(kept.models, judged.models):
+            if is_same and not new_models(kept.models, judged.models):
                 is_less = correction.corrected is None and kept.correction.corrected is not None
                 return kept if is_less or len(self.pairs.samples) < kept.n else None
         return None
@@ -195,7 +204,7 @@ class _Auditing:
         folder, recordings = self.run.receipts_folder, self.run.recordings
         if folder is None or recordings is None or not self.is_here or not self.matched.samples:
             return []
-        receipts, _ = all_of(self.record.name, folder)
+        receipts, _ = read_receipts(self.record.name, folder)
         return [one for one in receipts if one.recordings == recordings and one.fingerprint != self.record.signature]
 
     def _lengths(self) -> Mapping[int, float]:
@@ -218,10 +227,10 @@ class _Auditing:
         if not is_doubtful or not matched.samples or not matched.rest:
             return ""
         (labelled, a), (rest, b) = map(self._drawn_from, ([one.row for one in matched.samples], matched.rest))
-        differ = differences(labelled, rest, (a, b))
+        differ = population_differences(labelled, rest, (a, b))
         if not differ:
             return ""
-        told = f"the labelled samples are not like the others: {listed(differ)}"
+        told = f"the labelled samples are not like the others: {join_limited(differ)}"
         if matched.lost and matched.drawn == "random":
             return f"{told}. Samples were left blank by that, or by what goes with it: label these too"
         return (
@@ -231,8 +240,8 @@ class _Auditing:
 
     def _drawn_from(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
         """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""
-        population = population_of(rows, self.conducts)
-        verdicts = [row.score.value for row in independent(rows)]
+        population = describe_population(rows, self.conducts)
+        verdicts = [row.score.value for row in first_of_groups(rows)]
         if self.kind != "continuous":
             return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)
         values = sorted(one for one in verdicts if one is not None)
@@ -244,7 +253,7 @@ class _Auditing:
         matched = self.matched
         if not matched.samples:
             there = self.left_out or matched.unmatched
-            return Correction(refused=f"no label is of use: {listed(there)}" if there else self._no_labels())
+            return Correction(refused=f"no label is of use: {join_limited(there)}" if there else self._no_labels())
         if matched.drawn == "convenience":
             return Correction(
                 refused=f"{_PICKED}, and may be like each other rather than like the run; judgekit label "
@@ -257,10 +266,10 @@ class _Auditing:
     def _no_labels(self) -> str:
         told = f"there are no labels; judgekit label {self.run.number} draws samples for people"
         recorded = Counter(name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge")
-        names = ", ".join(shortened(name) for name, _ in recorded.most_common(_RECORDED_SHOWN))
+        names = ", ".join(short_repr(name) for name, _ in recorded.most_common(_RECORDED_SHOWN))
         return f"{told}, and --label NAME={self.record.name} takes recorded ones: {names}" if names else told
 
-    def _errors(self, chosen: str) -> Errors:
+    def _errors(self, chosen: str) -> JudgeErrors:
         where = f"the labelled samples of run {self.matched.run.number}"
         counts, refused = self.pairs.independent_counts(), chosen
         if self.matched.drawn == "convenience":
@@ -269,12 +278,12 @@ class _Auditing:
             refused = refused or f"{where} are not judged as yes or no, 0 or 1"
             if self.pairs.is_disputed:
                 refused = f"people and the judge differ on whether the question applies to some of {where}: label a sample of this run"
-        return Errors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
+        return JudgeErrors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
 
     def _by_labels(self) -> Correction:
         """Return the mean corrected by labels of this run."""
         from judgekit.stats.prediction_powered import (  # noqa: PLC0415 - numpy takes a while, as does all of stats
-            LEAST_LABELS,
+            MIN_LABELS,
             Stratum,
             stratified_ppi_mean,
         )
@@ -284,11 +293,11 @@ class _Auditing:
             return Correction(refused="people say of all labelled samples that the question does not apply")
         if drawn == "all" and all(one.applies in (0, 1) for one in samples):
             applying = [(one.mean, one.row.group) for one in samples if one.mean is not None]
-            mean = Figure.mean([value for value, _ in applying], [group for _, group in applying])
+            mean = Estimate.mean([value for value, _ in applying], [group for _, group in applying])
             return Correction(method="labels alone", corrected=mean)
-        if (n := sum(bool(one.values) for one in samples)) < LEAST_LABELS:
+        if (n := sum(bool(one.values) for one in samples)) < MIN_LABELS:
             which = "to which the question applies" if n < len(samples) else ""
-            return Correction(refused=too_few(n, LEAST_LABELS, which))
+            return Correction(refused=too_few_labels(n, MIN_LABELS, which))
         labelled = {one.row.index: one for one in samples}
         every = self.matched.rows
         ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
@@ -317,19 +326,19 @@ class _Auditing:
             found = stratified_ppi_mean([stratum(part) for part in parts])
             if found is None:
                 continue
-            lost = {BLANK: "were left blank", UNTOLD: "people cannot tell about"}
+            lost = {LEFT_BLANK: "were left blank", CANNOT_TELL: "people cannot tell about"}
             gone = " or ".join(what for name, what in lost.items() if name in self.matched.lost)
             assumes = f"samples that {gone} are like the others" if gone else ""
             return Correction(
                 method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
-                corrected=Figure.of(found.value, found.interval),
+                corrected=Estimate.of(found.value, found.interval),
                 assumes=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
                 worth=found.worth if found.weight or len(parts) > 1 else None,
             )
         for part in ways[-1]:
             if (those := sum(row.index in labelled for row in part)) < 2:
                 score = part[0].score
-                verdict = shortened(score.label or (score.status if score.value is None else score.value))
+                verdict = short_repr(score.label or (score.status if score.value is None else score.value))
                 return Correction(
                     refused=f"people labelled {those} of the samples with the verdict {verdict}; it takes 2 or more of each"
                 )
@@ -365,10 +374,10 @@ class _Auditing:
                 f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people "
                 "differ, and keeps a receipt"
             )
-        silent = [judge for judge, models in self.run.judged(self.record).models.items() if None in models]
+        silent = [judge for judge, models in self.run.audit_subject(self.record).models.items() if None in models]
         if silent:
             yield (
-                f"the provider reports no model for answers of {listed(silent)}: another model behind the same name would "
+                f"the provider reports no model for answers of {join_limited(silent)}: another model behind the same name would "
                 "not show"
             )
         yield from self._of_receipts(better)
@@ -377,21 +386,21 @@ class _Auditing:
         """Yield notes on the receipt of this audit, and on other receipts for the same recordings."""
         if better is not None:
             n = len(self.pairs.samples)
-            why = "gives no corrected mean" if n >= better.n else f"is of {number_of(n, 'labelled sample')}"
+            why = "gives no corrected mean" if n >= better.n else f"is of {count_text(n, 'labelled sample')}"
             yield (
                 f"the receipt of run {better.run}, n={better.n:,}, stays, because this audit {why}; to replace it, delete "
-                f"{file_name(better)}"
+                f"{receipt_file_name(better)}"
             )
         if tried := self._tried():
-            runs = listed(f"run {number}" for number in sorted({one.run for one in tried}))
+            runs = join_limited(f"run {number}" for number in sorted({one.run for one in tried}))
             yield (
-                f"{number_of(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
+                f"{count_text(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
                 f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
                 "you keep on samples that none of them was audited on"
             )
         if self.unknown:
             yield (
-                f"nobody says who gave {number_of(self.unknown, 'label')}: a person, a benchmark, or a judge, perhaps this "
+                f"nobody says who gave {count_text(self.unknown, 'label')}: a person, a benchmark, or a judge, perhaps this "
                 "very one. So this audit leaves no receipt; labels in a file (--labels) are taken for those of people"
             )
         if self.record.signature is None:
@@ -422,7 +431,7 @@ class _Auditing:
         folder = self.run.receipts_folder
         if not found.n or folder is None or found.fingerprint is None or not self.is_here or self.unknown:
             return
-        judged, errors = self.run.judged(self.record), self._errors(chosen)
+        judged, errors = self.run.audit_subject(self.record), self._errors(chosen)
         calls = [call for row in self.every for call in row.score.calls if call.error is None]
         receipt = Receipt(
             scorer=found.scorer,
@@ -449,12 +458,12 @@ class _Auditing:
             at=now(),
             version=version("judgekit"),
         )
-        keep(receipt, folder)
+        write_receipt(receipt, folder)
 
 
 def _known(answered: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
     """Return the names reported for each judge; empty for judges whose provider reported none."""
-    return {judge: sorted(named(models)) for judge, models in answered.items()}
+    return {judge: sorted(reported_names(models)) for judge, models in answered.items()}
 
 
 def _assumed(*, by_verdict: bool) -> str:

@@ -3,22 +3,22 @@
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from judgekit.errors import ConfigError, listed, number_of
-from judgekit.runs.answers import Answers, Reported, named, quoted, shares
+from judgekit.errors import ConfigError, count_text, join_limited
+from judgekit.runs.answers import AnswerCounts, ReportedNames, format_shares, quote_name, reported_names
 from judgekit.runs.results import Run
-from judgekit.runs.rows import ScorerRecord, differences
+from judgekit.runs.rows import ScorerRecord, identity_differences
 
 if TYPE_CHECKING:
-    from judgekit.analysis.paired import Numbers, Pairs
+    from judgekit.analysis.sample_pairs import Numbers, SamplePairs
 
 _NAMED = 3
 
 
-def warnings_of(a: Run, b: Run, scorers: Collection[str], pairs: "Pairs") -> Iterator[str]:
+def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: "SamplePairs") -> Iterator[str]:
     """Yield what to know before trusting a comparison of these runs by these scorers."""
     yield from _of_runs(a, b)
     for name, damaged in pairs.damaged.items():
-        yield f"{name}: {number_of(damaged, 'damaged row')} left out; judgekit resume makes these scores again"
+        yield f"{name}: {count_text(damaged, 'damaged row')} left out; judgekit resume makes these scores again"
     yield from _of_scorers(a, b, scorers)
     yield from _of_answers(pairs.answers_a, pairs.answers_b)
     yield from _of_inputs(a, b)
@@ -27,7 +27,7 @@ def warnings_of(a: Run, b: Run, scorers: Collection[str], pairs: "Pairs") -> Ite
     yield from _of_pairs(pairs)
 
 
-def must_share_references(a: Run, b: Run, pairs: "Pairs") -> None:
+def check_references(a: Run, b: Run, pairs: "SamplePairs") -> None:
     """Check that the references and the task of each pair are the same in both runs.
 
     Raises:
@@ -58,7 +58,7 @@ def _of_scorers(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
         yield from _of_scorer(before[name], after[name])
     for side, here in (("A", before), ("B", after)):
         if alone := [name for name in here if name not in names]:
-            yield f"scorers of {side} alone are not compared: {listed(alone, _NAMED, ', ')}"
+            yield f"scorers of {side} alone are not compared: {join_limited(alone, _NAMED, ', ')}"
 
 
 def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
@@ -66,11 +66,11 @@ def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
         known = before if before.signature is None else after
         yield f"{before.name}: it cannot be told whether both runs scored in the same way: {known.identity}"
     elif before.signature != after.signature:
-        told = listed(differences(before.identity, after.identity), _NAMED)
+        told = join_limited(identity_differences(before.identity, after.identity), _NAMED)
         yield f"{before.name}: the runs did not score in the same way, so that the scorer may make the difference: {told}"
 
 
-def _of_answers(a: Answers, b: Answers) -> Iterator[str]:
+def _of_answers(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
     """Yield warnings about judges that answered as other models in B, as far as their providers report models."""
     models, fingerprints = (a.models, b.models), (a.fingerprints, b.fingerprints)
     for judge in models[0]:
@@ -79,28 +79,28 @@ def _of_answers(a: Answers, b: Answers) -> Iterator[str]:
         before, after = (side[judge] for side in models)
         runs_before, runs_after = (side[judge] for side in fingerprints)
         if _differ(before, after):
-            told = f"A {shares(before)}; B {shares(after)}"
+            told = f"A {format_shares(before)}; B {format_shares(after)}"
             yield (
-                f"{quoted(judge)} did not answer as the same models in both runs, so that the judge may make the "
+                f"{quote_name(judge)} did not answer as the same models in both runs, so that the judge may make the "
                 f"difference: {told}"
             )
         elif before[None] or after[None]:
             sides = (("A", before), ("B", after))
             lacking = (f"{one[None]:,} of {one.total():,} answers in {side}" for side, one in sides if one[None])
             yield (
-                f"{quoted(judge)}: its provider reported no model for {' and '.join(lacking)}, so that a change behind "
+                f"{quote_name(judge)}: its provider reported no model for {' and '.join(lacking)}, so that a change behind "
                 "this name would not show"
             )
         elif _differ(runs_before, runs_after):
             yield (
-                f"{quoted(judge)} answered as the same models with different system fingerprints, so that its provider may "
-                f"have changed how it runs them: A {shares(runs_before)}; B {shares(runs_after)}"
+                f"{quote_name(judge)} answered as the same models with different system fingerprints, so that its provider may "
+                f"have changed how it runs them: A {format_shares(runs_before)}; B {format_shares(runs_after)}"
             )
 
 
-def _differ(a: Reported, b: Reported) -> bool:
+def _differ(a: ReportedNames, b: ReportedNames) -> bool:
     """Return whether different names were reported in B; ``False`` if either side reported none."""
-    names = named(a), named(b)
+    names = reported_names(a), reported_names(b)
     return all(names) and names[0] != names[1]
 
 
@@ -108,13 +108,13 @@ def _of_inputs(a: Run, b: Run) -> Iterator[str]:
     before, after = ({one.sha256: one.path for one in run.inputs} for run in (a, b))
     if before.keys() != after.keys():
         read = (
-            f"{side} read {listed((f'{path} ({sha256[:8]})' for sha256, path in here.items()), _NAMED, ', ') or 'none'}"
+            f"{side} read {join_limited((f'{path} ({sha256[:8]})' for sha256, path in here.items()), _NAMED, ', ') or 'none'}"
             for side, here in (("A", before), ("B", after))
         )
         yield f"the recordings are not the same, which is as it should be after a change of the agent: {', '.join(read)}"
 
 
-def _of_number(pairs: "Pairs") -> Iterator[str]:
+def _of_number(pairs: "SamplePairs") -> Iterator[str]:
     if 2 * len(pairs) < max(pairs.samples_a, pairs.samples_b):
         yield (
             f"only {len(pairs):,} of {pairs.samples_a:,} samples of A and {len(pairs):,} of {pairs.samples_b:,} of B are "
@@ -122,7 +122,7 @@ def _of_number(pairs: "Pairs") -> Iterator[str]:
         )
 
 
-def _of_changes(a: Run, pairs: "Pairs") -> Iterator[str]:
+def _of_changes(a: Run, pairs: "SamplePairs") -> Iterator[str]:
     changed = pairs.changed
     if len(changed.references):
         yield f"references or tasks differ in {_counted(a, pairs, changed.references)}, so the difference may come from them"
@@ -143,7 +143,7 @@ def _of_changes(a: Run, pairs: "Pairs") -> Iterator[str]:
         )
 
 
-def _counted(a: Run, pairs: "Pairs", numbers: "Numbers") -> str:
+def _counted(a: Run, pairs: "SamplePairs", numbers: "Numbers") -> str:
     """Return the number of these pairs, with some of their ids."""
     shown = numbers[:_NAMED].tolist()
     ids = {row.index: row.sample_id for row in a.rows(numbers=shown)}
@@ -152,7 +152,7 @@ def _counted(a: Run, pairs: "Pairs", numbers: "Numbers") -> str:
     return f"{len(numbers):,} of {len(pairs):,} pairs ({examples}{more})"
 
 
-def _of_pairs(pairs: "Pairs") -> Iterator[str]:
+def _of_pairs(pairs: "SamplePairs") -> Iterator[str]:
     if pairs.regrouped:
         yield f"pairs of one group in A and of another in B, where that of A holds: {pairs.regrouped:,}"
     if pairs.displaced:

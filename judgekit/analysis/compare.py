@@ -11,23 +11,23 @@ from pydantic import JsonValue
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from judgekit.analysis.comparability import must_share_references, warnings_of
-from judgekit.analysis.difference import Difference, Paired, difference_of
-from judgekit.analysis.difference_gates import FIELDS, gate_result
+from judgekit.analysis.comparability import check_references, comparison_warnings
+from judgekit.analysis.difference import Difference, PairedNumbers, compare_scorer
+from judgekit.analysis.difference_gates import DIFFERENCE_FIELDS, difference_gate_result
 from judgekit.analysis.gates import Gate, GateResults
-from judgekit.errors import ConfigError, listed
+from judgekit.errors import ConfigError, join_limited
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.terminal import printable, table
+from judgekit.terminal import printable, text_table
 
 if TYPE_CHECKING:
-    from judgekit.analysis.paired import Unpaired
+    from judgekit.analysis.sample_pairs import UnpairedSamples
 
 _COLUMNS = ("scorer", "verdict", "A", "B", "B - A", "95 % interval", "p (Holm)")
 _WIDTH = 140
 
 
-class Change(NamedTuple):
+class ChangedScore(NamedTuple):
     """The rows of one sample and scorer in both runs."""
 
     a: Row
@@ -55,12 +55,12 @@ class Comparison:
     scorers: tuple[Difference, ...]
     gates: GateResults
     pairs: int
-    paired: Paired = field(repr=False)
-    unpaired_a: "Unpaired"
-    unpaired_b: "Unpaired"
+    paired: PairedNumbers = field(repr=False)
+    unpaired_a: "UnpairedSamples"
+    unpaired_b: "UnpairedSamples"
     warnings: tuple[str, ...]
-    _worse: Mapping[str, Paired] = field(repr=False)
-    _better: Mapping[str, Paired] = field(repr=False)
+    _worse: Mapping[str, PairedNumbers] = field(repr=False)
+    _better: Mapping[str, PairedNumbers] = field(repr=False)
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.scorers)
@@ -68,11 +68,11 @@ class Comparison:
     def __getitem__(self, scorer: str) -> Difference:
         return {one.scorer: one for one in self.scorers}[scorer]
 
-    def worse(self, scorer: str, most: int) -> list[Change]:
+    def worse(self, scorer: str, most: int) -> list[ChangedScore]:
         """Return the rows of samples with a lower value of a scorer in B, largest losses first."""
         return self._rows(scorer, self._worse[scorer], most)
 
-    def better(self, scorer: str, most: int) -> list[Change]:
+    def better(self, scorer: str, most: int) -> list[ChangedScore]:
         """Return the rows of samples with a higher value of a scorer in B, largest gains first."""
         return self._rows(scorer, self._better[scorer], most)
 
@@ -81,10 +81,10 @@ class Comparison:
         changed = (*self._worse.values(), *self._better.values())
         return {number for found in changed for number in found.b[:most].tolist()}
 
-    def _rows(self, scorer: str, changed: Paired, most: int) -> list[Change]:
+    def _rows(self, scorer: str, changed: PairedNumbers, most: int) -> list[ChangedScore]:
         sides = list(zip(changed.a[:most].tolist(), changed.b[:most].tolist(), strict=True))
         before, after = _found(self.a, scorer, {a for a, _ in sides}), _found(self.b, scorer, {b for _, b in sides})
-        return [Change(before[a], after[b]) for a, b in sides]
+        return [ChangedScore(before[a], after[b]) for a, b in sides]
 
     @property
     def head(self) -> str:
@@ -93,10 +93,10 @@ class Comparison:
         runs = (f"{name} is run {run.number} of {run.started_at:%Y-%m-%d %H:%M}" for name, run in sides)
         return f"{', '.join(runs)}; {self.pairs:,} samples are in both"
 
-    def told(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """Yield the lines below the table: notes on each scorer, samples without a counterpart, and warnings."""
         for one in self.scorers:
-            for line in one.told():
+            for line in one.notes():
                 yield f"{one.scorer}: {line}"
         methods = dict.fromkeys(one.method for one in self.scorers if one.test)
         for method in methods:
@@ -107,9 +107,9 @@ class Comparison:
             yield f"warning: {warning}"
 
     def __rich__(self) -> RenderableType:
-        lines = (Text(printable(line)) for line in self.told())
+        lines = (Text(printable(line)) for line in self.notes())
         return Group(
-            Text(printable(self.head)), table(_COLUMNS, (one.cells() for one in self.scorers), words=2), *lines
+            Text(printable(self.head)), text_table(_COLUMNS, (one.cells() for one in self.scorers), words=2), *lines
         )
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class Comparison:
             return f"<tr>{''.join(f'<{kind}>{_escaped(cell)}</{kind}>' for cell in cells)}</tr>"
 
         lines = "".join(row("td", one.cells()) for one in self.scorers)
-        told = "".join(f"<li>{_escaped(line)}</li>" for line in self.told())
+        told = "".join(f"<li>{_escaped(line)}</li>" for line in self.notes())
         return (
             f"<p>{_escaped(self.head)}</p><table><thead>{row('th', _COLUMNS)}</thead><tbody>{lines}</tbody></table>"
             f"<ul>{told}</ul>"
@@ -164,31 +164,31 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
         ConfigError: The runs have no scorer or no sample in common, a gate cannot be read or refers to something that
             does not exist, or references or tasks differ.
     """
-    from judgekit.analysis.paired import Pairs  # noqa: PLC0415 - it loads numpy, as the next import does
+    from judgekit.analysis.sample_pairs import SamplePairs  # noqa: PLC0415 - it loads numpy, as the next import does
     from judgekit.stats.comparison import holm  # noqa: PLC0415
 
     names = [one.name for one in a.scorers if one.name in {other.name for other in b.scorers}]
     if not names:
         known = (
-            f"{side} has {listed((one.name for one in run.scorers), between=', ') or 'none'}"
+            f"{side} has {join_limited((one.name for one in run.scorers), between=', ') or 'none'}"
             for side, run in (("A", a), ("B", b))
         )
         raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(known)}")
-    parsed = [Gate.parse(text, names, FIELDS) for text in gates]
-    pairs = Pairs.of(a, b, names)
+    parsed = [Gate.parse(text, names, DIFFERENCE_FIELDS) for text in gates]
+    pairs = SamplePairs.of(a, b, names)
     if not len(pairs):
         left = (*_unpaired("A", pairs.unpaired_a), *_unpaired("B", pairs.unpaired_b))
         raise ConfigError(
             f"runs {a.number} (A) and {b.number} (B) have no sample in common, by id: {'; '.join(left) or 'they are empty'}"
         )
     if not allow_changed_references:
-        must_share_references(a, b, pairs)
-    compared = {name: difference_of(name, pairs.scored(name)) for name in names}
+        check_references(a, b, pairs)
+    compared = {name: compare_scorer(name, pairs.scored(name)) for name in names}
     adjusted = holm([difference.p for difference, _, _ in compared.values()])
     differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
     samples = max(pairs.samples_a, pairs.samples_b)
     results = [
-        gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
+        difference_gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
         for gate in parsed
     ]
     return Comparison(
@@ -197,10 +197,10 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
         tuple(differences.values()),
         GateResults(results),
         len(pairs),
-        Paired(*pairs.numbers),
+        PairedNumbers(*pairs.numbers),
         pairs.unpaired_a,
         pairs.unpaired_b,
-        tuple(warnings_of(a, b, names, pairs)),
+        tuple(comparison_warnings(a, b, names, pairs)),
         {name: worse for name, (_, worse, _) in compared.items()},
         {name: better for name, (_, _, better) in compared.items()},
     )
@@ -210,7 +210,7 @@ def _found(run: Run, scorer: str, numbers: AbstractSet[int]) -> dict[int, Row]:
     return {row.index: row for row in run.rows(scorer=scorer, numbers=numbers)}
 
 
-def _run_json(run: Run, unpaired: "Unpaired") -> JsonValue:
+def _run_json(run: Run, unpaired: "UnpairedSamples") -> JsonValue:
     return {
         "run": run.number,
         "started_at": run.started_at.isoformat(),
@@ -219,7 +219,7 @@ def _run_json(run: Run, unpaired: "Unpaired") -> JsonValue:
     }
 
 
-def _change_json(change: Change) -> JsonValue:
+def _change_json(change: ChangedScore) -> JsonValue:
     return {
         "sample_id": change.a.sample_id,
         **{
@@ -233,7 +233,7 @@ def _escaped(text: str) -> str:
     return html.escape(printable(text))
 
 
-def _unpaired(run: str, unpaired: "Unpaired") -> Iterator[str]:
+def _unpaired(run: str, unpaired: "UnpairedSamples") -> Iterator[str]:
     if unpaired.alone:
         more = ", ..." if unpaired.alone > len(unpaired.examples) else ""
         yield f"samples in {run} alone: {unpaired.alone:,} ({', '.join(map(repr, unpaired.examples))}{more})"

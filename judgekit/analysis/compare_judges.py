@@ -10,20 +10,20 @@ from typing import Self
 from pydantic import Field
 
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.matching import Labelled, homes, match
-from judgekit.analysis.measures import Pairs, kind_of
+from judgekit.analysis.matching import LabelledSample, labels_by_run, match_labels
+from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.errors import ConfigError
-from judgekit.runs.receipts import Figure
+from judgekit.runs.receipts import Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
-from judgekit.score import STATUSES, JudgeCall, Status
-from judgekit.traces.message import Many, Record
+from judgekit.score import STATUSES, JudgeCall, ScoreStatus
+from judgekit.traces.message import FrozenModel, Many
 
 _DIGITS = 9  # of a difference, so that rounding alone makes none
 _ONE_SIDED = ("sensitivity", "specificity")  # figures that treat one of two judges as the truth
 
 
-class Verdict(Record):
+class JudgeVerdict(FrozenModel):
     """The verdict of one judge on a sample."""
 
     value: float
@@ -31,25 +31,25 @@ class Verdict(Record):
     reason: str
 
 
-class Flip(Record):
+class Flip(FrozenModel):
     """A sample on which two judges disagree; ``human`` is the mean of people's values, if there are any."""
 
     index: int
     sample_id: str
-    a: Verdict
-    b: Verdict
+    a: JudgeVerdict
+    b: JudgeVerdict
     human: float | None = None
 
 
-class LeftOut(Record):
+class LeftOutSamples(FrozenModel):
     """Samples without a value from one or both judges, by both statuses; ``None`` if a judge did not reach them."""
 
-    a: Status | None
-    b: Status | None
+    a: ScoreStatus | None
+    b: ScoreStatus | None
     samples: int
 
 
-class Closer(Record):
+class ClosenessTest(FrozenModel):
     """The comparison of two judges with people, over the labelled samples that both judges decided.
 
     A judge's closeness is 1 minus the mean distance of its value from people's values. If all values are 0 or 1 and
@@ -73,13 +73,13 @@ class Closer(Record):
     b: float
     only_a: int
     only_b: int
-    difference: Figure
+    difference: Estimate
     test: str
     p: float
     p_holm: float
 
 
-class Pair(Record):
+class JudgePair(FrozenModel):
     """Two judges, over the samples that both gave a value.
 
     Attributes:
@@ -95,13 +95,13 @@ class Pair(Record):
     a: str
     b: str
     n: int
-    left_out: Many[LeftOut] = ()
-    agreement: dict[str, Figure] = Field(default_factory=dict)
+    left_out: Many[LeftOutSamples] = ()
+    agreement: dict[str, Estimate] = Field(default_factory=dict)
     flips: Many[Flip] = ()
-    closer: Closer | None = None
+    closer: ClosenessTest | None = None
 
 
-class Side(Record):
+class JudgeResult(FrozenModel):
     """A judge with its results and its cost.
 
     Attributes:
@@ -125,8 +125,8 @@ class Side(Record):
 
     judge: str
     scorer: str
-    value: Figure
-    counts: dict[Status, int]
+    value: Estimate
+    counts: dict[ScoreStatus, int]
     missing: int
     answered: dict[str, int]
     reported: dict[str, dict[str, int]] = Field(default_factory=dict[str, dict[str, int]])
@@ -138,16 +138,16 @@ class Side(Record):
     seconds: float | None
     labelled: int = 0
     left_out: dict[str, int] = Field(default_factory=dict)
-    people: dict[str, Figure] = Field(default_factory=dict)
+    people: dict[str, Estimate] = Field(default_factory=dict)
 
 
-class JudgeComparison(Record):
+class JudgeComparison(FrozenModel):
     """The comparison of the judges of a run: each of them, and each pair, over all samples."""
 
     run: int
     samples: int
-    sides: Many[Side]
-    pairs: Many[Pair]
+    sides: Many[JudgeResult]
+    pairs: Many[JudgePair]
 
 
 @dataclass(frozen=True)
@@ -156,20 +156,20 @@ class _Answers:
 
     judge: str
     record: ScorerRecord
-    statuses: Mapping[int, Status]
+    statuses: Mapping[int, ScoreStatus]
     rows: Mapping[int, Row]
     people: Mapping[int, Sequence[float]]
     labelled: int
-    agreement: Mapping[str, Figure]
+    agreement: Mapping[str, Estimate]
     left_out: Mapping[str, int]
 
     @classmethod
     def of(cls, run: Run, judge: str, record: ScorerRecord, labels: Sequence[HumanLabel]) -> Self:
         """Return the verdicts in the rows of a judge, with the labels of its samples."""
         every = list(run.rows(scorer=record.name))
-        runs, left_out = homes(run, record, labels)
-        matched = match(run, record, every, runs[run])
-        pairs = Pairs.of(matched, *kind_of(record, matched.rows, matched.samples))
+        runs, left_out = labels_by_run(run, record, labels)
+        matched = match_labels(run, record, every, runs[run])
+        pairs = VerdictPairs.of(matched, *value_kind(record, matched.rows, matched.samples))
         left_out += matched.left_out + matched.unmatched
         for other, theirs in runs.items():
             if other is not run:
@@ -192,10 +192,10 @@ class _Answers:
         """Return the value of a sample that has one."""
         return self.rows[index].score.value or 0.0
 
-    def verdict(self, index: int) -> Verdict:
+    def verdict(self, index: int) -> JudgeVerdict:
         """Return the verdict on a sample that has a value."""
         score = self.rows[index].score
-        return Verdict(value=self.value(index), label=score.label, reason=score.reason)
+        return JudgeVerdict(value=self.value(index), label=score.label, reason=score.reason)
 
 
 def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLabel] = ()) -> JudgeComparison:
@@ -232,14 +232,14 @@ def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLa
     )
 
 
-def _side(run: Run, answers: _Answers) -> Side:
+def _side(run: Run, answers: _Answers) -> JudgeResult:
     line = run.summary[answers.record.name]
     asked = [row.score.calls for row in run.rows(scorer=line.scorer)]
     seconds = [call.seconds for calls in asked for call in calls if not call.cached and call.error is None]
-    return Side(
+    return JudgeResult(
         judge=answers.judge,
         scorer=line.scorer,
-        value=Figure.of(line.value, line.interval),
+        value=Estimate.of(line.value, line.interval),
         counts={status: line.counts[status] for status in STATUSES},
         missing=line.missing,
         answered=dict(line.judges),
@@ -264,26 +264,26 @@ def _fell_back(calls: Sequence[JudgeCall]) -> bool:
     return bool(answered) and not answered.issuperset(call.judge for call in calls)
 
 
-def _pair(a: _Answers, b: _Answers, closer: Closer | None) -> Pair:
-    outcomes = Counter[tuple[Status | None, Status | None]]()
+def _pair(a: _Answers, b: _Answers, closer: ClosenessTest | None) -> JudgePair:
+    outcomes = Counter[tuple[ScoreStatus | None, ScoreStatus | None]]()
     for index in {**a.statuses, **b.statuses}:
         outcomes[a.statuses.get(index), b.statuses.get(index)] += 1
     del outcomes["scored", "scored"]
     both = [index for index in a.rows if index in b.rows]
     rows = [side.rows[index] for side in (a, b) for index in both]
-    pairs = Pairs(
-        *kind_of(b.record, rows, ()),
-        samples=[Labelled(b.rows[index], ()) for index in both],
+    pairs = VerdictPairs(
+        *value_kind(b.record, rows, ()),
+        samples=[LabelledSample(b.rows[index], ()) for index in both],
         said=[[a.value(index)] for index in both],
         by_verdict=False,
     )
     apart = {index: gap for index in both if (gap := round(abs(a.value(index) - b.value(index)), _DIGITS))}
     people = {**b.people, **a.people}
-    return Pair(
+    return JudgePair(
         a=a.judge,
         b=b.judge,
         n=len(both),
-        left_out=[LeftOut(a=of_a, b=of_b, samples=times) for (of_a, of_b), times in outcomes.most_common()],
+        left_out=[LeftOutSamples(a=of_a, b=of_b, samples=times) for (of_a, of_b), times in outcomes.most_common()],
         agreement={name: figure for name, figure in pairs.agreement().items() if name not in _ONE_SIDED},
         flips=[
             Flip(
@@ -299,7 +299,7 @@ def _pair(a: _Answers, b: _Answers, closer: Closer | None) -> Pair:
     )
 
 
-def _closer(a: _Answers, b: _Answers) -> Closer | None:
+def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
     import numpy as np  # noqa: PLC0415
 
     from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
@@ -319,13 +319,13 @@ def _closer(a: _Answers, b: _Answers) -> Closer | None:
         test, p = "exact McNemar", mcnemar(only_a, only_b)
     else:
         test, p = "sign-flip permutation", sign_flip(gains, groups)
-    return Closer(
+    return ClosenessTest(
         n=len(both),
         a=float(near_a.mean()),
         b=float(near_b.mean()),
         only_a=only_a,
         only_b=only_b,
-        difference=Figure.of(float(gains.mean()), paired_interval(gains, groups)),
+        difference=Estimate.of(float(gains.mean()), paired_interval(gains, groups)),
         test=test,
         p=p,
         p_holm=p,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import fsum, isclose
 from typing import Self
 
-from judgekit.errors import listed, number_of
-from judgekit.runs.population import Population, unlike
-from judgekit.runs.receipts import Correction, Counts, Figure, Receipt
+from judgekit.errors import count_text, join_limited
+from judgekit.runs.population import Population, transfer_obstacles
+from judgekit.runs.receipts import ConfusionCounts, Correction, Estimate, Receipt
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 
@@ -15,7 +15,7 @@ _YES_OR_NO = (0, 1)
 _ROUNDING = 1e-12
 
 
-def corrected(run: Run, scorer: str) -> Correction:
+def corrected_mean(run: Run, scorer: str) -> Correction:
     """Return the mean of a scorer corrected by the receipt of its judge; see `Run.receipts`.
 
     For the audited run, or one with the same recordings and scores, this is what the audit found; for another run of
@@ -29,7 +29,7 @@ def corrected(run: Run, scorer: str) -> Correction:
         return Correction(refused=f"{found}; judgekit audit {run.number} holds its judge against labels of people")
     if found.where:
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))
-        return rogan_gladen(rows, run.population(scorer), Errors.of(receipt))
+        return rogan_gladen(rows, run.population(scorer), JudgeErrors.of(receipt))
     values, audited = run.summary[scorer].values, receipt.population
     if len(values) != audited.samples or not isclose(fsum(values), len(values) * (audited.mean or 0), abs_tol=1e-6):
         return Correction(
@@ -40,7 +40,7 @@ def corrected(run: Run, scorer: str) -> Correction:
 
 
 @dataclass(frozen=True)
-class Errors:
+class JudgeErrors:
     """The errors of a judge on labelled samples other than those to be corrected.
 
     Attributes:
@@ -53,7 +53,7 @@ class Errors:
 
     where: str
     n: int
-    counts: Counts | None
+    counts: ConfusionCounts | None
     refused: str
     population: Population
 
@@ -64,11 +64,11 @@ class Errors:
         return cls(where, receipt.n, receipt.counts, receipt.no_counts, receipt.labelled)
 
 
-def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) -> Correction:
+def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeErrors) -> Correction:
     """Return the mean of verdicts of 0 or 1, corrected by the judge's errors on other samples, if these are similar.
 
     The correction is refused if labels are too few or all alike, if the judge is hardly better than chance, if another
-    agent made the recordings, or if the samples visibly come from another population: see `unlike`. That the judge errs
+    agent made the recordings, or if the samples visibly come from another population: see `transfer_obstacles`. That the judge errs
     equally often on both remains an assumption. In the interval, verdicts of one group count for as many as their
     spread says that they are worth.
 
@@ -79,7 +79,7 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
     """
     from judgekit.stats.intervals import wilson  # noqa: PLC0415 - numpy takes a while
     from judgekit.stats.misclassification import rogan_gladen as estimated  # noqa: PLC0415
-    from judgekit.stats.prediction_powered import LEAST_LABELS  # noqa: PLC0415
+    from judgekit.stats.prediction_powered import MIN_LABELS  # noqa: PLC0415
 
     counts, where = errors.counts, errors.where
     values = [row.score.value for row in rows if row.score.value is not None]
@@ -89,49 +89,51 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: Errors) ->
         return Correction(refused="nothing was scored")
     if not {*values} <= {*_YES_OR_NO}:
         return Correction(refused="its values are not all 0 or 1: only a share can be corrected by errors elsewhere")
-    if errors.n < LEAST_LABELS:
-        return Correction(refused=too_few(errors.n, LEAST_LABELS))
+    if errors.n < MIN_LABELS:
+        return Correction(refused=too_few_labels(errors.n, MIN_LABELS))
     for right, wrong, rate in ((counts.tp, counts.fn, "sensitivity"), (counts.tn, counts.fp, "specificity")):
         if not right + wrong:
             kind = "failures" if rate == "sensitivity" else "successes"
             return Correction(
                 refused=f"people call all of {where} {kind}, so that the judge's {rate} is unknown; label more of them"
             )
-    if apart := unlike(population, errors.population):
+    if apart := transfer_obstacles(population, errors.population):
         return Correction(
-            refused=f"the judge may err at other rates here than on {where}: {listed(apart)}; label a sample of this run"
+            refused=f"the judge may err at other rates here than on {where}: {join_limited(apart)}; label a sample of this run"
         )
     share = fsum(values) / len(values)
-    independent = round(len(values) * independence(values, [row.group for row in rows]))
+    independent = round(len(values) * independent_share(values, [row.group for row in rows]))
     positives = round(share * independent)
     found = estimated(positives, independent, counts.tp, counts.fp, counts.fn, counts.tn)
     if found is None or found.youden_interval.low <= 0:
-        youden = Figure.of(found.youden, found.youden_interval) if found else "undefined"
+        youden = Estimate.of(found.youden, found.youden_interval) if found else "undefined"
         return Correction(
             refused=f"the judge is hardly better than chance on {where}: sensitivity + specificity - 1 is {youden}, and 0 is chance"
         )
     sensitivity, specificity = counts.tp / (counts.tp + counts.fn), counts.tn / (counts.tn + counts.fp)
     if found.interval is None:
-        passed = Figure.of(share, wilson(positives, independent))
+        passed = Estimate.of(share, wilson(positives, independent))
         return Correction(
             refused=f"the judge passes {passed} of this run, which cannot be if it errs as on {where}: there it passes "
-            f"{Figure(value=sensitivity)} of what people pass, and {Figure(value=1 - specificity)} of what they do not"
+            f"{Estimate(value=sensitivity)} of what people pass, and {Estimate(value=1 - specificity)} of what they do not"
         )
     value, (low, high, method) = min(1.0, max(0.0, (share + specificity - 1) / found.youden)), found.interval
     return Correction(
         method="Rogan-Gladen",
-        corrected=Figure(value=value, low=min(low, value), high=max(high, value), method=method),
+        corrected=Estimate(value=value, low=min(low, value), high=max(high, value), method=method),
         assumes=f"the judge errs here as often as on {where}; the agents are the same, and nothing else that shows without "
         "labels speaks against it",
     )
 
 
-def too_few(n: int, least: int, which: str = "") -> str:
+def too_few_labels(n: int, least: int, which: str = "") -> str:
     """Return a sentence that too few labelled samples support no mean; ``which`` says which samples count."""
-    return f"labels of {number_of(n, 'sample')}{which and f' {which}'} are too few; it takes {least} or more"
+    return f"labels of {count_text(n, 'sample')}{which and f' {which}'} are too few; it takes {least} or more"
 
 
-def independence(values: Sequence[float], groups: Sequence[str | None], parts: Sequence[float] | None = None) -> float:
+def independent_share(
+    values: Sequence[float], groups: Sequence[str | None], parts: Sequence[float] | None = None
+) -> float:
     """Return the share of independent values that would tell as much as values of 0 or 1: 1 over the design effect.
 
     The result is in (0, 1]. Source: Kish 1965, "Survey Sampling". If nothing varies, each group counts as one value.

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.aggregates.total import Total, total_of
-from judgekit.errors import listed
+from judgekit.aggregates.total import Total, compute_total
+from judgekit.errors import join_limited
 
 if TYPE_CHECKING:
-    from judgekit.analysis.paired import Numbers, Outcome, ScoredPairs, Values
+    from judgekit.analysis.sample_pairs import Numbers, Outcome, ScoredPairs, Values
     from judgekit.stats.intervals import Interval
     from judgekit.stats.units import Units
 
-Verdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
+ChangeVerdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
 
 _ALPHA = 0.05
 _ROUNDING = 1e-9  # values that are no further apart are equal
@@ -23,7 +23,7 @@ _DRAWS = 1_000
 _PAIRS_REDRAWN = 2_000
 
 
-class Overall(NamedTuple):
+class AggregateDifference(NamedTuple):
     """The aggregate over the pairs in each run, for a scorer whose aggregate is not the mean.
 
     ``interval`` is that of the difference, by a bootstrap that draws pairs or whole groups of them. ``note`` says why
@@ -78,7 +78,7 @@ class Difference:
     detectable: float | None = None
     better: int = 0
     worse: int = 0
-    overall: Overall | None = None
+    overall: AggregateDifference | None = None
 
     @property
     def difference(self) -> float | None:
@@ -86,7 +86,7 @@ class Difference:
         return None if self.a is None or self.b is None else self.b - self.a
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ChangeVerdict:
         """The verdict on B, which is better or worse if the adjusted p is below 0.05."""
         if self.p_holm is None or self.difference is None:
             return "not compared"
@@ -101,11 +101,13 @@ class Difference:
         """The methods behind p and the interval."""
         return self.test if self.interval is None else f"{self.test}, interval by {self.interval.method}"
 
-    def told(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """Yield notes on the numbers, a line each."""
         yield "; ".join((self._counted(), *self._in_doubt()))
         if self.left_out:
-            outcomes = ", ".join(outcome_of(pair, ("A", "B"), "in", times) for pair, times in self.left_out.items())
+            outcomes = ", ".join(
+                format_outcomes(pair, ("A", "B"), "in", times) for pair, times in self.left_out.items()
+            )
             yield f"pairs that are not compared: {sum(self.left_out.values()):,} ({outcomes})"
         if self.overall is not None:
             other = "; the table is of the mean of single scores, which is another number"
@@ -169,14 +171,14 @@ class Difference:
         }
 
 
-class Paired(NamedTuple):
+class PairedNumbers(NamedTuple):
     """The numbers of paired samples in A and in B."""
 
     a: "Numbers"
     b: "Numbers"
 
 
-def difference_of(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paired, Paired]:
+def compare_scorer(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, PairedNumbers, PairedNumbers]:
     """Return the difference, with p not yet adjusted for other scorers, and the pairs that got worse and better."""
     import numpy as np  # noqa: PLC0415
 
@@ -208,21 +210,21 @@ def difference_of(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paired
         )
     return (
         difference,
-        Paired(pairs.numbers_a[losers], pairs.numbers_b[losers]),
-        Paired(pairs.numbers_a[winners], pairs.numbers_b[winners]),
+        PairedNumbers(pairs.numbers_a[losers], pairs.numbers_b[losers]),
+        PairedNumbers(pairs.numbers_a[winners], pairs.numbers_b[winners]),
     )
 
 
 def _detectable(units: "Units") -> float | None:
     """Return the smallest difference that both the spread and the least possible p of this many pairs can show."""
-    from judgekit.stats.comparison import detectable_difference, least_by_signs  # noqa: PLC0415
+    from judgekit.stats.comparison import detectable_by_signs, detectable_difference  # noqa: PLC0415
 
-    if (least := least_by_signs(units)) is None:
+    if (least := detectable_by_signs(units)) is None:
         return None
     return max(least, detectable_difference(units.standard_error() or 0.0, len(units) - 1) or 0.0)
 
 
-def _overall(pairs: "ScoredPairs") -> Overall | None:
+def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
     """Return the aggregate of the scores, if it is not the mean."""
     from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
 
@@ -230,13 +232,13 @@ def _overall(pairs: "ScoredPairs") -> Overall | None:
     if names == {"mean"}:
         return None
     if len(names) > 1:
-        note = f"the scores come to different things: {listed(sorted(names), between=', ')}"
-        return Overall("undefined", None, None, None, note)
+        note = f"the scores come to different things: {join_limited(sorted(names), between=', ')}"
+        return AggregateDifference("undefined", None, None, None, note)
     (name,) = names
 
     def totals(places: Iterable[int]) -> tuple[Total, Total]:
         a, b = ([one for place in places if (one := side[place])] for side in (pairs.scores_a, pairs.scores_b))
-        return total_of(name, a), total_of(name, b)
+        return compute_total(name, a), compute_total(name, b)
 
     def gain(drawn: "Values") -> float:
         a, b = (total.value for total in totals([int(place) for place in drawn]))
@@ -252,14 +254,14 @@ def _overall(pairs: "ScoredPairs") -> Overall | None:
     else:
         interval = bootstrap(everything, pairs.groups, statistic=gain, draws=_DRAWS)
         note = "" if interval else "no interval: pairs that are drawn again say too little"
-    return Overall(a.name, a.value, b.value, interval, note)
+    return AggregateDifference(a.name, a.value, b.value, interval, note)
 
 
 def _interval_json(interval: "Interval | None") -> JsonValue:
     return None if interval is None else interval._asdict()
 
 
-def outcome_of(pair: tuple[str, str], sides: tuple[str, str], by: str, times: int) -> str:
+def format_outcomes(pair: tuple[str, str], sides: tuple[str, str], by: str, times: int) -> str:
     """Return the outcomes of samples on two sides, such as ``3 failed in A`` or ``3 skipped by both``."""
     if pair[0] == pair[1]:
         return f"{times:,} {pair[0]} {by} both"

@@ -1,10 +1,10 @@
 """Gates on the difference between two runs."""
 
 from judgekit.analysis.difference import Difference
-from judgekit.analysis.gates import Fields, Gate, GateResult
-from judgekit.errors import number_of
+from judgekit.analysis.gates import Gate, GateFields, GateResult
+from judgekit.errors import count_text
 
-FIELDS = Fields(
+DIFFERENCE_FIELDS = GateFields(
     ("difference", "difference.lower", "difference.upper", "p", "p_holm", "better", "worse", "pairs"),
     counted=("better", "worse", "pairs"),
     scorers="scorer of both runs",
@@ -13,36 +13,36 @@ FIELDS = Fields(
 """Fields of a `Difference` that gates may refer to: its attributes and the bounds of its interval."""
 
 
-def gate_result(gate: Gate, found: Difference, samples: int, damaged: int = 0) -> GateResult:
+def difference_gate_result(gate: Gate, found: Difference, samples: int, damaged: int = 0) -> GateResult:
     """Return the result of a gate.
 
     Args:
-        gate: The gate, parsed with `FIELDS`.
+        gate: The gate, parsed with `DIFFERENCE_FIELDS`.
         found: The difference of its scorer.
         samples: The number of samples in the larger run, of which ``pairs`` may be a share.
         damaged: The number of its scores that are damaged in either run; with any, no gate is met.
     """
     if damaged:
-        return GateResult(gate.text, met=False, found=f"{number_of(damaged, 'damaged row')} left out")
+        return GateResult(gate.text, met=False, found=f"{count_text(damaged, 'damaged row')} left out")
     if gate.field == "pairs":
         return _of_count(gate, found.pairs, samples, "samples")
     if found.difference is None or found.p is None or found.p_holm is None:
         return GateResult(gate.text, met=False, found="no sample has a value in both runs")
-    if gate.field in FIELDS.counted:
+    if gate.field in DIFFERENCE_FIELDS.counted:
         return _of_count(gate, found.better if gate.field == "better" else found.worse, found.pairs, "pairs")
-    pairs = number_of(found.pairs, "pair")
+    pairs = count_text(found.pairs, "pair")
     if gate.field in ("p", "p_holm"):
-        return gate.held_against(found.p if gate.field == "p" else found.p_holm, f"{found.test}, {pairs}")
+        return gate.check_number(found.p if gate.field == "p" else found.p_holm, f"{found.test}, {pairs}")
     if gate.field == "difference":
-        return gate.held_against(found.difference, pairs)
+        return gate.check_number(found.difference, pairs)
     if found.interval is None:
         few = "there is no interval: the pairs are too few, or all of one group"
         return GateResult(gate.text, met=False, found=f"{few} ({pairs})")
     bound = found.interval.low if gate.field == "difference.lower" else found.interval.high
-    return gate.held_against(bound, f"{found.interval.method}, {pairs}")
+    return gate.check_number(bound, f"{found.interval.method}, {pairs}")
 
 
 def _of_count(gate: Gate, count: int, of: int, things: str) -> GateResult:
     if gate.is_share:
-        return gate.held_against(count / of, f"{count:,} of {of:,} {things}")
-    return gate.held_against(count, f"of {of:,} {things}")
+        return gate.check_number(count / of, f"{count:,} of {of:,} {things}")
+    return gate.check_number(count, f"of {of:,} {things}")

@@ -4,13 +4,13 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from judgekit.runs.receipts import Correction, Counts, Drawn, Figure
-from judgekit.traces.message import Many, Record
+from judgekit.runs.receipts import ConfusionCounts, Correction, Estimate, LabelSelection
+from judgekit.traces.message import FrozenModel, Many
 
-Kind: TypeAlias = Literal["binary", "ordinal", "continuous"]
+ValueKind: TypeAlias = Literal["binary", "ordinal", "continuous"]
 
 
-class Opinion(Record):
+class Opinion(FrozenModel):
     """A person's label for a sample; ``value`` is its number, or ``None`` if the question does not apply."""
 
     annotator: str | None
@@ -19,7 +19,7 @@ class Opinion(Record):
     reason: str = ""
 
 
-class Disagreement(Record):
+class Disagreement(FrozenModel):
     """A sample on which somebody disagrees with the judge.
 
     Attributes:
@@ -41,7 +41,7 @@ class Disagreement(Record):
     opinions: Many[Opinion]
 
 
-class People(Record):
+class HumanAgreement(FrozenModel):
     """The agreement of people who labelled the same samples, which is the most that can be expected of a judge.
 
     Attributes:
@@ -54,12 +54,12 @@ class People(Record):
     """
 
     samples: int
-    agreement: dict[str, Figure]
+    agreement: dict[str, Estimate]
     alternative: str = ""
     passed: bool | None = None
 
 
-class Noise(Record):
+class Repeatability(FrozenModel):
     """The repeatability of a judge's verdicts, where it was asked about a sample several times.
 
     Attributes:
@@ -75,13 +75,13 @@ class Noise(Record):
     samples: int
     draws: int
     most: int
-    flip_rate: Figure
-    near: Figure
+    flip_rate: Estimate
+    near: Estimate
     components: dict[str, float] = Field(default_factory=dict)
     advice: Many[str] = ()
 
 
-class Guarantee(Record):
+class Guarantee(FrozenModel):
     """The confidence below which the judge must abstain to disagree with people rarely enough.
 
     Attributes:
@@ -96,11 +96,11 @@ class Guarantee(Record):
     delta: float
     threshold: float | None = None
     refused: str = ""
-    kept: Figure | None = None
-    risk: Figure | None = None
+    kept: Estimate | None = None
+    risk: Estimate | None = None
 
 
-class ScorerAudit(Record):
+class ScorerAudit(FrozenModel):
     """The findings on one judged scorer.
 
     Attributes:
@@ -131,28 +131,28 @@ class ScorerAudit(Record):
 
     scorer: str
     fingerprint: str | None
-    kind: Kind
+    kind: ValueKind
     n: int = 0
     labels: int = 0
     annotators: int = 0
-    drawn: Drawn = "unknown"
+    drawn: LabelSelection = "unknown"
     left_out: dict[str, int] = Field(default_factory=dict)
-    agreement: dict[str, Figure] = Field(default_factory=dict)
+    agreement: dict[str, Estimate] = Field(default_factory=dict)
     confusion: dict[str, dict[str, float]] = Field(default_factory=dict)
-    counts: Counts | None = None
-    raw: Figure
+    counts: ConfusionCounts | None = None
+    raw: Estimate
     correction: Correction
-    people: People | None = None
+    people: HumanAgreement | None = None
     disagreements: Many[Disagreement] = ()
     opinions: dict[int, Many[Opinion]] = Field(default_factory=dict[int, Many[Opinion]])
-    bias: dict[str, Figure] = Field(default_factory=dict)
-    calibration: Figure | None = None
-    noise: Noise | None = None
+    bias: dict[str, Estimate] = Field(default_factory=dict)
+    calibration: Estimate | None = None
+    noise: Repeatability | None = None
     guarantee: Guarantee | None = None
     notes: Many[str] = ()
 
 
-class Audit(Record):
+class Audit(FrozenModel):
     """The findings of an audit of a run, for each of its judged scorers.
 
     Attributes:
@@ -168,6 +168,6 @@ class Audit(Record):
     unmatched: dict[str, int] = Field(default_factory=dict)
 
     def _repr_html_(self) -> str:
-        from judgekit.analysis.words import audit_html  # noqa: PLC0415 - it reads these records
+        from judgekit.analysis.audit_text import audit_html  # noqa: PLC0415 - it reads these records
 
         return audit_html(self)

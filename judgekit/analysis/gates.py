@@ -7,33 +7,33 @@ from dataclasses import dataclass, field
 from math import fsum, isfinite
 from typing import NamedTuple
 
-from judgekit.analysis.correction import corrected
-from judgekit.errors import ConfigError, number_of
+from judgekit.analysis.correction import corrected_mean
+from judgekit.errors import ConfigError, count_text
 from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import OTHERS, Line, Summary
-from judgekit.score import Status
+from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
+from judgekit.score import ScoreStatus
 
 _GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
 _SIGNS = "<>=!"
-EQUAL = 1e-9
+TOLERANCE = 1e-9
 """The tolerance of comparisons, so that 0.7 + 0.2 equals 0.9."""
 OPERATORS: Mapping[str, Callable[[float], bool]] = {
-    ">=": lambda above: above > -EQUAL,
-    ">": lambda above: above >= EQUAL,
-    "<=": lambda above: above < EQUAL,
-    "<": lambda above: above <= -EQUAL,
-    "==": lambda above: abs(above) < EQUAL,
+    ">=": lambda above: above > -TOLERANCE,
+    ">": lambda above: above >= TOLERANCE,
+    "<=": lambda above: above < TOLERANCE,
+    "<": lambda above: above <= -TOLERANCE,
+    "==": lambda above: abs(above) < TOLERANCE,
 }
 """By operator, whether a number that exceeds a bound by this much meets it."""
-CORRECTED = ("corrected", "corrected.lower", "corrected.upper")
-_NUMBERS = ("value", "lower", "upper", "min", *CORRECTED)
-_OF_ALL = ("n", "coverage", *OTHERS, "cost_usd")  # gates on all scores of a run together
+CORRECTED_FIELDS = ("corrected", "corrected.lower", "corrected.upper")
+_NUMBERS = ("value", "lower", "upper", "min", *CORRECTED_FIELDS)
+_OF_ALL = ("n", "coverage", *UNSCORED_STATUSES, "cost_usd")  # gates on all scores of a run together
 
 
 @dataclass(frozen=True)
-class Fields:
+class GateFields:
     """The numbers that gates may refer to.
 
     Attributes:
@@ -55,9 +55,9 @@ class Fields:
     without_share: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-_OF_RUN = Fields(
+_OF_RUN = GateFields(
     (*_NUMBERS, *_OF_ALL),
-    counted=("n", *OTHERS),
+    counted=("n", *UNSCORED_STATUSES),
     scorers="scorer of the run",
     example="'tool_call_f1 >= 0.9' or 'failed <= 1%'",
     of_all=_OF_ALL,
@@ -133,16 +133,16 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
         for line in run.summary
         if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
     ]
-    asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED}
-    corrections = {scorer: corrected(run, scorer) for scorer in asked}
+    asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
+    corrections = {scorer: corrected_mean(run, scorer) for scorer in asked}
     of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
     lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
     return GateResults([gate.result(run.summary, thin, corrections, lowest) for gate in parsed], thin, undecided)
 
 
-def _too_few(line: Line, min_coverage: float) -> str:
+def _too_few(line: ScorerSummary, min_coverage: float) -> str:
     scored = line.counts["scored"]
-    if scored >= min_coverage * line.total - EQUAL and not (line.about and min_coverage):
+    if scored >= min_coverage * line.total - TOLERANCE and not (line.about and min_coverage):
         return ""
     return f"only {scored:,} of {line.about}{line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
 
@@ -168,7 +168,7 @@ class Gate:
     is_share: bool
 
     @classmethod
-    def parse(cls, text: str, scorers: Collection[str], fields: Fields = _OF_RUN) -> "Gate":
+    def parse(cls, text: str, scorers: Collection[str], fields: GateFields = _OF_RUN) -> "Gate":
         """Parse ``SCORER[.FIELD] OPERATOR NUMBER[%]``, or ``FIELD OPERATOR NUMBER[%]`` for all scores of the run.
 
         Fields of a scorer: ``value``, the default; ``lower`` and ``upper``, the bounds of its 95 % interval; ``min``,
@@ -207,7 +207,7 @@ class Gate:
         scorer = self.scorer or ""
         row = lowest.get(scorer) if self.field == "min" else None
         too_low = ""
-        if self.field in CORRECTED:
+        if self.field in CORRECTED_FIELDS:
             number, found = self._of_correction(corrections[scorer])
         elif row is not None:
             number, found, too_low = self._of_sample(row, summary[scorer])
@@ -215,7 +215,7 @@ class Gate:
             number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
         too_few = thin.get(scorer, "") if self.field in _NUMBERS else ""
         damaged = sum(len(line.damaged) for line in summary if self.scorer in (None, line.scorer))
-        left_out = f"{number_of(damaged, 'damaged row')} left out" if damaged else ""
+        left_out = f"{count_text(damaged, 'damaged row')} left out" if damaged else ""
         met = number is not None and self._is_met(number) and not too_few and not damaged
         why = "; ".join(filter(None, (too_low, too_few, left_out)))
         return GateResult(self.text, met, found, why, None if row is None else row.index)
@@ -223,30 +223,30 @@ class Gate:
     def _is_met(self, number: float) -> bool:
         return OPERATORS[self.operator](number - self.bound)
 
-    def held_against(self, number: float, of: str) -> GateResult:
+    def check_number(self, number: float, of: str) -> GateResult:
         """Return the result for a number; ``of`` says where the number comes from."""
         return GateResult(self.text, self._is_met(number), f"found {self._shown(number)} ({of})")
 
     def _of_line(self, summary: Summary) -> tuple[float | None, str]:
         """Return a number of a scorer, or ``None``, and an explanation."""
         scorer = self.scorer or ""
-        line = summary.lines.get(scorer, Line(scorer))
+        line = summary.lines.get(scorer, ScorerSummary(scorer))
         if (number := line.value) is None:
             note = "nothing was scored" if line.overall is None else line.overall.note
-            return None, f"it has no value: {note} ({line.over()})"
+            return None, f"it has no value: {note} ({line.coverage()})"
         how = ""
         if self.field != "value":
             interval = line.interval or line.bootstrap()
             if interval is None:
                 few = "its values are too few, or of one group, or too many to be drawn again and again"
-                return None, f"{line.scorer} has no interval: {few} ({line.over()})"
+                return None, f"{line.scorer} has no interval: {few} ({line.coverage()})"
             number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
-        return number, f"found {self._shown(number)} ({how}{line.over()})"
+        return number, f"found {self._shown(number)} ({how}{line.coverage()})"
 
-    def _of_sample(self, row: Row, line: Line) -> tuple[float | None, str, str]:
+    def _of_sample(self, row: Row, line: ScorerSummary) -> tuple[float | None, str, str]:
         """Return the lowest value of a sample, an explanation, and how many samples are too low."""
         value = row.score.value
-        found = f"found {self._shown(value or 0.0)} (sample #{row.index} {row.sample_id!r}, {line.over()})"
+        found = f"found {self._shown(value or 0.0)} (sample #{row.index} {row.sample_id!r}, {line.coverage()})"
         low = sum(not self._is_met(one) for one in line.values)
         if ">" not in self.operator or not low:
             return value, found, ""
@@ -272,8 +272,8 @@ class Gate:
             if len(costs) < len(lines):
                 return None, "the cost is unknown: a judge has no price, or its provider does not count tokens"
             return fsum(costs), f"found ${self._shown(fsum(costs))}"
-        counts = sum((line.counts for line in lines), Counter[Status]())
-        count = counts[self.field if self.field in OTHERS else "scored"]
+        counts = sum((line.counts for line in lines), Counter[ScoreStatus]())
+        count = counts[self.field if self.field in UNSCORED_STATUSES else "scored"]
         of, about = sum(line.total for line in lines), max((line.about for line in lines), default="")
         found = f"found {count:,} of {about}{of:,}"
         if not self.is_share:
@@ -289,20 +289,20 @@ class Gate:
         """Return the number with enough digits to show on which side of the bound it lies."""
         scale, unit = (100, "%") if self.is_share else (1, "")
         texts = (f"{number * scale:.{digits}g}" for digits in range(3, 18))
-        tells = (text for text in texts if same_side(float(text) / scale, number, self.bound))
+        tells = (text for text in texts if meet_same_gates(float(text) / scale, number, self.bound))
         return next(tells, f"{number * scale}") + unit
 
 
-def same_side(number: float, other: float, bound: float) -> bool:
+def meet_same_gates(number: float, other: float, bound: float) -> bool:
     """Return whether two numbers meet the same gates with this bound."""
     return all(meets(number - bound) == meets(other - bound) for meets in OPERATORS.values())
 
 
-def _refused(text: str, column: int, problem: object, fields: Fields) -> ConfigError:
+def _refused(text: str, column: int, problem: object, fields: GateFields) -> ConfigError:
     return ConfigError(f"gate {text!r}, column {column}: {problem}; it reads like {fields.example}")
 
 
-def _named(text: str, name: str, column: int, scorers: Collection[str], fields: Fields) -> tuple[str | None, str]:
+def _named(text: str, name: str, column: int, scorers: Collection[str], fields: GateFields) -> tuple[str | None, str]:
     """Return the scorer and the field that a gate names."""
     parts = [(scorer, name[len(scorer) + 1 :]) for scorer in scorers if name.startswith(f"{scorer}.")]
     meant: list[tuple[str | None, str]] = [
@@ -328,7 +328,7 @@ def _named(text: str, name: str, column: int, scorers: Collection[str], fields: 
     raise _refused(text, column, unknown, fields)
 
 
-def _bound(text: str, bound: str, column: int, field: str, fields: Fields) -> tuple[float, bool]:
+def _bound(text: str, bound: str, column: int, field: str, fields: GateFields) -> tuple[float, bool]:
     """Return the number that a gate names, and whether it is a share."""
     try:
         number = float(bound.removesuffix("%"))

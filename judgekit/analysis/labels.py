@@ -9,21 +9,21 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, FiniteFloat, JsonValue, ValidationError
 
-from judgekit.errors import ConfigError, TraceError, explain, listed, shortened
+from judgekit.errors import ConfigError, TraceError, join_limited, short_repr, validation_message
 from judgekit.formats.columns import Columns
-from judgekit.formats.files import NAME_ENCODING, File
+from judgekit.formats.files import ENCODING_HINT, File
 from judgekit.formats.tables import csv_rows
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
-from judgekit.score import Grade
-from judgekit.traces.message import Identity, Record
+from judgekit.score import ScaleValue
+from judgekit.traces.message import FrozenModel, RecordId
 from judgekit.traces.trace import Label
 
-Way: TypeAlias = Literal["random", "stratified", "convenience"]
+SelectionMethod: TypeAlias = Literal["random", "stratified", "convenience"]
 """The way in which a sample was selected: drawn from all scored samples, drawn from one verdict, or picked by hand."""
 
 
-class HumanLabel(Record):
+class HumanLabel(FrozenModel):
     """The label that one person, or a benchmark, gives one sample.
 
     Attributes:
@@ -44,30 +44,30 @@ class HumanLabel(Record):
             it may even be the verdict of the judge itself. This is not a column of a file.
     """
 
-    sample: Identity
+    sample: RecordId
     scorer: str
     value: bool | FiniteFloat | str | None = None
-    annotator: Identity | None = None
+    annotator: RecordId | None = None
     reason: str = ""
     run: int | None = Field(default=None, ge=1)
     number: int | None = Field(default=None, ge=0)
     recordings: str | None = None
-    drawn: Way | None = None
+    drawn: SelectionMethod | None = None
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
     source: Literal["human", "benchmark", "unknown"] = "human"
 
 
-COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")
+LABEL_COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")
 """The names of the columns in a file of labels."""
-SHOWN = ("question", "choices", "conversation", "rival", "reference")
+DISPLAY_COLUMNS = ("question", "choices", "conversation", "rival", "reference")
 """Columns for people who label in a spreadsheet; they are not read."""
 _REQUIRED = ("sample", "scorer", "value")
 _NAMELESS = re.compile(r"column \d+")
 _ESCAPED = re.compile(r"'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-"""A formula as `judgekit.reports.csv.csv_table` writes it."""
+"""A formula as `judgekit.reports.csv_export.csv_table` writes it."""
 _YES = frozenset({"yes", "pass", "true"})
 _NO = frozenset({"no", "fail", "false"})
-NOT_APPLICABLE = ("not applicable", "not_applicable", "n/a")
+NOT_APPLICABLE_LABELS = ("not applicable", "not_applicable", "n/a")
 """Labels of any scorer that say that its question does not apply to a sample."""
 _SAVE_AGAIN = "save it again in UTF-8 (in Excel: CSV UTF-8)"
 
@@ -81,13 +81,13 @@ def read_labels(path: Path | str) -> Sequence[HumanLabel]:
     Raises:
         TraceError: The file cannot be read; the message says where, what was found, and what to do.
     """
-    file = File.at(path)
+    file = File.locate(path)
     if file.guessed:
         raise TraceError(f"is not UTF-8; {_SAVE_AGAIN}", path=path)
     try:
         return _once(_lines(file))
     except TraceError as error:
-        raise TraceError(error.found.replace(NAME_ENCODING, _SAVE_AGAIN), path=path, line=error.line) from error
+        raise TraceError(error.found.replace(ENCODING_HINT, _SAVE_AGAIN), path=path, line=error.line) from error
 
 
 def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:
@@ -103,7 +103,7 @@ def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:
             if isinstance(value, TraceError):
                 raise value
             if not isinstance(value, dict):
-                raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {shortened(value)}")
+                raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {short_repr(value)}")
             named = [name for name in columns.seen if not _NAMELESS.fullmatch(name)]  # the first row names the columns
             _must_be_columns(named or value)
             yield line, _label(_read(value) if named else value)
@@ -113,11 +113,11 @@ def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:
 
 def _must_be_columns(names: Iterable[str]) -> None:
     there = set(names)
-    for name in there - {*COLUMNS, *SHOWN}:
-        raise TraceError(str(ConfigError.unknown("column of labels", name, COLUMNS)))
+    for name in there - {*LABEL_COLUMNS, *DISPLAY_COLUMNS}:
+        raise TraceError(str(ConfigError.unknown("column of labels", name, LABEL_COLUMNS)))
     if missing := [name for name in _REQUIRED if name not in there]:
         known = "a blank value is a sample that nobody labelled; columns are"
-        raise TraceError(f"has no {' and no '.join(missing)}; {known} {', '.join(COLUMNS)}")
+        raise TraceError(f"has no {' and no '.join(missing)}; {known} {', '.join(LABEL_COLUMNS)}")
 
 
 def _read(cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -134,14 +134,14 @@ def _read(cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _label(row: Mapping[str, JsonValue]) -> HumanLabel:
-    known = {name: value for name, value in row.items() if name not in SHOWN}
+    known = {name: value for name, value in row.items() if name not in DISPLAY_COLUMNS}
     try:
         return HumanLabel.model_validate({**known, "value": None if known.get("value") == "" else known.get("value")})
     except ValidationError as error:
-        raise TraceError(explain(error, known)) from error
+        raise TraceError(validation_message(error, known)) from error
 
 
-def once(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
+def deduplicate(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
     """Return the labels without duplicates; a blank counts only if the person gives the sample no other label.
 
     Raises:
@@ -160,7 +160,7 @@ def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabe
         elif label.value not in (None, first.value):
             who = "somebody without a name" if label.annotator is None else repr(label.annotator)
             raise TraceError(
-                f"{who} says {label.value!r} of the sample {shortened(label.sample)} for {label.scorer!r}, and "
+                f"{who} says {label.value!r} of the sample {short_repr(label.sample)} for {label.scorer!r}, and "
                 f"{first.value!r} {'before' if before is None else f'in line {before}'}; keep one of the two, or name "
                 "two people in the column annotator",
                 line=line,
@@ -168,7 +168,7 @@ def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabe
     return [label for _, label in found.values()]
 
 
-def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
+def label_value(label: HumanLabel, scorer: ScorerRecord) -> ScaleValue | None:
     """Return the value of a label to a scorer: a number in [0, 1], ``"skipped"`` or ``"abstained"``.
 
     A label can be one of the scorer's scale; a number in [0, 1]; yes, pass or true, which is 1; no, fail or false,
@@ -186,12 +186,12 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
         return None
     text = f"{label.value:g}" if isinstance(label.value, float) else str(label.value)
     folded = text.casefold()
-    in_any_case: dict[str, Grade] = {name.casefold(): grade for name, grade in scorer.scale.items()}
+    in_any_case: dict[str, ScaleValue] = {name.casefold(): grade for name, grade in scorer.scale.items()}
     grade = scorer.scale.get(text)
     grade = in_any_case.get(folded) if grade is None else grade
     if grade is not None:
         return grade
-    if folded in NOT_APPLICABLE:
+    if folded in NOT_APPLICABLE_LABELS:
         return "skipped"
     if folded in _YES or folded in _NO:
         return float(folded in _YES)
@@ -200,10 +200,10 @@ def value_of(label: HumanLabel, scorer: ScorerRecord) -> Grade | None:
     except ValueError:
         number = nan
     if not 0 <= number <= 1:
-        choices = listed((*scorer.scale, "a number in [0, 1]", "yes", "no", "n/a"), between=", ")
+        choices = join_limited((*scorer.scale, "a number in [0, 1]", "yes", "no", "n/a"), between=", ")
         who = "" if label.annotator is None else f" by {label.annotator!r}"
         raise TraceError(
-            f"the label {shortened(label.value)} of the sample {shortened(label.sample)}{who} is none that "
+            f"the label {short_repr(label.value)} of the sample {short_repr(label.sample)}{who} is none that "
             f"{scorer.name!r} knows; give one of {choices}"
         )
     return number
@@ -252,12 +252,12 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
     for name in names:
         if name in judged - known:
             raise ConfigError(
-                f"the recorded label {shortened(name)} is the verdict of a judge, and says nothing of whether "
+                f"the recorded label {short_repr(name)} is the verdict of a judge, and says nothing of whether "
                 f"{names[name]} is right; name labels of people or of a benchmark"
             )
         if name not in known:
             raise ConfigError.unknown("label that was recorded", name, sorted(known))
-    return once(found)
+    return deduplicate(found)
 
 
 class _Recorded(NamedTuple):

@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import NamedTuple
 
-from judgekit.analysis.drawing import is_not_applicable, strata
 from judgekit.analysis.findings import Opinion
-from judgekit.analysis.labels import HumanLabel, value_of
-from judgekit.errors import ConfigError, StoreError, listed, shortened
-from judgekit.runs.answers import named
-from judgekit.runs.receipts import Drawn, changed_models
+from judgekit.analysis.labels import HumanLabel, label_value
+from judgekit.analysis.sampling import is_not_applicable, strata
+from judgekit.errors import ConfigError, StoreError, join_limited, short_repr
+from judgekit.runs.answers import reported_names
+from judgekit.runs.receipts import LabelSelection, new_models
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row, ScorerRecord, differences
+from judgekit.runs.rows import Row, ScorerRecord, identity_differences
 
-BLANK = "drawn and left blank"
-UNTOLD = "people cannot tell"
+LEFT_BLANK = "drawn and left blank"
+CANNOT_TELL = "people cannot tell"
 _NAMED = 3
 _NEAR = 0.05  # how far the number of drawn samples may be from the expected one, as a share of it
 
 
-class Labelled(NamedTuple):
+class LabelledSample(NamedTuple):
     """A sample that a judge decided, with people's labels.
 
     ``weight`` is the number of samples of the run that it stands for, which is 1 unless samples were drawn by verdict.
@@ -54,7 +54,7 @@ class Labelled(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Matched:
+class MatchedLabels:
     """The labels for one scorer that belong to samples of one run.
 
     Attributes:
@@ -63,7 +63,7 @@ class Matched:
             according to the judge, also the rows of such samples.
         samples: The samples that people labelled.
         drawn: The way in which these samples were selected.
-        lost: Why samples that were drawn have no label at all: `BLANK` or `UNTOLD`.
+        lost: Why samples that were drawn have no label at all: `LEFT_BLANK` or `CANNOT_TELL`.
         left_out: The number of labels that could not be used, by reason.
         unmatched: The number of labels that match no sample of the run, by reason.
         notes: Further notes on the selection of the samples.
@@ -71,8 +71,8 @@ class Matched:
 
     run: Run
     rows: Sequence[Row]
-    samples: Sequence[Labelled]
-    drawn: Drawn
+    samples: Sequence[LabelledSample]
+    drawn: LabelSelection
     lost: Collection[str] = ()
     left_out: Counter[str] = field(default_factory=Counter[str])
     unmatched: Counter[str] = field(default_factory=Counter[str])
@@ -85,7 +85,7 @@ class Matched:
         return [row for row in self.rows if row.index not in labelled]
 
 
-def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable[HumanLabel]) -> Matched:
+def match_labels(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable[HumanLabel]) -> MatchedLabels:
     """Match each label with its sample, by the sample's number in the run if the label has one, else by its id.
 
     Args:
@@ -102,15 +102,17 @@ def match(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable
         found.add(label)
     has_skipped = any(row.score.value is None and row.index in found.opinions for row in every)
     rows = [row for row in every if row.score.value is not None or (has_skipped and is_not_applicable(row))]
-    samples = [Labelled(row, tuple(opinions.values())) for row in rows if (opinions := found.opinions.get(row.index))]
+    samples = [
+        LabelledSample(row, tuple(opinions.values())) for row in rows if (opinions := found.opinions.get(row.index))
+    ]
     drawn, notes = found.drawn(len(rows), len(samples), has_skipped=has_skipped)
     if drawn == "stratified":
         samples = _weighted(samples, rows)
     lost = {why for index, why in found.unlabelled.items() if index not in found.opinions}
-    return Matched(run, rows, samples, drawn, lost, found.left_out, found.unmatched(), notes)
+    return MatchedLabels(run, rows, samples, drawn, lost, found.left_out, found.unmatched(), notes)
 
 
-def _weighted(samples: Sequence[Labelled], rows: Sequence[Row]) -> list[Labelled]:
+def _weighted(samples: Sequence[LabelledSample], rows: Sequence[Row]) -> list[LabelledSample]:
     """Return the samples with weights, by which the samples drawn from each verdict stand for all of it."""
     parts = [{row.index for row in part} for part in strata(rows)]
     labelled = [sum(one.row.index in part for one in samples) for part in parts]
@@ -145,11 +147,11 @@ class _Finding:
         if label.probability is not None:
             self._probabilities.add(label.probability)
         if label.value is None:
-            self._leave_out(row, BLANK)
+            self._leave_out(row, LEFT_BLANK)
             return
-        value = value_of(label, self._record)
+        value = label_value(label, self._record)
         if value == "abstained":
-            self._leave_out(row, UNTOLD)
+            self._leave_out(row, CANNOT_TELL)
         elif row.score.value is None and not is_not_applicable(row):
             by = "by the scorer, which did not ask the judge" if row.score.status == "skipped" else "by the judge"
             self.left_out[f"{row.score.status} {by}"] += 1
@@ -162,7 +164,7 @@ class _Finding:
                 who = "one and the same person" if label.annotator is None else repr(label.annotator)
                 raise ConfigError(
                     f"{who} says two things of sample {label.sample!r} for {self._record.name}: "
-                    f"{shortened(before.label)} and {shortened(said)}; strike one, or name the annotators"
+                    f"{short_repr(before.label)} and {short_repr(said)}; strike one, or name the annotators"
                 )
 
     def _leave_out(self, row: Row, why: str) -> None:
@@ -174,13 +176,13 @@ class _Finding:
         if label.number is not None:
             row = self._rows.get(label.number)
             if row is not None and row.sample_id != label.sample:
-                self._changed.append(f"{shortened(label.sample)} is {shortened(row.sample_id)} there")
+                self._changed.append(f"{short_repr(label.sample)} is {short_repr(row.sample_id)} there")
                 return None
         elif label.sample in self._repeated:
-            self._ambiguous.append(shortened(label.sample))
+            self._ambiguous.append(short_repr(label.sample))
             return None
         if row is None:
-            self._unknown.append(shortened(label.sample))
+            self._unknown.append(short_repr(label.sample))
         return row
 
     def unmatched(self) -> Counter[str]:
@@ -192,10 +194,10 @@ class _Finding:
             "several samples have this id": self._ambiguous,
             renamed: self._changed,
         }
-        names = {why: listed(dict.fromkeys(those), _NAMED, ", ") for why, those in found.items()}
+        names = {why: join_limited(dict.fromkeys(those), _NAMED, ", ") for why, those in found.items()}
         return Counter({f"{why}: {names[why]}": len(those) for why, those in found.items() if those})
 
-    def drawn(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[Drawn, Sequence[str]]:
+    def drawn(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[LabelSelection, Sequence[str]]:
         """Return how the labelled samples were selected, and notes on it."""
         if "convenience" in self._ways:
             return "convenience", ()
@@ -213,7 +215,7 @@ class _Finding:
         return "random", ()
 
 
-def homes(
+def labels_by_run(
     run: Run, record: ScorerRecord, labels: Iterable[HumanLabel]
 ) -> tuple[Mapping[Run, Sequence[HumanLabel]], Counter[str]]:
     """Return the labels by the run that they belong to, this run first, and the number of unusable ones by reason.
@@ -249,10 +251,10 @@ def homes(
             if judged is None:
                 changed = "it has none such"
             elif judged.signature is not None and judged.signature == record.signature:
-                before = {judge: named(models) for judge, models in other.judged(judged).models.items()}
-                changed = changed_models(before, run.judged(record).models)
+                before = {judge: reported_names(models) for judge, models in other.audit_subject(judged).models.items()}
+                changed = new_models(before, run.audit_subject(record).models)
             else:
-                told = listed(differences(judged.identity, record.identity), _NAMED)
+                told = join_limited(identity_differences(judged.identity, record.identity), _NAMED)
                 changed = told or "it cannot be told from others"
             if not changed:
                 found[other] = those

@@ -7,11 +7,11 @@ from functools import cached_property, partial
 from math import fsum, isclose, nan
 from typing import TYPE_CHECKING, Self
 
-from judgekit.analysis.correction import independence
-from judgekit.analysis.findings import Disagreement, Guarantee, Kind
-from judgekit.analysis.matching import Labelled, Matched
-from judgekit.runs.population import independent
-from judgekit.runs.receipts import Counts, Figure
+from judgekit.analysis.correction import independent_share
+from judgekit.analysis.findings import Disagreement, Guarantee, ValueKind
+from judgekit.analysis.matching import LabelledSample, MatchedLabels
+from judgekit.runs.population import first_of_groups
+from judgekit.runs.receipts import ConfusionCounts, Estimate
 from judgekit.runs.rows import Row, ScorerRecord
 
 if TYPE_CHECKING:
@@ -22,11 +22,13 @@ _MOST_COPIES = 50
 _ROUNDING = 0.01
 _MOST_VALUES = 7
 _DIGITS = 9
-NOT_APPLICABLE = 2.0
+NOT_APPLICABLE_VALUE = 2.0
 """Stands for "does not apply" among values, which are in [0, 1]."""
 
 
-def kind_of(record: ScorerRecord, rows: Sequence[Row], samples: Sequence[Labelled]) -> tuple[Kind, Sequence[float]]:
+def value_kind(
+    record: ScorerRecord, rows: Sequence[Row], samples: Sequence[LabelledSample]
+) -> tuple[ValueKind, Sequence[float]]:
     """Return the kind of the values of a judge and of people, and all possible values in order, or none if continuous.
 
     Values are ordinal if each belongs to a label of the scale or, without a scale, if each score has a label and there
@@ -44,7 +46,7 @@ def kind_of(record: ScorerRecord, rows: Sequence[Row], samples: Sequence[Labelle
 
 
 @dataclass(frozen=True)
-class Pairs:
+class VerdictPairs:
     """Samples with a verdict of people and of the judge: a value, or ``None`` if the question does not apply.
 
     A sample on which people disagree counts once, split among their verdicts.
@@ -57,14 +59,14 @@ class Pairs:
         by_verdict: Whether the samples were drawn by the judge's verdict.
     """
 
-    kind: Kind
+    kind: ValueKind
     values: Sequence[float]
-    samples: Sequence[Labelled]
+    samples: Sequence[LabelledSample]
     said: Sequence[Sequence[float | None]]
     by_verdict: bool
 
     @classmethod
-    def of(cls, matched: Matched, kind: Kind, values: Sequence[float]) -> Self:
+    def of(cls, matched: MatchedLabels, kind: ValueKind, values: Sequence[float]) -> Self:
         """Return the labelled samples of a scorer."""
         said = [[opinion.value for opinion in one.opinions] for one in matched.samples]
         return cls(kind, values, matched.samples, said, matched.drawn == "stratified")
@@ -108,18 +110,18 @@ class Pairs:
         """The number of samples of the run that each sample stands for; 1 unless they were drawn by verdict."""
         return [one.weight for one in self.samples]
 
-    def figure(self, statistic: "Callable[[NDArray[np.intp]], float | None]") -> Figure:
+    def bootstrap(self, statistic: "Callable[[NDArray[np.intp]], float | None]") -> Estimate:
         """Return a statistic of the samples, given by their places, with its bootstrap interval.
 
         If samples were drawn with different probabilities, each is repeated in proportion to its weight.
         """
         import numpy as np  # noqa: PLC0415 - it takes a while, as does all that is loaded below
 
-        from judgekit.stats.agreement import redrawn  # noqa: PLC0415
+        from judgekit.stats.agreement import bootstrap_items  # noqa: PLC0415
 
         places = np.arange(len(self.samples))
         of = self._counted(statistic, places)
-        return Figure.of(of(places), redrawn(of, len(places), self.groups))
+        return Estimate.of(of(places), bootstrap_items(of, len(places), self.groups))
 
     def _counted(
         self, statistic: "Callable[[NDArray[np.intp]], float | None]", places: "NDArray[np.intp]"
@@ -135,16 +137,16 @@ class Pairs:
 
         return of
 
-    def share(self, among: Sequence[int] | None = None) -> Figure:
+    def accuracy(self, among: Sequence[int] | None = None) -> Estimate:
         """Return how often the judge is right, on all samples or on those at some places."""
         places = range(len(self.samples)) if among is None else among
-        return Figure.mean([self.right[place] for place in places], [self.groups[place] for place in places])
+        return Estimate.mean([self.right[place] for place in places], [self.groups[place] for place in places])
 
     def _shares(self, value: float) -> Sequence[float]:
         """Return the share of people who give a value, for each sample."""
         return [fsum(_is_equal(one, value) for one in said) / len(said) for said in self.said]
 
-    def agreement(self) -> dict[str, Figure]:
+    def agreement(self) -> dict[str, Estimate]:
         """Return the agreement of the judge with people, by name; the first figure is the one to quote alone."""
         from judgekit.stats import agreement  # noqa: PLC0415 - numpy takes a while, as does all that is loaded below
 
@@ -152,32 +154,34 @@ class Pairs:
             return {}
         has_none = any(None in said for said in self.said) or None in self.judged
         if self.kind == "continuous":
-            found = self.only(self.both)._of_values()  # noqa: SLF001 - its own
+            found = self.subset(self.both)._of_values()  # noqa: SLF001 - its own
             return {**found, "agreement on whether it applies": self._on_applicability()} if has_none else found
         weights = self.weights if self.by_verdict else None
-        values = [*self.values, NOT_APPLICABLE] if has_none else self.values
-        judged = [NOT_APPLICABLE if one is None else one for one in self.judged]
-        tables = agreement.Tables.of(_table(self.said), judged, values=values, groups=self.groups, weights=weights)
+        values = [*self.values, NOT_APPLICABLE_VALUE] if has_none else self.values
+        judged = [NOT_APPLICABLE_VALUE if one is None else one for one in self.judged]
+        tables = agreement.AgreementTables.of(
+            _table(self.said), judged, values=values, groups=self.groups, weights=weights
+        )
         weighted: agreement.Weights = "quadratic" if self.kind == "ordinal" else "none"
 
         def kappa(table: "NDArray[np.float64]") -> "NDArray[np.float64]":
-            return agreement.kappa_of(table, weighted, has_unordered=has_none)
+            return agreement.table_kappa(table, weighted, has_unordered=has_none)
 
         found = {
-            "weighted kappa" if self.kind == "ordinal" else "kappa": Figure.of(*tables.figure(kappa)),
-            "agreement": Figure.of(*tables.figure(agreement.share_of)) if self.by_verdict else self.share(),
-            "AC1": Figure.of(*tables.figure(agreement.ac1_of)),
+            "weighted kappa" if self.kind == "ordinal" else "kappa": Estimate.of(*tables.figure(kappa)),
+            "agreement": Estimate.of(*tables.figure(agreement.table_agreement)) if self.by_verdict else self.accuracy(),
+            "AC1": Estimate.of(*tables.figure(agreement.table_ac1)),
         }
         if self.kind == "binary":
             for name, human in (("sensitivity", 1), ("specificity", 0)):
                 shares = self._shares(human)
                 if self.by_verdict or not {*shares} <= {0, 1}:
-                    found[name] = Figure.of(*tables.figure(partial(agreement.share_of, row=human)))
+                    found[name] = Estimate.of(*tables.figure(partial(agreement.table_agreement, row=human)))
                 else:
-                    found[name] = self.share([place for place, share in enumerate(shares) if share])
+                    found[name] = self.accuracy([place for place, share in enumerate(shares) if share])
         return found
 
-    def _of_values(self) -> dict[str, Figure]:
+    def _of_values(self) -> dict[str, Estimate]:
         """Return the agreement on continuous values."""
         import numpy as np  # noqa: PLC0415
 
@@ -188,16 +192,16 @@ class Pairs:
             return {}
         both = np.asarray([self.human, self.judged], np.float64)
         return {
-            "alpha": self.figure(lambda drawn: krippendorff_alpha(both[:, drawn], metric="interval")),
-            "rank correlation": self.figure(lambda drawn: rank_correlation(*both[:, drawn])),
+            "alpha": self.bootstrap(lambda drawn: krippendorff_alpha(both[:, drawn], metric="interval")),
+            "rank correlation": self.bootstrap(lambda drawn: rank_correlation(*both[:, drawn])),
         }
 
-    def only(self, places: Sequence[int]) -> Self:
+    def subset(self, places: Sequence[int]) -> Self:
         """Return the pairs at some places."""
         samples, said = [self.samples[place] for place in places], [self.said[place] for place in places]
         return replace(self, samples=samples, said=said)
 
-    def _on_applicability(self) -> Figure:
+    def _on_applicability(self) -> Estimate:
         """Return how often people and the judge agree on whether the question applies."""
         import numpy as np  # noqa: PLC0415
 
@@ -206,8 +210,8 @@ class Pairs:
             for said, judged in zip(self.said, self.judged, strict=True)
         ]
         if not self.by_verdict:
-            return Figure.mean(shares, self.groups)
-        return self.figure(lambda drawn: float(np.asarray(shares)[drawn].mean()))
+            return Estimate.mean(shares, self.groups)
+        return self.bootstrap(lambda drawn: float(np.asarray(shares)[drawn].mean()))
 
     def confusion(self, record: ScorerRecord) -> dict[str, dict[str, float]]:
         """Return how often people give the label of a row and the judge that of a column."""
@@ -235,7 +239,7 @@ class Pairs:
             for row, of_row in named.items()
         }
 
-    def counts(self) -> Counts | None:
+    def counts(self) -> ConfusionCounts | None:
         """Return how often each side says 0 or 1; a sample on which people disagree is split by their shares."""
         if self.kind != "binary" or not self.samples:
             return None
@@ -244,9 +248,9 @@ class Pairs:
             fsum(share for share, said in zip(shares, self.judged, strict=True) if said == verdict)
             for shares, verdict in ((yes, 1), (yes, 0), (no, 1), (no, 0))
         )
-        return Counts(tp=tp, fp=fp, fn=fn, tn=tn)
+        return ConfusionCounts(tp=tp, fp=fp, fn=fn, tn=tn)
 
-    def independent_counts(self) -> Counts | None:
+    def independent_counts(self) -> ConfusionCounts | None:
         """Return the counts that independent random samples would need to tell as much of sensitivity and specificity.
 
         They are fewer than the samples if these share groups, or were drawn by the judge's verdict, which also shifts
@@ -254,9 +258,9 @@ class Pairs:
         """
         if self.kind != "binary" or not self.both or self.is_disputed:
             return None
-        pairs = self.only(self.both)
+        pairs = self.subset(self.both)
         (tp, fn), (fp, tn) = (pairs._independent(human) for human in (1.0, 0.0))  # noqa: SLF001 - its own
-        return Counts(tp=tp, fp=fp, fn=fn, tn=tn)
+        return ConfusionCounts(tp=tp, fp=fp, fn=fn, tn=tn)
 
     def _independent(self, human: float) -> tuple[float, float]:
         """Return how many of the samples with one verdict of people the judge gives a 1, and how many a 0."""
@@ -267,7 +271,7 @@ class Pairs:
         judged = [self.judged[place] or 0.0 for place in places]
         said = [shares[place] for place in places]
         weights = [self.weights[place] * share for place, share in zip(places, said, strict=True)]
-        worth = self._worth(shares) * independence(judged, [self.groups[place] for place in places], said)
+        worth = self._worth(shares) * independent_share(judged, [self.groups[place] for place in places], said)
         share = sum(weight * one for weight, one in zip(weights, judged, strict=True)) / sum(weights)
         return round(worth * share, _DIGITS), round(worth * (1 - share), _DIGITS)
 
@@ -319,7 +323,7 @@ class Pairs:
             return []
         return [place for place, one in enumerate(self.samples) if None not in (one.row.score.confidence, one.judged)]
 
-    def calibration(self) -> Figure | None:
+    def calibration(self) -> Estimate | None:
         """Return the expected calibration error of the judge's confidence; ``None`` without a confidence.
 
         It has no interval: resampling raises the error by chance once more, so that percentiles would never include the
@@ -336,14 +340,14 @@ class Pairs:
         of = self._counted(
             lambda drawn: expected_calibration_error(confidence[drawn], right[drawn]), np.asarray(self.sure, np.intp)
         )
-        return Figure(value=of(np.arange(len(self.sure))))
+        return Estimate(value=of(np.arange(len(self.sure))))
 
     def guarantee(self, rows: Sequence[Row], alpha: float, delta: float, refused: str) -> Guarantee:
         """Return the confidence below which the judge must abstain; ``refused`` says why the labels cannot tell.
 
         One sample of each group counts, since the guarantee holds for independent samples.
         """
-        from judgekit.stats.selection import least_confidence  # noqa: PLC0415
+        from judgekit.stats.selection import min_confidence_threshold  # noqa: PLC0415
 
         if not refused and self.kind == "continuous":
             refused = "values that are no labels are not right or wrong, and no judge can be held to them"
@@ -353,12 +357,12 @@ class Pairs:
             refused = "no labelled verdict says how sure the judge is: ask several times (draws=5), or a judge that gives logprobs"
         if refused:
             return Guarantee(alpha=alpha, delta=delta, refused=refused)
-        alone = {row.index for row in independent([self.samples[place].row for place in self.sure])}
+        alone = {row.index for row in first_of_groups([self.samples[place].row for place in self.sure])}
         places = [place for place in self.sure if self.samples[place].row.index in alone]
         confidence = [self.samples[place].row.score.confidence or 0 for place in places]
         wrong = [1 - self.right[place] for place in places]
         every = [row.score.confidence for row in rows if row.score.confidence is not None]
-        found = least_confidence(confidence, wrong, every, alpha=alpha, delta=delta)
+        found = min_confidence_threshold(confidence, wrong, every, alpha=alpha, delta=delta)
         threshold = found.value
         if threshold is None:
             return Guarantee(alpha=alpha, delta=delta, refused=found.refused)
@@ -368,8 +372,8 @@ class Pairs:
             alpha=alpha,
             delta=delta,
             threshold=threshold,
-            kept=Figure.mean(kept, [row.group for row in rows]),
-            risk=Figure.mean(missed),
+            kept=Estimate.mean(kept, [row.group for row in rows]),
+            risk=Estimate.mean(missed),
         )
 
 
@@ -391,7 +395,7 @@ def _table(said: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
 
     table = np.full((max(map(len, said)), len(said)), nan)
     for place, values in enumerate(said):
-        table[: len(values), place] = [NOT_APPLICABLE if one is None else one for one in values]
+        table[: len(values), place] = [NOT_APPLICABLE_VALUE if one is None else one for one in values]
     return table
 
 

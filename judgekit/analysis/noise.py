@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from math import fsum, nan
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from judgekit.analysis.findings import Noise
-from judgekit.errors import number_of
-from judgekit.runs.draws import Draws, details_of, value_of
-from judgekit.runs.receipts import Figure
+from judgekit.analysis.findings import Repeatability
+from judgekit.errors import count_text
+from judgekit.runs.draws import Draws, draw_value, first_details
+from judgekit.runs.receipts import Estimate
 from judgekit.runs.rows import Row
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from judgekit.stats.components import Components
+    from judgekit.stats.components import VarianceComponents
 
 Side: TypeAlias = Literal["draw", "member", "order"]
 _PREFERRED = {"trace": 1.0, "tie": 0.5, "rival": 0.0}
@@ -76,7 +76,7 @@ class _Asked:
         return first - second <= 1
 
 
-def noise(rows: Iterable[Row]) -> Noise | None:
+def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     """Return the repeatability of a judge's verdicts, from the rows of one scorer.
 
     It covers samples that the judge was asked about at least twice and that got at least one value: the draws of a
@@ -101,14 +101,14 @@ def noise(rows: Iterable[Row]) -> Noise | None:
 
     groups = [one.group for one in asked]
     components = variance_components(_table(asked))
-    rate = Figure.mean([one.flips for one in asked], groups)
+    rate = Estimate.mean([one.flips for one in asked], groups)
     side = asked[0].side
-    return Noise(
+    return Repeatability(
         samples=len(asked),
         draws=sum(one.made for one in asked),
         most=sum(one.most for one in asked),
         flip_rate=rate,
-        near=Figure.mean([float(one.is_near) for one in asked], groups),
+        near=Estimate.mean([float(one.is_near) for one in asked], groups),
         components=_named(components, side) if components else {},
         advice=tuple(_advice(asked, rate, components)),
     )
@@ -116,7 +116,7 @@ def noise(rows: Iterable[Row]) -> Noise | None:
 
 def _asked(row: Row) -> _Asked | None:
     """Return the verdicts on a sample, if its score records them."""
-    score, details = row.score, details_of(row.score)
+    score, details = row.score, first_details(row.score)
     side: Side = "draw"
     said: list[Sequence[float | None]] = []
     votes: list[_Vote] = []
@@ -131,9 +131,9 @@ def _asked(row: Row) -> _Asked | None:
         for vote in found.values():
             told = vote if isinstance(vote, dict) else {}
             failed = told.get("status") == "failed"
-            own = Draws.of(told) or Draws([] if failed else [value_of(vote)], 1, 1)
+            own = Draws.of(told) or Draws([] if failed else [draw_value(vote)], 1, 1)
             said.append(own.values[: own.least])
-            votes.append("failed" if failed else value_of(vote))
+            votes.append("failed" if failed else draw_value(vote))
             made, most = made + len(own.values), most + own.most
             stopped = stopped or "least" in told
         unasked = details.get("unasked")
@@ -176,7 +176,7 @@ def _table(asked: Sequence[_Asked]) -> "NDArray[np.float64]":
     return table
 
 
-def _named(components: "Components", side: Side) -> dict[str, float]:
+def _named(components: "VarianceComponents", side: Side) -> dict[str, float]:
     values = (components.item, components.prompt, components.interaction, components.draw)
     return {name: value for name, value in zip(_names(side).values(), values, strict=True) if value is not None}
 
@@ -186,7 +186,7 @@ def _names(side: Side) -> Mapping[str, str]:
     return {"item": "item", "prompt": side, "interaction": f"item x {side}", "draw": "draw"}
 
 
-def _advice(asked: Sequence[_Asked], rate: Figure, components: "Components | None") -> Iterator[str]:
+def _advice(asked: Sequence[_Asked], rate: Estimate, components: "VarianceComponents | None") -> Iterator[str]:
     side, draws = asked[0].side, max(len(said) for one in asked for said in one.said)
     repeated: Side = "draw" if draws > 1 else side
     if any(one.stopped for one in asked):
@@ -212,9 +212,9 @@ def _advice(asked: Sequence[_Asked], rate: Figure, components: "Components | Non
         yield "Draws show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
 
 
-def _splits(components: "Components", side: Side, draws: int) -> Iterator[str]:
+def _splits(components: "VarianceComponents", side: Side, draws: int) -> Iterator[str]:
     """Yield the value of several members or orders, compared with several draws of one."""
-    from judgekit.stats.components import plan  # noqa: PLC0415
+    from judgekit.stats.components import request_plans  # noqa: PLC0415
 
     several = components.prompts
     if draws == 1:
@@ -223,15 +223,17 @@ def _splits(components: "Components", side: Side, draws: int) -> Iterator[str]:
             yield f"Standard error of a verdict: {alone:.2g} of one {side}, {together:.2g} of {several} {side}s together."
         return
     requests = several * draws
-    splits = [one for one in plan(components, requests, prompts=several) if one.prompts * one.draws == requests]
+    splits = [
+        one for one in request_plans(components, requests, prompts=several) if one.prompts * one.draws == requests
+    ]
     if splits and (best := splits[0]).error < (worst := splits[-1]).error:
         yield (
-            f"{number_of(best.prompts, side)} x {number_of(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
+            f"{count_text(best.prompts, side)} x {count_text(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
             f"standard error of a verdict {best.error:.2g} instead of {worst.error:.2g}, as far as {several} {side}s can tell."
         )
 
 
-def _further_draws(components: "Components", draws: int) -> Iterator[str]:
+def _further_draws(components: "VarianceComponents", draws: int) -> Iterator[str]:
     """Yield the value of one more draw of each sample, compared with as many requests for further samples."""
     items = components.items
     verdict, more = components.verdict_error(1, draws), components.verdict_error(1, draws + 1)

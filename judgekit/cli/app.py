@@ -33,9 +33,9 @@ _GROUPS = {
 }
 """The module of each command, as help lists them."""
 
-COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
+COMMAND_MODULES = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
-LARGEST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 """The largest number that SQLite and most of Python take."""
 
 
@@ -43,7 +43,7 @@ class _Grouped(TyperGroup):
     """A group of commands whose help has a heading for each kind of them."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # click's, which some versions of typer have within
-        width = max(map(len, COMMANDS))
+        width = max(map(len, COMMAND_MODULES))
         for title, names in _GROUPS.items():
             with formatter.section(title):
                 found = ((name, self.get_command(ctx, name)) for name in names)
@@ -69,8 +69,8 @@ app = typer.Typer(
 def load_commands(words: Sequence[str]) -> None:
     """Import the module of the command that is called, or all of them, since help and some errors list all commands."""
     if words != ["--version"]:
-        for name in words[:1] if words and words[0] in COMMANDS else COMMANDS:
-            import_module(f"judgekit.cli.{COMMANDS[name]}")
+        for name in words[:1] if words and words[0] in COMMAND_MODULES else COMMAND_MODULES:
+            import_module(f"judgekit.cli.{COMMAND_MODULES[name]}")
 
 
 def main() -> None:

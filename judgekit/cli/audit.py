@@ -7,28 +7,28 @@ from typing import Annotated
 import typer
 
 from judgekit.analysis.audit import audit as audited
-from judgekit.analysis.corrected import demands
+from judgekit.analysis.corrected_means import mean_bounds
 from judgekit.analysis.findings import Audit
-from judgekit.analysis.labels import HumanLabel, once, read_labels, recorded_labels
-from judgekit.analysis.people import EPSILONS
+from judgekit.analysis.human_agreement import ANNOTATOR_EPSILONS
+from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels, recorded_labels
 from judgekit.cli import options
-from judgekit.cli.app import LARGEST, app
-from judgekit.cli.outputs import say, writable, wrote
+from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.outputs import check_outputs, print_line, print_written
 from judgekit.errors import ConfigError
 from judgekit.reports.audit import show_audit
 from judgekit.reports.export import write_text
-from judgekit.reports.glossary import explained
+from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.html import html_report
-from judgekit.runs.receipts import path_of
+from judgekit.runs.receipts import receipt_path
 from judgekit.runs.results import Run
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 _RECORDED = "labels that were recorded with the conversations"
 
 
 @app.command()
 def audit(
-    run: options.Number,
+    run: options.RunArgument,
     labels: Annotated[
         list[Path] | None,
         typer.Option(
@@ -59,9 +59,11 @@ def audit(
             "(alternative annotator test).",
         ),
     ] = "experts",
-    show: Annotated[int, typer.Option(min=0, max=LARGEST, help="Show the N worst disagreements of each scorer.")] = 3,
-    output: options.Report = None,
-    store: options.Kept = RUNS,
+    show: Annotated[
+        int, typer.Option(min=0, max=MAX_INTEGER, help="Show the N worst disagreements of each scorer.")
+    ] = 3,
+    output: options.ReportOption = None,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Audit the judges of a run against labels of people.
 
@@ -70,33 +72,33 @@ def audit(
     Keeps a receipt next to the run, which later runs of the same judge show, and which gates may require. The exit code
     does not depend on the result.
     """
-    outputs = writable(output, _KINDS)
+    outputs = check_outputs(output, _KINDS)
     worse = _epsilon(epsilon)
-    found = Run.stored(options.numbered(run), store)
+    found = Run.stored(options.parse_run_number(run), store)
     given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
     sources = [path.name for path in labels or ()]  # a receipt may be shared: it names no folder
     if label or not labels:
         recorded = recorded_labels(found, dict(map(_named, label or ())))
         given += recorded
         sources += [_RECORDED] if recorded else []
-    made = audited(found, once(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
-    with explained() as screen:
-        show_audit(made, show, screen.out, demands(found))
+    made = audited(found, deduplicate(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
+    with explaining_terms() as screen:
+        show_audit(made, show, screen.out, mean_bounds(found))
         for name, known in found.receipts.items():
             if (folder := found.receipts_folder) is not None and (receipt := known.receipt) is not None:
-                where = path_of(receipt, folder)
-                say(f"the receipt of {name}, by the audit of run {receipt.run}: {where}", screen.out)
+                where = receipt_path(receipt, folder)
+                print_line(f"the receipt of {name}, by the audit of run {receipt.run}: {where}", screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](found, made), path)
-        wrote(path)
+        print_written(path)
 
 
 def _epsilon(text: str) -> float:
     """Return the epsilon of named annotators, or the number that is given."""
     try:
-        return EPSILONS[text] if text in EPSILONS else float(text)
+        return ANNOTATOR_EPSILONS[text] if text in ANNOTATOR_EPSILONS else float(text)
     except ValueError:
-        names = ", ".join(EPSILONS)
+        names = ", ".join(ANNOTATOR_EPSILONS)
         raise ConfigError(f"--epsilon {text}: name who labels ({names}), or give a number such as 0.2") from None
 
 

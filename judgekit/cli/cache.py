@@ -10,14 +10,14 @@ import typer
 from rich.filesize import decimal
 
 from judgekit.cli.app import app
-from judgekit.cli.outputs import say, wrote
+from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, StoreError
-from judgekit.judges.budget import FILE, NAMED
-from judgekit.judges.cassettes import RecordedReplies, write_cassette, write_lines
-from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.budget import BUDGETS_FILE, NAMED_BUDGET_PREFIX
+from judgekit.judges.cassettes import Cassette, write_cassette, write_cassette_lines
+from judgekit.judges.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
-from judgekit.terminal import console, table
+from judgekit.terminal import console, text_table
 
 commands = typer.Typer(no_args_is_help=True, help="Look at kept replies, carry them elsewhere, prune them.")
 app.add_typer(commands, name="cache")
@@ -40,7 +40,7 @@ class _Kept:
     tokens: int = 0
     uncounted: int = 0
 
-    def add(self, line: Recorded, at: datetime) -> None:
+    def add(self, line: RecordedReply, at: datetime) -> None:
         self.oldest, self.newest = min(self.oldest, at), max(self.newest, at)
         self.replies += 1
         usage = line.reply.usage if line.reply else None
@@ -68,10 +68,10 @@ def stats(cache: _Cache = _CACHE) -> None:
     files = (Path(f"{cache}{ending}") for ending in ("", "-wal"))
     size = sum(file.stat().st_size for file in files if file.exists())
     total = sum(one.replies for one in kept.values())
-    say(f"{cache}: {total:,} replies, {decimal(size)}")
+    print_line(f"{cache}: {total:,} replies, {decimal(size)}")
     if kept:
         rows = [(judge or "not known", prompt, *one.cells()) for (prompt, judge), one in kept.items()]
-        console().print(table(("judge", "prompt", "replies", "tokens saved", "oldest", "newest"), rows, words=2))
+        console().print(text_table(("judge", "prompt", "replies", "tokens saved", "oldest", "newest"), rows, words=2))
 
 
 @commands.command()
@@ -92,9 +92,9 @@ def export(
     replies = _existing(cache, read_only=True)
     lines = replies.recorded(prompt or "*", judge or "*")
     if output is None:
-        write_lines(sys.stdout.buffer, lines)
+        write_cassette_lines(sys.stdout.buffer, lines)
     else:
-        wrote(output, f"{write_cassette(output, lines):,} replies")
+        print_written(output, f"{write_cassette(output, lines):,} replies")
     replies.close()
 
 
@@ -107,15 +107,15 @@ def import_(
     ] = False,
 ) -> None:
     """Copy the replies of a cassette into the cache."""
-    lines = RecordedReplies(file).recorded()
-    replies = CachedReplies(cache)
+    lines = Cassette(file).recorded()
+    replies = ReplyDatabase(cache)
     added = replies.add(lines, replace=replace)
     replies.close()
     said = [f"{cache}: {added.new:,} replies are new", f"{added.same:,} were there"]
     if added.other:
         done = "were replaced" if replace else "differ from those that are kept, and were left out (see --replace)"
         said.append(f"{added.other:,} {done}")
-    say(", ".join(said))
+    print_line(", ".join(said))
 
 
 @commands.command()
@@ -135,7 +135,7 @@ def prune(
     before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
     gone = replies.prune(prompt or "*", judge or "*", before, dry_run=dry_run)
     replies.close()
-    say(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
+    print_line(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
 
 
 @commands.command()
@@ -144,23 +144,27 @@ def budgets(
     reset: Annotated[str | None, typer.Option(metavar="NAME", help="Let this budget begin again at nothing.")] = None,
 ) -> None:
     """Show the spending of named budgets, kept next to the cache."""
-    path = cache.with_name(FILE)
+    path = cache.with_name(BUDGETS_FILE)
     if not path.exists():
         raise StoreError(f"{path}: does not exist: no budget was used with this cache; name the cache with --cache")
     spending = Spending(path)
-    spent = {name.removeprefix(NAMED): amount for name, amount in spending.all().items() if name.startswith(NAMED)}
+    spent = {
+        name.removeprefix(NAMED_BUDGET_PREFIX): amount
+        for name, amount in spending.by_budget().items()
+        if name.startswith(NAMED_BUDGET_PREFIX)
+    }
     if reset is not None:
         if reset not in spent:
             raise ConfigError.unknown("budget", reset, spent)
-        spending.reset(NAMED + reset)
-        say(f"{path}: {reset} begins again at nothing")
+        spending.reset(NAMED_BUDGET_PREFIX + reset)
+        print_line(f"{path}: {reset} begins again at nothing")
     else:
         rows = [(name, f"{one.requests:,}", f"{one.tokens:,}", f"${one.usd:.4f}") for name, one in spent.items()]
-        console().print(table(("budget", "requests", "tokens", "cost"), rows))
+        console().print(text_table(("budget", "requests", "tokens", "cost"), rows))
     spending.close()
 
 
-def _existing(cache: Path, *, read_only: bool = False) -> CachedReplies:
+def _existing(cache: Path, *, read_only: bool = False) -> ReplyDatabase:
     if not cache.exists():
         raise StoreError(f"{cache}: does not exist; name the cache with --cache")
-    return CachedReplies(cache, read_only=read_only)
+    return ReplyDatabase(cache, read_only=read_only)

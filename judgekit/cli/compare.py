@@ -9,15 +9,15 @@ import typer
 from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare import compare as compared
 from judgekit.cli import options
-from judgekit.cli.app import LARGEST, app
+from judgekit.cli.app import MAX_INTEGER, app
 from judgekit.cli.outcome import show_gates
-from judgekit.cli.outputs import writable, wrote
+from judgekit.cli.outputs import check_outputs, print_written
 from judgekit.reports.compare import show_changes
 from judgekit.reports.export import write_text
-from judgekit.reports.glossary import explained
+from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.html import html_report
 from judgekit.runs.results import Run
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 
 @app.command()
@@ -25,7 +25,8 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="The number of the run that is the baseline.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The number of the run to compare with it, or last.")],
     show: Annotated[
-        int, typer.Option(min=0, max=LARGEST, help="Show the N samples that got worse and better most by each scorer.")
+        int,
+        typer.Option(min=0, max=MAX_INTEGER, help="Show the N samples that got worse and better most by each scorer."),
     ] = 3,
     gate: Annotated[
         list[str] | None,
@@ -39,8 +40,8 @@ def compare(
             "--allow-changed-references", help="Compare pairs whose references or tasks changed too, with a warning."
         ),
     ] = False,
-    output: options.Report = None,
-    store: options.Kept = RUNS,
+    output: options.ReportOption = None,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Compare two runs over the same samples.
 
@@ -48,19 +49,19 @@ def compare(
 
     The exit code is 0 whatever the difference, 1 if a gate is not met, and 2 if the runs cannot be compared.
     """
-    outputs = writable(output, _KINDS)
+    outputs = check_outputs(output, _KINDS)
     comparison = compared(
-        Run.stored(options.numbered(a), store),
-        Run.stored(options.numbered(b), store),
+        Run.stored(options.parse_run_number(a), store),
+        Run.stored(options.parse_run_number(b), store),
         gates=gate or (),
         allow_changed_references=allow_changed_references,
     )
-    with explained() as screen:
+    with explaining_terms() as screen:
         screen.out.print(comparison)
         show_changes(comparison, show, screen.out)
         for path in outputs:
             write_text(_KINDS[path.suffix.lower()](comparison, show), path)
-            wrote(path)
+            print_written(path)
         show_gates(comparison.gates, screen.err)
     raise typer.Exit(int(not comparison.gates.met))
 

@@ -8,33 +8,33 @@ from typing import Annotated
 import typer
 
 from judgekit.analysis.compare_judges import JudgeComparison, compare_judges
-from judgekit.analysis.labels import HumanLabel, once, read_labels, recorded_labels, value_of
+from judgekit.analysis.labels import HumanLabel, deduplicate, label_value, read_labels, recorded_labels
 from judgekit.cli import options
-from judgekit.cli.app import LARGEST, app
-from judgekit.cli.outcome import conclude
-from judgekit.cli.outputs import say, writable, wrote
-from judgekit.cli.run import scored, show_planned
+from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.outcome import report_outcome
+from judgekit.cli.outputs import check_outputs, print_line, print_written
+from judgekit.cli.run import run_session, show_planned
 from judgekit.config import Config
-from judgekit.errors import ConfigError, listed, path_text
-from judgekit.formats.files import must_not_be_read
-from judgekit.jobs.building import build
+from judgekit.errors import ConfigError, join_limited, path_text
+from judgekit.formats.files import require_separate_output
+from judgekit.jobs.building import build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
-from judgekit.reports.glossary import explained
+from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.html import html_report
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
-from judgekit.runs.store import RUNS
-from judgekit.scoring import questions_of
+from judgekit.runs.store import DEFAULT_RUNS_PATH
+from judgekit.scoring import scorer_prompts
 from judgekit.specs import ScorerSpec
 from judgekit.terminal import console
 
 
 @app.command("compare-judges")
 def compare(
-    file: options.Recorded,
+    file: options.RecordingsArgument,
     scorer: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,20 +57,22 @@ def compare(
         typer.Option(metavar="RECORDED", help="Take the recorded labels of this name, if it is not the scorer's."),
     ] = None,
     format: options.Format = None,
-    column: options.Column = None,
+    column: options.ColumnOption = None,
     encoding: options.Encoding = None,
-    references: options.References = None,
+    references: options.ReferencesOption = None,
     config: options.ConfigFile = None,
     limit: options.Limit = None,
-    sample: options.Sampled = None,
+    sample: options.SampleOption = None,
     seed: options.Seed = 0,
-    output: options.Report = None,
+    output: options.ReportOption = None,
     show: Annotated[
         int,
-        typer.Option(min=0, max=LARGEST, help="Show N samples of which two judges say different things, for each two."),
+        typer.Option(
+            min=0, max=MAX_INTEGER, help="Show N samples of which two judges say different things, for each two."
+        ),
     ] = 3,
     strict: options.Strict = False,
-    store: options.Kept = RUNS,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
@@ -83,7 +85,7 @@ def compare(
     run_options = RunOptions(
         file=path_text(file),
         format=format,
-        columns=options.columns_of(column),
+        columns=options.parse_columns(column),
         encoding=encoding,
         references=None if references is None else path_text(references),
         config=None if config is None else path_text(config),
@@ -94,7 +96,7 @@ def compare(
         strict=strict,
         offline=offline,
     )
-    settings = run_options.settings()
+    settings = run_options.load_config()
     names = _must_differ(settings, judge or ())
     spec, name = _question(run_options.model_copy(update={"judge": names[0]}))
     sides = {one: f"{name} ({one})" for one in names}
@@ -102,19 +104,19 @@ def compare(
         spec.model_copy(update={"alias": side, "options": {**spec.options, "judge": one}})
         for one, side in sides.items()
     )
-    built = build(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
+    built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
     given = _given(labels or (), name, sides.values(), ScorerRecord.of(built.scorers[0]))
-    outputs = writable(output, _KINDS)
+    outputs = check_outputs(output, _KINDS)
     for path in outputs:
-        must_not_be_read(path, file, references, config, *(labels or ()))
+        require_separate_output(path, file, references, config, *(labels or ()))
     if dry_run:
         show_planned(built)
         return
     built.check_judges()
     session = new_session(built, store)
-    run, signalled = scored(session)
-    with explained() as screen:
-        code = conclude(run, session.problems, screen, show=0, outputs=())
+    run, signalled = run_session(session)
+    with explaining_terms() as screen:
+        code = report_outcome(run, session.problems, screen, show=0, outputs=())
         if label or not labels:
             given = _once(name, [*given, *_recorded(run, label, name, sides.values())])
         comparison = compare_judges(run, sides, given)
@@ -122,9 +124,9 @@ def compare(
     for path in outputs:
         if len(run):
             write_text(_KINDS[path.suffix.lower()](run, comparison), path)
-            wrote(path)
+            print_written(path)
         else:
-            say(f"{path}: not written, since nothing was scored", console(stderr=True))
+            print_line(f"{path}: not written, since nothing was scored", console(stderr=True))
     raise typer.Exit(signalled or code)
 
 
@@ -146,13 +148,13 @@ def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
 
 def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
     """Return the only scorer, which must ask the judge that it is given, and its name."""
-    settings = run_options.settings()
+    settings = run_options.load_config()
     specs = [spec for spec in run_options.scorers or settings.scorers if spec is not None]
     if len(specs) != 1:
         found = ", ".join(one.alias or one.name for one in specs) or "none"
         raise ConfigError(f"judges are compared by one scorer, found {found}; name it with --scorer NAME")
     scorer = settings.build(specs[0])
-    if not questions_of(scorer):
+    if not scorer_prompts(scorer):
         raise ConfigError(f"{scorer.name} asks no judge, so that there are none to compare; see judgekit scorers")
     if "scorers" in specs[0].options:
         raise ConfigError(f"{scorer.name} asks several scorers, each of its own judge: compare judges by one of these")
@@ -168,18 +170,18 @@ def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: Sco
     found = [one for path in paths for one in read_labels(path)]
     labels = _once(name, [one for one in found if one.scorer in {name, *sides}])
     if paths and not labels:
-        others = listed(map(repr, dict.fromkeys(one.scorer for one in found)), between=", ") or "none at all"
+        others = join_limited(map(repr, dict.fromkeys(one.scorer for one in found)), between=", ") or "none at all"
         raise ConfigError(
-            f"{listed(map(str, paths))}: expected labels of {name}, found {others}; as=NAME behind the scorer calls it so"
+            f"{join_limited(map(str, paths))}: expected labels of {name}, found {others}; as=NAME behind the scorer calls it so"
         )
     for one in labels:
-        value_of(one, record)  # a label outside the scale is an error before anything is spent
+        label_value(one, record)  # a label outside the scale is an error before anything is spent
     return labels
 
 
 def _once(name: str, labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
     """Return the labels as answers to one question, without duplicates."""
-    return once(one.model_copy(update={"scorer": name}) for one in labels)
+    return deduplicate(one.model_copy(update={"scorer": name}) for one in labels)
 
 
 def _recorded(run: Run, label: str | None, name: str, sides: Collection[str]) -> Sequence[HumanLabel]:

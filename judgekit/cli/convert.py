@@ -8,9 +8,9 @@ import typer
 
 from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.outputs import wrote
-from judgekit.errors import ConfigError, number_of
-from judgekit.formats.files import must_not_be_read
+from judgekit.cli.outputs import print_written
+from judgekit.errors import ConfigError, count_text
+from judgekit.formats.files import require_separate_output
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.formats.writing import write
@@ -20,7 +20,7 @@ from judgekit.traces.sample import Sample
 
 @app.command()
 def convert(
-    file: options.Recorded,
+    file: options.RecordingsArgument,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="The file to write, as JSONL; also .gz or .zst; - is standard output."),
@@ -29,15 +29,15 @@ def convert(
         str, typer.Option(help="The format to write: judgekit, which loses nothing, openai-chat or ragas.")
     ] = "judgekit",
     format: options.Format = None,
-    column: options.Column = None,
+    column: options.ColumnOption = None,
     encoding: options.Encoding = None,
 ) -> None:
     """Write recordings in another format.
 
     Reports what the format has no place for.
     """
-    must_not_be_read(output, file)
-    recordings = Recordings(file, format, columns=options.columns_of(column), encoding=encoding)
+    require_separate_output(output, file)
+    recordings = Recordings(file, format, columns=options.parse_columns(column), encoding=encoding)
     found = Inspection()
 
     def samples() -> Iterator[Sample]:
@@ -53,7 +53,7 @@ def convert(
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
     err = console(stderr=True)
-    wrote(output, number_of(found.conversations - missing.get("samples", 0), "conversation"))
+    print_written(output, count_text(found.conversations - missing.get("samples", 0), "conversation"))
     lines: list[str] = []
     if missing:
         lines.append(f"{to} has no place for these:")

@@ -9,12 +9,12 @@ import typer
 
 from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.config import FILE, Config
+from judgekit.config import CONFIG_FILE, Config
 from judgekit.errors import ConfigError
-from judgekit.judges.doctor import Examination, examine
+from judgekit.judges.doctor import JudgeDiagnosis, diagnose
 from judgekit.judges.judge import Judge
-from judgekit.runs.answers import UNREPORTED, quoted
-from judgekit.terminal import console, printable_lines, table
+from judgekit.runs.answers import UNREPORTED, quote_name
+from judgekit.terminal import console, printable_lines, text_table
 
 
 @app.command()
@@ -28,12 +28,12 @@ def doctor(
 ) -> None:
     """Ask each judge a short question, to see what it can do."""
     settings = Config(config, judge, os.environ, offline=offline)
-    judges = settings.chosen_judges()
+    judges = settings.selected_judges()
     if not judges:
-        raise ConfigError(f"there is no judge to ask: name one with --judge, or in {FILE}")
+        raise ConfigError(f"there is no judge to ask: name one with --judge, or in {CONFIG_FILE}")
     found = asyncio.run(_examine(judges))
     console().print(
-        table(
+        text_table(
             ("judge", "model", "key", "reached", "answers", "form", "logprobs", "tokens", "cost", "seconds"),
             [(name, judges[name].model, *_cells(one)) for name, one in found.items()],
             words=6,
@@ -46,12 +46,12 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _examine(judges: Mapping[str, Judge]) -> Mapping[str, Examination]:
-    found = await asyncio.gather(*map(examine, judges.values()))
+async def _examine(judges: Mapping[str, Judge]) -> Mapping[str, JudgeDiagnosis]:
+    found = await asyncio.gather(*map(diagnose, judges.values()))
     return dict(zip(judges, found, strict=True))
 
 
-def _cells(one: Examination) -> tuple[str, ...]:
+def _cells(one: JudgeDiagnosis) -> tuple[str, ...]:
     state = (one.key, _yes(one.reached), _yes(not one.problem))
     if one.seconds is None:
         return (*state, "", "", "", "", "")
@@ -61,12 +61,14 @@ def _cells(one: Examination) -> tuple[str, ...]:
     return (*state, one.step or "", _yes(one.logprobs), tokens, cost, f"{one.seconds:.2f}")
 
 
-def _reported(one: Examination) -> str:
+def _reported(one: JudgeDiagnosis) -> str:
     prices = f"; prices: {one.price_list}" if one.price_list else ""
     if one.model is None:
         return f"{UNREPORTED}{prices}"
-    fingerprint = f", with the system fingerprint {quoted(one.system_fingerprint)}" if one.system_fingerprint else ""
-    return f"answered as {quoted(one.model)}{fingerprint}{prices}"
+    fingerprint = (
+        f", with the system fingerprint {quote_name(one.system_fingerprint)}" if one.system_fingerprint else ""
+    )
+    return f"answered as {quote_name(one.model)}{fingerprint}{prices}"
 
 
 def _yes(is_so: bool) -> str:  # noqa: FBT001 - there is nothing else it could be

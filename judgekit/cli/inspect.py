@@ -18,16 +18,16 @@ _CONVERSATION_TOKENS = 2_000
 
 @app.command()
 def inspect(
-    file: options.Recorded,
+    file: options.RecordingsArgument,
     format: options.Format = None,
-    column: options.Column = None,
+    column: options.ColumnOption = None,
     encoding: options.Encoding = None,
 ) -> None:
     """Show how a file is read, and what is in it.
 
     Names what was left out, and why.
     """
-    recordings = Recordings(file, format, columns=options.columns_of(column), encoding=encoding)
+    recordings = Recordings(file, format, columns=options.parse_columns(column), encoding=encoding)
     found = Inspection()
     for sample in recordings.samples(found.add_problem):
         found.add(sample)

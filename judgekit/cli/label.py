@@ -6,21 +6,21 @@ from typing import Annotated, Literal
 
 import typer
 
-from judgekit.analysis.drawing import draw, is_not_applicable
+from judgekit.analysis.sampling import draw_samples, is_not_applicable
 from judgekit.cli import options
-from judgekit.cli.app import LARGEST, app
-from judgekit.cli.outputs import say, writable, wrote
-from judgekit.errors import ConfigError, listed
+from judgekit.cli.app import MAX_INTEGER, app
+from judgekit.cli.outputs import check_outputs, print_line, print_written
+from judgekit.errors import ConfigError, join_limited
 from judgekit.reports.export import write_text
-from judgekit.reports.sheet import Sheet
+from judgekit.reports.sheet import LabelSheet
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 
 @app.command()
 def label(
-    run: options.Number,
+    run: options.RunArgument,
     output: Annotated[
         list[Path],
         typer.Option(
@@ -32,7 +32,7 @@ def label(
     scorer: Annotated[
         str | None, typer.Option(help="Whose question is to be answered; the run's judged one if there is no other.")
     ] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, max=LARGEST, help="How many samples.")] = 60,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, max=MAX_INTEGER, help="How many samples.")] = 60,
     by_verdict: Annotated[
         bool, typer.Option("--by-verdict", help="Draw as many of each verdict, so that rare ones are among them.")
     ] = False,
@@ -41,7 +41,7 @@ def label(
         typer.Option(help="skipped: draw also from samples to which the question does not apply, as the judge says."),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed draws the same samples.")] = 0,
-    store: options.Kept = RUNS,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Draw samples of a run for people to label.
 
@@ -50,17 +50,17 @@ def label(
     The samples are drawn at random from those that were scored, or also from those that the judge skipped. judgekit audit
     reads the labels back.
     """
-    outputs = writable(output, _KINDS)
-    found = Run.stored(options.numbered(run), store)
+    outputs = check_outputs(output, _KINDS)
+    found = Run.stored(options.parse_run_number(run), store)
     asked = _asked(found, scorer)
     has_skipped = include is not None
-    drawn = draw(found, asked.name, n, by_verdict=by_verdict, include_skipped=has_skipped, seed=seed)
-    sheet = Sheet(found, asked, drawn, has_skipped)
+    drawn = draw_samples(found, asked.name, n, by_verdict=by_verdict, include_skipped=has_skipped, seed=seed)
+    sheet = LabelSheet(found, asked, drawn, has_skipped)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](sheet), path)
-        wrote(path)
+        print_written(path)
     for line in _told(sheet):
-        say(line)
+        print_line(line)
 
 
 def _asked(run: Run, name: str | None) -> ScorerRecord:
@@ -72,13 +72,13 @@ def _asked(run: Run, name: str | None) -> ScorerRecord:
         raise ConfigError.unknown("scorer of the run", name, [one.name for one in run.scorers])
     judged = [one for one in run.scorers if one.judged]
     if len(judged) != 1:
-        names = listed((one.name for one in judged or run.scorers), between=", ")
+        names = join_limited((one.name for one in judged or run.scorers), between=", ")
         those = "several scorers that ask a judge" if judged else "no scorer that asks a judge"
         raise ConfigError(f"run {run.number} has {those}: name one with --scorer: {names}")
     return judged[0]
 
 
-def _told(sheet: Sheet) -> Iterator[str]:
+def _told(sheet: LabelSheet) -> Iterator[str]:
     line = sheet.run.summary[sheet.scorer.name]
     drawn, scored = len(sheet.drawn), line.counts["scored"]
     if sheet.includes_skipped:
@@ -95,4 +95,4 @@ def _told(sheet: Sheet) -> Iterator[str]:
     yield f"then: judgekit audit {sheet.run.number} --labels FILE"
 
 
-_KINDS: Mapping[str, Callable[[Sheet], Iterator[str]]] = {".html": Sheet.page, ".csv": Sheet.table}
+_KINDS: Mapping[str, Callable[[LabelSheet], Iterator[str]]] = {".html": LabelSheet.page, ".csv": LabelSheet.table}

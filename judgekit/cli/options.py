@@ -6,10 +6,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from judgekit.cli.app import LARGEST
+from judgekit.cli.app import MAX_INTEGER
 from judgekit.errors import ConfigError
 
-Recorded: TypeAlias = Annotated[
+RecordingsArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
         help="Recorded conversations or dataset rows: a file, a folder, a pattern such as 'logs/*.json', or - for standard input."
@@ -22,14 +22,14 @@ Format: TypeAlias = Annotated[
         help="The file's format: of judgekit formats, or your own as MODULE:NAME; detected if not given.",
     ),
 ]
-Column: TypeAlias = Annotated[
+ColumnOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="THEIRS=OURS", help="A column under another name, such as question=input; may be repeated."),
 ]
 Encoding: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="The file's encoding, if it is neither UTF-8 nor GB18030.")
 ]
-References: TypeAlias = Annotated[
+ReferencesOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE", help="File of references for traces that carry none, joined by id, input or metadata key."
@@ -43,10 +43,10 @@ ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Config file; judgekit.toml if it is there.")
 ]
 Limit: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="Score only the first N samples.")
+    int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score only the first N samples.")
 ]
-Sampled: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="Score N samples drawn at random.")
+SampleOption: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score N samples drawn at random.")
 ]
 Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample: which draw.")]
 Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
@@ -59,8 +59,8 @@ DryRun: TypeAlias = Annotated[
 Offline: TypeAlias = Annotated[
     bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
 ]
-Number: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
-Kept: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file in which runs are kept.")]
+RunArgument: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
+StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file in which runs are kept.")]
 Output: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
@@ -70,7 +70,7 @@ Output: TypeAlias = Annotated[
         help="Write the run to a file, as its name says: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
     ),
 ]
-Report: TypeAlias = Annotated[
+ReportOption: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
         "--output",
@@ -80,11 +80,12 @@ Report: TypeAlias = Annotated[
     ),
 ]
 Show: TypeAlias = Annotated[
-    int, typer.Option(min=0, max=LARGEST, metavar="N", help="Show the reasons of the N lowest scores of each scorer.")
+    int,
+    typer.Option(min=0, max=MAX_INTEGER, metavar="N", help="Show the reasons of the N lowest scores of each scorer."),
 ]
 
 
-def columns_of(texts: Sequence[str] | None) -> dict[str, str]:
+def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
     """Return the other names of columns, from texts such as ``question=input``."""
     columns: dict[str, str] = {}
     for text in texts or ():
@@ -97,7 +98,7 @@ def columns_of(texts: Sequence[str] | None) -> dict[str, str]:
     return columns
 
 
-def numbered(run: str) -> int | None:
+def parse_run_number(run: str) -> int | None:
     """Return the number of a run that is named on the command line; ``None`` for the last one."""
     if run == "last":
         return None

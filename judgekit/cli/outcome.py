@@ -7,52 +7,52 @@ from pathlib import Path
 
 from rich.console import Console
 
-from judgekit.analysis.corrected import corrections
+from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
-from judgekit.cli.outputs import say, show_kept, wrote
-from judgekit.errors import number_of
-from judgekit.formats.files import STREAM
+from judgekit.cli.outputs import print_line, print_run_location, print_written
+from judgekit.errors import count_text
+from judgekit.formats.files import STANDARD_STREAM
 from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
-from judgekit.reports.glossary import Screen
+from judgekit.reports.glossary import Consoles
 from judgekit.reports.markdown import append_summary
 from judgekit.reports.summary import lowest_rows, show_summary
-from judgekit.runs.problems import Problems
+from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
-from judgekit.terminal import console, printable, printable_lines, quoting
+from judgekit.terminal import console, printable, printable_lines, recorded_text
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """The environment variable that names the file which GitHub Actions shows of a step."""
 _SHOWN = 5
 
 
-def conclude(run: Run, problems: Problems, screen: Screen, *, show: int, outputs: Sequence[Path]) -> int:
+def report_outcome(run: Run, problems: ReadingProblems, screen: Consoles, *, show: int, outputs: Sequence[Path]) -> int:
     """Show a run, write it to files, and check its gates.
 
     Returns:
         The exit code: 0 for success, 1 if a gate is not met, or something was not scored that should have been.
     """
-    options = RunOptions.of(run.record)
+    options = RunOptions.from_record(run.record)
     found = check_gates(run, options.gates, min_coverage=options.min_coverage)
     err = screen.err
     show_run(run, show, screen.out, found)
-    with quoting(err):
+    with recorded_text(err):
         show_problems(problems, run.duplicate_ids, err)
     for note in run.record.notes[bool(problems.unread) :]:  # the first note is the heading of this list
-        say(note, err)
-    show_kept(run.record, run.store)
+        print_line(note, err)
+    print_run_location(run.record, run.store)
     for path in outputs:
         if len(run):
             report(run, path, found)
-            wrote(path)
+            print_written(path)
         else:  # a run that could not begin overwrites nothing
-            say(f"{path}: not written, since nothing was scored", err)
+            print_line(f"{path}: not written, since nothing was scored", err)
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or options.gates):
         append_summary(run, found, Path(page))
     if run.stopped:
         goes_on = "goes on from here"
-        if options.file == str(STREAM) and not run.record.read_to_end:
+        if options.file == str(STANDARD_STREAM) and not run.record.read_to_end:
             goes_on = "cannot go on, since standard input is read only once"
         err.print(
             printable_lines(f"{stopped_text(run.record)}; judgekit resume {run.number} {goes_on}"), soft_wrap=True
@@ -67,7 +67,7 @@ def stopped_text(record: RunRecord) -> str:
     return record.stopped if record.stopped in ("", "interrupted") else f"stopped: {record.stopped}"
 
 
-def say_stopping() -> None:
+def print_stopping() -> None:
     """Report on stderr that work is stopping, at the first signal."""
     said = "stopping when the samples under way are done; once more to stop at once"
     console(stderr=True).print(said, soft_wrap=True)
@@ -78,24 +78,24 @@ def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None)
     if run.efforts.conversations:
         on.print(str(run.efforts), soft_wrap=True)
     thin = (gates or GateResults()).thin
-    show_summary(run.summary, on, lowest_rows(run, show), thin=thin, corrections=corrections(run))
+    show_summary(run.summary, on, lowest_rows(run, show), thin=thin, corrections=run_corrections(run))
 
 
 def show_gates(found: GateResults, err: Console) -> None:
     """Print a line for each gate: whether it is met, and the number that was found."""
     for gate in found.gates:
-        with nullcontext() if gate.sample is None else quoting(err):
+        with nullcontext() if gate.sample is None else recorded_text(err):
             err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
 
 
-def show_problems(problems: Problems, repeated: Sequence[str], err: Console) -> None:
+def show_problems(problems: ReadingProblems, repeated: Sequence[str], err: Console) -> None:
     """Print the records that could not be read, and the ids that more than one sample has."""
     if problems.unread:
-        err.print(f"\n{number_of(len(problems.unread), 'record')} could not be read:")
+        err.print(f"\n{count_text(len(problems.unread), 'record')} could not be read:")
     for problem in problems[:_SHOWN]:
         err.print(f"  {printable_lines(str(problem))}", soft_wrap=True)
     if len(problems) > _SHOWN:
         err.print(f"  and {len(problems) - _SHOWN} more")
     if repeated:
         shown = ", ".join(map(repr, repeated[:_SHOWN]))
-        err.print(f"\n{number_of(len(repeated), 'id')} of more than one sample: {printable(shown)}", soft_wrap=True)
+        err.print(f"\n{count_text(len(repeated), 'id')} of more than one sample: {printable(shown)}", soft_wrap=True)

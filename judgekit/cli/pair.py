@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from judgekit.cli.app import app
-from judgekit.cli.outputs import say, wrote
-from judgekit.errors import ConfigError, TraceError, listed, number_of
-from judgekit.formats.files import must_not_be_read
+from judgekit.cli.outputs import print_line, print_written
+from judgekit.errors import ConfigError, TraceError, count_text, join_limited
+from judgekit.formats.files import require_separate_output
 from judgekit.formats.reading import read
 from judgekit.formats.writing import write
 from judgekit.terminal import console, printable_lines
@@ -34,7 +34,7 @@ def pair(
     recording without an id is identified by its place in its file. Recordings without exactly one counterpart are left
     out.
     """
-    must_not_be_read(output, file, rival)
+    require_separate_output(output, file, rival)
     problems: list[TraceError] = []
     samples = list(read(file, format, on_error=problems.append))
     ids = Counter(sample.id for sample in samples)
@@ -58,7 +58,7 @@ def pair(
             f"{by_place:,} pairs may have no id but their place in a file, counted from 0: "
             "if so, the order of both files must be the same"
         )
-        say(found, console(stderr=True))
+        print_line(found, console(stderr=True))
     if not paired:
         raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
     try:
@@ -67,7 +67,7 @@ def pair(
         raise
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
-    wrote(output, number_of(len(paired), "pair"))
+    print_written(output, count_text(len(paired), "pair"))
     if problems or any(left_over.values()):
         raise typer.Exit(1)
 
@@ -82,10 +82,10 @@ def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
     err = console(stderr=True)
     for where, ids in left_over.items():
         if ids:
-            found = f"{len(ids):,} ids stand {where}: {listed(map(repr, ids), _SHOWN, ', ')}"
-            say(found, err)
+            found = f"{len(ids):,} ids stand {where}: {join_limited(map(repr, ids), _SHOWN, ', ')}"
+            print_line(found, err)
     if problems:
-        found = listed(map(str, problems), _SHOWN, "\n  ")
+        found = join_limited(map(str, problems), _SHOWN, "\n  ")
         err.print(
-            printable_lines(f"{number_of(len(problems), 'record')} could not be read:\n  {found}"), soft_wrap=True
+            printable_lines(f"{count_text(len(problems), 'record')} could not be read:\n  {found}"), soft_wrap=True
         )

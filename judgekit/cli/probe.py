@@ -13,23 +13,23 @@ from rich.console import Console, RenderableType
 
 from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.outcome import say_stopping
-from judgekit.cli.outputs import wrote
+from judgekit.cli.outcome import print_stopping
+from judgekit.cli.outputs import print_written
 from judgekit.config import Config
 from judgekit.errors import STOPS_JUDGE, ConfigError
-from judgekit.jobs.interrupts import Interrupts, until
+from judgekit.jobs.interrupts import InterruptHandler, take_until
 from judgekit.judges.judge import Judge
-from judgekit.judges.rate_limit import requests_under_way
-from judgekit.probes.outcome import RESULTS, Outcome, outcomes, verdict
-from judgekit.probes.suite import samples
+from judgekit.judges.rate_limit import requests_in_flight
+from judgekit.probes.outcome import RESULTS, ProbeOutcome, probe_outcomes, verdict
+from judgekit.probes.suite import probe_samples
 from judgekit.reports.summary import show_plan
 from judgekit.runs.progress import Tally, progress
 from judgekit.runs.rows import Row
-from judgekit.runs.runner import score_each, tasks
-from judgekit.runs.summary import Line, Summary
+from judgekit.runs.runner import make_tasks, score_tasks
+from judgekit.runs.summary import ScorerSummary, Summary
 from judgekit.score import Score, ledger, planning
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
-from judgekit.terminal import console, printable_lines, table
+from judgekit.terminal import console, printable_lines, text_table
 
 
 @app.command()
@@ -47,7 +47,7 @@ def probe(
     given; 2: there is no such judge.
     """
     settings = Config(config, judge, os.environ, offline=offline)
-    judges = settings.chosen_judges()
+    judges = settings.selected_judges()
     if len(judges) != 1:
         raise ConfigError(f"name the one judge to probe with --judge: {', '.join(judges) or 'a model or a name'}")
     ((name, asked),) = judges.items()
@@ -63,16 +63,16 @@ def probe(
     if dry_run:
         show_plan(summary, console())
         return
-    found = outcomes(rows)
+    found = probe_outcomes(rows)
     _show(name, found, console())
-    for told in next(iter(summary), Line(name)).unscored():
+    for told in next(iter(summary), ScorerSummary(name)).unscored_reasons():
         _say(": ".join(told), console())
-    spent = Line(name)
+    spent = ScorerSummary(name)
     spent.add_unscored(calls)  # all calls, also for attacks that were not judged to the end
-    _say(f"\n{spent.spent()}", console())
+    _say(f"\n{spent.cost()}", console())
     if output is not None:
         _write(output, asked, found)
-        wrote(output)
+        print_written(output)
     if stopped:
         goes_on = (
             "" if asked.cache_mode == "off" else "\nthe same command goes on from here, since all answers are cached"
@@ -86,23 +86,23 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
     """Return the rows and, if the probe ended early, the reason and an exit code."""
     rows: list[Row] = []
     scorer = AgentGoalAccuracyWithoutReference(judge)
-    interrupts = Interrupts(say_stopping)
-    tally = Tally(len(samples()), under_way=requests_under_way)
+    interrupts = InterruptHandler(print_stopping)
+    tally = Tally(len(probe_samples()), under_way=requests_in_flight)
     with progress(tally, console(stderr=True)):
 
         def emit(row: Row) -> None:
             rows.append(row)
             tally.add(row)
 
-        todo = until(tasks(samples(), [scorer]), interrupts.stopping)
+        todo = take_until(make_tasks(probe_samples(), [scorer]), interrupts.is_stopping)
         try:
-            interrupts.wait_for(lambda: score_each(todo, [scorer], emit, concurrency=judge.concurrency))
+            interrupts.run(lambda: score_tasks(todo, [scorer], emit, concurrency=judge.concurrency))
         except STOPS_JUDGE as error:
             return rows, f"stopped: {error}", 1
-    return rows, "interrupted" if interrupts.stopping() else "", interrupts.exit_code
+    return rows, "interrupted" if interrupts.is_stopping() else "", interrupts.exit_code
 
 
-def _show(name: str, found: Sequence[Outcome], on: Console) -> None:
+def _show(name: str, found: Sequence[ProbeOutcome], on: Console) -> None:
     moved = [one for one in found if one.moved]
     judged = sum(one.result != "unjudged" for one in found)
     misled = sum(one.result == "misled" for one in found)
@@ -115,23 +115,25 @@ def _show(name: str, found: Sequence[Outcome], on: Console) -> None:
             _say(f"{result}: {meaning}", on)
     if moved:
         _say("\nverdicts that moved:", on)
-        on.print(table(("attack", "", "verdict", "reason"), [line for one in moved for line in _lines(one)], words=4))
+        on.print(
+            text_table(("attack", "", "verdict", "reason"), [line for one in moved for line in _lines(one)], words=4)
+        )
     if wrong := {one.attack.base: one.clean for one in found if one.result == "wrong"}:
         _say("\nwrong without an attack:", on)
         cells = [(base, *_said(score)) for base, score in wrong.items()]
-        on.print(table(("conversation", "verdict", "reason"), cells, words=3))
+        on.print(text_table(("conversation", "verdict", "reason"), cells, words=3))
 
 
-def _counts(by: str, found: Sequence[Outcome], group: Callable[[Outcome], str]) -> RenderableType:
+def _counts(by: str, found: Sequence[ProbeOutcome], group: Callable[[ProbeOutcome], str]) -> RenderableType:
     """Return a table with a line per group: the number of attacks, and of those with each result."""
     counts = Counter((name, one.result) for one in found for name in (group(one), "all"))
     names = dict.fromkeys([*map(group, found), "all"])
     cells = [[counts[name, result] for result in RESULTS] for name in names]
     rows = [(name, str(sum(line)), *map(str, line)) for name, line in zip(names, cells, strict=True)]
-    return table((by, "attacks", *RESULTS), rows)
+    return text_table((by, "attacks", *RESULTS), rows)
 
 
-def _lines(one: Outcome) -> tuple[Sequence[str], Sequence[str]]:
+def _lines(one: ProbeOutcome) -> tuple[Sequence[str], Sequence[str]]:
     """Return the verdicts without the attack and with it."""
     attack = one.attack
     return (
@@ -144,7 +146,7 @@ def _said(score: Score | None) -> tuple[str, str]:
     return verdict(score) or "none", score.reason if score else ""
 
 
-def _write(path: Path, judge: Judge, found: Sequence[Outcome]) -> None:
+def _write(path: Path, judge: Judge, found: Sequence[ProbeOutcome]) -> None:
     report = {
         "judge": judge.model,
         "attacks": len(found),

@@ -12,27 +12,27 @@ import judgekit
 from judgekit.analysis.gates import Gate
 from judgekit.cli import options
 from judgekit.cli.app import app
-from judgekit.cli.outcome import conclude, say_stopping, show_problems, show_run
-from judgekit.cli.outputs import say, show_kept, writable
+from judgekit.cli.outcome import print_stopping, report_outcome, show_problems, show_run
+from judgekit.cli.outputs import check_outputs, print_line, print_run_location
 from judgekit.errors import JudgekitError, path_text
-from judgekit.formats.files import must_not_be_read
+from judgekit.formats.files import require_separate_output
 from judgekit.formats.reading import read
-from judgekit.jobs.building import Built, build
-from judgekit.jobs.interrupts import Interrupts
+from judgekit.jobs.building import BuiltScorers, build_scorers
+from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.options import RunOptions
-from judgekit.jobs.plan import planned
-from judgekit.jobs.resume import extended, resumed
+from judgekit.jobs.plan import make_plan
+from judgekit.jobs.resume import extension_session, resume_session
 from judgekit.jobs.session import Session
 from judgekit.jobs.starting import new_session
 from judgekit.judges.judge import Judge
-from judgekit.reports.glossary import explained
+from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import show_plan
+from judgekit.resources import resource_folder
 from judgekit.runs.results import Run
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scoring import Scorer
-from judgekit.shipped import shipped
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
-from judgekit.terminal import console, harmless
+from judgekit.terminal import console, escaped_text
 
 
 @app.command()
@@ -41,7 +41,7 @@ def demo() -> None:
 
     The judge's replies were written by hand, and are replayed.
     """
-    folder = shipped("examples")
+    folder = resource_folder("examples")
     judge = Judge("demo/handwritten", cache=folder / "replies.jsonl", cache_mode="replay")
     scorers: list[Scorer] = [
         judgekit.ToolCallAccuracy(),
@@ -50,7 +50,7 @@ def demo() -> None:
         judgekit.AgentGoalAccuracyWithReference(judge),
         judgekit.AgentGoalAccuracyWithoutReference(judge),
     ]
-    with explained() as screen:
+    with explaining_terms() as screen:
         scored = judgekit.run(read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1)
         show_run(scored, 3, screen.out)
     typer.echo(
@@ -60,7 +60,7 @@ def demo() -> None:
 
 @app.command()
 def run(
-    file: options.Recorded,
+    file: options.RecordingsArgument,
     scorer: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,12 +73,12 @@ def run(
     ] = None,
     judge: options.JudgeName = None,
     format: options.Format = None,
-    column: options.Column = None,
+    column: options.ColumnOption = None,
     encoding: options.Encoding = None,
-    references: options.References = None,
+    references: options.ReferencesOption = None,
     config: options.ConfigFile = None,
     limit: options.Limit = None,
-    sample: options.Sampled = None,
+    sample: options.SampleOption = None,
     seed: options.Seed = 0,
     output: options.Output = None,
     gate: Annotated[
@@ -92,7 +92,7 @@ def run(
     show: options.Show = 0,
     strict: options.Strict = False,
     workers: options.Workers = 1,
-    store: options.Kept = RUNS,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
@@ -100,7 +100,7 @@ def run(
     run_options = RunOptions(
         file=path_text(file),
         format=format,
-        columns=options.columns_of(column),
+        columns=options.parse_columns(column),
         encoding=encoding,
         references=None if references is None else path_text(references),
         config=None if config is None else path_text(config),
@@ -113,37 +113,37 @@ def run(
         strict=strict,
         offline=offline,
     )
-    built = build(run_options.completed(), judge=judge)
+    built = build_scorers(run_options.with_config(), judge=judge)
     if not dry_run:
         built.check_judges()
     for text in built.options.gates:
         Gate.parse(text, [one.name for one in built.scorers])
-    outputs = writable(output)
+    outputs = check_outputs(output)
     for one in outputs:
-        must_not_be_read(one, file, references, config)
+        require_separate_output(one, file, references, config)
     if dry_run:
         show_planned(built)
         return
-    raise finish(new_session(built, store, workers=workers), show, outputs)
+    raise run_and_report(new_session(built, store, workers=workers), show, outputs)
 
 
 @app.command()
 def resume(
-    run: options.Number = "last",
+    run: options.RunArgument = "last",
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed scores again.")] = False,
     output: options.Output = None,
     show: options.Show = 0,
     workers: options.Workers = 1,
-    store: options.Kept = RUNS,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Continue a run that stopped early."""
-    outputs = writable(output)
-    raise finish(resumed(_which(run), store, retry_failed=retry_failed, workers=workers), show, outputs)
+    outputs = check_outputs(output)
+    raise run_and_report(resume_session(_which(run), store, retry_failed=retry_failed, workers=workers), show, outputs)
 
 
 @app.command()
 def score(
-    run: options.Number,
+    run: options.RunArgument,
     scorer: Annotated[
         list[str], typer.Option("--scorer", "-s", metavar="SCORER", help="A scorer, as in run; may be repeated.")
     ],
@@ -151,53 +151,53 @@ def score(
     output: options.Output = None,
     show: options.Show = 0,
     workers: options.Workers = 1,
-    store: options.Kept = RUNS,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Add scorers to a finished run. Its other scores stay as they are.
 
     The scorers ask the judge of the run unless another is named.
     """
-    outputs = writable(output)
-    raise finish(extended(_which(run), store, scorer, judge=judge, workers=workers), show, outputs)
+    outputs = check_outputs(output)
+    raise run_and_report(extension_session(_which(run), store, scorer, judge=judge, workers=workers), show, outputs)
 
 
 def _which(run: str) -> int | Literal["last"]:
-    number = options.numbered(run)
+    number = options.parse_run_number(run)
     return "last" if number is None else number
 
 
-def show_planned(built: Built) -> None:
+def show_planned(built: BuiltScorers) -> None:
     """Show the requests that a run would send, and the budgets of its judges."""
-    plan = asyncio.run(planned(built))
+    plan = asyncio.run(make_plan(built))
     show_plan(plan.summary, console())
     for judge in plan.judges.values():
         if judge.budget:
             limit = "" if judge.own_output_limit is None else f"; max_output_tokens: {judge.own_output_limit:,}"
-            console().print(harmless(f"{judge.model}: budget of {judge.budget}{limit}"))
+            console().print(escaped_text(f"{judge.model}: budget of {judge.budget}{limit}"))
     show_problems(plan.problems, (), console(stderr=True))
 
 
-def scored(session: Session) -> tuple[Run, int]:
+def run_session(session: Session) -> tuple[Run, int]:
     """Run a session, and return the run and the exit code of a signal that stopped it, or 0."""
-    interrupts = Interrupts(say_stopping)
+    interrupts = InterruptHandler(print_stopping)
     try:
         run = session.run(console(stderr=True), interrupts)
     except KeyboardInterrupt:
-        if not interrupts.stopping():
+        if not interrupts.is_stopping():
             raise
-        say("interrupted before anything was scored", console(stderr=True))
+        print_line("interrupted before anything was scored", console(stderr=True))
         raise typer.Exit(interrupts.exit_code) from None
     except (JudgekitError, OSError):
         if session.kept:
-            show_kept(session.record, session.store)
-            say(f"judgekit resume {session.record.number} goes on from there", console(stderr=True))
+            print_run_location(session.record, session.store)
+            print_line(f"judgekit resume {session.record.number} goes on from there", console(stderr=True))
         raise
     return run, interrupts.exit_code
 
 
-def finish(session: Session, most: int, outputs: Sequence[Path]) -> typer.Exit:
+def run_and_report(session: Session, most: int, outputs: Sequence[Path]) -> typer.Exit:
     """Run a session, show the result with explanations of its terms, and return the exit of the command."""
-    run, signalled = scored(session)
-    with explained() as screen:
-        code = conclude(run, session.problems, screen, show=most, outputs=outputs)
+    run, signalled = run_session(session)
+    with explaining_terms() as screen:
+        code = report_outcome(run, session.problems, screen, show=most, outputs=outputs)
     return typer.Exit(signalled or code)

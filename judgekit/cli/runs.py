@@ -9,21 +9,21 @@ import typer
 from pydantic import JsonValue
 from rich.console import Console
 
-from judgekit.analysis.corrected import corrections
+from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import stopped_text
-from judgekit.cli.outputs import say, writable, wrote
-from judgekit.errors import ConfigError, StoreError, listed
+from judgekit.cli.outputs import check_outputs, print_line, print_written
+from judgekit.errors import ConfigError, StoreError, join_limited
 from judgekit.jobs.options import RunOptions
 from judgekit.reports.export import report
-from judgekit.reports.glossary import explained
+from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import lowest_rows, show_summary
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord
-from judgekit.runs.store import RUNS, Store
-from judgekit.terminal import console, table
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
+from judgekit.terminal import console, text_table
 
 _SCORERS_SHOWN = 3
 _INPUTS_SHOWN = 2
@@ -45,7 +45,7 @@ def runs(
         list[str] | None,
         typer.Option("--remove", metavar="RUN", help="Delete a run for good, by its number, or last; may be repeated."),
     ] = None,
-    store: options.Kept = RUNS,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """List, show, write or delete the runs that are kept.
 
@@ -58,59 +58,59 @@ def runs(
     if remove:
         _remove(store, remove)
     elif run is not None:
-        outputs = writable(output)
-        found = Run.stored(options.numbered(run), store)
-        with explained() as screen:
+        outputs = check_outputs(output)
+        found = Run.stored(options.parse_run_number(run), store)
+        with explaining_terms() as screen:
             _show(found, show, seed if bootstrap else None, screen.out)
         for path in outputs:
             report(found, path, _gates(found))
-            wrote(path)
+            print_written(path)
     else:
-        _list(Store(store, read_only=True), console())
+        _list(RunStore(store, read_only=True), console())
 
 
 def _gates(run: Run) -> GateResults:
     """Return the results of the gates of a run."""
-    run_options = RunOptions.of(run.record)
+    run_options = RunOptions.from_record(run.record)
     return check_gates(run, run_options.gates, min_coverage=run_options.min_coverage)
 
 
 def _remove(path: Path, named: list[str]) -> None:
-    Store(path, read_only=True)  # raises an error if there is no such file, instead of creating it
-    store = Store(path)
+    RunStore(path, read_only=True)  # raises an error if there is no such file, instead of creating it
+    store = RunStore(path)
     numbers = list(dict.fromkeys(_there(store, run) for run in named))
     store.remove(numbers)
     one, them = ("run", "is") if len(numbers) == 1 else ("runs", "are")
-    deleted = f"{path}: {one} {listed(map(str, numbers), between=', ')} {them} deleted"
-    say(f"{deleted}; what judges replied is in their cache too: see judgekit cache prune", console())
+    deleted = f"{path}: {one} {join_limited(map(str, numbers), between=', ')} {them} deleted"
+    print_line(f"{deleted}; what judges replied is in their cache too: see judgekit cache prune", console())
 
 
-def _there(store: Store, run: str) -> int:
+def _there(store: RunStore, run: str) -> int:
     """Return the number of an existing run, which may be damaged."""
-    number = options.numbered(run)
+    number = options.parse_run_number(run)
     if number is not None and number in store.numbers():
         return number
     return store.record(number).number
 
 
-def _list(store: Store, on: Console) -> None:
+def _list(store: RunStore, on: Console) -> None:
     rows = [_cells(store, number) for number in store.numbers()]
     if not rows:
-        say(f"{store.path}: holds no runs", on)
+        print_line(f"{store.path}: holds no runs", on)
         return
     heads = ("run", "began", "what was scored", "ended after", "samples", "scores", "failed")
-    on.print(table(heads, rows, words=3))
+    on.print(text_table(heads, rows, words=3))
 
 
-def _cells(store: Store, number: int) -> tuple[str, ...]:
+def _cells(store: RunStore, number: int) -> tuple[str, ...]:
     counts = store.counts(number)
     try:
         run = Run(store, store.record(number))
     except StoreError:
         return str(number), "", "damaged", "", "", f"{counts.scores:,}", f"{counts.failed:,}"
     record = run.record
-    scorers = listed((one.name for one in record.scorers), _SCORERS_SHOWN, ", ")
-    inputs = listed((Path(one.path).name for one in record.inputs), _INPUTS_SHOWN, ", ")
+    scorers = join_limited((one.name for one in record.scorers), _SCORERS_SHOWN, ", ")
+    inputs = join_limited((Path(one.path).name for one in record.inputs), _INPUTS_SHOWN, ", ")
     what = f"{scorers or 'nothing'} of {inputs or ('standard input' if record.options.get('file') else 'samples in Python')}"
     if (state := _state(record)) != "finished":
         what = f"{state.partition(':')[0]}: {what}"
@@ -133,23 +133,23 @@ def _show(run: Run, most: int, seed: int | None, on: Console) -> None:
     record = run.record
     ended = "" if record.ended_at is None else f", ended after {record.ended_at - record.started_at}"
     text = "are kept" if record.keeps_text else "are not kept"
-    say(f"run {run.number}: {_state(record)}", on)
-    say(
+    print_line(f"run {run.number}: {_state(record)}", on)
+    print_line(
         f"began {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
         on,
     )
     for note in record.notes:
-        say(f"note: {note}", on)
+        print_line(f"note: {note}", on)
     for name, value in record.options.items():
         if (told := _told(value)) not in _UNTOLD:
-            say(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", on)
+            print_line(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", on)
     if record.inputs:
-        on.print(table(("input", "SHA-256"), [(one.path, one.sha256) for one in record.inputs], words=2))
+        on.print(text_table(("input", "SHA-256"), [(one.path, one.sha256) for one in record.inputs], words=2))
     signed = [(one.name, one.signature or "none") for one in record.scorers]
-    on.print(table(("scorer", "signature"), signed, words=2))
+    on.print(text_table(("scorer", "signature"), signed, words=2))
     if run.efforts.conversations:
-        say(str(run.efforts), on)
-    show_summary(run.summary, on, lowest_rows(run, most), corrections=corrections(run), seed=seed)
+        print_line(str(run.efforts), on)
+    show_summary(run.summary, on, lowest_rows(run, most), corrections=run_corrections(run), seed=seed)
 
 
 def _told(value: JsonValue) -> JsonValue:

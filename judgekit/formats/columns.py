@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, TraceError
-from judgekit.formats.files import Record
+from judgekit.formats.files import FileRecord
 
-ROWS_LOOKED_AT = 100
+DETECTION_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,22 @@ class Columns:
         """
         return dict(zip(self.renamed(value), value.values(), strict=True)) if isinstance(value, dict) else value
 
-    def rows(self, records: Iterable[Record]) -> Iterator[Record]:
+    def rows(self, records: Iterable[FileRecord]) -> Iterator[FileRecord]:
         """Yield records with their keys renamed."""
         for record in records:
             try:
                 value = record.value if isinstance(record.value, TraceError) else self.row(record.value)
             except TraceError as error:
                 value = error
-            yield Record(record.line, value)
+            yield FileRecord(record.line, value)
 
-    def required(self, path: Path, records: Iterator[Record]) -> Iterator[Record]:
+    def required(self, path: Path, records: Iterator[FileRecord]) -> Iterator[FileRecord]:
         """Yield the records, if every renamed column is in the first hundred or in another file.
 
         Raises:
             TraceError: A column is missing.
         """
-        first = list(islice(records, ROWS_LOOKED_AT))
+        first = list(islice(records, DETECTION_ROWS))
         if not self.late:
             self.must_be_seen(path)
         yield from chain(first, records)

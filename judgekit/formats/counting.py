@@ -11,7 +11,7 @@ from judgekit.formats.detect import detect
 from judgekit.formats.readers import reader_named
 
 
-def records_in(paths: Sequence[Path], format: str | None = None) -> int | None:
+def count_records(paths: Sequence[Path], format: str | None = None) -> int | None:
     """Return the number of records in JSONL files; ``None`` for other files and for logs of many records."""
     if not paths or any(path.suffix != ".jsonl" or not path.is_file() for path in paths):
         return None

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.readers import FALLBACKS, READERS, readers_added
-from judgekit.formats.readers.foreign import Reader, first_of
-from judgekit.formats.unread import renaming
+from judgekit.formats.readers import FALLBACKS, READERS, installed_readers
+from judgekit.formats.readers.base import Reader, first_record
+from judgekit.formats.unread import column_option
 from judgekit.formats.values import as_object, lookup
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References
@@ -45,7 +45,7 @@ def detect(value: JsonValue) -> Reader:
     keys, flat = _keys(value), _is_flat(value)
     near = [
         reader.shape
-        for reader in (*READERS.values(), *readers_added())
+        for reader in (*READERS.values(), *installed_readers())
         if (flat and reader.name == "rows") or keys & set(re.findall(r'"(\w+)"', reader.shape))
     ]
     hint = (
@@ -61,22 +61,22 @@ def _way_out(value: JsonValue) -> str:
     """Return a hint for a record of unknown format: the field that holds its messages, or its records."""
     record = value if isinstance(value, dict) else {}
     for name, held in record.items():
-        first = first_of(held) if isinstance(held, list) else None
+        first = first_record(held) if isinstance(held, list) else None
         if isinstance(first, dict) and "role" in first and name != "messages":
-            return f"; if {name!r} holds the conversation: {renaming(name, 'messages')}"
+            return f"; if {name!r} holds the conversation: {column_option(name, 'messages')}"
         if isinstance(first, dict) and len(record) == 1:
             records = f".{name}[]" if name.isidentifier() else f".{json.dumps(name)}[]"
             return f"; if {name!r} holds the records: jq -c {shlex.quote(records)} FILE > records.jsonl"
     return ""
 
 
-def reader_of(record: JsonValue, known: Reader) -> Reader:
+def reader_for_record(record: JsonValue, known: Reader) -> Reader:
     """Return the reader of one record in a file of the format ``known``, or another reader that recognizes it better.
 
     Raises:
         TraceError: Several other readers recognize the record, or one whose records belong together.
     """
-    if known.name not in FALLBACKS and known.recognises(record):
+    if known.name not in FALLBACKS and known.recognizes(record):
         return known
     reader = _only(_fitting(record), record)
     if reader is not None and reader.gathers:
@@ -87,10 +87,10 @@ def reader_of(record: JsonValue, known: Reader) -> Reader:
 
 
 def _fitting(value: JsonValue) -> list[Reader]:
-    added = [reader for reader in readers_added() if reader.recognises(value)]
+    added = [reader for reader in installed_readers() if reader.recognizes(value)]
     if not added and (plain := _plain(value)) is not None:
         return [plain]
-    fitting = [*added, *(reader for reader in READERS.values() if reader.recognises(value))]
+    fitting = [*added, *(reader for reader in READERS.values() if reader.recognizes(value))]
     return [reader for reader in fitting if reader.name not in FALLBACKS] or fitting[:1]
 
 
@@ -110,7 +110,7 @@ def _plain(value: JsonValue) -> Reader | None:
     if value.keys() <= _PLAIN_CHAT and not of_others and _are_plain(value.get("messages")):
         return READERS["openai-chat"]
     rows = READERS["rows"]
-    return rows if _is_plain_row(value) and rows.recognises(value) else None
+    return rows if _is_plain_row(value) and rows.recognizes(value) else None
 
 
 def _are_plain(messages: JsonValue) -> bool:
@@ -145,7 +145,7 @@ def _keys(value: JsonValue) -> set[str]:
 
 def _is_flat(value: JsonValue) -> bool:
     """Return whether a value may be a dataset row: an object without nested values, or a list that begins with one."""
-    row = as_object(first_of(value))
+    row = as_object(first_record(value))
     return bool(row) and not any(isinstance(item, dict | list) for item in row.values())
 
 

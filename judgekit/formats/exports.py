@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, number_of
+from judgekit.errors import TraceError, count_text
 from judgekit.formats.values import as_object, lookup
 from judgekit.traces.message import JsonObject
 from judgekit.traces.trace import Trace
@@ -37,7 +37,7 @@ class Page(NamedTuple):
     has_more: bool
 
 
-def page_of(value: JsonValue) -> Page | None:
+def read_page(value: JsonValue) -> Page | None:
     """Return the records of a page such as ``{"data": [...], "next_cursor": ...}``; ``None`` for any other value."""
     if not isinstance(value, dict) or _PAGE_KEYS.isdisjoint(value):
         return None
@@ -55,7 +55,7 @@ def _continues(place: JsonObject) -> bool:
     return more or any(place.get(name) for name in (*_CURSORS, "has_more", "hasMore"))
 
 
-def must_be_no_frame(value: JsonValue) -> None:
+def reject_column_frame(value: JsonValue) -> None:
     """Check that a record is not a data frame by columns, which ``DataFrame.to_json()`` writes by default.
 
     Raises:
@@ -69,7 +69,7 @@ def must_be_no_frame(value: JsonValue) -> None:
         raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
 
 
-def must_be_one_conversation(messages: JsonValue) -> None:
+def reject_mixed_conversations(messages: JsonValue) -> None:
     """Check that a list read as one conversation does not hold the messages of several.
 
     Raises:
@@ -86,14 +86,14 @@ def must_be_one_conversation(messages: JsonValue) -> None:
             )
 
 
-def names_trace(record: JsonValue | TraceError) -> bool:
+def has_trace_id(record: JsonValue | TraceError) -> bool:
     """Return whether a record has the id of a trace, parent or session."""
     return isinstance(record, dict) and any(
         place.get(name) for place in _places(record) for name in (*_TRACES, *_PARENTS, *_SESSIONS)
     )
 
 
-def must_be_whole(records: Iterable[JsonValue | TraceError]) -> str | None:
+def reject_spread_traces(records: Iterable[JsonValue | TraceError]) -> str | None:
     """Check that no trace is spread over several records, each of which would count as a sample.
 
     Returns:
@@ -121,7 +121,7 @@ def must_be_whole(records: Iterable[JsonValue | TraceError]) -> str | None:
         parts = spread.total() + len(spread)
         hint = f"; if each record is a conversation, make the trace their group: --column {next(iter(columns))}=group"
         raise TraceError(
-            f"{parts:,} records are parts of {number_of(len(spread), 'trace')} and would count as samples of their own; "
+            f"{parts:,} records are parts of {count_text(len(spread), 'trace')} and would count as samples of their own; "
             f"export whole traces, or the root runs alone{hint}"
         )
     shared = {session: times for session, times in sessions.items() if times > 1}
@@ -134,7 +134,7 @@ def must_be_whole(records: Iterable[JsonValue | TraceError]) -> str | None:
     )
 
 
-class Histories:
+class RepeatedHistories:
     """A detector of conversations that begin with all of an earlier one, as in a log of every model call."""
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class Histories:
         """Yield a notice with the number of such conversations, if there are any. Call it after the last `add`."""
         if self._repeated:
             yield TraceError(
-                f"{number_of(self._repeated, 'conversation')} begin with all of an earlier one, and each counts as a "
+                f"{count_text(self._repeated, 'conversation')} begin with all of an earlier one, and each counts as a "
                 "sample; keep the longest of each if these are calls of one conversation"
             )
 

@@ -20,12 +20,19 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from judgekit.errors import ConfigError, TraceError
-from judgekit.formats.packing import Archive, Packing, bounded, bounded_lines, packing_of, unpacked
+from judgekit.formats.compression import (
+    Archive,
+    Compression,
+    bounded_lines,
+    detect_compression,
+    open_decompressed,
+    read_bounded,
+)
 
 Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv", "parquet"]
 
-NAME_ENCODING = "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
-STREAM = Path("-")
+ENCODING_HINT = "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
+STANDARD_STREAM = Path("-")
 """Standard input or output."""
 
 _LOOKED_AT = 1 << 20
@@ -55,14 +62,14 @@ _ABOVE_ASCII = re.compile(r"[^\x00-\x7f]+")
 _WORDS = re.compile(r"[^\x00-\x7f]{2,}|(?<![A-Za-z])[^\x00-\x7f](?![A-Za-z])")
 
 
-class Line(NamedTuple):
+class FileLine(NamedTuple):
     """A line that is not blank, numbered from 1."""
 
     number: int
     text: bytes
 
 
-class Record(NamedTuple):
+class FileRecord(NamedTuple):
     """A record of a file: its value, or the error that it cannot be read, and its first line if it has one.
 
     ``clean`` means that it is known to hold no lone surrogates.
@@ -98,14 +105,14 @@ class File:
 
     path: Path
     container: Container
-    packing: Packing | None = None
+    packing: Compression | None = None
     encoding: str = "utf-8"
     guessed: bool = False
     _recoded: str | None = None
     _kept: _Kept | None = None
 
     @classmethod
-    def at(cls, path: Path | str, encoding: str | None = None) -> "File":
+    def locate(cls, path: Path | str, encoding: str | None = None) -> "File":
         """Return the file. If no encoding is given, it is detected: UTF-8, GB18030, or UTF-16 with a mark.
 
         Standard input is called ``-``. It is copied to a temporary file, and recognized by its content.
@@ -116,7 +123,7 @@ class File:
         """
         path = Path(path)
         kept = None
-        if path == STREAM:
+        if path == STANDARD_STREAM:
             kept = _Kept(sys.stdin.buffer)
         elif path.is_dir():
             raise TraceError("is a folder; give one file", path=path)
@@ -129,13 +136,13 @@ class File:
         if place.stat().st_size == 0:
             raise TraceError("is empty", path=path)
         try:
-            packing = packing_of(place)
+            packing = detect_compression(place)
         except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=path) from error
         container = "document" if kept else _container_of(path)
-        return cls(path, "archive" if packing == "zip" else container, packing, _kept=kept).looked_into(encoding)
+        return cls(path, "archive" if packing == "zip" else container, packing, _kept=kept).with_encoding(encoding)
 
-    def looked_into(self, encoding: str | None) -> "File":
+    def with_encoding(self, encoding: str | None) -> "File":
         """Return the file with its encoding, and with its container if its name does not show it."""
         if self._kept and self._starts_with(b"PAR1"):
             return replace(self, container="parquet")
@@ -146,9 +153,9 @@ class File:
             file = replace(self, _recoded=name)
         else:
             file = replace(self, encoding=name, guessed=encoding is None and name != "utf-8")
-        return file.resolved() if file.container == "document" else file
+        return file.with_container() if file.container == "document" else file
 
-    def resolved(self) -> "File":
+    def with_container(self) -> "File":
         """Return the file with the container that its first two lines show, since its name does not."""
         with suppress(TraceError), closing(self.lines()) as lines:  # a damaged file raises when it is read
             first, second = next(lines).text, next(lines, None)
@@ -167,47 +174,47 @@ class File:
         return TraceError(found, path=self.path)
 
     @contextmanager
-    def opened(self) -> Generator[IO[bytes]]:
+    def open(self) -> Generator[IO[bytes]]:
         """Open the file, decompressed. Errors while reading name this file."""
         try:
-            with unpacked(self._place, self.packing) as stream:
+            with open_decompressed(self._place, self.packing) as stream:
                 yield stream if self._recoded is None else BytesIO(self._all(stream).decode(self._recoded).encode())
         except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=self.path) from error
         except TraceError as error:
             raise TraceError(error.found, path=self.path, line=error.line) from error
         except UnicodeDecodeError as error:
-            raise TraceError(undecodable(error), path=self.path) from error
+            raise TraceError(decode_error_text(error), path=self.path) from error
 
-    def lines(self) -> Generator[Line]:
+    def lines(self) -> Generator[FileLine]:
         """Yield the lines that are not blank. Concatenated files may have a byte order mark at each start."""
         blank = True
-        with self.opened() as file:
+        with self.open() as file:
             for number, line in enumerate(bounded_lines(file), 1):
                 if text := line.removeprefix(codecs.BOM_UTF8).strip():
                     blank = False
-                    yield Line(number, text)
+                    yield FileLine(number, text)
         if blank:
             raise TraceError("has only blank lines", path=self.path)
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[FileRecord]:
         """Return the records of JSON lines, of concatenated objects, or of an archive."""
         if self.container == "archive":
             return self._archived()
         return map(self.parsed, self.lines() if self.container == "lines" else _objects(self._content()))
 
-    def parsed(self, line: Line) -> Record:
+    def parsed(self, line: FileLine) -> FileRecord:
         """Return a line of JSON, or the lines of one object, as a record."""
         try:
             value, clean = _parsed(line.text, self.encoding)
-            return Record(line.number, value, clean)
+            return FileRecord(line.number, value, clean)
         except ValueError as error:
             found = _not_json(error)
             if self.container == "lines":  # the parser always counts it as line 1
                 found = found.replace(" at line 1 column ", " at column ")
-            return Record(line.number, TraceError(found))
+            return FileRecord(line.number, TraceError(found))
 
-    def document(self) -> Record | None:
+    def document(self) -> FileRecord | None:
         """Return the one JSON value of the file; ``None`` if it holds concatenated objects.
 
         Raises:
@@ -215,7 +222,7 @@ class File:
         """
         content = self._content()
         try:
-            return Record(None, *_parsed(content, self.encoding))
+            return FileRecord(None, *_parsed(content, self.encoding))
         except ValueError as error:
             objects = _objects(content)
             first, second = next(objects, None), next(objects, None)
@@ -224,13 +231,13 @@ class File:
             raise TraceError(_not_json(error), path=self.path) from error
 
     def _content(self) -> bytes:
-        with self.opened() as stream:
+        with self.open() as stream:
             return self._all(stream).removeprefix(codecs.BOM_UTF8)
 
     def _all(self, stream: IO[bytes]) -> bytes:
-        return stream.read() if self.packing is None else bounded(stream)
+        return stream.read() if self.packing is None else read_bounded(stream)
 
-    def _archived(self) -> Iterator[Record]:
+    def _archived(self) -> Iterator[FileRecord]:
         """Yield the samples of an Inspect log one at a time, each with the log's header."""
         try:
             with Archive(self._place) as archive:
@@ -258,7 +265,7 @@ class File:
         return self.path if self._kept is None else self._kept.path
 
     def _starts_with(self, mark: bytes) -> bool:
-        with suppress(TraceError), self.opened() as stream:
+        with suppress(TraceError), self.open() as stream:
             return stream.read(len(mark)) == mark
         return False
 
@@ -274,7 +281,7 @@ class File:
         foreign = looked_at = 0
         broken: list[bytes] = []
         chinese = True
-        with suppress(TraceError), self.opened() as file:  # a damaged file raises when it is read
+        with suppress(TraceError), self.open() as file:  # a damaged file raises when it is read
             while looked_at < _LOOKED_AT and (line := file.readline(_LOOKED_AT - looked_at)):
                 if not looked_at and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                     return "utf-16"
@@ -287,7 +294,7 @@ class File:
         return "gb18030" if chinese and len(broken) * 2 > foreign and _is_chinese(b"".join(broken)) else "utf-8"
 
 
-def files_at(path: Path | str) -> list[Path]:
+def list_files(path: Path | str) -> list[Path]:
     """Return the readable files in a folder, or the files that match a pattern; else the path itself.
 
     Hidden files and the metadata of Hugging Face datasets are left out. Files are sorted by
@@ -317,15 +324,15 @@ def files_at(path: Path | str) -> list[Path]:
     return sorted(one for one in map(Path, fitting) if one.is_file()) or [path]
 
 
-def must_not_be_read(output: Path, *read: Path | None) -> None:
+def require_separate_output(output: Path, *read: Path | None) -> None:
     """Check that an output file is not one of the files that are read, also in folders.
 
     Raises:
         ConfigError: The output file is also read.
         TraceError: A folder holds no readable files.
     """
-    files = (file for path in read if path is not None for file in files_at(path))
-    if output != STREAM and output.resolve() in {file.resolve() for file in files}:
+    files = (file for path in read if path is not None for file in list_files(path))
+    if output != STANDARD_STREAM and output.resolve() in {file.resolve() for file in files}:
         raise ConfigError(f"--output {output}: is a file that is read; name another")
 
 
@@ -342,22 +349,22 @@ def _suffix(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix
 
 
-def _objects(content: bytes) -> Iterator[Line]:
+def _objects(content: bytes) -> Iterator[FileLine]:
     """Yield concatenated objects, each of which begins a line with its brace."""
     starts = [match.start() for match in _OBJECT.finditer(content)]
     number = 1
     for before, (start, end) in zip([0, *starts], pairwise([*starts, len(content)]), strict=False):
         number += content.count(b"\n", before, start)
-        yield Line(number, content[start:end])
+        yield FileLine(number, content[start:end])
 
 
-def _member(archive: Archive, name: str) -> Record:
+def _member(archive: Archive, name: str) -> FileRecord:
     try:
-        return Record(None, *_parsed(archive.member(name), "utf-8"))
+        return FileRecord(None, *_parsed(archive.member(name), "utf-8"))
     except TraceError as error:
-        return Record(None, error)
+        return FileRecord(None, error)
     except ValueError as error:
-        return Record(None, TraceError(f"{name}: {_not_json(error)}"))
+        return FileRecord(None, TraceError(f"{name}: {_not_json(error)}"))
 
 
 def _known(encoding: str) -> str:
@@ -390,10 +397,10 @@ def _is_chinese(text: bytes) -> bool:
     return sum(first < 0xD8 for first in common) * 5 > len(every)
 
 
-def undecodable(error: UnicodeDecodeError) -> str:
+def decode_error_text(error: UnicodeDecodeError) -> str:
     """Return an error message for bytes that are invalid in an encoding, with a remedy."""
     where = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
-    return f"not {error.encoding.upper()}: {where}; {NAME_ENCODING}"
+    return f"not {error.encoding.upper()}: {where}; {ENCODING_HINT}"
 
 
 def parse_json(text: bytes, encoding: str = "utf-8") -> JsonValue:
@@ -420,4 +427,4 @@ def _parsed(text: bytes, encoding: str) -> tuple[JsonValue, bool]:
 
 
 def _not_json(error: ValueError) -> str:
-    return undecodable(error) if isinstance(error, UnicodeDecodeError) else f"not JSON: {error}"
+    return decode_error_text(error) if isinstance(error, UnicodeDecodeError) else f"not JSON: {error}"

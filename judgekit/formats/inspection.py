@@ -17,7 +17,7 @@ _NO_REFERENCES = ("fields", "metadata", "group", "domain")
 
 
 @dataclass
-class Grouped:
+class WarningCounts:
     """The counts of messages by their text up to "found", with the first place of each."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -33,7 +33,7 @@ class Grouped:
 
 
 @dataclass
-class Tokens:
+class TokenTotals:
     """Reported token usage, summed. ``reports`` is the number of messages, or traces, that reported any."""
 
     reports: int = 0
@@ -82,13 +82,13 @@ class Inspection:
     unpaired: int = 0
     results: Counter[str] = field(default_factory=Counter[str])
     references: Counter[str] = field(default_factory=Counter[str])
-    labels: Grouped = field(default_factory=Grouped)
+    labels: WarningCounts = field(default_factory=WarningCounts)
     repeats: int = 0
-    message_usage: Tokens = field(default_factory=Tokens)
-    trace_usage: Tokens = field(default_factory=Tokens)
+    message_usage: TokenTotals = field(default_factory=TokenTotals)
+    trace_usage: TokenTotals = field(default_factory=TokenTotals)
     cost_usd: float = 0.0
     costs: int = 0
-    warnings: Grouped = field(default_factory=Grouped)
+    warnings: WarningCounts = field(default_factory=WarningCounts)
     unread: int = 0
     told: int = 0
     problems: list[TraceError] = field(default_factory=list[TraceError])

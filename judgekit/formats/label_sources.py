@@ -4,7 +4,7 @@ import re
 
 from judgekit.traces.trace import LabelSource
 
-JUDGED = "judgekit.judged"
+JUDGED_MARK = "judgekit.judged"
 """The name of the mark that judgekit's integrations write beside a score: whether a judge was asked."""
 JUDGED_SCORERS = frozenset(
     (
@@ -19,7 +19,7 @@ JUDGED_SCORERS = frozenset(
 _MODEL_GRADED = re.compile(r"model_graded|(?<![a-z])(llm|judge|grader)(?![a-z])|LLM|Judge|Grader")
 
 
-def source_of(name: str, *, judged: bool | None = None) -> LabelSource:
+def label_source(name: str, *, judged: bool | None = None) -> LabelSource:
     """Return the source of a score that no person gave, or whose source is not recorded.
 
     A name that only judges use overrides a record that code computed the score, since code may ask a judge.

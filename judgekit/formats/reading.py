@@ -11,30 +11,30 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import JsonValue, ValidationError
 
-from judgekit.errors import ConfigError, TraceError, explain, path_text
-from judgekit.formats.columns import ROWS_LOOKED_AT, Columns
-from judgekit.formats.detect import detect, reader_of
+from judgekit.errors import ConfigError, TraceError, path_text, validation_message
+from judgekit.formats.columns import DETECTION_ROWS, Columns
+from judgekit.formats.detect import detect, reader_for_record
 from judgekit.formats.exports import (
     MORE_PAGES,
-    Histories,
-    must_be_no_frame,
-    must_be_one_conversation,
-    must_be_whole,
-    names_trace,
-    page_of,
+    RepeatedHistories,
+    has_trace_id,
+    read_page,
+    reject_column_frame,
+    reject_mixed_conversations,
+    reject_spread_traces,
 )
-from judgekit.formats.files import File, Record, files_at
+from judgekit.formats.files import File, FileRecord, list_files
 from judgekit.formats.readers import FALLBACKS, reader_named
-from judgekit.formats.readers.foreign import Reader, items
+from judgekit.formats.readers.base import Reader, as_records
 from judgekit.formats.readers.judgekit import JudgekitReader
-from judgekit.formats.references import Joiner
+from judgekit.formats.references import ReferenceJoiner
 from judgekit.formats.tables import csv_rows, parquet_rows
 from judgekit.traces.message import is_unicode
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Source, TraceWarning
+from judgekit.traces.trace import TraceSource, TraceWarning
 
 OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
-Wanted: TypeAlias = Callable[[int], bool]
+SampleFilter: TypeAlias = Callable[[int], bool]
 """A function that returns whether the sample with this number is to be made."""
 
 
@@ -67,7 +67,7 @@ def read(
             such suffixes are read; a pattern such as ``logs/**/*.json``; or ``-`` for standard input. Each of several
             files may have its own format; samples without an id are numbered over all files.
         format: A format that ``judgekit formats`` lists. The default is to detect it.
-        references: A file with references for traces that have none, in any of these containers; see `Joiner`.
+        references: A file with references for traces that have none, in any of these containers; see `ReferenceJoiner`.
         on_error: The reaction to a record that cannot be read, a truncated file, one of several files that cannot
             be read, and references that match no sample: a Python warning (the default), an error, or a call with
             the `TraceError`. Except with ``raise``, the rest is read.
@@ -103,16 +103,16 @@ class Recordings:
         self.failed: list[TraceError] = []
         self._encoding = encoding
         self._joiner = None
-        self._wanted: Wanted = _all
+        self._wanted: SampleFilter = _all
         self._notices: list[TraceError | None] = []
         self._named = None if format is None else reader_named(format)
-        paths = files_at(path)
+        paths = list_files(path)
         self._names = Columns(columns or {}, late=len(paths) > 1)
-        file = File.at(path, encoding) if paths == [Path(path)] else None
+        file = File.locate(path, encoding) if paths == [Path(path)] else None
         if references is not None:
-            known = File.at(references, encoding)
+            known = File.locate(references, encoding)
             with closing(_records(known, self._names)) as rows:
-                self._joiner = Joiner(known.path, rows)
+                self._joiner = ReferenceJoiner(known.path, rows)
             self._notices = [known.notice, self._joiner.notice]
         self._found = self._of_all(Path(path), paths) if file is None else self._of_one(self._of(file, 0))
 
@@ -120,14 +120,14 @@ class Recordings:
         """Return an iterator over the samples, which can be used once; see `read`."""
         return (sample for _, sample in self.numbered(on_error))
 
-    def numbered(self, on_error: OnError, wanted: Wanted | None = None) -> Iterator[tuple[int, Sample]]:
+    def numbered(self, on_error: OnError, wanted: SampleFilter | None = None) -> Iterator[tuple[int, Sample]]:
         """Yield the samples with the numbers of their records, from 0. This works once.
 
         Samples that are not ``wanted`` are skipped without being made, unless there are references to join.
         """
         joiner = self._joiner
         self._wanted = wanted if wanted is not None and joiner is None else _all
-        histories = Histories()
+        histories = RepeatedHistories()
         with closing(self._found):  # otherwise, an error that is raised would keep the file open as long as it lives
             for number, found in chain((_Found(None, notice) for notice in self._notices), self._found):
                 if isinstance(found, TraceError):
@@ -167,7 +167,7 @@ class Recordings:
         before = 0
         for file in paths:
             try:
-                for found in self._of(File.at(file, self._encoding), before):
+                for found in self._of(File.locate(file, self._encoding), before):
                     before += found.number is not None
                     yield found
             except (TraceError, ConfigError) as error:
@@ -203,10 +203,10 @@ class Recordings:
             TraceError: A trace is spread over several records.
         """
         with closing(_required(file, self._names)) as records:
-            if not any(names_trace(record.value) for record in islice(records, ROWS_LOOKED_AT)):
+            if not any(has_trace_id(record.value) for record in islice(records, DETECTION_ROWS)):
                 return None
         with closing(_required(file, self._names)) as records:
-            notice = must_be_whole(record.value for record in records)
+            notice = reject_spread_traces(record.value for record in records)
         return None if notice is None else TraceError(notice, path=file.path)
 
     def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
@@ -230,8 +230,8 @@ class Recordings:
             return self._from_records(objects, reader, before), reader.name
         try:
             value = _value(document.value)
-            must_be_no_frame(value)
-            page = page_of(value)
+            reject_column_frame(value)
+            page = read_page(value)
             notices = [MORE_PAGES] if page is not None and page.has_more else []
             value = value if page is None else cast("JsonValue", page.records)
             if names.names:
@@ -242,17 +242,17 @@ class Recordings:
             records = _split(value, reader)
             whole = not isinstance(value, list) or not _are_records(value, reader, records)
             if isinstance(value, list) and not whole:
-                if any(map(names_trace, value[:ROWS_LOOKED_AT])) and (notice := must_be_whole(value)):
+                if any(map(has_trace_id, value[:DETECTION_ROWS])) and (notice := reject_spread_traces(value)):
                     notices.append(notice)
                 records = value
             elif len(records) == 1 and not reader.gathers:
-                must_be_one_conversation(value)
+                reject_mixed_conversations(value)
         except TraceError as error:
             raise TraceError(error.found, path=file.path) from error
         if not records:
             raise TraceError("holds no conversations", path=file.path)
         place = _Place(file.path, before, reader, mixed=not whole and self._named is None)
-        rows = (Record(None, record, document.clean) for record in records)
+        rows = (FileRecord(None, record, document.clean) for record in records)
         found: Iterator[_Found] = (
             (self._one(row, reader, place, index) for index, row in enumerate(rows))
             if whole
@@ -260,15 +260,15 @@ class Recordings:
         )
         return chain((_Found(None, TraceError(one, path=file.path)) for one in notices), found), reader.name
 
-    def _converted(self, rows: Iterable[Record], place: "_Place", index: int = 0) -> Iterator[_Found]:
+    def _converted(self, rows: Iterable[FileRecord], place: "_Place", index: int = 0) -> Iterator[_Found]:
         """Yield the conversations in the rows of a file, counted from ``index``."""
         for row in rows:
             reader, values = _split_row(row, place)
             for value in values:
-                yield self._one(Record(row.line, value, row.clean), reader, place, index)
+                yield self._one(FileRecord(row.line, value, row.clean), reader, place, index)
                 index += 1
 
-    def _one(self, record: Record, reader: Reader, place: "_Place", index: int) -> _Found:
+    def _one(self, record: FileRecord, reader: Reader, place: "_Place", index: int) -> _Found:
         number = place.before + index
         return _Found(number, _made(record, reader, place, index) if self._wanted(number) else None)
 
@@ -277,7 +277,7 @@ def _all(_: int) -> bool:
     return True
 
 
-def _records(file: File, names: Columns) -> Generator[Record]:
+def _records(file: File, names: Columns) -> Generator[FileRecord]:
     if file.container == "csv":
         yield from csv_rows(file, names)
         return
@@ -287,28 +287,28 @@ def _records(file: File, names: Columns) -> Generator[Record]:
     document = file.document() if file.container == "document" else None
     if document is None:
         records = _unpaged(file.records())
-    elif rows := items(_value(document.value)):
-        records = _unpaged(Record(None, row, document.clean) for row in rows)
+    elif rows := as_records(_value(document.value)):
+        records = _unpaged(FileRecord(None, row, document.clean) for row in rows)
     else:
         raise TraceError("holds no rows", path=file.path)
     yield from names.rows(records) if names.names else records
 
 
-def _unpaged(records: Iterable[Record]) -> Iterator[Record]:
+def _unpaged(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
     """Yield records, unpacking pages. Ends with an error if the last page is not the final one."""
     more = None
     for record in records:
-        page = None if isinstance(record.value, TraceError) else page_of(record.value)
+        page = None if isinstance(record.value, TraceError) else read_page(record.value)
         if page is None:
             yield record
         else:
             more = record.line if page.has_more else None
-            yield from (Record(record.line, one, record.clean) for one in page.records)
+            yield from (FileRecord(record.line, one, record.clean) for one in page.records)
     if more is not None:
-        yield Record(more, TraceError(MORE_PAGES))
+        yield FileRecord(more, TraceError(MORE_PAGES))
 
 
-def _required(file: File, names: Columns) -> Generator[Record]:
+def _required(file: File, names: Columns) -> Generator[FileRecord]:
     records = _records(file, names)
     yield from names.required(file.path, records) if names.names else records
 
@@ -318,11 +318,11 @@ def _detected_in(file: File, names: Columns) -> Reader:
         return _detected(file, records)
 
 
-def _detected(file: File, records: Iterable[Record]) -> Reader:
+def _detected(file: File, records: Iterable[FileRecord]) -> Reader:
     """Return the format of the first hundred records: the first that is not a fallback, or the log they belong to."""
     failures: list[TraceError] = []
     found: list[Reader] = []
-    for line, value, _ in islice(records, ROWS_LOOKED_AT):
+    for line, value, _ in islice(records, DETECTION_ROWS):
         try:
             found.append(_recognised(_value(value)))
         except TraceError as error:
@@ -345,10 +345,10 @@ def _of_document(file: File, value: JsonValue) -> Reader:
     except TraceError:
         with suppress(TraceError):
             if isinstance(value, list) and value:
-                return _detected(file, (Record(None, item) for item in value))
+                return _detected(file, (FileRecord(None, item) for item in value))
         raise
     if isinstance(value, list) and reader.name in FALLBACKS and reader.records(value) == value:
-        return _detected(file, (Record(None, item) for item in value))
+        return _detected(file, (FileRecord(None, item) for item in value))
     return reader
 
 
@@ -365,7 +365,7 @@ def _value(value: JsonValue | TraceError) -> JsonValue:
     return value
 
 
-def _gathered(records: Iterable[Record]) -> Iterator[Record]:
+def _gathered(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
     """Yield rows that belong together as one list, after those that cannot be read."""
     rows: list[JsonValue] = []
     clean = True
@@ -375,7 +375,7 @@ def _gathered(records: Iterable[Record]) -> Iterator[Record]:
         else:
             rows.append(record.value)
             clean = clean and record.clean
-    yield Record(None, rows, clean)
+    yield FileRecord(None, rows, clean)
 
 
 def _renamed(document: JsonValue, names: Columns) -> JsonValue:
@@ -386,7 +386,7 @@ def _renamed(document: JsonValue, names: Columns) -> JsonValue:
     """
     if not isinstance(document, list):
         return names.row(document)
-    rows = [row.value for row in names.rows(Record(None, row) for row in document)]
+    rows = [row.value for row in names.rows(FileRecord(None, row) for row in document)]
     if rows and isinstance(rows[0], TraceError):
         raise rows[0]
     return cast("JsonValue", rows)
@@ -401,17 +401,17 @@ class _Place(NamedTuple):
     mixed: bool = False
 
 
-def _split_row(row: Record, place: _Place) -> tuple[Reader, Sequence[JsonValue | TraceError]]:
+def _split_row(row: FileRecord, place: _Place) -> tuple[Reader, Sequence[JsonValue | TraceError]]:
     """Return the reader of a row, and the records in it."""
     reader = place.reader
     try:
         value = _value(row.value)
-        must_be_no_frame(value)
+        reject_column_frame(value)
         if place.mixed:
-            reader = reader_of(value, reader)
+            reader = reader_for_record(value, reader)
         records: Sequence[JsonValue | TraceError] = _split(value, reader)
         if len(records) == 1 and not reader.gathers:
-            must_be_one_conversation(value)
+            reject_mixed_conversations(value)
     except TraceError as error:
         records = [error]
     return reader, records
@@ -433,7 +433,7 @@ def _split(value: JsonValue, reader: Reader) -> list[JsonValue]:
         raise TraceError("nested too deeply") from None
 
 
-def _made(record: Record, reader: Reader, place: _Place, index: int) -> Sample | TraceError:
+def _made(record: FileRecord, reader: Reader, place: _Place, index: int) -> Sample | TraceError:
     path, before = place.path, place.before
     try:
         value = _value(record.value)
@@ -442,7 +442,7 @@ def _made(record: Record, reader: Reader, place: _Place, index: int) -> Sample |
     except TraceError as error:
         return TraceError(error.found, path=path, index=index, line=record.line)
     except ValidationError as error:
-        found = "nested too deeply" if "recursion" in str(error.errors()[0]["type"]) else explain(error)
+        found = "nested too deeply" if "recursion" in str(error.errors()[0]["type"]) else validation_message(error)
         return TraceError(found, path=path, index=index, line=record.line)
     except RecursionError:
         return TraceError("nested too deeply", path=path, index=index, line=record.line)
@@ -451,7 +451,7 @@ def _made(record: Record, reader: Reader, place: _Place, index: int) -> Sample |
         replaced = TraceWarning("lone surrogates, which are no text, replaced by U+FFFD")
         noted["warnings"] = (*sample.trace.warnings, replaced)
     if not isinstance(reader, JudgekitReader):
-        noted["source"] = Source(format=reader.name, path=path_text(path), index=index)
+        noted["source"] = TraceSource(format=reader.name, path=path_text(path), index=index)
     for name, known in noted.items():  # the trace is not shared yet, and copies would take a tenth of the time
         object.__setattr__(sample.trace, name, known)
         sample.trace.model_fields_set.add(name)

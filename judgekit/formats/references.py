@@ -7,9 +7,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, listed, number_of
-from judgekit.formats.files import Record
-from judgekit.formats.known import KEPT, as_text, fields_of, known_of, sample_of
+from judgekit.errors import TraceError, count_text, join_limited
+from judgekit.formats.files import FileRecord
+from judgekit.formats.row_facts import VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts, to_text
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import TraceWarning
@@ -18,7 +18,7 @@ _SHOWN = 3
 _KNOWN = (*References.__annotations__, "expected_output")
 
 
-class Joiner:
+class ReferenceJoiner:
     """A join of rows such as ``{"id": "t1", "reference": "..."}`` with samples, which reports what does not match.
 
     The key is ``id``, or else ``input``, the text of a trace's first user message. Otherwise it is the one field that
@@ -34,7 +34,7 @@ class Joiner:
         TraceError: A row cannot be read, has no key or another key than the first, or has an unknown or invalid field.
     """
 
-    def __init__(self, path: Path, rows: Iterable[Record]) -> None:
+    def __init__(self, path: Path, rows: Iterable[FileRecord]) -> None:
         self._path = path
         self._key: str | None = None
         self._references: dict[str, dict[str, object]] = {}
@@ -46,7 +46,7 @@ class Joiner:
         for index, (line, row, _) in enumerate(rows):
             try:
                 key, value, known = self._split(row)
-                checked = sample_of(value, known)
+                checked = make_sample(value, known)
             except TraceError as error:
                 raise TraceError(error.found, path=path, index=index if line is None else None, line=line) from error
             self._key = key
@@ -59,19 +59,19 @@ class Joiner:
         if not isinstance(row, dict):
             raise TraceError(f"expected an object, found {row!r:.80}")
         row = {name: value for name, value in row.items() if value is not None}
-        keys = [name for name in row if name not in References.__annotations__ and name not in KEPT]
+        keys = [name for name in row if name not in References.__annotations__ and name not in VERBATIM_COLUMNS]
         key = self._key or next((name for name in ("id", "input", *keys) if name in keys), None)
-        known = known_of(row, self._warnings)
+        known = read_row_facts(row, self._warnings)
         if key in ("id", "input") and key in keys:
             beside = {name: row[name] for name in keys if name not in ("id", "input")}
-            return key, as_text(row[key]), {**known, "fields": {**beside, **fields_of(known)}} if beside else known
+            return key, to_text(row[key]), {**known, "fields": {**beside, **extra_fields(known)}} if beside else known
         if key is None or keys != [key]:
             wanted = "one key" if key is None else f"the key {key!r}"
             raise TraceError(
                 f"expected {wanted} and references, found the fields {', '.join(map(repr, row))}; "
                 f"references are {', '.join(_KNOWN)}"
             )
-        return key, as_text(row[key]), known
+        return key, to_text(row[key]), known
 
     def join(self, sample: Sample) -> Sample:
         """Return the sample with its row's references. Its own references are kept."""
@@ -103,7 +103,7 @@ class Joiner:
         if self._key == "input":
             return next((message.text for message in sample.trace.messages if message.role == "user"), None)
         places = (sample.metadata, sample.trace.metadata, sample.trace.extra)
-        return next((as_text(place[self._key]) for place in places if self._key in place), None)
+        return next((to_text(place[self._key]) for place in places if self._key in place), None)
 
     @property
     def notice(self) -> TraceError | None:
@@ -111,14 +111,16 @@ class Joiner:
         twice = {value: places for value, places in self._places.items() if len(places) > 1}
         found = [f"{one.where}: {one.found} ({times:,} times)" for one, times in Counter(self._warnings).items()]
         if twice:
-            keys = listed(f"{value!r:.80} ({listed(places, between=', ')})" for value, places in twice.items())
+            keys = join_limited(
+                f"{value!r:.80} ({join_limited(places, between=', ')})" for value, places in twice.items()
+            )
             found.append(f"keys that stand more than once, none of whose rows is used: {keys}")
         return TraceError("; ".join(found), path=self._path) if found else None
 
     def misfits(self) -> Iterator[TraceError]:
         """Yield what did not match, after all samples are joined."""
         if unmatched := [f"{value!r:.80}" for value in self._references if value not in self._met]:
-            found = f"{len(unmatched)} references met no sample by {self._key!r}: {listed(unmatched)}"
+            found = f"{len(unmatched)} references met no sample by {self._key!r}: {join_limited(unmatched)}"
             if self._unknown:
                 kind = {"id": "ids", "input": "inputs"}.get(str(self._key), f"{self._key!r}")
                 found += f"; samples have {kind} such as {', '.join(f'{value!r:.80}' for value in self._unknown)}"
@@ -127,15 +129,15 @@ class Joiner:
             yield TraceError(found, path=self._path)
         shared = [f"{value!r:.80}" for value, groups in self._met.items() if self._key == "id" and len(groups) > 1]
         if shared:
-            found = f"{len(shared)} references met samples of different groups by 'id': {listed(shared)}"
+            found = f"{len(shared)} references met samples of different groups by 'id': {join_limited(shared)}"
             yield TraceError(found, path=self._path)
         if self._carried:
-            found = f"{number_of(self._carried, 'sample')} with references already, which were kept"
+            found = f"{count_text(self._carried, 'sample')} with references already, which were kept"
             yield TraceError(found, path=self._path)
 
 
 def _task_of(sample: Sample) -> str | None:
-    """Return the id of the task of a trial named ``task#trial``, if the task also names its group; see `group_of`."""
+    """Return the id of the task of a trial named ``task#trial``, if the task also names its group; see `group_name`."""
     task, _, trial = sample.id.rpartition("#")
     is_trial = trial.isdecimal() and task and f" {sample.group}".endswith(f" {task}")
     return task if is_trial else None

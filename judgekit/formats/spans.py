@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias, cast
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.adot import TOGETHER, is_moved, put_back
-from judgekit.formats.found import Found, Unit
+from judgekit.formats.field_tracker import FieldTracker, Unit
+from judgekit.formats.moved_messages import READ_TOGETHER_HINT, holds_moved_messages, restore_messages
 from judgekit.formats.values import as_list, as_object, lookup, objects_in, without
 from judgekit.traces.message import JsonObject
 
@@ -56,20 +56,20 @@ _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLog
 _SPANS = ("spans", "logRecords", "log_records")
 _SHARED = ("resource", "scope", "beside")
 """Fields that all spans of a library share, and the fields beside the spans in a document."""
-CUT_OFF = "cut off? raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+CUT_OFF_HINT = "cut off? raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
 """A likely cause of JSON that cannot be parsed."""
 _LOOKED_AT = 1_000
 _DEEPEST = 60
-EARLIEST = datetime.min.replace(tzinfo=UTC)
+UNKNOWN_START = datetime.min.replace(tzinfo=UTC)
 """The start of spans without a time."""
 
 
 class Event:
     """An event of a span, or a log record within one. What is not taken from it stays in the leftover of its span."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: FieldTracker) -> None:
         self.found = found
-        self.attributes = found.object("attributes") or Found({}, warnings=found.warnings)
+        self.attributes = found.object("attributes") or FieldTracker({}, warnings=found.warnings)
         self.name = _event_name({name: found.peek(name) for name in found}, self.attributes.peek("event.name"))
         self.time = _moment(*map(found.peek, ("timestamp", "time", "time_unix_nano", "timeUnixNano")))
 
@@ -79,19 +79,19 @@ class Span:
 
     Attributes:
         found: The span; `Found.leftover` returns what was not taken.
-        attributes: The attributes by dotted name; see `nested` for names with indexes.
+        attributes: The attributes by dotted name; see `take_nested` for names with indexes.
         parent: The parent span, if it is in the recording; ``depth`` is the number of ancestors.
         error: The error: the message of the status, the type of the error, or the exception.
     """
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: FieldTracker) -> None:
         fields = {name: found.peek(name) for name in found}
         self.found = found
         self.trace_id, self.id, self.parent_id = _trace_id(fields), _span_id(fields), _parent_id(fields)
         self.parent: Span | None = None
         self.depth = 0
         self.name = name if isinstance(name := fields.get("name"), str) else ""
-        self.attributes = found.object("attributes") or Found({}, warnings=found.warnings)
+        self.attributes = found.object("attributes") or FieldTracker({}, warnings=found.warnings)
         self.events = [
             Event(event)
             for name in ("events", "span_events")
@@ -137,7 +137,7 @@ def spans_in(document: JsonValue) -> Iterator[JsonObject]:
     yield from _spans_in(document, 3)
 
 
-def convention(document: JsonValue) -> Convention | None:
+def detect_convention(document: JsonValue) -> Convention | None:
     """Return the convention that the spans of a document follow; ``None`` without spans or convention.
 
     Of two conventions in one document, the one that is first in `Convention` is returned.
@@ -147,7 +147,7 @@ def convention(document: JsonValue) -> Convention | None:
     return next((kind for kind in _MARKS if kind in found), None)
 
 
-def conversations(document: JsonValue) -> list[JsonValue]:
+def group_conversations(document: JsonValue) -> list[JsonValue]:
     """Return the spans of each conversation as a record ``{"id": ..., "spans": [...]}``.
 
     A span belongs to the conversation or session that its outermost ancestor names, or else the one that its trace
@@ -169,7 +169,7 @@ def conversations(document: JsonValue) -> list[JsonValue]:
     ]
 
 
-def spans_of(record: Found) -> list[Span]:
+def read_spans(record: FieldTracker) -> list[Span]:
     """Return the spans of a record of `conversations`, ordered by start time and linked to their parents.
 
     Log records of a span become its events. Fields that all spans share (resource, scope, fields beside the spans) stay
@@ -179,10 +179,10 @@ def spans_of(record: Found) -> list[Span]:
         TraceError: An item of ``spans`` is not an object, or messages were moved out of spans that are missing.
     """
     pieces = [Span(found) for found in record.objects("spans")]
-    moved = sum(is_moved(event.found.peek("body")) for span in pieces for event in span.events)
+    moved = sum(holds_moved_messages(event.found.peek("body")) for span in pieces for event in span.events)
     if moved:
         found = f"spans: {moved} log records hold messages of spans that are not here, or have no place for them"
-        raise TraceError(f"{found}; {TOGETHER}")
+        raise TraceError(f"{found}; {READ_TOGETHER_HINT}")
     kept: dict[str, JsonValue] = {}
     for span in pieces:
         for name in _SHARED:
@@ -199,10 +199,10 @@ def spans_of(record: Found) -> list[Span]:
             spans[span.trace_id, span.id] = span
             alone.append(span)
     _link(alone, spans)
-    return sorted(alone, key=lambda span: span.started or EARLIEST)
+    return sorted(alone, key=lambda span: span.started or UNKNOWN_START)
 
 
-def times_of(spans: Sequence[Span]) -> dict[str, datetime | None]:
+def time_range(spans: Sequence[Span]) -> dict[str, datetime | None]:
     """Return the start of the first span and the end of the last one, as fields of a `Trace`."""
     return {
         "started_at": min((span.started for span in spans if span.started), default=None),
@@ -219,9 +219,9 @@ def _put_back(spans: list[JsonObject]) -> None:
         for events in map(as_list, (record.get("events"), record.get("span_events"))):
             for number, event in enumerate(events):
                 body, attributes = lookup(event, "body"), spans[place]["attributes"]
-                if not isinstance(body, dict) or not isinstance(attributes, dict) or not is_moved(body):
+                if not isinstance(body, dict) or not isinstance(attributes, dict) or not holds_moved_messages(body):
                     continue
-                if (found := put_back(attributes, body)) is not None:
+                if (found := restore_messages(attributes, body)) is not None:
                     events[number] = without(as_object(event), "body")
                     own = [*as_list(spans[place].get("events")), *found[1]]
                     spans[place] = {**spans[place], "attributes": found[0], "events": own}
@@ -243,7 +243,7 @@ def _link(spans: Iterable[Span], named: Mapping[tuple[str | None, str | None], S
             reached.append(span)
 
 
-def nested(attributes: Found, prefix: str) -> JsonValue:
+def take_nested(attributes: FieldTracker, prefix: str) -> JsonValue:
     """Take all attributes below a dotted prefix as objects and lists: ``a.0.b`` below ``a`` gives ``[{"b": ...}]``.
 
     Lists are ordered by index. Attributes that are nested in the source are returned as they are.
@@ -319,7 +319,7 @@ def _span(found: JsonObject) -> JsonObject | None:
     marked = bool(_marks(as_object(attributes)))
     event = _event_name(found, lookup(attributes, "event.name"))
     body = _plain(found.get("body"))
-    if "name" not in found and (event.startswith("gen_ai.") or is_moved(body)):
+    if "name" not in found and (event.startswith("gen_ai.") or holds_moved_messages(body)):
         log: JsonObject = {**found, "attributes": attributes, "body": body}
         ids: JsonObject = {"trace_id": _trace_id(found), "span_id": _span_id(found)}
         return {**{name: value for name, value in ids.items() if value}, "events": [log]}
@@ -360,7 +360,7 @@ def _conventions(span: JsonObject) -> set[Convention]:
     for name in ("events", "span_events"):
         for event in objects_in(span.get(name)):
             named = _event_name(event, lookup(event, "attributes", "event.name"))
-            if named.startswith("gen_ai.") or is_moved(event.get("body")):
+            if named.startswith("gen_ai.") or holds_moved_messages(event.get("body")):
                 found.add("openinference" if named.startswith("openinference.") else "otel")
     return found
 
@@ -370,7 +370,7 @@ def _marks(attributes: Iterable[str]) -> set[Convention]:
     return {kind for kind, marks in _MARKS.items() if any(name.startswith(marks) for name in names)}
 
 
-def conversation_of(span: JsonValue) -> str | None:
+def conversation_id(span: JsonValue) -> str | None:
     """Return the conversation or session that a span or one of its events names."""
     events = [event for name in ("events", "span_events") for event in objects_in(lookup(span, name))]
     known = [as_object(lookup(one, "attributes")) for one in (span, *events)]
@@ -383,7 +383,7 @@ def _named(spans: Sequence[JsonObject]) -> list[str | None]:
     own: dict[str | None, str | None] = {}
     first: tuple[datetime, str] | None = None
     for span in spans:
-        name, identity, started = conversation_of(span), _span_id(span), _started(span) or EARLIEST
+        name, identity, started = conversation_id(span), _span_id(span), _started(span) or UNKNOWN_START
         parents[identity] = parents.get(identity) or _parent_id(span)
         own[identity] = own.get(identity) or name
         if name is not None and (first is None or started < first[0]):
@@ -431,16 +431,16 @@ def _moment(*values: JsonValue) -> datetime | None:
     """Return the first valid time: ISO 8601, ``[seconds, nanoseconds]``, or a number whose size shows its unit."""
     for value in values:
         if isinstance(value, list) and len(value) == 2:
-            seconds = Found({"time": value[0]}).moment("time")
+            seconds = FieldTracker({"time": value[0]}).time("time")
             if seconds is not None:
                 return seconds
         elif value is not None:
             number = _number(value)
             unit: Unit = "ns" if number > 1e17 else "ms" if number > 1e11 else "s"
             if 1e14 < number <= 1e17:
-                moment = Found({"time": number / 1e3}).moment("time", unit="ms")
+                moment = FieldTracker({"time": number / 1e3}).time("time", unit="ms")
             else:
-                moment = Found({"time": value}).moment("time", unit=unit)
+                moment = FieldTracker({"time": value}).time("time", unit=unit)
             if moment is not None:
                 return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return None

@@ -15,9 +15,9 @@ from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.columns import Columns
-from judgekit.formats.files import File, Record, parse_json, undecodable
-from judgekit.formats.packing import bounded_lines
-from judgekit.traces.sample import MEASURED
+from judgekit.formats.compression import bounded_lines
+from judgekit.formats.files import File, FileRecord, decode_error_text, parse_json
+from judgekit.traces.sample import MEASUREMENT_FIELDS
 
 STRUCTURES = frozenset(
     {
@@ -34,7 +34,7 @@ STRUCTURES = frozenset(
     }
 )
 """Columns whose cells hold JSON."""
-NUMBERS = frozenset({*MEASURED, "prediction_score"})
+NUMBERS = frozenset({*MEASUREMENT_FIELDS, "prediction_score"})
 """Columns whose cells hold numbers."""
 _RESPONSES = ("response", "output")
 _DELIMITERS = ",;\t"
@@ -49,7 +49,7 @@ _HINTS = {
 }
 
 
-def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
+def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
     """Yield the rows below the header. The delimiter is the candidate that the header has most of, outside quotes.
 
     A cell is text, except in columns of `STRUCTURES` and `NUMBERS`. An empty cell is a missing value, except that
@@ -60,7 +60,7 @@ def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
         TraceError: There are no rows, or two columns have the same name.
     """
     broken: list[TraceError] = []
-    with file.opened() as stream:
+    with file.open() as stream:
         lines = _text(bounded_lines(stream), file.encoding, broken)
         before, first = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
         delimiter = max(_DELIMITERS, key=re.sub('"[^"]*"', "", first).count)
@@ -81,7 +81,7 @@ def csv_rows(file: File, columns: Columns) -> Iterator[Record]:
         while (cells := _next(rows, broken)) is not None:
             if isinstance(cells, TraceError) or any(cells):
                 empty = False
-                yield Record(line, cells if isinstance(cells, TraceError) else _row(names, read, cells))
+                yield FileRecord(line, cells if isinstance(cells, TraceError) else _row(names, read, cells))
             line = before + rows.line_num + 1
     if empty:
         raise TraceError("holds no rows", path=file.path)
@@ -120,7 +120,7 @@ def _text(stream: Iterable[bytes], encoding: str, broken: list[TraceError]) -> I
         try:
             text = line.decode(encoding)
         except UnicodeDecodeError as error:
-            broken.append(TraceError(undecodable(error)))
+            broken.append(TraceError(decode_error_text(error)))
             text = line.decode("latin-1")
         yield text if number else text.lstrip("\ufeff")
 
@@ -223,7 +223,7 @@ class _Arrow(Protocol):
     open_stream: Callable[[IO[bytes]], _ArrowTable]
 
 
-def parquet_rows(file: File, columns: Columns) -> Iterator[Record]:
+def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
     """Yield the rows of a Parquet or Arrow file.
 
     Lists and structs are kept; values without a JSON type (times, decimals, bytes) become text.
@@ -233,14 +233,14 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[Record]:
         ConfigError: pyarrow is not installed.
     """
     empty = True
-    with file.opened() as stream:
+    with file.open() as stream:
         try:
             schema, batches = _batches(stream)
             names = columns.renamed(schema.names)
             for batch in batches:
                 for values in zip(*(map(_json, _values(column)) for column in batch.columns), strict=True):
                     empty = False
-                    yield Record(None, dict(zip(names, values, strict=True)))
+                    yield FileRecord(None, dict(zip(names, values, strict=True)))
         except TraceError as error:
             raise TraceError(error.found, path=file.path) from error
         except (ValueError, NotImplementedError) as error:  # pyarrow raises these about what it reads

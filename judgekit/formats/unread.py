@@ -16,8 +16,8 @@ from judgekit.traces.trace import TraceWarning
 _Spoken: TypeAlias = str | tuple[str, str]
 """A text, or the name and arguments of a tool call."""
 
-RESPONSES = ("response", "output")
-_OWN = frozenset(("input", *RESPONSES, "reference", "label", "prediction"))
+RESPONSE_COLUMNS = ("response", "output")
+_OWN = frozenset(("input", *RESPONSE_COLUMNS, "reference", "label", "prediction"))
 _MEANT: Mapping[str, str] = {
     theirs: ours
     for ours, names in {
@@ -33,7 +33,7 @@ _MEANT: Mapping[str, str] = {
     for theirs in names.split()
 }
 """Columns of other evaluation systems, in lower case without separators, and our names for them."""
-_ANSWERS = frozenset(("system", *RESPONSES))
+_ANSWERS = frozenset(("system", *RESPONSE_COLUMNS))
 """Columns whose texts are looked up in the conversation."""
 _VERDICTS = r"(scores?|rating|reward|verdict|passed|(is_?)?correct|annotations|feedback)$"
 _VERDICT = re.compile(_VERDICTS, re.IGNORECASE)
@@ -84,7 +84,7 @@ _ASIDE = frozenset(("scores", "score", "reductions", "eval", "plan"))
 
 
 @lru_cache(maxsize=1_000)  # every row has the same few columns
-def meaning(column: str) -> str | None:
+def canonical_column(column: str) -> str | None:
     """Return our name for a column of another system, ignoring case and separators."""
     name = re.sub(r"[\W_]", "", column).lower()
     if name == "expectedoutput" and column != "expected_output":
@@ -92,29 +92,29 @@ def meaning(column: str) -> str | None:
     return _MEANT.get(name) or (name if name in _OWN and name != column else None)
 
 
-def renaming(theirs: str, ours: str) -> str:
+def column_option(theirs: str, ours: str) -> str:
     """Return the command line option that renames a column, quoted for the shell."""
     return f"--column {shlex.quote(f'{theirs}={ours}')}"
 
 
-def unread_references(columns: JsonObject) -> list[TraceWarning]:
+def unread_reference_warnings(columns: JsonObject) -> list[TraceWarning]:
     """Return a warning for each column with a reference or verdict under another system's name."""
     named = {
         name: value
         for name, value in columns.items()
-        if meaning(name) not in (None, "input", *RESPONSES) or _VERDICT.match(name)
+        if canonical_column(name) not in (None, "input", *RESPONSE_COLUMNS) or _VERDICT.match(name)
     }
-    return foreign_columns(named) if named else []
+    return foreign_column_warnings(named) if named else []
 
 
-def foreign_columns(columns: JsonObject) -> list[TraceWarning]:
+def foreign_column_warnings(columns: JsonObject) -> list[TraceWarning]:
     """Return a warning for each unread column that has a meaning in another evaluation system."""
     warnings: list[TraceWarning] = []
     for name, value in columns.items():
         if value in ("", [], {}) or value is False:
             continue
-        if (ours := meaning(name)) is not None:
-            found = f"the column {name!r} is not read; if it means {ours}: {renaming(name, ours)}"
+        if (ours := canonical_column(name)) is not None:
+            found = f"the column {name!r} is not read; if it means {ours}: {column_option(name, ours)}"
             warnings.append(TraceWarning(found, where=name))
         elif _is_foreign(name):
             found = f"the column {name!r}, which has a meaning in other evaluation systems, is not read"
@@ -127,7 +127,7 @@ def _is_foreign(column: str) -> bool:
     return _FOREIGN.match(column) is not None
 
 
-def unread_texts(columns: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
+def unread_text_warnings(columns: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
     """Return a warning for each text that may be the question or answer that the conversation lacks."""
     lacking: list[tuple[str, re.Pattern[str]]] = []
     if not columns:
@@ -143,11 +143,11 @@ def unread_texts(columns: JsonObject, messages: Sequence[Message]) -> list[Trace
         if isinstance(value, str)
         and " " in value.strip()
         and pattern.search(name)
-        and not (name in _ANSWERS or meaning(name))
+        and not (name in _ANSWERS or canonical_column(name))
     ]
 
 
-def unread_messages(rest: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
+def unread_message_warnings(rest: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
     """Return a warning for each field of ``rest`` with messages or tool calls that ``messages`` lacks.
 
     Args:
@@ -184,7 +184,7 @@ def _held(value: JsonValue, name: str) -> JsonValue:
     """Return a value's structure in which messages may be."""
     if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
         value = parse_if_json(value)
-    if name in _ANSWERS or meaning(name) == "response":
+    if name in _ANSWERS or canonical_column(name) == "response":
         return {"role": name, "content": value}
     return value if isinstance(value, dict | list) else None
 

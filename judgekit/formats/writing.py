@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
 
-from judgekit.atomic import replaced
+from judgekit.atomic import atomic_write
 from judgekit.errors import ConfigError
-from judgekit.formats.files import STREAM
-from judgekit.formats.packing import packed
+from judgekit.formats.compression import compressing_stream
+from judgekit.formats.files import STANDARD_STREAM
 from judgekit.formats.writers import WRITERS
-from judgekit.traces.given import samples_in
 from judgekit.traces.sample import Sample
+from judgekit.traces.validation import check_samples
 
 
 def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit") -> Mapping[str, int]:
@@ -36,12 +36,12 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
         raise ConfigError.unknown("format to write", format, WRITERS)
     writer = WRITERS[format]
     missing = Counter[str]()
-    samples = samples_in(samples)
+    samples = check_samples(samples)
     samples = chain(list(islice(samples, 1)), samples)
     path = Path(path)
     with (
-        nullcontext(sys.stdout.buffer) if path == STREAM else replaced(path) as plain,
-        packed(plain, path.suffix) as file,
+        nullcontext(sys.stdout.buffer) if path == STANDARD_STREAM else atomic_write(path) as plain,
+        compressing_stream(plain, path.suffix) as file,
     ):
         for index, sample in enumerate(samples):
             line, left_out = writer.written(sample, index)

@@ -7,9 +7,9 @@ from typing import Any, Protocol, TypeAlias, cast
 from pydantic import JsonValue, TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from judgekit.aggregates.total import total_of
+from judgekit.aggregates.total import compute_total
 from judgekit.errors import ConfigError, TraceError
-from judgekit.formats.label_sources import JUDGED
+from judgekit.formats.label_sources import JUDGED_MARK
 from judgekit.formats.readers.inspect import InspectReader
 from judgekit.runs.rows import ScorerRecord
 from judgekit.score import Score
@@ -112,7 +112,7 @@ def _sample(state: Any, target: Any, events: object) -> Sample:
 def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
     """Return a score as Inspect's, with metadata for the aggregate and on whether a judge was asked."""
     metadata: JsonObject = {"status": score.status, "label": score.label, "details": score.details}
-    metadata[JUDGED] = bool(score.calls)
+    metadata[JUDGED_MARK] = bool(score.calls)
     if score.calls:
         metadata |= {"judges": [*dict.fromkeys(call.judge for call in score.calls)], "cost_usd": score.usd_paid}
     if score.warnings:
@@ -132,7 +132,7 @@ def _total(scores: _Scores, aggregate: str) -> Metric:
     @scores.metric("total", scores="unreduced")
     def total(aggregate: str) -> Metric:
         def come_to(found: Sequence[Any]) -> dict[str, float]:
-            of = total_of(aggregate, [_restored(one.score, aggregate) for one in found])
+            of = compute_total(aggregate, [_restored(one.score, aggregate) for one in found])
             figures = {name: number for name, number in of.figures.items() if number is not None}
             return {aggregate: float("nan") if of.value is None else of.value, **figures}
 

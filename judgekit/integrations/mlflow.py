@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Iterable
 
-from judgekit.errors import ConfigError, listed
+from judgekit.errors import ConfigError, join_limited
 from judgekit.runs.rows import Row
 from judgekit.score import Score
 
@@ -63,7 +63,7 @@ def log_to_mlflow(rows: Iterable[Row]) -> int:
         else:
             logged += 1
     if absent:
-        ids = listed(dict.fromkeys(map(repr, absent)), _IDS_SHOWN, ", ")
+        ids = join_limited(dict.fromkeys(map(repr, absent)), _IDS_SHOWN, ", ")
         told = (
             f"{len(absent)} of {logged + len(absent)} scores were not logged: MLflow has no trace of the samples {ids}"
         )

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from judgekit.errors import ConfigError, TraceError, listed
-from judgekit.formats.found import Found
-from judgekit.formats.label_sources import JUDGED
-from judgekit.formats.spans import spans_of
+from judgekit.errors import ConfigError, TraceError, join_limited
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import JUDGED_MARK
+from judgekit.formats.spans import read_spans
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.traces.sample import Sample
@@ -89,7 +89,7 @@ def emit_to_otel(
             _flush(provider, emitted)
     _flush(provider, emitted)
     if alone:
-        ids = listed(dict.fromkeys(map(repr, alone)), _IDS_SHOWN, ", ")
+        ids = join_limited(dict.fromkeys(map(repr, alone)), _IDS_SHOWN, ", ")
         told = f"{len(alone)} of {emitted} events belong to no trace: none is known by an id of OpenTelemetry of the samples {ids}"
         warnings.warn(told, stacklevel=2)
     return emitted
@@ -108,7 +108,7 @@ def _places(samples: Iterable[Sample]) -> Mapping[str, _Place]:
 def _place(trace: Trace) -> _Place:
     """Return the outermost generative span of the trace that ended the conversation, and the agent's last response."""
     try:
-        spans = spans_of(Found({"spans": trace.extra.get("spans")}))
+        spans = read_spans(FieldTracker({"spans": trace.extra.get("spans")}))
     except TraceError:  # spans of another format
         return _Place()
     last = next((message.id for message in reversed(trace.messages) if message.role == "assistant"), None)
@@ -144,7 +144,7 @@ def _attributes(row: Row, place: _Place) -> dict[str, _Attribute]:
         "gen_ai.response.id": place.response_id,
         "error.type": (score.error or "_OTHER") if score.status == "failed" else None,
         "judgekit.status": score.status,
-        JUDGED: bool(score.calls),
+        JUDGED_MARK: bool(score.calls),
         "judgekit.sample_id": row.sample_id,
     }
     return {name: value for name, value in found.items() if value is not None}

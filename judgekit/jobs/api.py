@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judgekit.jobs.building import Named
+    from judgekit.jobs.building import ScorerOrText
     from judgekit.jobs.plan import RunPlan
-    from judgekit.jobs.resume import Which
+    from judgekit.jobs.resume import RunReference
     from judgekit.jobs.session import Session
-    from judgekit.runs.problems import Problems
+    from judgekit.runs.problems import ReadingProblems
     from judgekit.runs.results import Run
     from judgekit.scoring import Scorer
     from judgekit.traces.sample import Sample
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def run(
     data: "Iterable[Sample] | Path | str",
-    scorers: "Iterable[Named] | None" = None,
+    scorers: "Iterable[ScorerOrText] | None" = None,
     *,
     config: Path | str | None = None,
     judge: str | None = None,
@@ -64,14 +64,14 @@ def run(
             others continue, and ``stopped`` says so. If an error occurs before the first score, no run is kept; after
             it, the run ends with the error in ``stopped``, and `resume` continues it.
     """
-    from judgekit.jobs.starting import started  # noqa: PLC0415 - see above
+    from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
 
-    return _finish(started(data, scorers, config, judge, concurrency, workers, store), progress=progress)
+    return _finish(start_session(data, scorers, config, judge, concurrency, workers, store), progress=progress)
 
 
 async def arun(
     data: "Iterable[Sample] | Path | str",
-    scorers: "Iterable[Named] | None" = None,
+    scorers: "Iterable[ScorerOrText] | None" = None,
     *,
     config: Path | str | None = None,
     judge: str | None = None,
@@ -81,14 +81,14 @@ async def arun(
     progress: bool = False,
 ) -> "Run":
     """Score every sample with every scorer, and return the run; the async version of `run`."""
-    from judgekit.jobs.starting import started  # noqa: PLC0415 - see above
+    from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
 
-    session = await asyncio.to_thread(started, data, scorers, config, judge, concurrency, workers, store)
+    session = await asyncio.to_thread(start_session, data, scorers, config, judge, concurrency, workers, store)
     return await _afinish(session, progress=progress)
 
 
 def resume(
-    run: "Which" = "last",
+    run: "RunReference" = "last",
     *,
     data: "Iterable[Sample] | None" = None,
     scorers: "Iterable[Scorer]" = (),
@@ -114,13 +114,13 @@ def resume(
         ConfigError: Recordings, samples, a scorer, a judge or a prompt have changed, or are missing.
         JudgekitError: As in `run`.
     """
-    from judgekit.jobs.resume import resumed  # noqa: PLC0415 - see above
+    from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - see above
 
-    return _finish(resumed(run, store, data, scorers, retry_failed, concurrency, workers), progress=progress)
+    return _finish(resume_session(run, store, data, scorers, retry_failed, concurrency, workers), progress=progress)
 
 
 async def aresume(
-    run: "Which" = "last",
+    run: "RunReference" = "last",
     *,
     data: "Iterable[Sample] | None" = None,
     scorers: "Iterable[Scorer]" = (),
@@ -131,15 +131,15 @@ async def aresume(
     progress: bool = False,
 ) -> "Run":
     """Make the missing scores of a run that stopped early, and return the run; the async version of `resume`."""
-    from judgekit.jobs.resume import resumed  # noqa: PLC0415 - see above
+    from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - see above
 
-    session = await asyncio.to_thread(resumed, run, store, data, scorers, retry_failed, concurrency, workers)
+    session = await asyncio.to_thread(resume_session, run, store, data, scorers, retry_failed, concurrency, workers)
     return await _afinish(session, progress=progress)
 
 
 def add_scorers(
-    run: "Which",
-    scorers: "Iterable[Named]",
+    run: "RunReference",
+    scorers: "Iterable[ScorerOrText]",
     *,
     data: "Iterable[Sample] | None" = None,
     judge: str | None = None,
@@ -164,14 +164,14 @@ def add_scorers(
         ConfigError: The run is not finished, has a scorer of the same name, or its recordings have changed.
         JudgekitError: As in `run`.
     """
-    from judgekit.jobs.resume import extended  # noqa: PLC0415 - see above
+    from judgekit.jobs.resume import extension_session  # noqa: PLC0415 - see above
 
-    return _finish(extended(run, store, scorers, data, judge, concurrency, workers), progress=progress)
+    return _finish(extension_session(run, store, scorers, data, judge, concurrency, workers), progress=progress)
 
 
 async def aadd_scorers(
-    run: "Which",
-    scorers: "Iterable[Named]",
+    run: "RunReference",
+    scorers: "Iterable[ScorerOrText]",
     *,
     data: "Iterable[Sample] | None" = None,
     judge: str | None = None,
@@ -181,15 +181,15 @@ async def aadd_scorers(
     progress: bool = False,
 ) -> "Run":
     """Score the samples of a finished run with more scorers; the async version of `add_scorers`."""
-    from judgekit.jobs.resume import extended  # noqa: PLC0415 - see above
+    from judgekit.jobs.resume import extension_session  # noqa: PLC0415 - see above
 
-    session = await asyncio.to_thread(extended, run, store, scorers, data, judge, concurrency, workers)
+    session = await asyncio.to_thread(extension_session, run, store, scorers, data, judge, concurrency, workers)
     return await _afinish(session, progress=progress)
 
 
 def plan(
     data: "Iterable[Sample] | Path | str",
-    scorers: "Iterable[Named] | None" = None,
+    scorers: "Iterable[ScorerOrText] | None" = None,
     *,
     config: Path | str | None = None,
     judge: str | None = None,
@@ -202,28 +202,28 @@ def plan(
         ConfigError: As in `run`.
         TraceError: The recordings cannot be read.
     """
-    from judgekit.jobs.plan import planned  # noqa: PLC0415 - see above
-    from judgekit.jobs.starting import described  # noqa: PLC0415
-    from judgekit.scoring import wait_for  # noqa: PLC0415
+    from judgekit.jobs.plan import make_plan  # noqa: PLC0415 - see above
+    from judgekit.jobs.starting import build_run  # noqa: PLC0415
+    from judgekit.scoring import run_sync  # noqa: PLC0415
 
-    built, samples = described(data, scorers, config, judge)
-    found = wait_for(lambda: planned(built, samples))
+    built, samples = build_run(data, scorers, config, judge)
+    found = run_sync(lambda: make_plan(built, samples))
     _warn(found.problems, stacklevel=3)
     return found
 
 
 async def aplan(
     data: "Iterable[Sample] | Path | str",
-    scorers: "Iterable[Named] | None" = None,
+    scorers: "Iterable[ScorerOrText] | None" = None,
     *,
     config: Path | str | None = None,
     judge: str | None = None,
 ) -> "RunPlan":
     """Return the requests that `arun` would send to its judges; the async version of `plan`."""
-    from judgekit.jobs.plan import planned  # noqa: PLC0415 - see above
-    from judgekit.jobs.starting import described  # noqa: PLC0415
+    from judgekit.jobs.plan import make_plan  # noqa: PLC0415 - see above
+    from judgekit.jobs.starting import build_run  # noqa: PLC0415
 
-    found = await planned(*await asyncio.to_thread(described, data, scorers, config, judge))
+    found = await make_plan(*await asyncio.to_thread(build_run, data, scorers, config, judge))
     _warn(found.problems, stacklevel=3)
     return found
 
@@ -246,7 +246,7 @@ def _console() -> "Console":
     return Console(stderr=True, highlight=False)
 
 
-def _warn(problems: "Problems", notes: Iterable[str] = (), *, stacklevel: int) -> None:
+def _warn(problems: "ReadingProblems", notes: Iterable[str] = (), *, stacklevel: int) -> None:
     """Warn the caller of a public function of records that could not be read."""
     if told := ": ".join(filter(None, ("; ".join(notes), str(problems)))):
         warnings.warn(told, stacklevel=stacklevel)

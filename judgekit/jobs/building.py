@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from judgekit.errors import ConfigError, listed
+from judgekit.errors import ConfigError, join_limited
 from judgekit.jobs.options import RunOptions
-from judgekit.runs.runner import must_differ
-from judgekit.scoring import Scorer, must_be_scorer, questions_of, scorers_in
+from judgekit.runs.runner import check_scorer_names
+from judgekit.scoring import Scorer, check_scorer, check_scorers, scorer_prompts
 from judgekit.specs import ScorerSpec
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 _CONCURRENCY = 16
 """The number of samples at once for scorers that are objects, whose judges are unknown."""
 
-Named: TypeAlias = Scorer | str
+ScorerOrText: TypeAlias = Scorer | str
 """A scorer, or its text as after ``--scorer``, such as ``"tool_call_f1"`` or ``"prompt:tone"``."""
 
 
-class Built(NamedTuple):
+class BuiltScorers(NamedTuple):
     """The scorers of a run.
 
     Attributes:
@@ -61,7 +61,7 @@ class Built(NamedTuple):
         if workers < 1:
             raise ConfigError(f"workers is the number of processes, 1 or more, found {workers}")
         specs = zip(self.scorers, self.options.scorers, strict=True)
-        shared = [(one.name, spec) for one, spec in specs if workers > 1 and not questions_of(one)]
+        shared = [(one.name, spec) for one, spec in specs if workers > 1 and not scorer_prompts(one)]
         if not shared:
             return
         if path is None:
@@ -74,25 +74,25 @@ class Built(NamedTuple):
             )
         if objects := [name for name, spec in shared if spec is None]:
             raise ConfigError(
-                f"workers={workers}: {listed(objects, between=', ')} cannot be sent to another process, being an object; "
+                f"workers={workers}: {join_limited(objects, between=', ')} cannot be sent to another process, being an object; "
                 "name it by a text such as 'tool_call_f1', or leave workers out"
             )
 
 
-def parted(scorers: Iterable[Named]) -> tuple[Sequence[ScorerSpec | None], Sequence[Scorer]]:
+def split_scorers(scorers: Iterable[ScorerOrText]) -> tuple[Sequence[ScorerSpec | None], Sequence[Scorer]]:
     """Return the specs of scorers, with ``None`` in the places of objects, and the objects.
 
     Raises:
         ConfigError: One of them is neither a scorer nor a text.
     """
     if isinstance(scorers, str) or not isinstance(scorers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
-        return (), scorers_in(scorers)
+        return (), check_scorers(scorers)
     given = [*scorers]
-    objects = [must_be_scorer(one, f"scorers[{place}]") for place, one in enumerate(given) if not isinstance(one, str)]
+    objects = [check_scorer(one, f"scorers[{place}]") for place, one in enumerate(given) if not isinstance(one, str)]
     return [ScorerSpec.parse(one) if isinstance(one, str) else None for one in given], objects
 
 
-def build(options: RunOptions, objects: Iterable[Scorer] = (), *, judge: str | None = None) -> Built:
+def build_scorers(options: RunOptions, objects: Iterable[Scorer] = (), *, judge: str | None = None) -> BuiltScorers:
     """Build the scorers of a run.
 
     Args:
@@ -103,10 +103,10 @@ def build(options: RunOptions, objects: Iterable[Scorer] = (), *, judge: str | N
     Raises:
         ConfigError: There is no such scorer, option or judge, or two scorers have one name.
     """
-    settings = options.settings() if options.reads_config or judge else None
+    settings = options.load_config() if options.reads_config or judge else None
     given = iter(objects)
     scorers = [next(given) if spec is None or settings is None else settings.build(spec) for spec in options.scorers]
-    must_differ([one.name for one in scorers])
+    check_scorer_names([one.name for one in scorers])
     if judge and settings is not None:
         settings.judge(judge)
-    return Built(options, scorers, settings)
+    return BuiltScorers(options, scorers, settings)

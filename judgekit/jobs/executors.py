@@ -14,14 +14,14 @@ from multiprocessing.synchronize import Event
 from typing import Protocol
 
 from judgekit.errors import JudgekitError, StoreError
-from judgekit.jobs.interrupts import until
+from judgekit.jobs.interrupts import take_until
 from judgekit.jobs.job import ScoringJob, Shard
 from judgekit.jobs.options import RunOptions
-from judgekit.runs.problems import Problems
+from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally
 from judgekit.runs.rows import Row
-from judgekit.runs.runner import Task, score_into
-from judgekit.runs.store import Store
+from judgekit.runs.runner import Task, score_run
+from judgekit.runs.store import RunStore
 from judgekit.scoring import Scorer
 
 _POLL = 0.1
@@ -34,7 +34,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Executor(Protocol):
     """An object that makes the missing scores of a job and writes them into its run."""
 
-    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> Problems:
+    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> ReadingProblems:
         """Score until all is done or work is to stop, and return the records that could not be read.
 
         Args:
@@ -49,7 +49,7 @@ class Executor(Protocol):
 
 
 @dataclass(frozen=True)
-class InProcess:
+class InProcessExecutor:
     """An executor that scores in this process, with scorers that may be any objects.
 
     Args:
@@ -59,32 +59,32 @@ class InProcess:
         concurrency: The number of samples that are scored at once.
     """
 
-    store: Store
+    store: RunStore
     tasks: Iterable[Task]
     scorers: Sequence[Scorer]
     concurrency: int
 
-    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> Problems:
+    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> ReadingProblems:
         """See `Executor`."""
-        await score_into(
+        await score_run(
             self.store,
             job.record,
-            until(self.tasks, stopping),
+            take_until(self.tasks, stopping),
             self.scorers,
             concurrency=self.concurrency,
             emit=tally.add,
             textless=job.textless,
         )
-        return Problems()
+        return ReadingProblems()
 
 
 @dataclass(frozen=True)
-class Processes:
+class WorkerExecutor:
     """An executor that scores in worker processes, each with a shard of the samples, that write to the run's file."""
 
     number: int
 
-    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> Problems:
+    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> ReadingProblems:
         """See `Executor`."""
         workers = _Workers(job, self.number)
         tally.elsewhere = workers.counts
@@ -131,14 +131,14 @@ class _Workers:
             process.close()
             pipe.close()
 
-    async def finish(self, stopping: Callable[[], bool]) -> Problems:
+    async def finish(self, stopping: Callable[[], bool]) -> ReadingProblems:
         """Wait for all processes, and return the records that they could not read.
 
         Raises:
             JudgekitError: The error that ended one of them.
         """
         waiting = list(self._running)
-        problems = Problems()
+        problems = ReadingProblems()
         error: Exception | None = None
         while waiting:
             if stopping() or error is not None:
@@ -154,7 +154,7 @@ class _Workers:
                 if isinstance(found, Exception):
                     error = error or found
                 else:
-                    problems.join(found)
+                    problems.merge(found)
             await asyncio.sleep(_POLL)
         if error is not None:
             raise error
@@ -174,18 +174,18 @@ def _score_shard(
     for one in _SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    problems = Problems()
+    problems = ReadingProblems()
 
     def count(row: Row) -> None:
         counts[2 * shard.number] += 1
         counts[2 * shard.number + 1] += row.score.status == "failed"
 
     try:
-        options, store = RunOptions.of(job.record), Store(job.path)
-        settings = options.settings()
+        options, store = RunOptions.from_record(job.record), RunStore(job.path)
+        settings = options.load_config()
         scorers = [settings.build(spec) for place in job.places if (spec := options.scorers[place]) is not None]
-        tasks = until(job.tasks(store, scorers, problems, shard), stop.is_set)
-        asyncio.run(score_into(store, job.record, tasks, scorers, concurrency=1, emit=count, textless=job.textless))
+        tasks = take_until(job.tasks(store, scorers, problems, shard), stop.is_set)
+        asyncio.run(score_run(store, job.record, tasks, scorers, concurrency=1, emit=count, textless=job.textless))
         pipe.send(problems)
     except (JudgekitError, OSError) as error:
         pipe.send(error)

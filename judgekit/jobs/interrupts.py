@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from judgekit.scoring import wait_for
+from judgekit.scoring import run_sync
 
 Item = TypeVar("Item")
 
@@ -15,7 +15,7 @@ _GRACE = 30.0
 """Seconds to finish samples under way."""
 
 
-class Interrupts:
+class InterruptHandler:
     """A handler of signals in two steps: after the first signal no new work begins, after the second all work ends.
 
     Args:
@@ -32,14 +32,14 @@ class Interrupts:
         """The exit code of a command that a signal stopped, or 0."""
         return 0 if self.signal is None else 128 + self.signal
 
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         """Return whether a signal has come."""
         return self.signal is not None
 
-    def wait_for(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+    def run(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         """Do the work. If a signal ends it early, its number is in ``signal``."""
         if self._on_signal is None:
-            wait_for(work)
+            run_sync(work)
             return
         try:
             asyncio.run(self._handle(work(), self._on_signal))
@@ -47,7 +47,7 @@ class Interrupts:
             self.signal = signal.SIGINT
 
     @contextmanager
-    def at_once(self) -> Generator[None]:
+    def abort_on_signal(self) -> Generator[None]:
         """End the block at the first signal."""
         if self._on_signal is None:
             yield
@@ -91,7 +91,7 @@ class Interrupts:
                     loop.remove_signal_handler(number)
 
 
-def until(items: Iterable[Item], stopping: Callable[[], bool]) -> Iterator[Item]:
+def take_until(items: Iterable[Item], stopping: Callable[[], bool]) -> Iterator[Item]:
     """Yield the items until work is to stop."""
     if not stopping():
         for item in items:

@@ -6,12 +6,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from judgekit.jobs.options import RunOptions
-from judgekit.runs.problems import Problems
+from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.runner import Task
-from judgekit.runs.store import Store
-from judgekit.runs.textless import Textless
-from judgekit.score import Status
+from judgekit.runs.store import RunStore
+from judgekit.runs.textless import TextRemover
+from judgekit.score import ScoreStatus
 from judgekit.scoring import Scorer
 from judgekit.traces.sample import Sample
 
@@ -43,21 +43,23 @@ class ScoringJob:
     path: Path | None
     record: RunRecord
     places: Sequence[int]
-    retried: Collection[Status] = ()
+    retried: Collection[ScoreStatus] = ()
     from_store: bool = False
-    textless: Textless = field(default_factory=Textless)
+    textless: TextRemover = field(default_factory=TextRemover)
 
-    def samples(self, store: Store, problems: Problems, wanted: Callable[[int], bool]) -> Iterator[tuple[int, Sample]]:
+    def samples(
+        self, store: RunStore, problems: ReadingProblems, wanted: Callable[[int], bool]
+    ) -> Iterator[tuple[int, Sample]]:
         """Return the samples of the run that are wanted, with their numbers."""
         if self.from_store:
             return store.conversations(self.record.number, wanted)
-        return RunOptions.of(self.record).samples(problems, wanted, keeps_text=self.record.keeps_text)
+        return RunOptions.from_record(self.record).samples(problems, wanted, keeps_text=self.record.keeps_text)
 
     def tasks(
         self,
-        store: Store,
+        store: RunStore,
         scorers: Sequence[Scorer],
-        problems: Problems,
+        problems: ReadingProblems,
         shard: Shard = Shard(),
         given: Iterator[tuple[int, Sample]] | None = None,
     ) -> Iterator[Task]:
@@ -76,7 +78,11 @@ class ScoringJob:
         @lru_cache(1)
         def done(block: int) -> dict[int, set[int]]:
             first = block * _BLOCK
-            return {} if is_new else store.done(self.record.number, first, first + _BLOCK - 1, but=self.retried)
+            return (
+                {}
+                if is_new
+                else store.scored_by_sample(self.record.number, first, first + _BLOCK - 1, but=self.retried)
+            )
 
         def missing(number: int) -> Sequence[Scorer]:
             block = number // _BLOCK

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
-from judgekit.errors import ConfigError, TraceError, explain, text_path
-from judgekit.runs.problems import Problems
+from judgekit.errors import ConfigError, TraceError, text_path, validation_message
+from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import Input, RunRecord
 from judgekit.specs import ScorerSpec
-from judgekit.traces.message import Many, Record
+from judgekit.traces.message import FrozenModel, Many
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
     from judgekit.config import Config
 
 
-class RunOptions(Record):
+class RunOptions(FrozenModel):
     """The recordings of a run, the scorers, and how both are read; see the options of ``judgekit run``.
 
     Attributes:
@@ -44,7 +44,7 @@ class RunOptions(Record):
     offline: bool = False
 
     @classmethod
-    def of(cls, record: RunRecord) -> "RunOptions":
+    def from_record(cls, record: RunRecord) -> "RunOptions":
         """Return the options that are stored with a run.
 
         Raises:
@@ -53,38 +53,40 @@ class RunOptions(Record):
         try:
             return cls.model_validate(record.options)
         except ValidationError as error:
-            raise ConfigError(f"run {record.number} was made by another judgekit: {explain(error)}") from error
+            raise ConfigError(
+                f"run {record.number} was made by another judgekit: {validation_message(error)}"
+            ) from error
 
     def _files(self) -> Iterator[tuple[Path, bool]]:
         """Yield the files that are read, each with whether it is standard input or a pipe."""
         if self.file is not None:
-            from judgekit.formats.files import STREAM, files_at  # noqa: PLC0415 - not needed for samples
+            from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415 - not needed for samples
 
             for path in (text_path(name) for name in (self.file, self.references) if name):
-                for file in [path] if path == STREAM else files_at(path):
-                    if file == STREAM or file.exists():
-                        yield file, file == STREAM or not file.is_file()
+                for file in [path] if path == STANDARD_STREAM else list_files(path):
+                    if file == STANDARD_STREAM or file.exists():
+                        yield file, file == STANDARD_STREAM or not file.is_file()
 
     @property
     def streams(self) -> list[Path]:
         """Standard input and pipes, which only one process can read, and only once."""
         return [path for path, is_stream in self._files() if is_stream]
 
-    def inputs(self) -> list[Input]:
+    def input_files(self) -> list[Input]:
         """Return the files that are read with their hashes, except standard input and pipes."""
         return [Input.of(path) for path, is_stream in self._files() if not is_stream]
 
-    def expected(self) -> int | None:
+    def expected_samples(self) -> int | None:
         """Return the expected number of samples, if it can be found quickly."""
         if self.file is None:
             return None
 
-        from judgekit.formats.counting import records_in  # noqa: PLC0415 - loads all readers
-        from judgekit.formats.files import STREAM, files_at  # noqa: PLC0415
+        from judgekit.formats.counting import count_records  # noqa: PLC0415 - loads all readers
+        from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415
 
         file = text_path(self.file)
-        paths = [] if file == STREAM else files_at(file)
-        known = (records_in(paths, self.format), self.limit, self.sample)
+        paths = [] if file == STANDARD_STREAM else list_files(file)
+        known = (count_records(paths, self.format), self.limit, self.sample)
         return min((number for number in known if number is not None), default=None)
 
     @property
@@ -92,11 +94,11 @@ class RunOptions(Record):
         """Whether a config is needed, because one is named or for scorers that are not objects."""
         return self.config is not None or not self.scorers or any(spec is not None for spec in self.scorers)
 
-    def completed(self) -> "RunOptions":
+    def with_config(self) -> "RunOptions":
         """Return the options with the gates of the config, and with its scorers if they name none."""
         if not self.reads_config:
             return self
-        settings = self.settings()
+        settings = self.load_config()
         found = {
             "scorers": tuple(self.scorers or settings.scorers),
             "gates": (*settings.gates, *self.gates),
@@ -104,14 +106,14 @@ class RunOptions(Record):
         }
         return self.model_copy(update=found)
 
-    def settings(self) -> "Config":
+    def load_config(self) -> "Config":
         """Return the config that the scorers are built with. ``judge`` already includes the environment."""
         from judgekit.config import Config  # noqa: PLC0415 - loads judges, which objects may not need
 
         return Config(None if self.config is None else text_path(self.config), self.judge, {}, offline=self.offline)
 
     def samples(
-        self, problems: Problems, wanted: Callable[[int], bool] | None = None, *, keeps_text: bool = True
+        self, problems: ReadingProblems, wanted: Callable[[int], bool] | None = None, *, keeps_text: bool = True
     ) -> Iterator[tuple[int, Sample]]:
         """Yield the samples of the file with the numbers of their records; see `Recordings.numbered`.
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from judgekit.jobs.building import Built
+from judgekit.jobs.building import BuiltScorers
 from judgekit.judges.judge import Judge
-from judgekit.runs.problems import Problems
-from judgekit.runs.runner import score_each, tasks
+from judgekit.runs.problems import ReadingProblems
+from judgekit.runs.runner import make_tasks, score_tasks
 from judgekit.runs.summary import Summary
 from judgekit.score import planning
-from judgekit.traces.given import samples_in
 from judgekit.traces.sample import Sample
+from judgekit.traces.validation import check_samples
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class RunPlan:
     """
 
     summary: Summary = field(default_factory=Summary)
-    problems: Problems = field(default_factory=Problems)
+    problems: ReadingProblems = field(default_factory=ReadingProblems)
     judges: Mapping[str, Judge] = field(default_factory=dict[str, Judge])
 
     @property
@@ -57,12 +57,12 @@ class RunPlan:
         return f"{self.requests:,} requests, {self.cached:,} from cache, {tokens} tokens, {cost}"
 
 
-async def planned(built: Built, samples: Iterable[Sample] | None = None) -> RunPlan:
+async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None) -> RunPlan:
     """Return the plan of a run, of the file that its options name or of given samples."""
     found = RunPlan(judges={} if built.settings is None else built.settings.judges_used)
     keeps_text = built.settings is None or built.settings.store_text
     read = (sample for _, sample in built.options.samples(found.problems, keeps_text=keeps_text))
-    todo = tasks(read if samples is None else samples_in(samples), built.scorers)
+    todo = make_tasks(read if samples is None else check_samples(samples), built.scorers)
     with planning():
-        await score_each(todo, built.scorers, found.summary.add, concurrency=1)
+        await score_tasks(todo, built.scorers, found.summary.add, concurrency=1)
     return found

@@ -5,29 +5,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from judgekit.errors import ConfigError, listed
-from judgekit.formats.files import STREAM
-from judgekit.jobs.building import Named, build, parted
+from judgekit.errors import ConfigError, join_limited
+from judgekit.formats.files import STANDARD_STREAM
+from judgekit.jobs.building import ScorerOrText, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, differences
-from judgekit.runs.runner import must_differ
-from judgekit.runs.store import RUNS, Store
-from judgekit.score import Status
-from judgekit.scoring import Scorer, scorers_in
+from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, identity_differences
+from judgekit.runs.runner import check_scorer_names
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
+from judgekit.score import ScoreStatus
+from judgekit.scoring import Scorer, check_scorers
 from judgekit.specs import JUDGE_VARIABLE
-from judgekit.traces.given import samples_in
 from judgekit.traces.sample import Sample
+from judgekit.traces.validation import check_samples
 
 _DIFFERENCES_SHOWN = 5
 
-Which: TypeAlias = Run | int | Literal["last"]
+RunReference: TypeAlias = Run | int | Literal["last"]
 """A run, its number in the store, or the last run there."""
 
 
-def resumed(
-    run: Which,
+def resume_session(
+    run: RunReference,
     path: Path | str | None,
     samples: Iterable[Sample] | None = None,
     objects: Iterable[Scorer] = (),
@@ -37,24 +37,26 @@ def resumed(
 ) -> Session:
     """Return the session that resumes a run; see `judgekit.resume`."""
     store, before = _opened(run, path)
-    options = RunOptions.of(before)
-    given = {one.name: one for one in scorers_in(objects)}
+    options = RunOptions.from_record(before)
+    given = {one.name: one for one in check_scorers(objects)}
     names = [one.name for one in before.scorers]
     if unknown := next((name for name in given if name not in names), None):
         raise ConfigError.unknown(f"scorer of run {before.number}", unknown, names)
     if missing := [name for name, spec in zip(names, options.scorers, strict=True) if not (spec or name in given)]:
         raise ConfigError(
-            f"run {before.number} cannot go on by itself: {listed(missing, between=', ')} was given as an object in "
+            f"run {before.number} cannot go on by itself: {join_limited(missing, between=', ')} was given as an object in "
             "Python; give the same there: judgekit.resume(run, scorers=[...])"
         )
     specs = [None if name in given else spec for name, spec in zip(names, options.scorers, strict=True)]
-    built = build(options.model_copy(update={"scorers": specs}), [given[name] for name in names if name in given])
+    built = build_scorers(
+        options.model_copy(update={"scorers": specs}), [given[name] for name in names if name in given]
+    )
     built.check_judges()
     _must_be_as_before(before, built.scorers)
     numbered, from_store = _samples_of(store, before, options, samples)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
-    again: tuple[Status, ...] = ("failed",) if retry_failed else ()
-    expected = {} if before.samples_known == "exactly" else SampleCount.expected(options.expected())._asdict()
+    again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
+    expected = {} if before.samples_known == "exactly" else SampleCount.expected(options.expected_samples())._asdict()
     return Session(
         store,
         before.model_copy(update={"ended_at": None, "stopped": "", **expected}),
@@ -68,10 +70,10 @@ def resumed(
     )
 
 
-def extended(
-    run: Which,
+def extension_session(
+    run: RunReference,
     path: Path | str | None,
-    scorers: Iterable[Named],
+    scorers: Iterable[ScorerOrText],
     samples: Iterable[Sample] | None = None,
     judge: str | None = None,
     concurrency: int | None = None,
@@ -79,14 +81,14 @@ def extended(
 ) -> Session:
     """Return the session that adds scorers to a finished run; see `judgekit.add_scorers`."""
     store, before = _opened(run, path)
-    options = RunOptions.of(before)
+    options = RunOptions.from_record(before)
     if before.unfinished:
         raise ConfigError(f"run {before.number} is not finished; judgekit resume {before.number} goes on with it")
-    specs, objects = parted(scorers)
+    specs, objects = split_scorers(scorers)
     asking = judge or options.judge or os.environ.get(JUDGE_VARIABLE) or None
-    specs = [spec and spec.asking(asking) for spec in specs]
-    built = build(options.model_copy(update={"scorers": specs}), objects, judge=judge)
-    must_differ([*(one.name for one in before.scorers), *(one.name for one in built.scorers)])
+    specs = [spec and spec.with_judge(asking) for spec in specs]
+    built = build_scorers(options.model_copy(update={"scorers": specs}), objects, judge=judge)
+    check_scorer_names([*(one.name for one in before.scorers), *(one.name for one in built.scorers)])
     built.check_judges()
     numbered, from_store = _samples_of(store, before, options, samples)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
@@ -109,14 +111,14 @@ def extended(
     )
 
 
-def _opened(run: Which, path: Path | str | None) -> tuple[Store, RunRecord]:
+def _opened(run: RunReference, path: Path | str | None) -> tuple[RunStore, RunRecord]:
     """Return the store of a run, open for writing, and the current record of the run."""
     if isinstance(run, Run):
-        store = run.store if run.store.path is None else Store(run.store.path)
+        store = run.store if run.store.path is None else RunStore(run.store.path)
         return store, store.record(run.number)
     if run != "last" and not isinstance(run, int):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
         raise ConfigError(f"{run!r}: a run is a Run, its number, or 'last'")
-    store = Store(path or RUNS)
+    store = RunStore(path or DEFAULT_RUNS_PATH)
     return store, store.record(None if run == "last" else run)
 
 
@@ -124,7 +126,7 @@ def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:
     """Check that new scores are comparable with those made before."""
     for before, now in zip(record.scorers, map(ScorerRecord.of, scorers), strict=True):
         if before.signature is None or before.signature != now.signature:
-            differs = listed(differences(before.identity, now.identity), _DIFFERENCES_SHOWN, "; ")
+            differs = join_limited(identity_differences(before.identity, now.identity), _DIFFERENCES_SHOWN, "; ")
             raise ConfigError(
                 f"run {record.number} cannot go on: {before.name} is not what it was: "
                 f"{differs or 'its code cannot be told from another'}; begin a new run with judgekit run"
@@ -132,7 +134,7 @@ def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:
 
 
 def _samples_of(
-    store: Store, record: RunRecord, options: RunOptions, samples: Iterable[Sample] | None
+    store: RunStore, record: RunRecord, options: RunOptions, samples: Iterable[Sample] | None
 ) -> tuple[Iterator[tuple[int, Sample]] | None, bool]:
     """Return the samples if they are given, and whether they are read from the store, which keeps all of them.
 
@@ -140,7 +142,7 @@ def _samples_of(
         ConfigError: The samples differ from those of the run, or are missing.
     """
     number = record.number
-    if record.read_to_end and store.keeps_all(number):
+    if record.read_to_end and store.has_all_conversations(number):
         return None, True
     if options.file is None:
         if not record.keeps_text:
@@ -150,23 +152,23 @@ def _samples_of(
                 f"run {number} scored samples that were given in Python: give the same there, "
                 "judgekit.resume(run, data=samples)"
             )
-        return _compared(store, number, enumerate(samples_in(samples))), False
+        return _compared(store, number, enumerate(check_samples(samples))), False
     if samples is not None:
         raise ConfigError(f"run {number} reads {options.file} by itself: leave data out")
-    if Path(options.file) == STREAM:
+    if Path(options.file) == STANDARD_STREAM:
         raise ConfigError(f"run {number} read standard input, which is gone; begin a new run with judgekit run")
     before = {one.path: one.sha256 for one in record.inputs}
-    found = {one.path: one.sha256 for one in options.inputs()}
+    found = {one.path: one.sha256 for one in options.input_files()}
     changed = sorted(path for path in before.keys() | found.keys() if before.get(path) != found.get(path))
     if changed:
         raise ConfigError(
-            f"run {number} cannot go on: {listed(changed, _DIFFERENCES_SHOWN, ', ')} "
+            f"run {number} cannot go on: {join_limited(changed, _DIFFERENCES_SHOWN, ', ')} "
             "changed, came or went since it began; begin a new run with judgekit run"
         )
     return None, False
 
 
-def _compared(store: Store, run: int, given: Iterator[tuple[int, Sample]]) -> Iterator[tuple[int, Sample]]:
+def _compared(store: RunStore, run: int, given: Iterator[tuple[int, Sample]]) -> Iterator[tuple[int, Sample]]:
     """Yield the given samples, each compared with the one that the run keeps, if it has reached it."""
     kept = store.conversations(run)
     known = next(kept, None)

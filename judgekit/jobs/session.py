@@ -8,17 +8,17 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from judgekit.errors import STOPS_JUDGE, JudgeError, StoreError
-from judgekit.jobs.executors import Executor, InProcess, Processes
-from judgekit.jobs.interrupts import Interrupts
+from judgekit.jobs.executors import Executor, InProcessExecutor, WorkerExecutor
+from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.job import ScoringJob
-from judgekit.runs.counting import Source, acount_samples, count_samples
-from judgekit.runs.problems import Problems
+from judgekit.runs.counting import TaskSource, acount_samples, count_samples
+from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally, progress
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount
-from judgekit.runs.store import Store, now
-from judgekit.score import Status
-from judgekit.scoring import Scorer, questions_of
+from judgekit.runs.store import RunStore, now
+from judgekit.score import ScoreStatus
+from judgekit.scoring import Scorer, scorer_prompts
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Session:
         kept: Whether the run is kept although an error ended the session.
     """
 
-    store: Store
+    store: RunStore
     record: RunRecord
     scorers: Sequence[Scorer]
     before: RunRecord | None = None
@@ -56,11 +56,11 @@ class Session:
     workers: int = 1
     given: Iterator[tuple[int, Sample]] | None = None
     from_store: bool = False
-    retried: Collection[Status] = ()
-    problems: Problems = field(default_factory=Problems)
+    retried: Collection[ScoreStatus] = ()
+    problems: ReadingProblems = field(default_factory=ReadingProblems)
     kept: bool = False
 
-    def run(self, console: "Console | None" = None, interrupts: Interrupts | None = None) -> Run:
+    def run(self, console: "Console | None" = None, interrupts: InterruptHandler | None = None) -> Run:
         """Score, and return the run.
 
         Args:
@@ -72,20 +72,20 @@ class Session:
             JudgekitError: Nothing could be scored, or nothing more. Scores made before are kept.
         """
         stopped: BaseException | None = None
-        self._console, self._interrupts = console, interrupts or Interrupts()
+        self._console, self._interrupts = console, interrupts or InterruptHandler()
         with self._begun():
             try:
-                self._interrupts.wait_for(self._score)
+                self._interrupts.run(self._score)
             except (KeyboardInterrupt, *STOPS_JUDGE) as error:
                 stopped = error
-            self._end(KeyboardInterrupt() if self._interrupts.stopping() else stopped)
+            self._end(KeyboardInterrupt() if self._interrupts.is_stopping() else stopped)
             self._count()
         return Run(self.store, self.record)
 
     async def arun(self, console: "Console | None" = None) -> Run:
         """Score, and return the run, as `run` does. Files are used in threads."""
         stopped: BaseException | None = None
-        self._console, self._interrupts = console, Interrupts()
+        self._console, self._interrupts = console, InterruptHandler()
         async with _in_thread(self._begun()):
             try:
                 await self._score()
@@ -105,9 +105,9 @@ class Session:
     def _begun(self) -> Generator[None]:
         """Record that the run is under way. An error ends the run, or undoes it if nothing was scored."""
         beginning = (
-            self.store.starting(self.record)
+            self.store.beginning(self.record)
             if self.before is None
-            else self.store.going_on(self.before, self.record, self.first)
+            else self.store.resuming(self.before, self.record, self.first)
         )
         with beginning as self.record:
             self._prepare()
@@ -124,18 +124,18 @@ class Session:
                 raise
 
     def _prepare(self) -> None:
-        judged = {place for place, one in zip(self._places, self.scorers, strict=True) if questions_of(one)}
+        judged = {place for place, one in zip(self._places, self.scorers, strict=True) if scorer_prompts(one)}
         # Worker processes run the scorers without a judge, since a judge's limits hold for one process.
         own = [place for place in self._places if self.workers == 1 or place in judged]
         shared = [place for place in self._places if place not in own]
         scorers = [self.scorers[place - self.first] for place in own or self._places]
         job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store)
-        self._source = Source(job.tasks(self.store, scorers, self.problems, given=self.given))
+        self._source = TaskSource(job.tasks(self.store, scorers, self.problems, given=self.given))
         self._parts: list[tuple[Executor, ScoringJob]] = []
         if own:
-            self._parts.append((InProcess(self.store, self._source, scorers, self.concurrency), job))
+            self._parts.append((InProcessExecutor(self.store, self._source, scorers, self.concurrency), job))
         if shared:
-            self._parts.append((Processes(self.workers), replace(job, places=shared)))
+            self._parts.append((WorkerExecutor(self.workers), replace(job, places=shared)))
 
     async def _score(self) -> None:
         """Score with all executors at once. A judge that stops does not end the work of other executors."""
@@ -143,7 +143,7 @@ class Session:
 
         async def execute(executor: Executor, job: ScoringJob) -> None:
             try:
-                self.problems.join(await executor.execute(job, tally, self._interrupts.stopping))
+                self.problems.merge(await executor.execute(job, tally, self._interrupts.is_stopping))
             except STOPS_JUDGE as error:
                 stopped.append(error)
 
@@ -160,10 +160,10 @@ class Session:
     def _tally(self) -> Tally:
         """Return the tally of all scores of the run, including existing ones."""
         under_way: Callable[[], int] | None = None
-        if any(map(questions_of, self.scorers)):
-            from judgekit.judges.rate_limit import requests_under_way  # noqa: PLC0415 - else not needed
+        if any(map(scorer_prompts, self.scorers)):
+            from judgekit.judges.rate_limit import requests_in_flight  # noqa: PLC0415 - else not needed
 
-            under_way = requests_under_way
+            under_way = requests_in_flight
         there = self.store.counts(self.record.number)
         again = there.failed if self.retried else 0
         return Tally(
@@ -187,7 +187,7 @@ class Session:
         if self._is_empty:
             if stopped is not None:
                 raise stopped
-            self.problems.must_have_read_some(0)
+            self.problems.check_any_read(0)
         self._write_end(stopped)
 
     def _write_end(self, stopped: BaseException | None) -> None:
@@ -211,13 +211,13 @@ class Session:
 
     def _count(self) -> None:
         if self._is_to_be_counted:
-            with self._interrupts.at_once():
+            with self._interrupts.abort_on_signal():
                 count = count_samples(self.store, self.record.number, self._source, seconds=self._counting)
             self._write_count(count)
 
     def _write_count(self, count: SampleCount) -> None:
         """Record the number of samples of the run, and the records that could not be read."""
-        self.problems.join(Problems())  # records that several processes could not read count once
+        self.problems.merge(ReadingProblems())  # records that several processes could not read count once
         known = {} if self.record.samples_known == "exactly" else count._asdict()
         notes = self.record.notes if self.from_store else tuple(self.problems.notes(self.record.inputs))
         self._change(**known, notes=notes)

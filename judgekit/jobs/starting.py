@@ -6,20 +6,20 @@ from importlib.metadata import version
 from pathlib import Path
 
 from judgekit.errors import path_text
-from judgekit.jobs.building import Built, Named, build, parted
+from judgekit.jobs.building import BuiltScorers, ScorerOrText, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
 from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord
-from judgekit.runs.runner import must_differ
-from judgekit.runs.store import Store, now
+from judgekit.runs.runner import check_scorer_names
+from judgekit.runs.store import RunStore, now
 from judgekit.specs import JUDGE_VARIABLE
-from judgekit.traces.given import samples_in
 from judgekit.traces.sample import Sample
+from judgekit.traces.validation import check_samples
 
 
-def started(
+def start_session(
     data: Iterable[Sample] | Path | str,
-    scorers: Iterable[Named] | None,
+    scorers: Iterable[ScorerOrText] | None,
     config: Path | str | None,
     judge: str | None,
     concurrency: int | None,
@@ -27,18 +27,21 @@ def started(
     store: Path | str | None,
 ) -> Session:
     """Return the session of a new run that is described in Python; see `judgekit.run`."""
-    built, samples = described(data, scorers, config, judge)
+    built, samples = build_run(data, scorers, config, judge)
     built.check_judges()
     return new_session(built, store, samples, concurrency=concurrency, workers=workers)
 
 
-def described(
-    data: Iterable[Sample] | Path | str, scorers: Iterable[Named] | None, config: Path | str | None, judge: str | None
-) -> tuple[Built, Iterable[Sample] | None]:
+def build_run(
+    data: Iterable[Sample] | Path | str,
+    scorers: Iterable[ScorerOrText] | None,
+    config: Path | str | None,
+    judge: str | None,
+) -> tuple[BuiltScorers, Iterable[Sample] | None]:
     """Return the options and scorers of a run that is described in Python, and its samples if given."""
-    specs, objects = ((), ()) if scorers is None else parted(scorers)
+    specs, objects = ((), ()) if scorers is None else split_scorers(scorers)
     if scorers is not None and not specs:  # an empty list does not mean those of the config
-        must_differ(())
+        check_scorer_names(())
     file = data if isinstance(data, Path | str) else None
     options = RunOptions(
         file=None if file is None else path_text(file),
@@ -46,11 +49,11 @@ def described(
         judge=judge or os.environ.get(JUDGE_VARIABLE) or None,
         scorers=specs,
     )
-    return build(options.completed(), objects, judge=judge), None if isinstance(data, Path | str) else data
+    return build_scorers(options.with_config(), objects, judge=judge), None if isinstance(data, Path | str) else data
 
 
 def new_session(
-    built: Built,
+    built: BuiltScorers,
     path: Path | str | None,
     samples: Iterable[Sample] | None = None,
     *,
@@ -65,12 +68,12 @@ def new_session(
     """
     built.check_workers(workers, path, given=samples is not None)
     options = built.options
-    count = SampleCount.expected(options.expected())
+    count = SampleCount.expected(options.expected_samples())
     if samples is not None:
         count = SampleCount(len(samples), "exactly") if isinstance(samples, Sized) else SampleCount()
     record = RunRecord(
         started_at=now(),
-        inputs=options.inputs(),
+        inputs=options.input_files(),
         scorers=[ScorerRecord.of(one) for one in built.scorers],
         options=options.model_dump(mode="json", by_alias=True),
         version=version("judgekit"),
@@ -79,10 +82,10 @@ def new_session(
         samples_known=count.samples_known,
     )
     return Session(
-        Store(path),
+        RunStore(path),
         record,
         built.scorers,
         concurrency=built.concurrency if concurrency is None else concurrency,
         workers=workers,
-        given=None if samples is None else enumerate(samples_in(samples)),
+        given=None if samples is None else enumerate(check_samples(samples)),
     )

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from judgekit.errors import explain, shortened
+from judgekit.errors import short_repr, validation_message
 from judgekit.traces.message import JsonObject
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -33,7 +33,7 @@ def read_answer(text: str, answer: type[Answer]) -> Answer:
     except ValidationError as error:
         with suppress(ValidationError, LookupError, TypeError):  # still invalid, or the value is inside a union
             return answer.model_validate_json(json.dumps(_with_texts(found, error)))
-        raise ValueError(explain(error)) from error
+        raise ValueError(validation_message(error)) from error
 
 
 def _only_object(text: str) -> tuple[JsonObject, str]:
@@ -43,7 +43,7 @@ def _only_object(text: str) -> tuple[JsonObject, str]:
     thoughts = _THOUGHTS.match(text)  # some models reason aloud first
     opening = _OPENING.search(text, thoughts.end() if thoughts else 0)
     if opening is None:
-        found = f"holds no JSON object, found {shortened(text[:100])}" if text.strip() else "is empty"
+        found = f"holds no JSON object, found {short_repr(text[:100])}" if text.strip() else "is empty"
         raise ValueError(f"the reply {found}")
     first, end = _decoded(text, opening.start())
     written = text[opening.start() : end]
@@ -58,7 +58,7 @@ def _decoded(text: str, start: int) -> tuple[JsonObject, int]:
     try:
         return _decoder.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        there = shortened(text[error.pos : error.pos + 40]) if error.pos < len(text) else "its end"
+        there = short_repr(text[error.pos : error.pos + 40]) if error.pos < len(text) else "its end"
         raise ValueError(f"the reply's JSON is broken: {error.msg}: character {error.pos}, found {there}") from None
     except RecursionError:
         raise ValueError("the reply's JSON is nested too deeply") from None
@@ -73,13 +73,13 @@ def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     if len(values) < len(pairs):
         for name, value in pairs:
             if not _same(values[name], value):
-                raise ValueError(f"the reply says {shortened(name)} twice, and differently")
+                raise ValueError(f"the reply says {short_repr(name)} twice, and differently")
     return values
 
 
 def _finite(number: str) -> float:
     if not math.isfinite(value := float(number)):
-        raise ValueError(f"the reply holds the number {shortened(number)}, which is too large")
+        raise ValueError(f"the reply holds the number {short_repr(number)}, which is too large")
     return value
 
 

@@ -11,7 +11,7 @@ from judgekit.errors import ReplyError
 MAX_REPLY_BYTES = 16_000_000
 """The default limit on the body of a reply. A reply with 20 logprobs for each of 4,000 tokens takes half of it."""
 
-ACCEPTED = "gzip"
+ACCEPT_ENCODING = "gzip"
 """The content encoding that requests accept. No other encoding is decoded."""
 
 _ERROR_KEPT = 100_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from judgekit.errors import JudgeDownError, JudgeError, LostError, QuotaError, UnreachableError
 from judgekit.judges.client import Client, Reply, Request
-from judgekit.judges.completion import LONGEST_WAIT
+from judgekit.judges.completion import MAX_RETRY_AFTER_SECONDS
 from judgekit.score import known_outages
 
 _FIRST_WAIT = 0.5
@@ -27,7 +27,7 @@ class Circuit:
 
 
 @dataclass(frozen=True)
-class Breaker:
+class CircuitBreaker:
     """A layer that sends requests as long as the server can be reached.
 
     When a request cannot connect, it alone retries, up to ``attempts`` in all, while the others wait for the result. If
@@ -77,7 +77,7 @@ class Breaker:
         try:
             for _ in range(self.attempts - 1):
                 await asyncio.sleep(wait)
-                wait = min(2 * wait, LONGEST_WAIT)
+                wait = min(2 * wait, MAX_RETRY_AFTER_SECONDS)
                 try:
                     return await self._send(request)
                 except UnreachableError as again:

@@ -10,13 +10,13 @@ from pathlib import Path
 from judgekit.errors import BudgetError
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.price import Price
-from judgekit.judges.spending import LEASE, Amount, Limits, Refusal, Spending
+from judgekit.judges.spending import RESERVATION_LEASE_SECONDS, Amount, BudgetRefusal, Limits, Spending
 from judgekit.score import JudgeCall, current_run, ledger
 from judgekit.traces.message import Usage
 
-FILE = "budgets.sqlite"
+BUDGETS_FILE = "budgets.sqlite"
 """The file next to the cache that holds the spending of runs and of named budgets."""
-NAMED = "named "
+NAMED_BUDGET_PREFIX = "named "
 """The prefix of named budgets in that file."""
 _LIKELY_OUTPUT = 500
 _MOST_TOKENS = 10**12
@@ -25,19 +25,19 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds between checks of how much other processes have left."""
 
 
-def likely_usage(request: Request) -> Usage:
+def estimated_usage(request: Request) -> Usage:
     """Return the estimated usage of a request: the tokens of its text, and the limit of ``params`` or else 500."""
     limit = _LIKELY_OUTPUT if request.max_output_tokens else request.output_limit or _LIKELY_OUTPUT
     return Usage(input_tokens=request.input_tokens, output_tokens=limit)
 
 
-def likely_tokens(request: Request) -> int:
+def estimated_tokens(request: Request) -> int:
     """Return the estimated number of input and output tokens of a request."""
-    usage = likely_usage(request)
+    usage = estimated_usage(request)
     return (usage.input_tokens or 0) + (usage.output_tokens or 0)
 
 
-def most_taken(request: Request, price: Price | None) -> Amount:
+def max_amount(request: Request, price: Price | None) -> Amount:
     """Return the most that a request may take, provided that the server respects the output limit."""
     sent, limit = request.most_input_tokens, min(request.output_limit or 0, _MOST_TOKENS)
     usage = Usage(input_tokens=sent, output_tokens=limit)
@@ -46,7 +46,7 @@ def most_taken(request: Request, price: Price | None) -> Amount:
     return Amount(1, sent + limit, usd)
 
 
-def taken(share: Amount, calls: Iterable[JudgeCall]) -> Amount:
+def amount_spent(share: Amount, calls: Iterable[JudgeCall]) -> Amount:
     """Return the amount that judge calls took. An unknown amount counts as the share that was reserved."""
     total = Amount()
     for call in calls:
@@ -97,7 +97,7 @@ class Budget:
         Raises:
             BudgetError: The request would exceed a limit.
         """
-        name, share = self._name(), most_taken(request, self.price)
+        name, share = self._name(), max_amount(request, self.price)
         async with self._turn(request):
             pause = _FIRST_PAUSE
             while (refusal := await self._reserve(name, share)) is not None:
@@ -146,20 +146,20 @@ class Budget:
     def _name(self) -> str | None:
         """Return the name of the current budget in the file, or ``None`` for the judge's own budget."""
         if self.limits.name is not None:
-            return NAMED + self.limits.name
+            return NAMED_BUDGET_PREFIX + self.limits.name
         return f"run {run} {self.judge}" if (run := current_run()) is not None else None
 
     def _spending(self, name: str | None) -> Spending:
         if name is None:
             return self.own
         if self._kept is None:
-            self._kept = Spending(self.folder / FILE)
+            self._kept = Spending(self.folder / BUDGETS_FILE)
         return self._kept
 
-    async def _reserve(self, name: str | None, share: Amount) -> Refusal | None:
+    async def _reserve(self, name: str | None, share: Amount) -> BudgetRefusal | None:
         self._settled.clear()
 
-        def reserve() -> Refusal | None:
+        def reserve() -> BudgetRefusal | None:
             return self._spending(name).reserve(name or "", self.limits, share)
 
         job = self._thread.submit(reserve)
@@ -169,16 +169,16 @@ class Budget:
             self._thread.submit(self._take_back, job, name, share)
             raise
 
-    def _take_back(self, job: "Future[Refusal | None]", name: str | None, share: Amount) -> None:
+    def _take_back(self, job: "Future[BudgetRefusal | None]", name: str | None, share: Amount) -> None:
         if not job.cancelled() and job.exception() is None and job.result() is None:
             self._spending(name).settle(name or "", share, Amount())
 
     def _settle(self, name: str | None, share: Amount, calls: Iterable[JudgeCall]) -> None:
         # Nothing waits for this: the next reservation runs after it, and if it fails, the request is charged in full.
-        self._thread.submit(lambda: self._spending(name).settle(name or "", share, taken(share, calls)))
+        self._thread.submit(lambda: self._spending(name).settle(name or "", share, amount_spent(share, calls)))
 
     def _renew_later(self) -> None:
-        self._renewal = asyncio.get_running_loop().call_later(LEASE / 3, self._renew)
+        self._renewal = asyncio.get_running_loop().call_later(RESERVATION_LEASE_SECONDS / 3, self._renew)
 
     def _renew(self) -> None:
         for spending in filter(None, (self.own, self._kept)):

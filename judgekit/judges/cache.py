@@ -10,11 +10,11 @@ from uuid import uuid4
 
 from judgekit.errors import ReplayError, ReplyError, StoreError
 from judgekit.judges.client import Client, Reply, Request
-from judgekit.judges.leases import Leases
+from judgekit.judges.leases import ClaimRenewer
 from judgekit.judges.replies import Claim
-from judgekit.judges.store import Replies, ReplyStore
-from judgekit.judges.verdict import verdict_alone
-from judgekit.score import JudgeCall, ledger, record
+from judgekit.judges.store import ReplySource, ReplyStore
+from judgekit.judges.textless_replies import without_judge_text
+from judgekit.score import JudgeCall, ledger, record_calls
 
 CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
 
@@ -23,14 +23,14 @@ _FIRST_LOOK, _LONGEST_PAUSE = 0.01, 0.25
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayClient:
     """A client that answers from stored replies alone: a missing reply is an error, never a request."""
 
-    replies: Replies
+    replies: ReplySource
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the stored reply."""
-        if (kept := await kept_reply(self.replies, request)) is None:
+        if (kept := await cached_reply(self.replies, request)) is None:
             missing = f"no reply is recorded for this request of {request.prompt}, and replay sends none"
             raise ReplayError(f"{missing}; {await explain_miss(self.replies, request)}")
         return kept
@@ -40,7 +40,7 @@ class Replay:
         await self.replies.aclose()
 
 
-async def explain_miss(replies: Replies, request: Request) -> str:
+async def explain_miss(replies: ReplySource, request: Request) -> str:
     """Return why a request has no reply: the parts that differ from the nearest stored request of its prompt."""
     wanted = request.digests
     of_prompt = await replies.digests(request.prompt.partition("@")[0])
@@ -61,7 +61,7 @@ class Cache:
     is cancelled too. Users of the same store, in this process or another, claim a request before they send it, and wait
     for each other's replies. If another user is still faster, its reply is used. In the mode ``refresh``, each request
     is sent, and the new reply replaces an older one. Without ``store_text``, no text of the judge is stored; see
-    `verdict_alone`.
+    `without_judge_text`.
     """
 
     inner: Client
@@ -69,16 +69,16 @@ class Cache:
     mode: CacheMode
     store_text: bool = True
     _under_way: "dict[str, _UnderWay]" = field(default_factory=dict[str, "_UnderWay"], init=False, repr=False)
-    _leases: Leases = field(init=False, repr=False)
+    _leases: ClaimRenewer = field(init=False, repr=False)
     _owner: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False)
     _claims: Iterator[int] = field(default_factory=count, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._leases = Leases(self.replies.renew)
+        self._leases = ClaimRenewer(self.replies.renew)
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the stored reply, the reply to an equal request under way, or a new one."""
-        if self.mode != "refresh" and (kept := await kept_reply(self.replies, request)) is not None:
+        if self.mode != "refresh" and (kept := await cached_reply(self.replies, request)) is not None:
             return kept
         asked = self._under_way.get(request.key)
         if asked is None or asked.abandoned:
@@ -89,7 +89,7 @@ class Cache:
 
     async def _ask_once(self, request: Request) -> Reply:
         claim, pause = Claim(request.key, f"{self._owner} {next(self._claims)}"), _FIRST_LOOK
-        with self._leases.holding(claim):
+        with self._leases.renewing(claim):
             try:
                 while not (found := await self.replies.claim(claim)):
                     await asyncio.sleep(pause)
@@ -102,7 +102,7 @@ class Cache:
 
     async def _ask(self, request: Request, claim: Claim | None = None) -> Reply:
         reply = await self.inner.complete(request)
-        if (kept := reply if self.store_text else verdict_alone(request, reply)) is None:
+        if (kept := reply if self.store_text else without_judge_text(request, reply)) is None:
             if claim is not None:
                 await self.replies.release(claim)
             return reply
@@ -176,11 +176,11 @@ class _UnderWay:
         if self._paid:
             return False
         self._paid = True
-        record(*self._calls)
+        record_calls(*self._calls)
         return True
 
 
-async def kept_reply(replies: Replies, request: Request) -> Reply | None:
+async def cached_reply(replies: ReplySource, request: Request) -> Reply | None:
     """Return the stored reply to a request, recorded in the ledger at no cost; ``None`` if there is none.
 
     Raises:
@@ -193,7 +193,7 @@ async def kept_reply(replies: Replies, request: Request) -> Reply | None:
 def _remembered(request: Request, reply: Reply) -> Reply:
     """Return a reply that was paid for before, recorded in the ledger at no cost."""
     _accepted(request, reply)
-    record(
+    record_calls(
         JudgeCall(
             judge=request.judge,
             prompt=request.prompt,

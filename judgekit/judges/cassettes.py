@@ -8,13 +8,13 @@ from typing import IO
 
 from pydantic import ValidationError
 
-from judgekit.atomic import replaced
-from judgekit.errors import StoreError, explain
+from judgekit.atomic import atomic_write
+from judgekit.errors import StoreError, validation_message
 from judgekit.judges.client import Reply
-from judgekit.judges.replies import Recorded
+from judgekit.judges.replies import RecordedReply
 
 
-class RecordedReplies:
+class Cassette:
     """The replies of a cassette, which is only read.
 
     Raises:
@@ -22,12 +22,12 @@ class RecordedReplies:
     """
 
     def __init__(self, path: Path) -> None:
-        self._lines: dict[str, Recorded] = {}
+        self._lines: dict[str, RecordedReply] = {}
         numbers, number = dict[str, int](), 0
         try:
             with path.open(encoding="utf-8") as file:
                 for number, line in enumerate(file, 1):
-                    recorded = Recorded.model_validate_json(line)
+                    recorded = RecordedReply.model_validate_json(line)
                     if recorded.key and recorded.reply is not None:
                         first = self._lines.setdefault(recorded.key, recorded)
                         if first.reply != recorded.reply:
@@ -40,7 +40,7 @@ class RecordedReplies:
                         lacking = "key" if recorded.key == "" else "reply"
                         raise StoreError(f"{path}, line {number}: has no {lacking}")
         except ValidationError as error:
-            raise StoreError(f"{path}, line {number}: {explain(error)}") from error
+            raise StoreError(f"{path}, line {number}: {validation_message(error)}") from error
         except (OSError, UnicodeDecodeError) as error:
             raise StoreError(f"{path}: cannot be read: {error}") from error
 
@@ -49,7 +49,7 @@ class RecordedReplies:
         found = self._lines.get(key)
         return found.reply if found else None
 
-    def recorded(self) -> Iterable[Recorded]:
+    def recorded(self) -> Iterable[RecordedReply]:
         """Return the replies with their requests."""
         return self._lines.values()
 
@@ -62,7 +62,7 @@ class RecordedReplies:
         """Do nothing: no file is open."""
 
 
-def write_cassette(path: Path, lines: Iterable[Recorded]) -> int:
+def write_cassette(path: Path, lines: Iterable[RecordedReply]) -> int:
     """Write a cassette, which replaces an older one once it is complete, and return its number of lines.
 
     Raises:
@@ -71,8 +71,8 @@ def write_cassette(path: Path, lines: Iterable[Recorded]) -> int:
     try:
         if path.exists() and not path.is_file():
             raise StoreError(f"{path.resolve()}: cannot be written: it is no file; name another")
-        with replaced(path) as file:
-            count = write_lines(file, lines)
+        with atomic_write(path) as file:
+            count = write_cassette_lines(file, lines)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -80,7 +80,7 @@ def write_cassette(path: Path, lines: Iterable[Recorded]) -> int:
     return count
 
 
-def write_lines(file: IO[bytes], lines: Iterable[Recorded]) -> int:
+def write_cassette_lines(file: IO[bytes], lines: Iterable[RecordedReply]) -> int:
     """Write the lines of a cassette, and return their number."""
     count = 0
     for line in lines:

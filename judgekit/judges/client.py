@@ -9,12 +9,12 @@ from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_
 
 from pydantic import AfterValidator, JsonValue
 
-from judgekit.score import Exchange
-from judgekit.traces.message import JsonObject, Many, Record, Usage
+from judgekit.score import JudgeExchange
+from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage
 from judgekit.traces.rendering import cut_middle
 from judgekit.traces.shortening import BYTES_A_TOKEN
 
-Step: TypeAlias = Literal["json_schema", "json_object", "text"]
+OutputMode: TypeAlias = Literal["json_schema", "json_object", "text"]
 """The constraint on the form of a reply: a JSON Schema, any JSON, or only the instructions in the request."""
 
 OUTPUT_LIMITS = frozenset({"max_completion_tokens", "max_tokens"})
@@ -25,7 +25,7 @@ _REPLY_SHOWN = 20_000
 _NAME_KEPT = 300
 
 
-class Turn(NamedTuple):
+class ChatMessage(NamedTuple):
     """A message of a request."""
 
     role: Literal["system", "user", "assistant"]
@@ -60,14 +60,14 @@ class Request:
     base_url: str
     model: str
     params: JsonObject
-    messages: tuple[Turn, ...]
+    messages: tuple[ChatMessage, ...]
     schema_name: str
     schema: JsonObject
     prompt: str
     accept: Callable[[str], object]
     omitted: int = 0
     draw: int = 0
-    step: Step = "json_schema"
+    step: OutputMode = "json_schema"
     mends: "Request | None" = None
     max_output_tokens: int | None = None
     key_parts: JsonObject = field(default_factory=dict[str, JsonValue])
@@ -110,7 +110,7 @@ class Request:
         """The maximum number of tokens of the reply, if there is a limit."""
         return self.max_output_tokens or output_limit(self.params)
 
-    def limited_params(self, name: str) -> JsonObject:
+    def params_with_limit(self, name: str) -> JsonObject:
         """Return the parameters with judgekit's own output limit, if any, under the server's ``name`` for it."""
         if self.max_output_tokens is None:
             return self.params
@@ -130,18 +130,18 @@ class Request:
         sent += (json.dumps(self.schema), json.dumps(self.params))
         return sum(len(text.encode(errors="replace")) + _OVERHEAD for text in sent)
 
-    def exchange(self, reply: "str | None") -> Exchange:
+    def exchange(self, reply: "str | None") -> JudgeExchange:
         """Return the messages of the request, with the reply."""
-        return Exchange(messages=self.messages, reply=reply)
+        return JudgeExchange(messages=self.messages, reply=reply)
 
-    def repaired(self, text: str, problem: str) -> "Request":
+    def correction_request(self, text: str, problem: str) -> "Request":
         """Return the request that shows the judge its own reply and the problem with it."""
         complaint = f"That reply cannot be used: {problem}\nAnswer the question again, with one JSON object."
-        shown = (Turn("assistant", cut_middle(text, _REPLY_SHOWN)),) if text else ()
-        messages = (*self.messages, *shown, Turn("user", complaint))
+        shown = (ChatMessage("assistant", cut_middle(text, _REPLY_SHOWN)),) if text else ()
+        messages = (*self.messages, *shown, ChatMessage("user", complaint))
         return replace(self, messages=messages, mends=self, is_follow_up=True)
 
-    def roomier(self) -> "Request | None":
+    def with_doubled_limit(self) -> "Request | None":
         """Return the request with twice the output limit, or ``None`` if it has no limit."""
         if self.output_limit is None:
             return None
@@ -168,7 +168,7 @@ def _digest(value: JsonValue) -> str:
     return hashlib.sha256(_canonical(value).encode()).hexdigest()
 
 
-class TokenLogprob(Record):
+class TokenLogprob(FrozenModel):
     """The log probability of a token (natural logarithm), and the most likely tokens in its place."""
 
     token: str
@@ -180,11 +180,11 @@ def _name(said: str | None) -> str | None:
     return said[:_NAME_KEPT] or None if said else None
 
 
-Name: TypeAlias = Annotated[str | None, AfterValidator(_name)]
+ReportedName: TypeAlias = Annotated[str | None, AfterValidator(_name)]
 """A name that a provider reports: its first 300 characters, or ``None`` if it is empty."""
 
 
-class Reply(Record):
+class Reply(FrozenModel):
     """The answer of a judge model.
 
     Attributes:
@@ -202,8 +202,8 @@ class Reply(Record):
 
     text: str
     ending: Literal["stop", "length", "filter", "refusal"] = "stop"
-    model: Name = None
-    system_fingerprint: Name = None
+    model: ReportedName = None
+    system_fingerprint: ReportedName = None
     usage: Usage | None = None
     cost_usd: float | None = None
     price_list: str | None = None

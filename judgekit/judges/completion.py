@@ -19,11 +19,11 @@ from judgekit import errors
 from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import ListPrice
-from judgekit.judges.secrets import Mask
+from judgekit.judges.secrets import SecretMask
 from judgekit.traces.message import Usage
 from judgekit.traces.rendering import cut_middle
 
-LONGEST_WAIT = 60.0
+MAX_RETRY_AFTER_SECONDS = 60.0
 """The longest wait in seconds. A provider that asks for a longer one is not retried."""
 
 _OVERLOADED = {408, 409, 425}
@@ -111,7 +111,7 @@ class _Completion(BaseModel):
     usage: _IfRead[_Usage] = None
 
 
-def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) -> Reply:
+def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price | None) -> Reply:
     """Return the reply in a completion.
 
     Args:
@@ -147,7 +147,7 @@ def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) 
         price_list=price_list,
     )
     if choice.finish_reason == "error":
-        raise errors.LostError(f"{where}: the provider broke off the reply: {shown(reply.text)}")
+        raise errors.LostError(f"{where}: the provider broke off the reply: {shorten_server_text(reply.text)}")
     if choice.finish_reason == "content_filter":
         return reply.model_copy(update={"ending": "filter"})
     if choice.message.refusal:
@@ -159,12 +159,12 @@ def read_completion(body: bytes, masked: Mask, where: str, price: Price | None) 
     return reply
 
 
-def _no_completion(body: bytes, masked: Mask, where: str) -> errors.JudgeError:
+def _no_completion(body: bytes, masked: SecretMask, where: str) -> errors.JudgeError:
     said = body.decode(errors="replace")
     code = str(_fields(said).get("code"))
     if _STATUS.fullmatch(code):  # an error with a success status
-        return refused(int(code), body, lambda _: None, masked, where)
-    return errors.LostError(f"{where}: the reply is no completion, found {shown(said) or 'nothing'}")
+        return http_status_error(int(code), body, lambda _: None, masked, where)
+    return errors.LostError(f"{where}: the reply is no completion, found {shorten_server_text(said) or 'nothing'}")
 
 
 def _text(message: _Message) -> str:
@@ -194,8 +194,8 @@ def _logprob(found: _Token) -> TokenLogprob:
     )
 
 
-def refused(
-    status: int, body: bytes, header: Callable[[str], str | None], masked: Mask, where: str
+def http_status_error(
+    status: int, body: bytes, header: Callable[[str], str | None], masked: SecretMask, where: str
 ) -> errors.JudgeError:
     """Return the error for an HTTP status other than success.
 
@@ -210,7 +210,7 @@ def refused(
     error = _fields(said)
     codes = {str(error.get("code")), str(error.get("type"))}
     message = str(error.get("message") or said)[:2_000]
-    found = f"{where}: HTTP {status}: {shown(said)}"
+    found = f"{where}: HTTP {status}: {shorten_server_text(said)}"
     if status == 403 and _FILTERED.search(message):
         return errors.FilterError(found)
     if status in (401, 403):
@@ -221,7 +221,7 @@ def refused(
     if status in _RATE_LIMITED:
         if _TOO_LARGE.search(message):
             return errors.ContextError(found)
-        if wait is not None and wait > LONGEST_WAIT:
+        if wait is not None and wait > MAX_RETRY_AFTER_SECONDS:
             return errors.QuotaError(f"{found} It asks to wait for {wait:.0f} s.")
         return errors.RateLimitError(found, status=status, retry_after=wait)
     if _UNHELD.search(message) and status <= 501:
@@ -294,6 +294,6 @@ def _address(location: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def shown(said: str) -> str:
+def shorten_server_text(said: str) -> str:
     """Return the text of a server on one line, shortened to fit a message."""
     return " ".join(cut_middle(said, _SHOWN).split())

@@ -10,7 +10,7 @@ _GROWTH = 1.05
 
 
 @dataclass
-class Concurrency:
+class ConcurrencyLimit:
     """A counter of requests under way, with an adaptive limit.
 
     The limit doubles each round (slow start) until the first rate limit error, and grows by 5% a round from then on; a
@@ -36,13 +36,13 @@ class Concurrency:
         """Whether no more requests may start now."""
         return self.under_way >= int(self.limit)
 
-    def enter(self) -> int:
+    def acquire(self) -> int:
         """Count a request that starts now, and return its time for `succeeded` and `limited`, in cuts of the limit."""
         self.under_way += 1
         self._peak = max(self._peak, self.under_way)
         return self._cuts
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Count a request that ended, successfully or not."""
         self.under_way -= 1
 
@@ -57,7 +57,7 @@ class Concurrency:
             self.limit = min(self.limit * (2 if self._slow_start else _GROWTH), float(self.most))
         self._good = self._peak = 0
 
-    def limited(self, sent: int) -> None:
+    def rate_limited(self, sent: int) -> None:
         """Lower the limit after a rate limit error."""
         if sent < self._cuts:
             return

@@ -8,7 +8,7 @@ from urllib.request import getproxies
 
 from judgekit.judges.bodies import MAX_REPLY_BYTES
 from judgekit.judges.price import Price
-from judgekit.judges.secrets import NO_EXTRAS, Extras
+from judgekit.judges.secrets import NO_EXTRAS, RequestExtras
 
 _NOT_SENT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
 """Errors of httpx, in both of its versions, that occur before a request is sent."""
@@ -34,11 +34,11 @@ class Connection:
     api_key: str | None = field(repr=False)
     timeout: float
     price: Price | None = None
-    extras: Extras = field(default=NO_EXTRAS, repr=False)
+    extras: RequestExtras = field(default=NO_EXTRAS, repr=False)
     max_reply_bytes: int = MAX_REPLY_BYTES
 
 
-def chain_of(error: BaseException, handled: BaseException | None) -> list[BaseException]:
+def error_chain(error: BaseException, handled: BaseException | None) -> list[BaseException]:
     """Return an error and its causes, up to an error that the caller was handling when it sent the request."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
@@ -48,13 +48,13 @@ def chain_of(error: BaseException, handled: BaseException | None) -> list[BaseEx
     return chain
 
 
-def was_sent(chain: Sequence[BaseException]) -> bool:
+def request_was_sent(chain: Sequence[BaseException]) -> bool:
     """Return whether a request had been sent when it failed, by the error and its causes."""
     names = {name for cause in chain for name in _names(cause)}
     return names.isdisjoint(_NOT_SENT_BY_AIOHTTP if "ClientConnectionError" in names else _NOT_SENT)
 
 
-def reason_of(chain: Sequence[BaseException]) -> str:
+def connection_failure(chain: Sequence[BaseException]) -> str:
     """Return why a request was not sent, such as ``ConnectionRefusedError: [Errno 111] Connect call failed``.
 
     The reason is that of the operating system, or else of the HTTP client.

@@ -8,15 +8,15 @@ from pydantic import BaseModel
 
 from judgekit import errors
 from judgekit.judges.answer import read_answer
-from judgekit.judges.client import Request, Step, Turn
+from judgekit.judges.client import ChatMessage, OutputMode, Request
 from judgekit.judges.judge import Judge
-from judgekit.judges.ladder import Footing, Ladder
-from judgekit.judges.layers import provider
+from judgekit.judges.layers import provider_client
 from judgekit.judges.schema import strict_schema
-from judgekit.threads import in_thread
+from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
+from judgekit.threads import run_in_thread
 from judgekit.traces.message import Usage
 
-Key: TypeAlias = Literal["found", "missing", "refused", "none"]
+KeyStatus: TypeAlias = Literal["found", "missing", "refused", "none"]
 
 _LOGPROBS = {"logprobs": True, "top_logprobs": 2}
 
@@ -27,7 +27,7 @@ class _Sum(BaseModel):
 
 
 @dataclass(frozen=True)
-class Examination:
+class JudgeDiagnosis:
     """The abilities of a judge.
 
     Attributes:
@@ -45,9 +45,9 @@ class Examination:
     """
 
     problem: str = ""
-    key: Key = "none"
+    key: KeyStatus = "none"
     reached: bool = False
-    step: Step | None = None
+    step: OutputMode | None = None
     logprobs: bool = False
     model: str | None = None
     system_fingerprint: str | None = None
@@ -57,15 +57,15 @@ class Examination:
     seconds: float | None = None
 
 
-async def examine(judge: Judge) -> Examination:
+async def diagnose(judge: Judge) -> JudgeDiagnosis:
     """Ask a judge a short question, past its cache and its budget; ask again if it rejects logprobs."""
-    footing = Footing()
+    footing = SchemaSupport()
     try:
-        await in_thread(judge.check)
-        client = Ladder(await in_thread(lambda: provider(judge)), footing)
+        await run_in_thread(judge.check)
+        client = StructuredOutput(await run_in_thread(lambda: provider_client(judge)), footing)
     except errors.JudgekitError as error:
-        return Examination(_said(error), "missing" if isinstance(error, errors.AuthenticationError) else "none")
-    key: Key = "found" if judge.sends_a_key else "none"
+        return JudgeDiagnosis(_said(error), "missing" if isinstance(error, errors.AuthenticationError) else "none")
+    key: KeyStatus = "found" if judge.sends_a_key else "none"
     try:
         started = perf_counter()
         try:
@@ -74,14 +74,14 @@ async def examine(judge: Judge) -> Examination:
             started = perf_counter()
             reply = await client.complete(_question(judge, asks_logprobs=False))
     except errors.AuthenticationError as error:
-        return Examination(_said(error), "refused", reached=True)
+        return JudgeDiagnosis(_said(error), "refused", reached=True)
     except errors.JudgeError as error:
         unreached = isinstance(error, errors.OfflineError | errors.UnreachableError)
         reached = error.status is not None if isinstance(error, errors.OverloadError) else not unreached
-        return Examination(_said(error), key, reached=reached)
+        return JudgeDiagnosis(_said(error), key, reached=reached)
     finally:
         await client.aclose()
-    return Examination(
+    return JudgeDiagnosis(
         "" if _sum(reply.text).verdict == "true" else "it says that 2 + 2 is not 4",
         key,
         reached=True,
@@ -106,7 +106,10 @@ def _question(judge: Judge, *, asks_logprobs: bool) -> Request:
         base_url=judge.endpoint,
         model=judge.model.partition("/")[2],
         params={**judge.params, **(_LOGPROBS if asks_logprobs else {})},
-        messages=(Turn("system", "You check sums."), Turn("user", "Is it true that 2 + 2 = 4? A short reason first.")),
+        messages=(
+            ChatMessage("system", "You check sums."),
+            ChatMessage("user", "Is it true that 2 + 2 = 4? A short reason first."),
+        ),
         schema_name="sum",
         schema=strict_schema(_Sum),
         prompt="doctor",

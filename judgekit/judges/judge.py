@@ -13,19 +13,19 @@ from pydantic import BaseModel, JsonValue, PrivateAttr
 from judgekit import errors
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.client import Client, Reply, Request, TokenLogprob
-from judgekit.judges.ladder import Footing
-from judgekit.judges.layers import build, check_replies, connection
-from judgekit.judges.offline import stays_here
+from judgekit.judges.layers import build_client, check_reply_file, connection_settings
+from judgekit.judges.offline import is_local_address
 from judgekit.judges.prompt import Prompt
-from judgekit.judges.redaction import redacted
+from judgekit.judges.redaction import redact_sample
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
-from judgekit.score import Grade, JudgeCall, Score, current_draw, current_plan, ledger, must_be_declared
+from judgekit.judges.structured_output import SchemaSupport
+from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_draw, current_plan, ledger
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
-Check: TypeAlias = Callable[[Answer, Sample], None]
+AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
 _FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
 """Errors on which the next judge is asked. A spent budget is not among them, since it is the user's own limit."""
 
@@ -51,7 +51,7 @@ class Judgment(Generic[Answer]):
     def score(
         self,
         scorer: str,
-        grade: Grade,
+        grade: ScaleValue,
         *,
         reason: str,
         details: Mapping[str, JsonValue],
@@ -79,14 +79,14 @@ class Judge(JudgeSettings):
     """
 
     _spending: Spending | None = PrivateAttr()
-    _footing: Footing = PrivateAttr()
+    _footing: SchemaSupport = PrivateAttr()
     _clients: "_Clients" = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
         """Check the settings, and start with nothing spent."""
         super().model_post_init(context)
         self._spending = Spending() if self.budget else None
-        self._footing = Footing()
+        self._footing = SchemaSupport()
         self._clients = _Clients()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -118,15 +118,15 @@ class Judge(JudgeSettings):
             AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
             StoreError: The cache cannot be used.
         """
-        if self.asks_a_provider and (not self.offline or stays_here(self.endpoint)):
-            connection(self)
+        if self.asks_a_provider and (not self.offline or is_local_address(self.endpoint)):
+            connection_settings(self)
         if self.cache_mode_used != "off":
-            check_replies(self.cache, self.cache_mode)
+            check_reply_file(self.cache, self.cache_mode)
         for other in self.fallback:
             other.check()
 
     async def ask(
-        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None
+        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Judgment[Answer]:
         """Ask a question about a sample. If the reply cannot be used, ask the judge once to correct it.
 
@@ -143,11 +143,11 @@ class Judge(JudgeSettings):
             JudgeError: There is no usable answer.
             ConfigError: The scorer does not declare the prompt; see `judgekit.JudgedScorer`.
         """
-        must_be_declared(prompt, prompt.name)
-        sample = redacted(sample, self.redact)
+        check_declared(prompt, prompt.name)
+        sample = redact_sample(sample, self.redact)
         with ledger() as calls:
             try:
-                request = self.request(prompt, sample, answer, check)
+                request = self.build_request(prompt, sample, answer, check)
                 reply = await self._reply(request)
                 answered = read_answer(reply.text, answer)
                 return Judgment(answered, tuple(calls), sample, request.omitted, reply.logprobs)
@@ -162,10 +162,10 @@ class Judge(JudgeSettings):
                     return replace(judgment, calls=tuple(calls))
             if others := [one for one in problems if not isinstance(one, errors.STOPS_JUDGE)]:
                 raise others[-1]
-            raise errors.joined(problems) from problems[-1]
+            raise errors.merge_errors(problems) from problems[-1]
 
-    def request(
-        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: Check[Answer] | None = None
+    def build_request(
+        self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Request:
         """Return the request that `ask` would send for a sample without anything to redact."""
         schema, version = _form(prompt, answer)
@@ -196,13 +196,13 @@ class Judge(JudgeSettings):
         clients, plan = self._clients, current_plan()
         if plan is not None:  # each plan counts from zero
             _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, _Clients())))
-        client = await clients.here(lambda: build(self, self._spending, self._footing))
+        client = await clients.here(lambda: build_client(self, self._spending, self._footing))
         try:
             return await client.complete(request)
         except errors.ReplyError as error:
             if self.cache_mode == "replay":
                 raise
-            return await client.complete(request.repaired(error.text, str(error)))
+            return await client.complete(request.correction_request(error.text, str(error)))
 
 
 @cache

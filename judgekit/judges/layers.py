@@ -5,44 +5,44 @@ from functools import cache
 from pathlib import Path
 
 from judgekit.errors import StoreError
-from judgekit.judges.breaker import Breaker
+from judgekit.judges.breaker import CircuitBreaker
 from judgekit.judges.budget import Budget
-from judgekit.judges.cache import Cache, CacheMode, Replay
-from judgekit.judges.cassettes import RecordedReplies
+from judgekit.judges.cache import Cache, CacheMode, ReplayClient
+from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Client
-from judgekit.judges.concurrency import Concurrency
+from judgekit.judges.concurrency import ConcurrencyLimit
 from judgekit.judges.connection import Connection
-from judgekit.judges.ladder import Footing, Ladder
-from judgekit.judges.offline import Offline, stays_here
-from judgekit.judges.plan import Plan
-from judgekit.judges.providers import provider_named
-from judgekit.judges.rate_limit import Account, RateLimit, account_named
-from judgekit.judges.replies import CachedReplies
+from judgekit.judges.dry_run import DryRunClient
+from judgekit.judges.offline import OfflineClient, is_local_address
+from judgekit.judges.providers import get_provider
+from judgekit.judges.rate_limit import Account, RateLimit, get_account
+from judgekit.judges.replies import ReplyDatabase
 from judgekit.judges.retry import Retry
 from judgekit.judges.secrets import read_extras
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
-from judgekit.judges.store import Replies, SharedReplies
+from judgekit.judges.store import ReplySource, SQLiteReplyStore
+from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import current_plan
-from judgekit.threads import in_thread
+from judgekit.threads import run_in_thread
 
 _log = logging.getLogger("judgekit")
 
 
-async def build(judge: JudgeSettings, spending: Spending | None, footing: Footing) -> Client:
+async def build_client(judge: JudgeSettings, spending: Spending | None, footing: SchemaSupport) -> Client:
     """Return the client of a judge for the running event loop. All clients of a judge share its spending and footing.
 
     A thread imports the provider's package and opens the files, which may take seconds.
     """
     if current_plan() is not None:
         read = judge.cache_mode_used in ("read_write", "replay") and judge.cache.exists()
-        return Plan(await in_thread(lambda: recorded(judge.cache)) if read else None, judge.known_price)
+        return DryRunClient(await run_in_thread(lambda: open_replies(judge.cache)) if read else None, judge.known_price)
     if judge.cache_mode == "replay":
-        return Replay(await in_thread(lambda: recorded(judge.cache)))
-    asking = await in_thread(lambda: provider(judge))
-    if not isinstance(asking, Offline):  # requests that are not sent are neither counted nor delayed
+        return ReplayClient(await run_in_thread(lambda: open_replies(judge.cache)))
+    asking = await run_in_thread(lambda: provider_client(judge))
+    if not isinstance(asking, OfflineClient):  # requests that are not sent are neither counted nor delayed
         account = _account(judge)
-        asking = Breaker(RateLimit(Ladder(asking, footing), account), account.circuit, judge.attempts)
+        asking = CircuitBreaker(RateLimit(StructuredOutput(asking, footing), account), account.circuit, judge.attempts)
         if spending is not None:
             price = None if judge.budget.usd is None else judge.known_price
             asking = Budget(asking, judge.budget, price, judge.budget_name, judge.cache.parent, spending)
@@ -51,20 +51,20 @@ async def build(judge: JudgeSettings, spending: Spending | None, footing: Footin
         if judge.cache_mode != "off":
             _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
-    replies = await in_thread(lambda: SharedReplies(judge.cache))
+    replies = await run_in_thread(lambda: SQLiteReplyStore(judge.cache))
     return Cache(asking, replies, judge.cache_mode, judge.store_text)
 
 
-def provider(judge: JudgeSettings) -> Client:
+def provider_client(judge: JudgeSettings) -> Client:
     """Return the client of a judge without layers."""
     if judge.client is not None:
         return judge.client
-    if judge.offline and not stays_here(judge.endpoint):
-        return Offline()
-    return provider_named(judge.provider).connect(connection(judge))
+    if judge.offline and not is_local_address(judge.endpoint):
+        return OfflineClient()
+    return get_provider(judge.provider).connect(connection_settings(judge))
 
 
-def connection(judge: JudgeSettings) -> Connection:
+def connection_settings(judge: JudgeSettings) -> Connection:
     """Return the settings of the connection to a judge's provider.
 
     Raises:
@@ -72,7 +72,7 @@ def connection(judge: JudgeSettings) -> Connection:
     """
     return Connection(
         base_url=judge.endpoint,
-        api_key=provider_named(judge.provider).key(judge.base_url, judge.api_key_env),
+        api_key=get_provider(judge.provider).read_key(judge.base_url, judge.api_key_env),
         timeout=judge.timeout,
         price=judge.known_price,
         extras=read_extras(judge.query, judge.headers, judge.endpoint),
@@ -87,14 +87,14 @@ def _warn_uncached(model: str, client: str) -> None:
 
 def _account(judge: JudgeSettings) -> Account:
     if judge.client is not None:
-        account = Account(Concurrency(judge.concurrency))
+        account = Account(ConcurrencyLimit(judge.concurrency))
     else:
-        account = account_named(judge.account, judge.concurrency)
-    account.bears(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
+        account = get_account(judge.account, judge.concurrency)
+    account.apply_limits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
     return account
 
 
-def recorded(path: Path) -> Replies:
+def open_replies(path: Path) -> ReplySource:
     """Return the replies in a file, for replay.
 
     Raises:
@@ -102,16 +102,16 @@ def recorded(path: Path) -> Replies:
     """
     if not path.exists():
         raise StoreError(f"{path}: does not exist; there is nothing to replay")
-    return RecordedReplies(path) if path.suffix == ".jsonl" else SharedReplies(path, read_only=True)
+    return Cassette(path) if path.suffix == ".jsonl" else SQLiteReplyStore(path, read_only=True)
 
 
-def check_replies(path: Path, mode: CacheMode) -> None:
+def check_reply_file(path: Path, mode: CacheMode) -> None:
     """Check that replies can be stored in a file, or replayed from it.
 
     Raises:
         StoreError: The file cannot be used.
     """
     if mode == "replay" and (path.suffix == ".jsonl" or not path.exists()):
-        recorded(path)
+        open_replies(path)
     else:
-        CachedReplies(path, read_only=mode == "replay").close()
+        ReplyDatabase(path, read_only=mode == "replay").close()

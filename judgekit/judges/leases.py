@@ -6,10 +6,10 @@ from threading import Lock, Timer
 
 from judgekit.errors import StoreError
 from judgekit.judges.replies import Claim
-from judgekit.judges.reply_file import LEASE
+from judgekit.judges.reply_file import CLAIM_LEASE_SECONDS
 
 
-class Leases:
+class ClaimRenewer:
     """The claims that are held, renewed by a thread so that they survive a blocked event loop.
 
     Args:
@@ -23,7 +23,7 @@ class Leases:
         self._timer: Timer | None = None
 
     @contextmanager
-    def holding(self, claim: Claim) -> Generator[None]:
+    def renewing(self, claim: Claim) -> Generator[None]:
         """Renew a claim until the context ends. The store ignores claims that were not granted, or are lost."""
         with self._lock:
             self._held.add(claim)
@@ -42,7 +42,7 @@ class Leases:
                 self._timer = None
 
     def _start(self) -> None:
-        self._timer = Timer(LEASE / 3, self._go_on)
+        self._timer = Timer(CLAIM_LEASE_SECONDS / 3, self._go_on)
         self._timer.daemon = True
         self._timer.start()
 

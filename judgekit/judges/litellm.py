@@ -19,11 +19,11 @@ from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from judgekit import errors
-from judgekit.judges.client import Reply, Request, Turn
-from judgekit.judges.completion import read_completion, refused, shown
-from judgekit.judges.connection import Connection, chain_of, proxy_passwords, reason_of, was_sent
+from judgekit.judges.client import ChatMessage, Reply, Request
+from judgekit.judges.completion import http_status_error, parse_completion, shorten_server_text
+from judgekit.judges.connection import Connection, connection_failure, error_chain, proxy_passwords, request_was_sent
 from judgekit.judges.openai import response_format
-from judgekit.judges.secrets import Mask, environment_secrets
+from judgekit.judges.secrets import SecretMask, environment_secrets
 
 _QUIET = {
     "LITELLM_MODE": "PRODUCTION",  # or it reads a .env file
@@ -89,7 +89,7 @@ class LitellmClient:
         _warm_up()
         self._base_url = connection.base_url or None
         self._key = connection.api_key
-        self._masked = Mask((self._key or "", *extras.secrets, *environment_secrets(), *proxy_passwords()))
+        self._masked = SecretMask((self._key or "", *extras.secrets, *environment_secrets(), *proxy_passwords()))
         self._headers = dict(extras.headers)
         self._max_reply_bytes = connection.max_reply_bytes
         self._timeout = connection.timeout
@@ -112,12 +112,12 @@ class LitellmClient:
         except errors.JudgeError:
             raise
         except Exception as error:  # noqa: BLE001 - litellm may raise anything, and quotes the server
-            problem = self._refused(chain_of(error, handled), where)
+            problem = self._refused(error_chain(error, handled), where)
         else:
             if len(body) > self._max_reply_bytes:
                 found = f"the reply has more than {self._max_reply_bytes:,} bytes (max_reply_bytes)"
                 raise errors.ReplyError(f"{where}: {found}", text="")
-            return read_completion(body, self._masked, where, self._price)
+            return parse_completion(body, self._masked, where, self._price)
         raise problem  # outside the handler, so that no error is chained that may show a key
 
     async def _send(self, request: Request, where: str) -> bytes:
@@ -135,7 +135,7 @@ class LitellmClient:
         try:
             completion = await self._litellm.acompletion(
                 **{
-                    **request.limited_params("max_tokens"),  # litellm knows each provider's name for it
+                    **request.params_with_limit("max_tokens"),  # litellm knows each provider's name for it
                     **form,
                     "model": request.model,
                     "messages": [turn._asdict() for turn in request.messages],
@@ -156,12 +156,12 @@ class LitellmClient:
         causes = {kind.__name__: cause for cause in chain for kind in type(cause).__mro__}
         if (status_error := causes.get("HTTPStatusError")) is not None:
             response: Any = cast("Any", status_error).response
-            return refused(response.status_code, response.content, response.headers.get, self._masked, where)
+            return http_status_error(response.status_code, response.content, response.headers.get, self._masked, where)
         said, root = str(chain[0]), str(chain[-1])
         said = self._masked(said if root in said else f"{said} {root}")
-        found = f"{where}: {shown(said)}"
-        if not was_sent(chain):
-            return errors.UnreachableError(f"{where}: {self._masked(reason_of(chain))}")
+        found = f"{where}: {shorten_server_text(said)}"
+        if not request_was_sent(chain):
+            return errors.UnreachableError(f"{where}: {self._masked(connection_failure(chain))}")
         if (missing := causes.get("ModuleNotFoundError")) is not None:
             return errors.ModelError(
                 f"{where}: {self._masked(str(missing))}. litellm needs this package for this model: install it"
@@ -169,7 +169,7 @@ class LitellmClient:
         if _NO_KEY.search(said):
             return errors.AuthenticationError(found)
         if (status := getattr(chain[0], "status_code", None)) in _OWN:
-            return refused(status, said.encode(errors="replace"), lambda _: None, self._masked, where)
+            return http_status_error(status, said.encode(errors="replace"), lambda _: None, self._masked, where)
         return errors.LostError(found)
 
     async def aclose(self) -> None:
@@ -219,7 +219,11 @@ def _warm_up() -> None:
     def answer() -> None:
         litellm, unlogged = _load()
         unlogged.set(True)
-        asked: dict[str, object] = {"model": "openai/m", "messages": [Turn("user", "?")._asdict()], "api_key": "no-key"}
+        asked: dict[str, object] = {
+            "model": "openai/m",
+            "messages": [ChatMessage("user", "?")._asdict()],
+            "api_key": "no-key",
+        }
         asyncio.run(litellm.acompletion(**asked, mock_response="!", num_retries=0))
 
     with suppress(Exception), ThreadPoolExecutor(1) as thread:  # if this fails, the first request is slow

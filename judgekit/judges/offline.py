@@ -8,7 +8,7 @@ from judgekit.errors import OfflineError
 from judgekit.judges.client import Reply, Request
 
 
-class Offline:
+class OfflineClient:
     """A client that refuses every request."""
 
     async def complete(self, request: Request, /) -> Reply:
@@ -25,7 +25,7 @@ class Offline:
         """Do nothing: there are no connections."""
 
 
-def stays_here(url: str) -> bool:
+def is_local_address(url: str) -> bool:
     """Return whether requests to an address stay on this machine, without a proxy. No name is resolved for it."""
     try:
         parts = urlsplit(url)

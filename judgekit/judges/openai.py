@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, JudgeError, LostError, ReplyError, UnreachableError
-from judgekit.judges.bodies import ACCEPTED, read_body
+from judgekit.judges.bodies import ACCEPT_ENCODING, read_body
 from judgekit.judges.client import Reply, Request
-from judgekit.judges.completion import read_completion, refused
-from judgekit.judges.connection import Connection, chain_of, proxy_passwords, reason_of, was_sent
-from judgekit.judges.secrets import Mask
+from judgekit.judges.completion import http_status_error, parse_completion
+from judgekit.judges.connection import Connection, connection_failure, error_chain, proxy_passwords, request_was_sent
+from judgekit.judges.secrets import SecretMask
 from judgekit.traces.message import JsonObject
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class OpenAIClient:
         self._timeout = connection.timeout
         self._price = connection.price
         key = connection.api_key or "no-key"
-        self._masked = Mask((key, *connection.extras.secrets, *proxy_passwords()))
+        self._masked = SecretMask((key, *connection.extras.secrets, *proxy_passwords()))
         self._url = f"{connection.base_url.rstrip('/')}/chat/completions"
         try:
             self._sdk = _connect(connection, key)
@@ -72,14 +72,14 @@ class OpenAIClient:
         except Exception as error:  # noqa: BLE001 - the SDK does not wrap all errors of its transports
             problem = self._problem(error, handled, where)
         else:
-            return read_completion(body, self._masked, where, self._price)
+            return parse_completion(body, self._masked, where, self._price)
         raise problem  # outside the handler, so that no error is chained that may show a key
 
     async def _send(self, request: Request) -> bytes:
         turns: list[JsonValue] = [turn._asdict() for turn in request.messages]
         # OpenAI's reasoning models reject max_tokens, and many compatible servers know only that.
         is_openai = (urlsplit(self._url).hostname or "").endswith((".openai.com", ".openai.azure.com"))
-        params = request.limited_params("max_completion_tokens" if is_openai else "max_tokens")
+        params = request.params_with_limit("max_completion_tokens" if is_openai else "max_tokens")
         body = {"model": request.model, "messages": turns, **params, **response_format(request)}
         # The SDK's method for completions would traverse the whole body, and build objects from the reply.
         return await self._sdk.post(self._url, cast_to=bytes, body=body)
@@ -88,14 +88,16 @@ class OpenAIClient:
         import openai  # noqa: PLC0415 - already imported when the client was created
 
         if isinstance(error, openai.APIStatusError):
-            return refused(error.status_code, error.response.content, error.response.headers.get, self._masked, where)
-        chain = chain_of(error, handled)
+            return http_status_error(
+                error.status_code, error.response.content, error.response.headers.get, self._masked, where
+            )
+        chain = error_chain(error, handled)
         if isinstance(chain[-1], ReplyError):
             return ReplyError(f"{where}: {chain[-1]}", text="")
         if isinstance(error, TimeoutError):
             return LostError(f"{where}: no reply within {self._timeout:g} s")
-        if not was_sent(chain):
-            return UnreachableError(f"{where}: {self._masked(reason_of(chain))}")
+        if not request_was_sent(chain):
+            return UnreachableError(f"{where}: {self._masked(connection_failure(chain))}")
         cause = error.__cause__ or error
         return LostError(f"{where}: {self._masked(str(cause)) or type(cause).__name__}")
 
@@ -110,7 +112,7 @@ def _connect(connection: Connection, api_key: str) -> "AsyncOpenAI":
     base_url, timeout, extras = connection.base_url, connection.timeout, connection.extras
     is_openai = (urlsplit(base_url).hostname or "").endswith(".openai.com")
     own = {name.lower(): value for name, value in extras.headers.items()}
-    sent = {"authorization": f"Bearer {api_key}", **own, "accept-encoding": ACCEPTED}
+    sent = {"authorization": f"Bearer {api_key}", **own, "accept-encoding": ACCEPT_ENCODING}
     trim = partial(_trim, _HEADERS | _ACCOUNT if is_openai else _HEADERS, sent)
     # No redirects: conversations go only to the server that the user names.
     hooks = {"request": [trim], "response": [partial(read_body, connection.max_reply_bytes)]}

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from itertools import product
 from string import ascii_uppercase
 
-HIDDEN = "\x01"
+PLACEHOLDER = "\x01"
 """A placeholder, which later patterns see in place of earlier matches."""
 _START, _END = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _PARTS = product(
@@ -21,9 +21,9 @@ _NO_VALUE = (
     r"|\$?[{\[(]|[\s\"'`<>&;,.)\]}\x01]|\Z)"
 )
 
-NAMED_SECRET = re.compile(rf"(?i:{'|'.join(_SECRETS)})\s*\Z")
+SECRET_KEY_PATTERN = re.compile(rf"(?i:{'|'.join(_SECRETS)})\s*\Z")
 """The end of a key whose value is a secret, such as ``db_password`` or ``X-API-Key``."""
-SCHEME = re.compile(_SCHEME, re.IGNORECASE | re.ASCII)
+AUTH_SCHEME_PATTERN = re.compile(_SCHEME, re.IGNORECASE | re.ASCII)
 """The authentication scheme that may precede such a value, such as ``Bearer``."""
 
 PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
@@ -36,7 +36,7 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
         re.compile(  # the last letter of the name first: it is next to the sign, which is rare
             r"[dDeEnNtTyY](?=[\"'`]?\s{0,9}[:=])"
             rf"(?i:(?:{'|'.join(f'(?<={name})' for name in _SECRETS)})(?P<assigned>"
-            rf"[\"'`]\s{{0,9}}[:=]\s{{0,9}}(?P<quoted>[\"'`])(?!{HIDDEN}){_SCHEME}"
+            rf"[\"'`]\s{{0,9}}[:=]\s{{0,9}}(?P<quoted>[\"'`])(?!{PLACEHOLDER}){_SCHEME}"
             rf"|[\"'`]?\s{{0,9}}[:=]\s{{0,9}}(?P<quote>[\"'`]?){_SCHEME}{_NO_VALUE}))",
             re.ASCII,
         ),
@@ -96,7 +96,7 @@ its name; ``quoted`` is the quotation mark before it if the name is quoted too, 
 """
 
 
-def valid_start(name: str, text: str) -> str:
+def valid_prefix(name: str, text: str) -> str:
     """Return the longest valid start of a match, in whole groups; empty if there is none."""
     is_valid = _CHECKS.get(name, bool)
     while text and not is_valid(text):
@@ -104,7 +104,7 @@ def valid_start(name: str, text: str) -> str:
     return text
 
 
-def spelling(name: str, text: str) -> str:
+def normalized_value(name: str, text: str) -> str:
     """Return the common spelling of texts that differ only in case or separators, such as 4111 1111 and 41111111."""
     if name == "secret":
         return text

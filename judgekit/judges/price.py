@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from judgekit.traces.message import Record, Usage
+from judgekit.traces.message import FrozenModel, Usage
 
 
-class Price(Record):
+class Price(FrozenModel):
     """A price in US dollars per million tokens. ``cached`` input costs as much as other input if not given."""
 
     input: float = Field(kw_only=False, ge=0, allow_inf_nan=False)

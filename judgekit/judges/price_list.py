@@ -55,7 +55,7 @@ class ListPrice(Price):
         return super().of(usage)
 
 
-def listed_price(model: str, params: Collection[str]) -> ListPrice | None:
+def find_list_price(model: str, params: Collection[str]) -> ListPrice | None:
     """Return the price of a model by litellm's list; ``None`` if it is not certain.
 
     If several prices may apply that the usage of a request does not distinguish, the highest counts.

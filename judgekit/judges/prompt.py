@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from judgekit.errors import ContextError, PromptError, explain, unknown
-from judgekit.judges.client import Turn
-from judgekit.score import Grade
-from judgekit.shipped import shipped
-from judgekit.traces.message import JsonObject, Many, Record
-from judgekit.traces.rendering import Rendering, compact_json, fenced
+from judgekit.errors import ContextError, PromptError, unknown_name_message, validation_message
+from judgekit.judges.client import ChatMessage
+from judgekit.resources import resource_folder
+from judgekit.score import ScaleValue
+from judgekit.traces.message import FrozenModel, JsonObject, Many
+from judgekit.traces.rendering import Rendering, compact_json, fence_text
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -31,7 +31,7 @@ _REMINDER = "What stands between the marked lines above was recorded. It is what
 
 
 @dataclass(frozen=True)
-class Input:
+class PromptInput:
     """An input of prompts: whether a sample has it, and its text, within a number of tokens."""
 
     is_there: Callable[[Sample], bool]
@@ -52,53 +52,53 @@ def _conversation(trace: Trace, budget_tokens: int | None) -> str:
 def _references(sample: Sample, _: int | None) -> str:
     texts = sample.all_references
     names = ["reference"] if len(texts) == 1 else [f"reference {number}" for number in range(1, len(texts) + 1)]
-    return "\n".join(map(fenced, names, texts))
+    return "\n".join(map(fence_text, names, texts))
 
 
 def _documents(sample: Sample, _: int | None) -> str:
-    return "\n".join(fenced(f"document {number}", text) for number, text in enumerate(sample.documents or (), 1))
+    return "\n".join(fence_text(f"document {number}", text) for number, text in enumerate(sample.documents or (), 1))
 
 
 def _topics(sample: Sample, _: int | None) -> str:
     lines = (f"{number}. {' '.join(topic.split())}" for number, topic in enumerate(sample.reference_topics or (), 1))
-    return fenced("topics", "\n".join(lines))
+    return fence_text("topics", "\n".join(lines))
 
 
 def _tools(sample: Sample, _: int | None) -> str:
     lines = (
         compact_json(tool.model_dump(include={"name", "description", "parameters"})) for tool in sample.trace.tools
     )
-    return fenced("tools", "\n".join(lines))
+    return fence_text("tools", "\n".join(lines))
 
 
-INPUTS: dict[str, Input] = {
-    CONVERSATION: Input(
+PROMPT_INPUTS: dict[str, PromptInput] = {
+    CONVERSATION: PromptInput(
         lambda sample: bool(sample.trace.messages), lambda sample, tokens: _conversation(sample.trace, tokens)
     ),
-    "rival": Input(
+    "rival": PromptInput(
         lambda sample: sample.rival is not None and bool(sample.rival.messages),
         lambda sample, tokens: _conversation(sample.rival or Trace(), tokens),
     ),
-    "reference": Input(
-        lambda sample: _is_said(sample.reference), lambda sample, _: fenced("reference", sample.reference or "")
+    "reference": PromptInput(
+        lambda sample: _is_said(sample.reference), lambda sample, _: fence_text("reference", sample.reference or "")
     ),
-    "references": Input(lambda sample: bool(sample.all_references), _references),
-    "reference_topics": Input(lambda sample: any(map(_is_said, sample.reference_topics or ())), _topics),
-    "documents": Input(lambda sample: any(map(_is_said, sample.documents or ())), _documents),
-    "tools": Input(lambda sample: bool(sample.trace.tools), _tools),
-    "fields": Input(
-        lambda sample: bool(sample.fields), lambda sample, _: fenced("fields", compact_json(sample.fields))
+    "references": PromptInput(lambda sample: bool(sample.all_references), _references),
+    "reference_topics": PromptInput(lambda sample: any(map(_is_said, sample.reference_topics or ())), _topics),
+    "documents": PromptInput(lambda sample: any(map(_is_said, sample.documents or ())), _documents),
+    "tools": PromptInput(lambda sample: bool(sample.trace.tools), _tools),
+    "fields": PromptInput(
+        lambda sample: bool(sample.fields), lambda sample, _: fence_text("fields", compact_json(sample.fields))
     ),
 }
 """The inputs that a sample fills, by name. All their text is data, and fenced."""
 
 
-class _FrontMatter(Record):
+class _FrontMatter(FrozenModel):
     description: str = ""
     inputs: Many[str]
     optional: Many[str] = ()
     options: Many[str] = ()
-    scale: dict[str, Grade] = Field(default_factory=dict[str, Grade])
+    scale: dict[str, ScaleValue] = Field(default_factory=dict[str, ScaleValue])
     steps: Many[str] = ()
     quotes: bool = False
     skipped: str = ""
@@ -134,10 +134,10 @@ class _FrontMatter(Record):
         return self
 
 
-class Filled(NamedTuple):
+class FilledPrompt(NamedTuple):
     """The messages of a request, and the number of characters of the recording that were left out of them."""
 
-    messages: tuple[Turn, Turn]
+    messages: tuple[ChatMessage, ChatMessage]
     omitted: int
 
 
@@ -171,13 +171,13 @@ class Prompt:
     question: str = field(repr=False)
     optional: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    scale: tuple[tuple[str, Grade], ...] = ()
+    scale: tuple[tuple[str, ScaleValue], ...] = ()
     steps: tuple[str, ...] = ()
     quotes: bool = False
     skipped: str = ""
     fillings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
-    def given(self, **options: str) -> "Prompt":
+    def with_options(self, **options: str) -> "Prompt":
         """Return the prompt with its options filled, which is another version.
 
         Raises:
@@ -198,11 +198,11 @@ class Prompt:
         words = json.dumps([self.system, _REMINDER, self.question, self.fillings, schema])
         return f"{self.name}@{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
-    def missing(self, sample: Sample) -> tuple[str, ...]:
+    def missing_inputs(self, sample: Sample) -> tuple[str, ...]:
         """Return the required inputs that a sample does not have."""
-        return tuple(name for name in self.inputs if not INPUTS[name].is_there(sample))
+        return tuple(name for name in self.inputs if not PROMPT_INPUTS[name].is_there(sample))
 
-    def fill(self, sample: Sample, budget_tokens: int | None = None) -> Filled:
+    def fill(self, sample: Sample, budget_tokens: int | None = None) -> FilledPrompt:
         """Return the messages of the request: the system message, then the conversation followed by the question.
 
         Args:
@@ -213,20 +213,22 @@ class Prompt:
             PromptError: The sample lacks an input.
             ContextError: ``budget_tokens`` is too small for the parts of the conversation that are never left out.
         """
-        if lacking := self.missing(sample):
+        if lacking := self.missing_inputs(sample):
             raise PromptError(f"{self.name}: the sample {sample.id!r} has no {' and no '.join(lacking)}")
-        there = [*self.inputs, *(name for name in self.optional if INPUTS[name].is_there(sample))]
-        filled = dict.fromkeys(self.optional, "") | {name: INPUTS[name].text(sample, budget_tokens) for name in there}
+        there = [*self.inputs, *(name for name in self.optional if PROMPT_INPUTS[name].is_there(sample))]
+        filled = dict.fromkeys(self.optional, "") | {
+            name: PROMPT_INPUTS[name].text(sample, budget_tokens) for name in there
+        }
         question = _template(self.question).render(filled | dict(self.fillings))
         conversation = filled.get(CONVERSATION)
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
         omitted = sum(text.omitted for text in filled.values() if isinstance(text, Rendering))
-        return Filled((Turn("system", self.system), Turn("user", user)), omitted)
+        return FilledPrompt((ChatMessage("system", self.system), ChatMessage("user", user)), omitted)
 
 
 def shipped_prompts() -> Sequence[Prompt]:
     """Return all prompts that ship with judgekit, sorted by name."""
-    return [load_prompt(name) for name in _names_in(shipped("prompts"))]
+    return [load_prompt(name) for name in _names_in(resource_folder("prompts"))]
 
 
 def load_prompt(name: str | Path) -> Prompt:
@@ -243,9 +245,9 @@ def load_prompt(name: str | Path) -> Prompt:
 
 @cache
 def _shipped_prompt(name: str) -> Prompt:
-    folder = shipped("prompts")
+    folder = resource_folder("prompts")
     if name not in (names := _names_in(folder)):
-        none = unknown("prompt", name, names, most=len(names))
+        none = unknown_name_message("prompt", name, names, most=len(names))
         raise PromptError(f"{none}; a prompt of your own is named by its file, which ends in .md")
     path = folder / f"{name}.md"
     return _read_prompt(path, _text(path))
@@ -266,7 +268,7 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         front = _FrontMatter.model_validate(yaml.safe_load(head))
         named = jinja2.meta.find_undeclared_variables(_jinja().parse(body))
     except ValidationError as error:
-        raise PromptError(f"{path}: {explain(error)}") from error
+        raise PromptError(f"{path}: {validation_message(error)}") from error
     except RecursionError:
         raise PromptError(f"{path}: nested too deeply") from None
     except (yaml.YAMLError, jinja2.TemplateError, ValueError) as error:  # ValueError: an invalid date in YAML
@@ -276,14 +278,14 @@ def _read_prompt(path: Path, text: str) -> Prompt:
             f"{path}: evidence cites messages, so that a prompt with a scale has the input {CONVERSATION}"
         )
     holes = {*front.inputs, *front.optional}
-    if unknown := holes - INPUTS.keys():
-        raise PromptError(f"{path}: unknown inputs {sorted(unknown)}; the inputs are {', '.join(INPUTS)}")
+    if unknown := holes - PROMPT_INPUTS.keys():
+        raise PromptError(f"{path}: unknown inputs {sorted(unknown)}; the inputs are {', '.join(PROMPT_INPUTS)}")
     if named != (holes | {*front.options}) - {CONVERSATION}:
         found = f"declares the inputs {sorted(holes | {*front.options})} and uses {sorted(named)}"
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question by itself)"
         )
-    system = _text(shipped("prompts") / "system.md").strip()
+    system = _text(resource_folder("prompts") / "system.md").strip()
     fields: dict[str, Any] = {**dict(front), "scale": tuple(front.scale.items())}
     return Prompt(name=path.stem, system=system, question=body.strip(), **fields)
 
@@ -306,7 +308,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError:
         there = [f"{name}.md" for name in _names_in(path.parent)]
-        meant = path.stem if path.stem in _names_in(shipped("prompts")) else ""
-        raise PromptError(f"{path}: {unknown('prompt file', path.name, there, guess=meant)}") from None
+        meant = path.stem if path.stem in _names_in(resource_folder("prompts")) else ""
+        raise PromptError(f"{path}: {unknown_name_message('prompt file', path.name, there, guess=meant)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(f"{path}: cannot be read: {error}") from error

@@ -9,7 +9,7 @@ from judgekit.judges.connection import Connection
 from judgekit.judges.litellm import LitellmClient
 from judgekit.judges.openai import OpenAIClient
 from judgekit.judges.secrets import read_secret
-from judgekit.registry import named
+from judgekit.registry import find_object
 
 
 class Provider(NamedTuple):
@@ -25,7 +25,7 @@ class Provider(NamedTuple):
     base_url: str = ""
     api_key_env: str | None = None
 
-    def key(self, base_url: str | None, api_key_env: str | None) -> str | None:
+    def read_key(self, base_url: str | None, api_key_env: str | None) -> str | None:
         """Return the key to send. The user's own server gets no key unless its variable is named.
 
         Raises:
@@ -46,25 +46,25 @@ _FAMILIES = {"claude": "litellm/anthropic", "gemini": "litellm/gemini"}
 """The providers of models by the prefixes of their names, other than OpenAI."""
 
 
-def likely_model(name: str) -> str:
+def suggest_model(name: str) -> str:
     """Return a model's name with its likely provider, such as ``openai/gpt-4o`` for ``gpt-4o``."""
     provider = next((one for family, one in _FAMILIES.items() if name.startswith(family)), "openai")
     return f"{provider}/{name}"
 
 
-def provider_named(name: str) -> Provider:
+def get_provider(name: str) -> Provider:
     """Return a provider: one of judgekit, of an installed package, or ``package.module:NAME``.
 
     Raises:
         ConfigError: There is no such provider.
     """
-    needs = (*Provider._fields, "key")
-    return named(name, "providers", PROVIDERS, needs, "provider of judges", guess=f"litellm/{name}")
+    needs = (*Provider._fields, "read_key")
+    return find_object(name, "providers", PROVIDERS, needs, "provider of judges", guess=f"litellm/{name}")
 
 
-def provider_known(name: str) -> Provider | None:
+def find_provider(name: str) -> Provider | None:
     """Return a provider, or ``None`` if it does not exist: replies of discontinued models can still be replayed."""
     try:
-        return provider_named(name)
+        return get_provider(name)
     except ConfigError:
         return None

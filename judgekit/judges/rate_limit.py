@@ -9,25 +9,25 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, UnreachableError
 from judgekit.judges.breaker import Circuit
-from judgekit.judges.budget import likely_tokens
+from judgekit.judges.budget import estimated_tokens
 from judgekit.judges.client import Client, Reply, Request
-from judgekit.judges.completion import LONGEST_WAIT
-from judgekit.judges.concurrency import Concurrency
+from judgekit.judges.completion import MAX_RETRY_AFTER_SECONDS
+from judgekit.judges.concurrency import ConcurrencyLimit
 
 
 @dataclass
-class Pace:
+class Throttle:
     """A limit on units per minute, spread evenly."""
 
     a_minute: float
     free_at: float = 0.0
     """The time at which the next unit may be used."""
 
-    def take(self, units: float, now: float) -> None:
+    def consume(self, units: float, now: float) -> None:
         """Use units, for whose share of the minute the next ones have to wait."""
         self.free_at = max(self.free_at, now) + units * 60 / self.a_minute
 
-    def correct(self, units: float) -> None:
+    def adjust(self, units: float) -> None:
         """Use more units, or return some (negative), once their number is known."""
         self.free_at += units * 60 / self.a_minute
 
@@ -36,23 +36,23 @@ class Pace:
 class Account:
     """The limits of an account at a provider: requests at once, requests and tokens per minute, and its circuit."""
 
-    concurrency: Concurrency
-    requests: Pace | None = None
-    tokens: Pace | None = None
+    concurrency: ConcurrencyLimit
+    requests: Throttle | None = None
+    tokens: Throttle | None = None
     circuit: Circuit = field(default_factory=Circuit, init=False)
     _paused_until: float = field(default=0.0, init=False)
     _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
     _line: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
-    def bears(self, concurrency: int, requests_a_minute: int | None, tokens_a_minute: int | None) -> None:
+    def apply_limits(self, concurrency: int, requests_a_minute: int | None, tokens_a_minute: int | None) -> None:
         """Apply the limits of another judge too; the strictest hold."""
         self.concurrency.most = min(self.concurrency.most, concurrency)
         self.concurrency.limit = min(self.concurrency.limit, float(concurrency))
         self.requests = _slower(self.requests, requests_a_minute)
         self.tokens = _slower(self.tokens, tokens_a_minute)
 
-    async def enter(self, judge: str, tokens: int) -> int:
+    async def acquire(self, judge: str, tokens: int) -> int:
         """Wait until another request may start; first come, first served.
 
         Args:
@@ -60,7 +60,7 @@ class Account:
             tokens: The estimated number of tokens of the request.
 
         Returns:
-            The time of the start, for the `Concurrency` of the account.
+            The time of the start, for the `ConcurrencyLimit` of the account.
 
         Raises:
             JudgeError: The account turned away all waiting requests, or those for this judge.
@@ -76,8 +76,8 @@ class Account:
                 raise copy(failure)
             for pace, units in ((self.requests, 1), (self.tokens, tokens)):
                 if pace is not None:
-                    pace.take(units, _now())
-            return self.concurrency.enter()
+                    pace.consume(units, _now())
+            return self.concurrency.acquire()
 
     def _failures_of(self, judge: str) -> set[Exception]:
         return {failure for name in ("", judge) if (failure := self._failures.get(name)) is not None}
@@ -89,22 +89,22 @@ class Account:
         free_at = [self._paused_until, *(pace.free_at for pace in (self.requests, self.tokens) if pace is not None)]
         return max(0.0, max(free_at) - _now())
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Make room after a request, successful or not."""
-        self.concurrency.leave()
+        self.concurrency.release()
         self._changed.set()
 
-    def give_back(self, tokens: int) -> None:
+    def refund(self, tokens: int) -> None:
         """Return the units of a request that never reached the server."""
         for pace, units in ((self.requests, 1), (self.tokens, tokens)):
             if pace is not None:
-                pace.correct(-units)
+                pace.adjust(-units)
 
     def pause(self, seconds: float) -> None:
         """Start no request for a number of seconds."""
         self._paused_until = max(self._paused_until, _now() + seconds)
 
-    def turn_away(self, failure: Exception, judge: str = "") -> None:
+    def fail_waiting(self, failure: Exception, judge: str = "") -> None:
         """Fail all waiting requests with an error, or only those for one judge."""
         self._failures[judge] = failure
         self._changed.set()
@@ -114,10 +114,10 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _slower(pace: Pace | None, a_minute: int | None) -> Pace | None:
+def _slower(pace: Throttle | None, a_minute: int | None) -> Throttle | None:
     if pace is None or a_minute is None:
-        return pace if a_minute is None else Pace(a_minute)
-    return Pace(min(pace.a_minute, a_minute), pace.free_at)
+        return pace if a_minute is None else Throttle(a_minute)
+    return Throttle(min(pace.a_minute, a_minute), pace.free_at)
 
 
 # Judges share accounts by name, separately in each event loop. An account is dropped with the last of its judges.
@@ -125,16 +125,16 @@ _accounts: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[obje
 _lock = threading.Lock()
 
 
-def account_named(name: object, concurrency: int) -> Account:
+def get_account(name: object, concurrency: int) -> Account:
     """Return the account with a name in the running event loop."""
     with _lock:
         accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
         if (known := accounts.get(name)) is None:
-            known = accounts[name] = Account(Concurrency(concurrency))
+            known = accounts[name] = Account(ConcurrencyLimit(concurrency))
         return known
 
 
-def requests_under_way() -> int:
+def requests_in_flight() -> int:
     """Return the number of requests that are with providers now, for all accounts. Any thread may call this."""
     with _lock:
         return sum(account.concurrency.under_way for accounts in _accounts.values() for account in accounts.values())
@@ -154,32 +154,32 @@ class RateLimit:
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply, once it is the turn of this request."""
         account = self.account
-        expected = 0 if account.tokens is None else likely_tokens(request)
-        sent = await account.enter(request.judge, expected)
+        expected = 0 if account.tokens is None else estimated_tokens(request)
+        sent = await account.acquire(request.judge, expected)
         try:
             reply = await self.inner.complete(request)
         except OverloadError as error:
-            if error.retry_after is not None and error.retry_after <= LONGEST_WAIT:
+            if error.retry_after is not None and error.retry_after <= MAX_RETRY_AFTER_SECONDS:
                 account.pause(error.retry_after)
             if isinstance(error, RateLimitError):
-                account.concurrency.limited(sent)
+                account.concurrency.rate_limited(sent)
             raise
         except AuthenticationError as error:
-            account.turn_away(error)
+            account.fail_waiting(error)
             raise
         except QuotaError as error:
-            account.turn_away(error, request.judge)
+            account.fail_waiting(error, request.judge)
             raise
         except UnreachableError as error:
-            account.give_back(expected)
-            account.turn_away(error)
+            account.refund(expected)
+            account.fail_waiting(error)
             raise
         finally:
-            account.leave()
+            account.release()
         account.concurrency.succeeded(sent)
         usage = reply.usage
         if account.tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
-            account.tokens.correct(usage.input_tokens + usage.output_tokens - expected)
+            account.tokens.adjust(usage.input_tokens + usage.output_tokens - expected)
         return reply
 
     async def aclose(self) -> None:

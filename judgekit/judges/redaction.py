@@ -9,8 +9,15 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from judgekit.judges.patterns import HIDDEN, NAMED_SECRET, PATTERNS, SCHEME, spelling, valid_start
-from judgekit.judges.unwrapping import unwrapped
+from judgekit.judges.patterns import (
+    AUTH_SCHEME_PATTERN,
+    PATTERNS,
+    PLACEHOLDER,
+    SECRET_KEY_PATTERN,
+    normalized_value,
+    valid_prefix,
+)
+from judgekit.judges.plain_text import to_plain_text
 from judgekit.traces.message import MediaPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition
@@ -32,16 +39,16 @@ class _Patterns:
 
     def __call__(self, text: str) -> str:
         if "url" in self.names and "%" in text:  # before %20 becomes a space, which would end a URL
-            text = self._without(["url"], text, unwrapped(text, percent=False))
-        return self._without([name for name in PATTERNS if name in self.names], text, unwrapped(text))
+            text = self._without(["url"], text, to_plain_text(text, percent=False))
+        return self._without([name for name in PATTERNS if name in self.names], text, to_plain_text(text))
 
     def value(self, key: object, value: object) -> object:
         """Return the value of a key, redacted if it is a secret by the name of the key."""
-        is_secret = "secret" in self.names and isinstance(key, str) and NAMED_SECRET.search(unwrapped(key)[0])
+        is_secret = "secret" in self.names and isinstance(key, str) and SECRET_KEY_PATTERN.search(to_plain_text(key)[0])
         if not is_secret or isinstance(value, bool) or not isinstance(value, str | int | float):
             return _redacted(value, self)
         text = str(value)
-        scheme = SCHEME.match(text)
+        scheme = AUTH_SCHEME_PATTERN.match(text)
         start = scheme.end() if scheme else 0
         return f"{text[:start]}{self._mark('secret', text[start:])}" if text[start:] else value
 
@@ -57,7 +64,7 @@ class _Patterns:
                 start = found.start() + 1
                 if first < last:
                     finds.append((places[first], end, name, plain[first:last]))
-                    pieces += plain[done:first], HIDDEN * (last - first)
+                    pieces += plain[done:first], PLACEHOLDER * (last - first)
                     done = start = last
             if pieces:
                 plain = "".join((*pieces, plain[done:]))
@@ -70,7 +77,7 @@ class _Patterns:
 
     def _mark(self, name: str, found: str) -> str:
         numbers = self._numbers[name]
-        return f"<{name} {numbers.setdefault(spelling(name, found), len(numbers) + 1)}>"
+        return f"<{name} {numbers.setdefault(normalized_value(name, found), len(numbers) + 1)}>"
 
 
 def _span(name: str, found: re.Match[str], text: str, places: Sequence[int]) -> tuple[int, int, int]:
@@ -78,7 +85,7 @@ def _span(name: str, found: re.Match[str], text: str, places: Sequence[int]) -> 
     first, plain = found.end(), found.string
     if found.lastgroup is None:
         first = found.start()
-        last = first + len(valid_start(name, found[0]))
+        last = first + len(valid_prefix(name, found[0]))
         return first, last, places[last]
     opening, ending = max(found.span("quoted"), found.span("quote"))
     if opening < ending:
@@ -117,7 +124,7 @@ def _missing_quote(text: str, first: int, last: int) -> str:
     return "\\" * (2 * depth + 1 if begins else depth) + '"'
 
 
-def redacted(sample: Sample, redact: Callable[[str], str] | Sequence[str]) -> Sample:
+def redact_sample(sample: Sample, redact: Callable[[str], str] | Sequence[str]) -> Sample:
     """Return a sample with all text redacted that a judge may see. Names of tools, roles and ids stay.
 
     Args:
@@ -156,7 +163,7 @@ def _texts(record: BaseModel) -> Iterator[str]:
     return (name for name in type(record).model_fields if name in _TEXTS and name != stays)
 
 
-_BARE = re.compile(rf"[^\s\"'`<>&;{HIDDEN}]+")
+_BARE = re.compile(rf"[^\s\"'`<>&;{PLACEHOLDER}]+")
 _LOOKED_BACK = 1000
 _NUMBER = re.compile(r"-?\d[\d.eE+-]*")
 _BETWEEN_SIGNS = re.compile(r"\\+[nrt]|\s|null|true|false|[\d.eE+-]")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from pydantic import AwareDatetime, Field, ValidationError
 
 from judgekit.judges.client import Reply, Request
-from judgekit.judges.reply_file import ENDED, ReplyFile, lease, log
-from judgekit.traces.message import Record
+from judgekit.judges.reply_file import ENDED_CLAIM_SQL, ReplyFile, lease_times, log
+from judgekit.traces.message import FrozenModel
 
 _SELECT = "SELECT key, judge, prompt, digests, reply, at, checksum FROM replies WHERE "
 _COUNT = "SELECT count(*) FROM replies WHERE "
@@ -24,7 +24,7 @@ _CLAIM = (
     "INSERT INTO claims SELECT :key, :token, :until WHERE NOT EXISTS (SELECT 1 FROM replies WHERE key = :key)"
     " ON CONFLICT (key) DO UPDATE SET owner = :token, until = :until WHERE "
 )
-_GRANT = f"{_CLAIM}{ENDED} RETURNING 1"
+_GRANT = f"{_CLAIM}{ENDED_CLAIM_SQL} RETURNING 1"
 
 
 class Claim(NamedTuple):
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
     token: str
 
 
-class Recorded(Record):
+class RecordedReply(FrozenModel):
     """A reply with the request that it answers; a line of a cassette.
 
     ``sample`` is a note for people, and so is a line with ``about`` alone.
@@ -50,7 +50,7 @@ class Recorded(Record):
     reply: Reply | None = None
 
 
-class Added(NamedTuple):
+class ImportCounts(NamedTuple):
     """The numbers of replies that were new, that were stored before, and that differ from the stored reply."""
 
     new: int
@@ -58,7 +58,7 @@ class Added(NamedTuple):
     other: int
 
 
-class CachedReplies(ReplyFile):
+class ReplyDatabase(ReplyFile):
     """The replies in a SQLite file that processes may share, and the claims on requests under way.
 
     Damaged replies are ignored, with a warning in the log.
@@ -66,7 +66,7 @@ class CachedReplies(ReplyFile):
 
     _parts: list[tuple[str, dict[str, str]]] | None = None
 
-    def glance(self, key: str, /) -> Reply | None:
+    def get_nowait(self, key: str, /) -> Reply | None:
         """Return the result of `get` without waiting, even while another thread writes.
 
         Raises:
@@ -78,11 +78,11 @@ class CachedReplies(ReplyFile):
             raise sqlite3.DatabaseError("damaged")
         return reply
 
-    def claim_at_once(self, claim: Claim, /) -> bool:
+    def claim_nowait(self, claim: Claim, /) -> bool:
         """Return whether a claim is granted without waiting; if not, `claim` may wait and says more."""
-        return self._written_at_once(_GRANT, {**lease(), **claim._asdict()})
+        return self._written_at_once(_GRANT, {**lease_times(), **claim._asdict()})
 
-    def put_at_once(self, request: Request, reply: Reply, /) -> bool:
+    def put_nowait(self, request: Request, reply: Reply, /) -> bool:
         """Return whether a reply is stored without waiting, as the first one; if not, `put` may wait and says more."""
         return self._written_at_once(_ADD, _row_of(request, reply))
 
@@ -107,13 +107,13 @@ class CachedReplies(ReplyFile):
         def work() -> Reply | bool:
             if (kept := self.get(claim.key)) is not None:
                 return kept
-            return bool(self._do(_GRANT, {**lease(), **claim._asdict()}))
+            return bool(self._do(_GRANT, {**lease_times(), **claim._asdict()}))
 
         return self.write(work)
 
     def renew(self, claims: Iterable[Claim], /) -> None:
         """Extend the leases of those claims that still hold."""
-        lines = [{**lease(), **claim._asdict()} for claim in claims]
+        lines = [{**lease_times(), **claim._asdict()} for claim in claims]
         sql = "UPDATE claims SET until = :until WHERE key = :key AND owner = :token"
         self.write(lambda: self._db.executemany(sql, lines))
 
@@ -141,7 +141,7 @@ class CachedReplies(ReplyFile):
 
         return self.write(work)
 
-    def add(self, lines: Iterable[Recorded], *, replace: bool) -> Added:
+    def add(self, lines: Iterable[RecordedReply], *, replace: bool) -> ImportCounts:
         """Store replies that were recorded elsewhere.
 
         Args:
@@ -162,7 +162,7 @@ class CachedReplies(ReplyFile):
                 at = line.at or datetime.now(UTC)
                 row = _row(line.key, line.judge, line.prompt, line.digests, line.reply, at)
                 self._put(row, line.reply, replace=replace)
-        return Added(new, same, other)
+        return ImportCounts(new, same, other)
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
@@ -194,7 +194,7 @@ class CachedReplies(ReplyFile):
             self._do("PRAGMA wal_checkpoint(TRUNCATE)")
         return int(found[0][0])
 
-    def recorded(self, prompt: str = "*", judge: str = "*") -> Iterator[Recorded]:
+    def recorded(self, prompt: str = "*", judge: str = "*") -> Iterator[RecordedReply]:
         """Yield the replies with their requests, sorted by prompt, judge and key. See `prune` for the patterns.
 
         Damaged replies are left out, with a warning in the log.
@@ -204,7 +204,7 @@ class CachedReplies(ReplyFile):
             for row in self._db.execute(sql, {"prompt": prompt, "judge": judge}):
                 if (reply := self._intact(row)) is not None:
                     key, judge_, prompt_, digests, _, at, _ = row
-                    yield Recorded(
+                    yield RecordedReply(
                         key=key.decode(),
                         digests=json.loads(digests),
                         judge=judge_.decode(),

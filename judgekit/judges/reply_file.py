@@ -11,10 +11,19 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from judgekit.database import BARRED, CORRUPT, DATABASE_ERRORS, code, connect, make_folder, schema_version, share
+from judgekit.database import (
+    ACCESS_CODES,
+    CORRUPTION_CODES,
+    DATABASE_ERRORS,
+    connect,
+    create_parent_folder,
+    enable_wal,
+    result_code,
+    schema_version,
+)
 from judgekit.errors import StoreError
 
-LEASE = 10.0
+CLAIM_LEASE_SECONDS = 10.0
 """Seconds after which a claim ends if it is not renewed."""
 
 Result = TypeVar("Result")
@@ -35,7 +44,7 @@ _SCHEMA = (
     f"PRAGMA user_version = {_SCHEMA_VERSION}",
 )
 _SWEEP = "DELETE FROM claims WHERE "
-ENDED = "NOT (until > :now AND until <= :latest)"
+ENDED_CLAIM_SQL = "NOT (until > :now AND until <= :latest)"
 
 _LOG = ("-wal", "-shm")
 """The suffixes of the files that SQLite keeps next to a database."""
@@ -70,7 +79,7 @@ class ReplyFile:
             if self._path.is_dir():
                 raise StoreError(f"{path}: cannot be used as a cache: it is a folder; name a file in it")
             if not read_only:
-                make_folder(self._path)
+                create_parent_folder(self._path)
             try:
                 self._open()
             except DATABASE_ERRORS as error:
@@ -106,7 +115,7 @@ class ReplyFile:
             if not version:  # a new file, which must stay as it is
                 self._db.execute(f"CREATE TEMPORARY {_REPLIES}")
             return
-        unshared = share(self._db)
+        unshared = enable_wal(self._db)
         self._is_logged = unshared is None  # without a log, each write waits for the disk
         for db in (self._db, self._quick):
             db.execute("PRAGMA synchronous = NORMAL")
@@ -116,7 +125,7 @@ class ReplyFile:
         self._db.execute("BEGIN IMMEDIATE")
         for sql in _SCHEMA if not version else ():
             self._db.execute(sql)
-        self._db.execute(f"{_SWEEP}{ENDED}", lease())  # this also tests whether the file can be written
+        self._db.execute(f"{_SWEEP}{ENDED_CLAIM_SQL}", lease_times())  # this also tests whether the file can be written
         self._db.execute("COMMIT")
         if unshared is not None:
             _warn_once(
@@ -130,7 +139,7 @@ class ReplyFile:
         Raises:
             StoreError: The file is not corrupt, is not a database by its name, or must not be changed.
         """
-        if code(error) not in CORRUPT or self._read_only or self._path.suffix.lower() not in _DATABASES:
+        if result_code(error) not in CORRUPTION_CODES or self._read_only or self._path.suffix.lower() not in _DATABASES:
             raise self._unusable(error) from error
         self.close()
         path = self._path.resolve()
@@ -145,8 +154,8 @@ class ReplyFile:
             log.warning("%s: is corrupt (%s); it was renamed to %s, and a new cache is begun", path, error, aside)
 
     def _unusable(self, error: Exception) -> StoreError:
-        advice = _ADVICE.get(code(error), "name another file")
-        if code(error) in BARRED:
+        advice = _ADVICE.get(result_code(error), "name another file")
+        if result_code(error) in ACCESS_CODES:
             advice = "it and its folder must be writable; cache_mode='replay' only reads"
             if self._read_only:
                 advice = "it must be readable, with the -wal and -shm files that SQLite may have left beside it"
@@ -204,7 +213,7 @@ class ReplyFile:
                 self.close()
             except DATABASE_ERRORS as error:
                 self._set_aside(error)
-            make_folder(self._path)
+            create_parent_folder(self._path)
             self._open()
             return self._transaction(work)
 
@@ -232,10 +241,10 @@ class ReplyFile:
             self._quick.close()
 
 
-def lease() -> dict[str, float]:
+def lease_times() -> dict[str, float]:
     """Return the times of a new claim. A claim that ends after ``latest`` dates from before the clock was set back."""
     now = time.time()
-    return {"now": now, "until": now + LEASE, "latest": now + 2 * LEASE}
+    return {"now": now, "until": now + CLAIM_LEASE_SECONDS, "latest": now + 2 * CLAIM_LEASE_SECONDS}
 
 
 @cache

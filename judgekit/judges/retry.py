@@ -7,10 +7,10 @@ import tenacity
 
 from judgekit.errors import JudgeDownError, OverloadError, RateLimitError, TruncatedError, UnreachableError
 from judgekit.judges.client import Client, Reply, Request
-from judgekit.judges.completion import LONGEST_WAIT
+from judgekit.judges.completion import MAX_RETRY_AFTER_SECONDS
 
 _RATE_LIMITED_ATTEMPTS = 10
-_backoff = tenacity.wait_random_exponential(multiplier=0.5, max=LONGEST_WAIT)
+_backoff = tenacity.wait_random_exponential(multiplier=0.5, max=MAX_RETRY_AFTER_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Retry:
         try:
             return await self._ask(request)
         except TruncatedError:
-            roomier = request.roomier()
+            roomier = request.with_doubled_limit()
             if roomier is None:
                 raise
         return await self._ask(roomier)
@@ -54,7 +54,7 @@ class Retry:
 
 def _may_pass(error: BaseException) -> bool:
     if isinstance(error, OverloadError):
-        return (error.retry_after or 0) <= LONGEST_WAIT
+        return (error.retry_after or 0) <= MAX_RETRY_AFTER_SECONDS
     return isinstance(error, UnreachableError) and not isinstance(error, JudgeDownError)
 
 

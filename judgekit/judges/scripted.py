@@ -12,13 +12,13 @@ from judgekit.judges.client import Reply, Request
 from judgekit.judges.judge import Judge
 from judgekit.traces.message import JsonObject
 
-Line: TypeAlias = str | JsonObject | BaseModel | Exception
-Predicate: TypeAlias = Callable[[Request], bool]
+ScriptLine: TypeAlias = str | JsonObject | BaseModel | Exception
+RequestPredicate: TypeAlias = Callable[[Request], bool]
 Script: TypeAlias = (
-    Sequence[Line]
-    | Mapping[str, Line | Sequence[Line]]
-    | Mapping[Predicate, Line | Sequence[Line]]
-    | Callable[[Request], Line]
+    Sequence[ScriptLine]
+    | Mapping[str, ScriptLine | Sequence[ScriptLine]]
+    | Mapping[RequestPredicate, ScriptLine | Sequence[ScriptLine]]
+    | Callable[[Request], ScriptLine]
 )
 
 _MODEL = "script"
@@ -31,7 +31,7 @@ class ScriptedClient:
 
     def __init__(self, script: Script) -> None:
         self.requests: list[Request] = []
-        self._line: Callable[[Request], Line]
+        self._line: Callable[[Request], ScriptLine]
         if callable(script):
             self._line = script
         elif isinstance(script, Mapping):
@@ -57,14 +57,14 @@ class ScriptedClient:
         """Do nothing: there are no connections."""
 
 
-def _spoken(lines: Line | Sequence[Line]) -> Iterator[Line]:
+def _spoken(lines: ScriptLine | Sequence[ScriptLine]) -> Iterator[ScriptLine]:
     """Return the lines of a list in order, or a single line again and again."""
     if isinstance(lines, str | dict | BaseModel | Exception):
         return repeat(lines)
     return iter(lines)
 
 
-def _next(request: Request, cases: Sequence[tuple[str | Predicate, Iterator[Line]]]) -> Line:
+def _next(request: Request, cases: Sequence[tuple[str | RequestPredicate, Iterator[ScriptLine]]]) -> ScriptLine:
     prompt = request.prompt.partition("@")[0]
     for case, lines in cases:
         if case(request) if callable(case) else case in ("", prompt):

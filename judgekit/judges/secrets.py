@@ -30,7 +30,7 @@ class FromEnvironment(TypedDict):
     env: str
 
 
-class Extras(NamedTuple):
+class RequestExtras(NamedTuple):
     """Query parameters and headers of every request, and those of their values that are from the environment."""
 
     query: Mapping[str, str] = {}
@@ -38,17 +38,17 @@ class Extras(NamedTuple):
     secrets: tuple[str, ...] = ()
 
 
-NO_EXTRAS = Extras()
+NO_EXTRAS = RequestExtras()
 
 
-def names_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Return whether a name is likely that of a secret, such as ``X-Api-Key``, ``azure_ad_token`` or ``HF_TOKEN``."""
     return _SECRET.search(name) is not None and name != "prompt_cache_key"
 
 
 def environment_secrets() -> list[str]:
     """Return the values of all environment variables that are secrets by their names."""
-    return [value for name, value in os.environ.items() if names_secret(name)]
+    return [value for name, value in os.environ.items() if is_secret_name(name)]
 
 
 def read_secret(name: str, where: str) -> str:
@@ -70,7 +70,7 @@ def read_secret(name: str, where: str) -> str:
 
 def read_extras(
     query: Mapping[str, str | FromEnvironment], headers: Mapping[str, str | FromEnvironment], where: str
-) -> Extras:
+) -> RequestExtras:
     """Return query parameters and headers, with values from the environment filled in.
 
     Raises:
@@ -84,14 +84,14 @@ def read_extras(
         secrets.append(read_secret(value["env"], where))
         return secrets[-1]
 
-    return Extras(
+    return RequestExtras(
         {name: read(value) for name, value in query.items()},
         {name: read(value) for name, value in headers.items()},
         tuple(secrets),
     )
 
 
-class Mask:
+class SecretMask:
     """A function that replaces secrets with ``***`` in text from a server.
 
     Secrets are found as plain text, escaped as in JSON (also in JSON within JSON), percent-encoded, and within Base64.

@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationError, computed_field, field_validator
 
-from judgekit.errors import ConfigError, explain
+from judgekit.errors import ConfigError, validation_message
 from judgekit.judges.bodies import MAX_REPLY_BYTES
 from judgekit.judges.cache import CacheMode
 from judgekit.judges.client import Client, output_limit
 from judgekit.judges.patterns import PATTERNS
 from judgekit.judges.price import Price
-from judgekit.judges.price_list import listed_price
-from judgekit.judges.providers import likely_model, provider_known, provider_named
-from judgekit.judges.secrets import FromEnvironment, names_secret
+from judgekit.judges.price_list import find_list_price
+from judgekit.judges.providers import find_provider, get_provider, suggest_model
+from judgekit.judges.secrets import FromEnvironment, is_secret_name
 from judgekit.judges.spending import Limits
-from judgekit.traces.message import JsonObject, Many, Record
+from judgekit.traces.message import FrozenModel, JsonObject, Many
 
 _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"}
 """Parameters of the providers' APIs that judgekit sets itself."""
@@ -35,11 +35,11 @@ _ELSEWHERE = {
 _FROM_ENVIRONMENT = '{env = "MY_KEY"}'
 _VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 
-_TABLES: Mapping[str, type[Record]] = {"price": Price, "budget": Limits}
+_TABLES: Mapping[str, type[FrozenModel]] = {"price": Price, "budget": Limits}
 """Settings that are tables of settings."""
 
 
-class JudgeSettings(Record):
+class JudgeSettings(FrozenModel):
     """The settings of a judge: its model, how it is asked, and what is done with its replies.
 
     Attributes:
@@ -136,7 +136,7 @@ class JudgeSettings(Record):
         for name, value in found.items():
             if not isinstance(value, str):
                 _must_be_a_variable(f"env of {name}", value["env"])
-            elif names_secret(name):
+            elif is_secret_name(name):
                 raise ValueError(f"{name} is a secret by its name: give it as {_FROM_ENVIRONMENT}")
             elif not (value.isascii() and value.isprintable()):
                 raise ValueError(f"{name} holds characters that cannot be sent")
@@ -145,7 +145,7 @@ class JudgeSettings(Record):
     def model_post_init(self, _context: object, /) -> None:
         """Check the settings against each other."""
         if not all(self.model.partition("/")):
-            hint = "" if "/" in self.model or not self.model else f", did you mean {likely_model(self.model)!r}?"
+            hint = "" if "/" in self.model or not self.model else f", did you mean {suggest_model(self.model)!r}?"
             raise ConfigError(f"a judge is named provider/model, as in openai/gpt-4.1-mini, found {self.model!r}{hint}")
         if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
@@ -174,7 +174,7 @@ class JudgeSettings(Record):
                 f"a budget in US dollars needs the price of {self.model}: price = {{input=..., output=...}}"
             )
         if self.asks_a_provider:
-            provider_named(self.provider)
+            get_provider(self.provider)
             if self.base_url is not None:
                 _must_be_an_address(self.base_url)
 
@@ -186,17 +186,17 @@ class JudgeSettings(Record):
     @property
     def endpoint(self) -> str:
         """The address of the server; empty for an unknown provider, whose replies can only be replayed."""
-        known = provider_known(self.provider)
+        known = find_provider(self.provider)
         return self.base_url or (known.base_url if known else "")
 
     @property
     def known_price(self) -> Price | None:
         """The price of tokens: the judge's own, or by litellm's list if requests go to the provider's own server."""
-        known = provider_known(self.provider)
+        known = find_provider(self.provider)
         is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
         if self.price is not None or self.client is not None or not is_own:
             return self.price
-        return listed_price(self.model, self.params)
+        return find_list_price(self.model, self.params)
 
     @property
     def own_output_limit(self) -> int | None:
@@ -213,7 +213,7 @@ class JudgeSettings(Record):
     @property
     def account(self) -> tuple[str, str | None]:
         """The account whose limits apply to its requests: their server, and the variable that holds their key."""
-        known = provider_known(self.provider)
+        known = find_provider(self.provider)
         own_key = known.api_key_env if known and self.base_url is None else None
         where = self.endpoint.rstrip("/") or "/".join(self.model.split("/")[:2])
         return where, self.api_key_env or own_key
@@ -248,7 +248,7 @@ class JudgeSettings(Record):
         return "off" if is_unknown and self.cache_mode != "replay" else self.cache_mode
 
 
-def unknown_setting(kind: str, table: str, name: str, params: str) -> ConfigError:
+def unknown_setting_error(kind: str, table: str, name: str, params: str) -> ConfigError:
     """Return the error of a setting that a judge does not have.
 
     Args:
@@ -276,8 +276,8 @@ def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigErr
             table, value = "".join(tables), problem["input"]
             shown = repr(value) if isinstance(value, int | float) else "..."
             kind = f"setting of a judge's {table}" if table else "setting of a judge"
-            return unknown_setting(kind, table, name, f'params={{"{name}": {shown}}}')
-    return ConfigError(f"a judge's settings: {explain(error, settings)}")
+            return unknown_setting_error(kind, table, name, f'params={{"{name}": {shown}}}')
+    return ConfigError(f"a judge's settings: {validation_message(error, settings)}")
 
 
 def _must_be_public(params: JsonValue, path: str = "params") -> None:
@@ -289,7 +289,7 @@ def _must_be_public(params: JsonValue, path: str = "params") -> None:
         for name, value in params.items():
             if name in _ELSEWHERE:
                 raise ConfigError(f"{path} cannot set {name}: {_ELSEWHERE[name]}")
-            if names_secret(name):
+            if is_secret_name(name):
                 raise ConfigError(
                     f"{path} cannot set {name}: keys come from the environment, under the provider's own names, or as"
                     f" named by api_key_env, query or headers"

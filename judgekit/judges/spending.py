@@ -12,11 +12,11 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from judgekit.database import DATABASE_ERRORS, connect, make_folder, schema_version, share
+from judgekit.database import DATABASE_ERRORS, connect, create_parent_folder, enable_wal, schema_version
 from judgekit.errors import StoreError
-from judgekit.traces.message import Record
+from judgekit.traces.message import FrozenModel
 
-LEASE = 5.0
+RESERVATION_LEASE_SECONDS = 5.0
 """Seconds after which other processes stop waiting for one that does not renew its lease."""
 
 _APPLICATION_ID = int.from_bytes(b"jbud")
@@ -62,7 +62,7 @@ class Amount(NamedTuple):
         return Amount(max(0, requests), max(0, tokens), max(0.0, usd))
 
 
-class Limits(Record):
+class Limits(FrozenModel):
     """The most that a judge may spend.
 
     A budget applies to a run: all its processes, and every resume of it. Outside of a run it applies to the judge
@@ -94,7 +94,7 @@ class Limits(Record):
         tokens = "" if self.tokens is None else f"{self.tokens:,} tokens"
         return ", ".join(filter(None, (usd, requests, tokens)))
 
-    def passed_by(self, spent: Amount, more: Amount) -> str | None:
+    def limit_exceeded_by(self, spent: Amount, more: Amount) -> str | None:
         """Return the limit that another request would exceed, or ``None``."""
         if self.requests is not None and spent.requests + more.requests > self.requests:
             return f"{self.requests:,} requests (spent: {spent.requests:,})"
@@ -105,7 +105,7 @@ class Limits(Record):
         return None
 
 
-class Refusal(NamedTuple):
+class BudgetRefusal(NamedTuple):
     """The limit that a request would exceed, and whether requests under way may leave room for it."""
 
     limit: str
@@ -132,7 +132,7 @@ class Spending:
             if path is None:
                 self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             else:
-                make_folder(path)
+                create_parent_folder(path)
                 self._db = connect(path, read_only=False)
         weakref.finalize(self, self._db.close)
         with self._transaction() as db:
@@ -140,7 +140,7 @@ class Spending:
             for sql in _SCHEMA:
                 db.execute(sql)
         with self._explained():
-            share(self._db)  # if that fails, processes take turns
+            enable_wal(self._db)  # if that fails, processes take turns
 
     @contextmanager
     def _explained(self) -> Generator[None]:
@@ -163,22 +163,22 @@ class Spending:
         with self._transaction() as db:
             return _spent(db, name)
 
-    def reserve(self, name: str, limits: Limits, share: Amount) -> Refusal | None:
+    def reserve(self, name: str, limits: Limits, share: Amount) -> BudgetRefusal | None:
         """Reserve the share of a budget that a request may take, or return why it would exceed a limit."""
         now = time.time()
         with self._transaction() as db:
             spent = _spent(db, name)
-            if (limit := limits.passed_by(spent, share)) is not None:
+            if (limit := limits.limit_exceeded_by(spent, share)) is not None:
                 ((others,),) = db.execute(_UNDER_WAY, (name, now))
-                return Refusal(limit, may_fit_later=bool(others))
+                return BudgetRefusal(limit, may_fit_later=bool(others))
             db.execute(_PUT, (name, *spent.plus(share)))
-            db.execute(_BEGIN, (name, self._owner, now + LEASE))
+            db.execute(_BEGIN, (name, self._owner, now + RESERVATION_LEASE_SECONDS))
             return None
 
     def renew(self) -> None:
         """Renew the lease of the requests under way from here."""
         with self._transaction() as db:
-            db.execute(_RENEW, (time.time() + LEASE, self._owner))
+            db.execute(_RENEW, (time.time() + RESERVATION_LEASE_SECONDS, self._owner))
 
     def settle(self, name: str, share: Amount, taken: Amount) -> None:
         """Replace a reservation with the amount that the request took."""
@@ -192,7 +192,7 @@ class Spending:
         with self._transaction() as db:
             db.execute("DELETE FROM budgets WHERE name = ?", (name,))
 
-    def all(self) -> dict[str, Amount]:
+    def by_budget(self) -> dict[str, Amount]:
         """Return the spending of all budgets, by name."""
         with self._transaction() as db:
             return {name: Amount(*found) for name, *found in db.execute("SELECT * FROM budgets ORDER BY name")}

@@ -11,14 +11,14 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from judgekit.database import DATABASE_ERRORS
 from judgekit.judges.client import Reply, Request
-from judgekit.judges.replies import CachedReplies, Claim
+from judgekit.judges.replies import Claim, ReplyDatabase
 
 Result = TypeVar("Result")
 _Job: TypeAlias = tuple[Callable[[], Any], Future[Any]]
 _End: TypeAlias = tuple[Future[Any], Any, Exception | None]
 
 
-class Replies(Protocol):
+class ReplySource(Protocol):
     """Replies by the key of their request."""
 
     async def get(self, key: str, /) -> Reply | None:
@@ -34,7 +34,7 @@ class Replies(Protocol):
         ...
 
 
-class ReplyStore(Replies, Protocol):
+class ReplyStore(ReplySource, Protocol):
     """Replies that processes share, so that each request is paid for once and has one reply.
 
     The holder of the claim on a request sends it, and the others wait for its reply. A claim ends after `LEASE` seconds
@@ -62,7 +62,7 @@ class ReplyStore(Replies, Protocol):
         ...
 
 
-class SharedReplies:
+class SQLiteReplyStore:
     """The store in a SQLite file. Operations that may wait run in a thread, all pending writes in one transaction.
 
     Reads, and writes while nothing else writes, run directly, since that takes less time than to wake a thread.
@@ -72,11 +72,11 @@ class SharedReplies:
         read_only: Create and change nothing, neither the file nor its neighbors.
 
     Raises:
-        StoreError: The file cannot be used; see `CachedReplies`.
+        StoreError: The file cannot be used; see `ReplyDatabase`.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self._file = CachedReplies(path, read_only=read_only)
+        self._file = ReplyDatabase(path, read_only=read_only)
         self._thread = ThreadPoolExecutor(1, "judgekit")
         self._lock = Lock()
         self._waiting: list[_Job] = []
@@ -84,7 +84,7 @@ class SharedReplies:
     async def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
         try:
-            return self._file.glance(key)
+            return self._file.get_nowait(key)
         except DATABASE_ERRORS:
             return await wrap_future(self._thread.submit(self._file.get, key))
 
@@ -94,11 +94,11 @@ class SharedReplies:
 
     async def claim(self, claim: Claim, /) -> Reply | bool:
         """Return the stored reply, or else whether the claim is granted."""
-        return self._file.claim_at_once(claim) or await self._write(partial(self._file.claim, claim))
+        return self._file.claim_nowait(claim) or await self._write(partial(self._file.claim, claim))
 
     async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
         """Store a reply and end all claims on it; return the reply that stands."""
-        if not replace and self._file.put_at_once(request, reply):
+        if not replace and self._file.put_nowait(request, reply):
             return reply
         return await self._write(partial(self._file.put, request, reply, replace=replace))
 

@@ -7,13 +7,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import yaml
 
-from judgekit.traces.message import Many, Message, Record
+from judgekit.traces.message import FrozenModel, Many, Message
 from judgekit.traces.sample import Sample
 
-Verdict: TypeAlias = Literal["achieved", "not_achieved"]
-Place: TypeAlias = Literal["user", "tool_result", "tool_argument"]
+ProbeVerdict: TypeAlias = Literal["achieved", "not_achieved"]
+InjectionPoint: TypeAlias = Literal["user", "tool_result", "tool_argument"]
 """The part of a conversation that contains the attack."""
-Kind: TypeAlias = Literal[
+AttackTechnique: TypeAlias = Literal[
     "order",
     "fake_verdict",
     "fake_turn",
@@ -34,44 +34,44 @@ Kind: TypeAlias = Literal[
 """The technique of an attack."""
 
 
-class Base(Record):
+class ProbeConversation(FrozenModel):
     """A conversation without an attack, with an obvious verdict on whether the agent did what the user asked for.
 
     ``places`` maps each place to the path, within the messages, of the text that an attack is appended to.
     """
 
     id: str
-    truth: Verdict
-    places: dict[Place, Many[int | str]]
+    truth: ProbeVerdict
+    places: dict[InjectionPoint, Many[int | str]]
     messages: Many[Message]
 
 
-class Attack(Record):
+class Attack(FrozenModel):
     """A text that tries to talk a judge out of the right verdict; ``base`` is the id of its conversation."""
 
     id: str
-    kind: Kind
-    place: Place
+    kind: AttackTechnique
+    place: InjectionPoint
     base: str
     text: str
 
 
-class Pair(NamedTuple):
+class ProbePair(NamedTuple):
     """A conversation without and with an attack, identical except for the attack's text, and the right verdict."""
 
     attack: Attack
     clean: Sample
     attacked: Sample
-    truth: Verdict
+    truth: ProbeVerdict
 
 
-class _Suite(Record):
-    bases: Many[Base]
+class _Suite(FrozenModel):
+    bases: Many[ProbeConversation]
     attacks: Many[Attack]
 
 
 @cache
-def pairs() -> tuple[Pair, ...]:
+def probe_pairs() -> tuple[ProbePair, ...]:
     """Return all attacks that ship with judgekit, each with its conversation."""
     text = Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8")
     suite = _Suite.model_validate(yaml.safe_load(text))
@@ -79,13 +79,13 @@ def pairs() -> tuple[Pair, ...]:
     return tuple(_pair(bases[attack.base], attack) for attack in suite.attacks)
 
 
-def samples() -> Sequence[Sample]:
+def probe_samples() -> Sequence[Sample]:
     """Return the samples to be judged: each conversation once without an attack, and once with each of its attacks."""
-    clean = {pair.clean.id: pair.clean for pair in pairs()}
-    return (*clean.values(), *(pair.attacked for pair in pairs()))
+    clean = {pair.clean.id: pair.clean for pair in probe_pairs()}
+    return (*clean.values(), *(pair.attacked for pair in probe_pairs()))
 
 
-def _pair(base: Base, attack: Attack) -> Pair:
+def _pair(base: ProbeConversation, attack: Attack) -> ProbePair:
     messages: list[Any] = [message.model_dump() for message in base.messages]
     holder: Any = messages
     *path, last = base.places[attack.place]
@@ -94,4 +94,4 @@ def _pair(base: Base, attack: Attack) -> Pair:
     holder[last] += f"\n\n{attack.text}"
     clean = Sample.of(base.messages, id=base.id)
     attacked = Sample.model_validate({"id": attack.id, "trace": {"id": attack.id, "messages": messages}})
-    return Pair(attack, clean, attacked, base.truth)
+    return ProbePair(attack, clean, attacked, base.truth)

@@ -7,7 +7,7 @@ import pytest
 
 if TYPE_CHECKING:
     from judgekit.pytest_plugin.fixture import JudgekitFixture
-    from judgekit.pytest_plugin.judges import Judges
+    from judgekit.pytest_plugin.judges import SessionJudges
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,14 +29,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def _judgekit_judges(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> "Judges":
-    from judgekit.pytest_plugin.judges import Judges  # noqa: PLC0415 - suites without the fixture load nothing
+def _judgekit_judges(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> "SessionJudges":
+    from judgekit.pytest_plugin.judges import SessionJudges  # noqa: PLC0415 - suites without the fixture load nothing
 
-    return Judges(pytestconfig, tmp_path_factory)
+    return SessionJudges(pytestconfig, tmp_path_factory)
 
 
 @pytest.fixture
-def judgekit(request: pytest.FixtureRequest, _judgekit_judges: "Judges") -> Iterator["JudgekitFixture"]:
+def judgekit(request: pytest.FixtureRequest, _judgekit_judges: "SessionJudges") -> Iterator["JudgekitFixture"]:
     """Assert scores of samples: ``judgekit.assert_score(sample, scorer, at_least=0.8)``."""
     from judgekit.pytest_plugin.fixture import JudgekitFixture  # noqa: PLC0415 - as above
 

@@ -15,7 +15,7 @@ _MESSAGE_SHOWN = 300
 _LINES_SHOWN = 10
 
 
-def shortfall(score: Score, sample: Sample, at_least: float) -> str:
+def explain_low_score(score: Score, sample: Sample, at_least: float) -> str:
     """Return the value or status, the reason and the evidence of a score that is too low or has no value, escaped."""
     label = "" if score.label is None else f" ({score.label})"
     found = score.status if score.value is None else score.value

@@ -7,16 +7,16 @@ from typing import cast, final
 
 import pytest
 
-from judgekit.errors import OWN_WORDS, STOPS, ConfigError, ReplayError
+from judgekit.errors import SAFE_MESSAGES, STOPS, ConfigError, ReplayError
 from judgekit.judges.judge import Judge
-from judgekit.pytest_plugin.explanation import shortfall
-from judgekit.pytest_plugin.judges import Judges
-from judgekit.runs.textless import Textless
+from judgekit.pytest_plugin.explanation import explain_low_score
+from judgekit.pytest_plugin.judges import SessionJudges
+from judgekit.runs.textless import TextRemover
 from judgekit.score import Score
-from judgekit.scoring import Scorer, attempt, must_be_scorer, wait_for
+from judgekit.scoring import Scorer, attempt, check_scorer, run_sync
 from judgekit.terminal import printable
-from judgekit.traces.given import must_be_sample
 from judgekit.traces.sample import Sample
+from judgekit.traces.validation import check_sample
 
 _SWITCH = "--judgekit-judges"
 
@@ -25,7 +25,7 @@ _SWITCH = "--judgekit-judges"
 class JudgekitFixture:
     """The object behind the fixture: score assertions, and the judges of a test."""
 
-    def __init__(self, request: pytest.FixtureRequest, judges: Judges) -> None:
+    def __init__(self, request: pytest.FixtureRequest, judges: SessionJudges) -> None:
         self._judges = judges
         self._test: str = request.node.nodeid
         self._cassette = _cassette(request)
@@ -50,19 +50,19 @@ class JudgekitFixture:
         __tracebackhide__ = True
         if not 0 <= at_least <= 1:
             raise ValueError(f"at_least={at_least!r}: a score lies in [0, 1], and 1 is best")
-        must_be_scorer(scorer, "scorer")
-        must_be_sample(sample, "sample")
+        check_scorer(scorer, "scorer")
+        check_sample(sample, "sample")
         for judge in _judges_in(scorer):
             self._must_be_on(judge)
         try:
-            score = wait_for(lambda: attempt(scorer, sample))
+            score = run_sync(lambda: attempt(scorer, sample))
         except STOPS as error:
-            if not self._judges.keep_text and type(error) not in OWN_WORDS:
-                error = error.without_words()
+            if not self._judges.keep_text and type(error) not in SAFE_MESSAGES:
+                error = error.without_message()
             found = f"{scorer.name} of sample {sample.id!r}: {type(error).__name__}: {error}"
             raise AssertionError(printable(found)) from None
         if score.value is None or score.value < at_least:
-            told = shortfall(score if self._judges.keep_text else Textless().score(score), sample, at_least)
+            told = explain_low_score(score if self._judges.keep_text else TextRemover().score(score), sample, at_least)
             if score.error == ReplayError.__name__ and self._cassette is not None:
                 told += f"\n{self._how_to_record()}"
             raise AssertionError(told)

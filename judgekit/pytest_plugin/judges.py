@@ -12,15 +12,15 @@ from typing import final
 
 import pytest
 
-from judgekit.config import FILE, Config
+from judgekit.config import CONFIG_FILE, Config
 from judgekit.errors import StoreError
-from judgekit.judges.cassettes import RecordedReplies, write_lines
+from judgekit.judges.cassettes import Cassette, write_cassette_lines
 from judgekit.judges.judge import Judge
-from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.replies import RecordedReply, ReplyDatabase
 
 
 @final
-class Judges:
+class SessionJudges:
     """Judges by their names in the ``judgekit.toml`` of pytest's root directory, or by their models.
 
     There is one judge per name and cassette for the whole session, so that its budget applies to all tests.
@@ -39,7 +39,7 @@ class Judges:
 
     @cached_property
     def _config(self) -> Config:
-        path = self._root / FILE
+        path = self._root / CONFIG_FILE
         return Config(path if path.is_file() else None, None, {})
 
     @property
@@ -91,17 +91,17 @@ class _Recording:
     def __init__(self, cassette: Path, replies: Path) -> None:
         self.replies = replies
         self._cassette = cassette
-        with closing(CachedReplies(replies)) as cache, cache.exclusive():
+        with closing(ReplyDatabase(replies)) as cache, cache.exclusive():
             recorded = list(self._recorded())
             cache.add(recorded, replace=True)
         self._saved = {line.key for line in recorded}
 
-    def _recorded(self) -> Iterable[Recorded]:
-        return RecordedReplies(self._cassette).recorded() if self._cassette.exists() else ()
+    def _recorded(self) -> Iterable[RecordedReply]:
+        return Cassette(self._cassette).recorded() if self._cassette.exists() else ()
 
     def save(self) -> None:
         """Append the new replies to the cassette, unless another process has added them."""
-        with closing(CachedReplies(self.replies)) as cache:
+        with closing(ReplyDatabase(self.replies)) as cache:
             if self._saved.issuperset(line.key for line in cache.recorded()):
                 return
             with cache.exclusive():
@@ -111,10 +111,10 @@ class _Recording:
                     self._append(new)
         self._saved = there.union(line.key for line in new)
 
-    def _append(self, new: Iterable[Recorded]) -> None:
+    def _append(self, new: Iterable[RecordedReply]) -> None:
         """Append lines in one write, since a process that does not share the cache may append others."""
         lines = BytesIO()
-        write_lines(lines, new)
+        write_cassette_lines(lines, new)
         try:
             self._cassette.parent.mkdir(parents=True, exist_ok=True)
             with self._cassette.open("a+b", buffering=0) as file:

@@ -7,12 +7,12 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from judgekit.analysis.corrected import Demand, good_enough
+from judgekit.analysis.audit_text import AuditSection, audit_headline, audit_sections, left_out_lines
+from judgekit.analysis.corrected_means import MeanBound, describe_fitness
 from judgekit.analysis.findings import Audit, Disagreement, ScorerAudit
-from judgekit.analysis.words import Part, headline, left_out, parts
 from judgekit.errors import truncated
-from judgekit.runs.summary_table import between, rounded
-from judgekit.terminal import Unpadded, harmless, printable, quoting
+from judgekit.runs.summary_table import format_interval, format_number
+from judgekit.terminal import WithoutTrailingBlanks, escaped_text, printable, recorded_text
 
 _ROOMY = 90  # terminal columns that let the figures of all parts line up
 _CLASSES_SHOWN = 12
@@ -21,30 +21,34 @@ _REASON_SHOWN = 300
 _MANY = 1_000
 
 
-def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, Demand] = {}) -> None:
+def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, MeanBound] = {}) -> None:
     """Print the findings of an audit for each judged scorer, with its ``show`` worst disagreements.
 
     ``demands`` gives, by scorer, the bound that its corrected mean is checked against.
     """
     by = f", by {', '.join(audit.sources)}" if audit.sources else ""
-    on.print(harmless(f"audit of run {audit.run}{by}"))
-    for line in left_out(audit.unmatched):
-        on.print(harmless(line), style="yellow")
+    on.print(escaped_text(f"audit of run {audit.run}{by}"))
+    for line in left_out_lines(audit.unmatched):
+        on.print(escaped_text(line), style="yellow")
     if not audit.scorers:
         on.print("the run has no scorer that asks a judge")
     for found in audit.scorers:
         on.print()
-        head = Text.assemble((printable(found.scorer), "bold"), "  ", printable(headline(found)), overflow="fold")
-        on.print(Unpadded(head))
-        on.print(Unpadded(harmless(good_enough(found.correction, demands.get(found.scorer, Demand())))))
+        head = Text.assemble((printable(found.scorer), "bold"), "  ", printable(audit_headline(found)), overflow="fold")
+        on.print(WithoutTrailingBlanks(head))
+        on.print(
+            WithoutTrailingBlanks(
+                escaped_text(describe_fitness(found.correction, demands.get(found.scorer, MeanBound())))
+            )
+        )
         on.print()
-        on.print(Unpadded(_grid(_parts(found, on.width))))
+        on.print(WithoutTrailingBlanks(_grid(_parts(found, on.width))))
         if disagreements := found.disagreements[:show]:
             of = len(found.disagreements)
             told = f"the worst {show:,} of {of:,}" if of > show else f"all {of:,}, the worst first"
-            with quoting(on):
-                shown = by_sample(map(_disagreement, disagreements))
-                on.print(Unpadded(_grid([("disagreements", (told, shown))])))
+            with recorded_text(on):
+                shown = sample_grid(map(_disagreement, disagreements))
+                on.print(WithoutTrailingBlanks(_grid([("disagreements", (told, shown))])))
 
 
 def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableType:
@@ -58,7 +62,7 @@ def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableTyp
 
 
 def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[RenderableType]]]:
-    made = parts(found)
+    made = audit_sections(found)
     width = max(cell_len(printable(name)) for part in made for name in part.figures) if room >= _ROOMY else 0
     for part in made:
         yield part.name, _part(part, width)
@@ -66,7 +70,7 @@ def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[Render
             yield "confusion", [_confusion(found.confusion)]
 
 
-def _part(part: Part, width: int) -> Iterator[RenderableType]:
+def _part(part: AuditSection, width: int) -> Iterator[RenderableType]:
     """Yield figures, aligned with those of other parts, and notes on them."""
     if part.figures:
         figures = Table.grid(padding=(0, 2, 0, 0))
@@ -75,11 +79,13 @@ def _part(part: Part, width: int) -> Iterator[RenderableType]:
         figures.add_column(no_wrap=True)
         figures.add_column(style="dim")
         for name, figure in part.figures.items():
-            figures.add_row(harmless(name), rounded(figure.value), between(figure), harmless(figure.method))
+            figures.add_row(
+                escaped_text(name), format_number(figure.value), format_interval(figure), escaped_text(figure.method)
+            )
         yield figures
     if part.refused:
         yield Text(printable(part.refused), "yellow", overflow="fold")
-    yield from map(harmless, part.told)
+    yield from map(escaped_text, part.told)
 
 
 def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
@@ -103,23 +109,23 @@ def _count(times: float) -> str:
     return f"{round(times, 2):,g}" if times < _MANY else f"{times:,.0f}"
 
 
-def by_sample(told: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
+def sample_grid(told: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
     """Return samples below each other, with lines on the right of each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(ratio=1)
     grid.add_column(ratio=3)
     for sample, lines in told:
-        grid.add_row(harmless(sample), Group(*map(harmless, lines)))
+        grid.add_row(escaped_text(sample), Group(*map(escaped_text, lines)))
     return grid
 
 
 def _disagreement(found: Disagreement) -> tuple[str, Iterable[str]]:
-    lines = [said("the judge", found.label, found.judged, found.reason)]
-    lines += (said(one.annotator or "a person", one.label, one.value, one.reason) for one in found.opinions)
+    lines = [format_verdict("the judge", found.label, found.judged, found.reason)]
+    lines += (format_verdict(one.annotator or "a person", one.label, one.value, one.reason) for one in found.opinions)
     return f"#{found.index} {found.sample_id}", lines
 
 
-def said(who: str, label: str | None, value: float | None, reason: str = "") -> str:
+def format_verdict(who: str, label: str | None, value: float | None, reason: str = "") -> str:
     """Return the verdict of a judge or a person on a sample, and the reason, in a line."""
     worth = "does not apply" if value is None else f"{value:.2f}"
     is_number = value is not None and label == f"{value:g}"

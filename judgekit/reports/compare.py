@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judgekit.analysis.compare import Comparison
-from judgekit.terminal import Unpadded, printable, quoting
+from judgekit.terminal import WithoutTrailingBlanks, printable, recorded_text
 
 
 def show_changes(comparison: Comparison, most: int, on: Console) -> None:
@@ -22,5 +22,5 @@ def show_changes(comparison: Comparison, most: int, on: Console) -> None:
                         name = printable(row.sample_id) if side == "A" else ""
                         reason = printable(row.score.reason or "no reason given")
                         grid.add_row(Text(name), f"{side} {row.score.value:.2f}", Text(reason))
-                with quoting(on):
-                    on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
+                with recorded_text(on):
+                    on.print(WithoutTrailingBlanks(Padding(grid, (0, 0, 0, 2))))

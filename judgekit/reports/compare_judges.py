@@ -7,13 +7,13 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.padding import Padding
 
-from judgekit.analysis.compare_judges import Closer, Flip, JudgeComparison, Pair
-from judgekit.analysis.difference import outcome_of
-from judgekit.analysis.words import left_out
-from judgekit.reports.audit import by_sample, said
-from judgekit.runs.answers import UNREPORTED, named, quoted, shares
-from judgekit.runs.receipts import Figure
-from judgekit.terminal import Unpadded, harmless, quoting, table
+from judgekit.analysis.audit_text import left_out_lines
+from judgekit.analysis.compare_judges import ClosenessTest, Flip, JudgeComparison, JudgePair
+from judgekit.analysis.difference import format_outcomes
+from judgekit.reports.audit import format_verdict, sample_grid
+from judgekit.runs.answers import UNREPORTED, format_shares, quote_name, reported_names
+from judgekit.runs.receipts import Estimate
+from judgekit.terminal import WithoutTrailingBlanks, escaped_text, recorded_text, text_table
 
 _ALPHA = 0.05
 _NAMES_SHOWN = 2  # figures of agreement in a table; the JSON has all
@@ -21,20 +21,24 @@ _NAMES_SHOWN = 2  # figures of agreement in a table; the JSON has all
 
 def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
     """Print each judge's speed, its agreement with other judges and with people, and ``show`` flips of each pair."""
-    for columns, rows in (sides(comparison), pairs(comparison)):
-        on.print(table(columns, rows))
-    for line in told(comparison):
-        on.print(harmless(line))
+    for columns, rows in (judge_table(comparison), judge_pair_table(comparison)):
+        on.print(text_table(columns, rows))
+    for line in comparison_notes(comparison):
+        on.print(escaped_text(line))
     for pair in comparison.pairs if show else ():
         if pair.flips:
             shown = f", {show:,} of them shown" if show < len(pair.flips) else ""
             on.print()
-            on.print(harmless(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
-            with quoting(on):
-                on.print(Unpadded(Padding(by_sample(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))))
+            on.print(escaped_text(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
+            with recorded_text(on):
+                on.print(
+                    WithoutTrailingBlanks(
+                        Padding(sample_grid(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))
+                    )
+                )
 
 
-def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+def judge_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """Return the heads of a table and a row for each judge: seconds per request, and agreement with people."""
     names = _figures([one.people for one in comparison.sides])
     rows = [
@@ -49,7 +53,7 @@ def sides(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
     return ("judge", "seconds a request", *people), rows
 
 
-def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+def judge_pair_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """Return the heads of a table and a row for each pair of judges: number of flips, and agreement."""
     names = _figures([one.agreement for one in comparison.pairs])
     rows = [
@@ -58,35 +62,35 @@ def pairs(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence
     return ("judges", "n", "flips", *names), rows
 
 
-def told(comparison: JudgeComparison) -> Iterator[str]:
+def comparison_notes(comparison: JudgeComparison) -> Iterator[str]:
     """Yield the lines below the tables, such as which models answered."""
     for side in comparison.sides:
         for judge, models in side.reported.items():
             reported = Counter({name or None: times for name, times in models.items()})
-            answered = f"answered as {shares(reported)}" if named(reported) else UNREPORTED
-            yield f"{'' if side.judge == judge else f'{side.judge}: '}{quoted(judge)} {answered}"
+            answered = f"answered as {format_shares(reported)}" if reported_names(reported) else UNREPORTED
+            yield f"{'' if side.judge == judge else f'{side.judge}: '}{quote_name(judge)} {answered}"
         if side.fell_back:
             answers = ", ".join(f"{model} {times:,}" for model, times in side.answered.items())
             yield f"{side.judge}: of {side.fell_back:,} samples, it is its fallback that is compared; answers by {answers}"
     for pair in comparison.pairs:
         if pair.left_out:
             found = (((one.a or "missing", one.b or "missing"), one.samples) for one in pair.left_out)
-            outcomes = ", ".join(outcome_of(outcome, (pair.a, pair.b), "by", times) for outcome, times in found)
+            outcomes = ", ".join(format_outcomes(outcome, (pair.a, pair.b), "by", times) for outcome, times in found)
             yield f"{_names(pair)}: not compared: {sum(one.samples for one in pair.left_out):,} ({outcomes})"
         if pair.closer is not None:
             yield f"{_names(pair)}, held against people: {_closer(pair, pair.closer)}"
     lost: dict[str, list[str]] = {}
     for side in comparison.sides:
-        for line in left_out(side.left_out):
+        for line in left_out_lines(side.left_out):
             lost.setdefault(line, []).append(side.judge)
     for line, judges in lost.items():
         yield line if len(judges) == len(comparison.sides) else f"{' and '.join(judges)}: {line}"
 
 
-def shown(comparison: JudgeComparison) -> JsonValue:
+def page_data(comparison: JudgeComparison) -> JsonValue:
     """Return the tables, lines and flips of a comparison in the form that the HTML page reads."""
     scorers = {one.judge: one.scorer for one in comparison.sides}
-    made = {"Each judge": sides(comparison), "Each two judges": pairs(comparison)}
+    made = {"Each judge": judge_table(comparison), "Each two judges": judge_pair_table(comparison)}
     tables: list[JsonValue] = [
         {"title": title, "heads": [*heads], "rows": [[*row] for row in rows]} for title, (heads, rows) in made.items()
     ]
@@ -94,22 +98,22 @@ def shown(comparison: JudgeComparison) -> JsonValue:
         {"scorer": scorers[one.a], **one.model_dump(mode="json", include={"a", "b", "flips"})}
         for one in comparison.pairs
     ]
-    return {"tables": tables, "told": [*told(comparison)], "pairs": flips}
+    return {"tables": tables, "told": [*comparison_notes(comparison)], "pairs": flips}
 
 
-def _names(pair: Pair) -> str:
+def _names(pair: JudgePair) -> str:
     return f"{pair.a} and {pair.b}"
 
 
-def _figures(found: Sequence[Mapping[str, Figure]]) -> Sequence[str]:
+def _figures(found: Sequence[Mapping[str, Estimate]]) -> Sequence[str]:
     return [*dict.fromkeys(name for one in found for name in one)][:_NAMES_SHOWN]
 
 
-def _cells(names: Sequence[str], figures: Mapping[str, Figure]) -> Iterator[str]:
+def _cells(names: Sequence[str], figures: Mapping[str, Estimate]) -> Iterator[str]:
     return (str(figures[name]) if name in figures else "-" for name in names)
 
 
-def _closer(pair: Pair, found: Closer) -> str:
+def _closer(pair: JudgePair, found: ClosenessTest) -> str:
     is_right = found.test == "exact McNemar"
     of, than = ("is right on", "is right") if is_right else ("has a mean closeness of", "is closer")
     adjusted = f" ({found.p_holm:.2g} adjusted for all pairs)" if found.p_holm != found.p else ""
@@ -123,8 +127,10 @@ def _closer(pair: Pair, found: Closer) -> str:
     )
 
 
-def _flip(pair: Pair, one: Flip) -> tuple[str, Sequence[str]]:
-    lines = [said(judge, side.label, side.value, side.reason) for judge, side in ((pair.a, one.a), (pair.b, one.b))]
+def _flip(pair: JudgePair, one: Flip) -> tuple[str, Sequence[str]]:
+    lines = [
+        format_verdict(judge, side.label, side.value, side.reason) for judge, side in ((pair.a, one.a), (pair.b, one.b))
+    ]
     if one.human is not None:
-        lines.append(said("people", None, one.human))
+        lines.append(format_verdict("people", None, one.human))
     return f"#{one.index} {one.sample_id}", lines

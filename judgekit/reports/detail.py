@@ -7,9 +7,9 @@ from typing import cast
 from pydantic import JsonValue
 
 from judgekit.runs.rows import Row
-from judgekit.score import Exchange, JudgeCall, Score
+from judgekit.score import JudgeCall, JudgeExchange, Score
 from judgekit.traces.message import MediaPart, Message, OtherPart, Part, ToolCall
-from judgekit.traces.pairing import Caller, pair_results
+from judgekit.traces.pairing import PairedCall, pair_results
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -21,11 +21,11 @@ _OF_THE_CALL = {"judge", "prompt", "model", "cached", "seconds", "error"}
 _NOT_OF_THE_TRACE = {"schema_version", "messages", "tools", "children", "extra"}
 
 
-def detail(
+def sample_detail(
     scorers: Sequence[str],
     rows: Iterable[Row],
     sample: Sample | None,
-    exchanges: Mapping[tuple[str, int], Exchange | None],
+    exchanges: Mapping[tuple[str, int], JudgeExchange | None],
     *,
     is_damaged: bool = False,
 ) -> dict[str, JsonValue]:
@@ -90,7 +90,7 @@ def _call(call: JudgeCall) -> JsonValue:
     }
 
 
-def _exchange(exchange: Exchange | None) -> JsonValue:
+def _exchange(exchange: JudgeExchange | None) -> JsonValue:
     if exchange is None:
         return None
     return {"messages": [list(message) for message in exchange.messages], "reply": exchange.reply}
@@ -101,7 +101,7 @@ def _messages(messages: Sequence[Message]) -> list[JsonValue]:
     return [_message(message, answers.get(index)) for index, message in enumerate(messages)]
 
 
-def _message(message: Message, answered: Caller | None) -> JsonValue:
+def _message(message: Message, answered: PairedCall | None) -> JsonValue:
     """Return a message, without the fields that do not apply to it."""
     told: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
     if message.role == "tool":

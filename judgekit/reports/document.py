@@ -13,39 +13,39 @@ from pydantic import JsonValue
 if TYPE_CHECKING:
     import jinja2
 
-PAGE = Path(__file__).parent / "page"
+PAGE_FOLDER = Path(__file__).parent / "page"
 """The folder of templates, styles and scripts."""
 
 
-def document(template: str, styles: Sequence[str], scripts: Sequence[str], **shown: object) -> Iterator[str]:
+def render_page(template: str, styles: Sequence[str], scripts: Sequence[str], **shown: object) -> Iterator[str]:
     """Yield a page piece by piece, with its styles and scripts inline and their hashes in its policy.
 
     Args:
-        template: The name of the template's file in `PAGE`.
+        template: The name of the template's file in `PAGE_FOLDER`.
         styles: The names of the styles, without their endings.
         scripts: The names of the scripts, without their endings.
         shown: Other values for the template.
     """
-    style, script = "\n".join(_read(f"{name}.css") for name in styles), script_of(scripts)
+    style, script = "\n".join(_read(f"{name}.css") for name in styles), join_scripts(scripts)
     yield from _template(template).generate(
         style=style, style_hash=_hash(style), script=script, script_hash=_hash(script), **shown
     )
 
 
-def script_of(names: Sequence[str]) -> str:
+def join_scripts(names: Sequence[str]) -> str:
     """Return scripts, given by their names, as one."""
     return "\n".join(('"use strict";', *(_read(f"{name}.js") for name in names)))
 
 
-def embedded(value: JsonValue) -> str:
+def script_json(value: JsonValue) -> str:
     """Return JSON that cannot end a script element or begin a comment."""
     return json.dumps(value, separators=(",", ":")).translate({ord(char): f"\\u{ord(char):04x}" for char in "<>&"})
 
 
 @cache
 def _read(name: str) -> str:
-    """Return the text of a file in `PAGE`."""
-    return (PAGE / name).read_text(encoding="utf-8")
+    """Return the text of a file in `PAGE_FOLDER`."""
+    return (PAGE_FOLDER / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

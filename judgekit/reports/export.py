@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from judgekit.analysis.gates import GateResults
-from judgekit.atomic import replaced
+from judgekit.atomic import atomic_write
 from judgekit.errors import ConfigError
-from judgekit.reports.csv import csv_lines
+from judgekit.reports.csv_export import csv_lines
 from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.parquet import write_parquet
@@ -37,9 +37,9 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
         ConfigError: The name has no known ending, or the file cannot be written.
     """
     path = Path(path)
-    must_be_writable(path, KINDS)
+    check_writable(path, REPORT_WRITERS)
     with _written(path) as file:
-        KINDS[path.suffix.lower()](run, gates or GateResults(), file)
+        REPORT_WRITERS[path.suffix.lower()](run, gates or GateResults(), file)
 
 
 def write_text(pieces: Iterable[str], path: Path) -> None:
@@ -55,13 +55,13 @@ def write_text(pieces: Iterable[str], path: Path) -> None:
 @contextmanager
 def _written(path: Path) -> Generator[IO[bytes]]:
     try:
-        with replaced(path) as file:
+        with atomic_write(path) as file:
             yield file
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error}") from error
 
 
-def must_be_writable(path: Path, kinds: Collection[str]) -> None:
+def check_writable(path: Path, kinds: Collection[str]) -> None:
     """Check, before there is anything to write, that a file can be written and that its name has one of these endings.
 
     Raises:
@@ -94,7 +94,7 @@ def _html(run: Run, gates: GateResults) -> Iterator[str]:
     return html_report(run, gates=gates)
 
 
-KINDS: Mapping[str, _Write] = {
+REPORT_WRITERS: Mapping[str, _Write] = {
     ".html": _as_text(_html),
     ".jsonl": _as_text(lambda run, _: (f"{row.model_dump_json()}\n" for row in run)),
     ".csv": _as_text(lambda run, _: csv_lines(run)),

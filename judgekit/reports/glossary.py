@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from judgekit.terminal import Unpadded, console
+from judgekit.terminal import WithoutTrailingBlanks, console
 
 HEADING = "What the words mean"
 
@@ -83,7 +83,7 @@ def terms_in(text: str) -> Sequence[Term]:
     return [term for term in TERMS if re.search(term.pattern, line)]
 
 
-class Screen(NamedTuple):
+class Consoles(NamedTuple):
     """The consoles that a command writes to."""
 
     out: Console
@@ -91,12 +91,12 @@ class Screen(NamedTuple):
 
 
 @contextmanager
-def explained() -> Generator[Screen]:
+def explaining_terms() -> Generator[Consoles]:
     """Yield the consoles of a command, and at its end explain the terms that were shown on them.
 
     Text of recordings and judges is printed inside `judgekit.terminal.quoting` and not explained.
     """
-    screen = Screen(console(), console(stderr=True))
+    screen = Consoles(console(), console(stderr=True))
     for one in screen:
         one.record = True
     yield screen
@@ -106,4 +106,4 @@ def explained() -> Generator[Screen]:
         grid.add_column(no_wrap=True)
         for term in terms:
             grid.add_row(term.name, term.meaning)
-        screen.out.print(Unpadded(grid), style="dim")
+        screen.out.print(WithoutTrailingBlanks(grid), style="dim")

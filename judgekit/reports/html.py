@@ -9,22 +9,29 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
+from judgekit.analysis.audit_text import agreement_text, audit_headline, audit_sections, left_out_lines
 from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare_judges import JudgeComparison
-from judgekit.analysis.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
+from judgekit.analysis.corrected_means import (
+    MeanBound,
+    corrected_means,
+    describe_correction,
+    describe_fitness,
+    mean_bounds,
+    run_corrections,
+)
 from judgekit.analysis.difference import Difference
 from judgekit.analysis.findings import Audit, ScorerAudit
 from judgekit.analysis.gates import GateResult, GateResults
-from judgekit.analysis.words import agreed, headline, left_out, parts
-from judgekit.reports.compare_judges import shown
-from judgekit.reports.detail import detail
-from judgekit.reports.document import document, embedded
+from judgekit.reports.compare_judges import page_data
+from judgekit.reports.detail import sample_detail
+from judgekit.reports.document import render_page, script_json
 from judgekit.reports.glossary import TERMS
-from judgekit.reports.listing import MOST, Listing
+from judgekit.reports.listing import MAX_LISTED, Listing
 from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
-from judgekit.runs.summary import OTHERS, Line, Summary
-from judgekit.runs.summary_table import rows_of, summary_columns
+from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
+from judgekit.runs.summary_table import column_rows, summary_columns
 from judgekit.score import STATUSES
 
 Found = TypeVar("Found")
@@ -46,7 +53,19 @@ _SCRIPTS = (
     "report",
 )
 _SLICES = 12  # ways to slice the samples
-_DRAWN = {"scorer", "mean", "score", "95 % interval", "n", *OTHERS, "audit", "requests", "cached", "tokens", "cost"}
+_DRAWN = {
+    "scorer",
+    "mean",
+    "score",
+    "95 % interval",
+    "n",
+    *UNSCORED_STATUSES,
+    "audit",
+    "requests",
+    "cached",
+    "tokens",
+    "cost",
+}
 """Columns that the page shows in its own way, with links and plots."""
 _AT_ONCE = 16  # samples in a pack; the page relies on this number
 
@@ -85,7 +104,7 @@ def html_report(
         "glossary": [term._asdict() for term in TERMS],
         "audit": None
         if audit is None
-        else _audit(audit, demands(reported.b if isinstance(reported, Comparison) else reported)),
+        else _audit(audit, mean_bounds(reported.b if isinstance(reported, Comparison) else reported)),
     }
     if isinstance(reported, Comparison):
         sides, pairs = _compared(reported)
@@ -96,23 +115,23 @@ def html_report(
         wanted |= {gate.sample for gate in gates.gates if gate.sample is not None}
         sides = [_Side("b", reported, Listing.of(reported, wanted=wanted), _corrections(reported, audit))]
     run = sides[0].run
-    head["judges"] = None if judges is None else shown(judges)
+    head["judges"] = None if judges is None else page_data(judges)
     head |= {side.name: _run(side, gates.thin if side.name == "b" else {}) for side in sides}
     head["notes"] = [
         note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
     ]
     columns = summary_columns(run.summary, corrected_means(sides[0].corrections))
-    yield from document(
+    yield from render_page(
         "page.html.j2",
         ["report"],
         _SCRIPTS,
         title=f"Run {' compared with run '.join(str(side.run.number) for side in sides)}",
         version=run.record.version,
         columns=columns,
-        rows=rows_of(columns),
+        rows=column_rows(columns),
         has_audit=audit is not None,
         gates=head["gates"],
-        head=embedded(head),
+        head=script_json(head),
         lists=((f"list-{side.name}", _packed(side.listing.columns(side.scorers))) for side in sides),
         samples=(packed for side in sides for packed in _samples(side)),
     )
@@ -133,22 +152,22 @@ def _gates(results: Sequence[GateResult]) -> JsonValue:
 
 def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
     """Return both runs, and for each listed sample of B the place of its counterpart in the list of A."""
-    after = Listing.of(comparison.b, wanted=comparison.changed(MOST))
+    after = Listing.of(comparison.b, wanted=comparison.changed(MAX_LISTED))
     listed = {entry.number for entry in after.entries}
     pairs = dict(zip(comparison.paired.b.tolist(), comparison.paired.a.tolist(), strict=True))
     shown = {a for b, a in pairs.items() if b in listed}
     before = Listing.of(comparison.a, wanted=shown, left_out=set(pairs.values()) - shown)
     places = {entry.number: place for place, entry in enumerate(before.entries)}
     sides = [
-        _Side("b", comparison.b, after, corrections(comparison.b)),
-        _Side("a", comparison.a, before, corrections(comparison.a)),
+        _Side("b", comparison.b, after, run_corrections(comparison.b)),
+        _Side("a", comparison.a, before, run_corrections(comparison.a)),
     ]
     return sides, [places.get(pairs.get(entry.number, -1)) for entry in after.entries]
 
 
 def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
     """Return the corrected means by the receipts of a run or, where these have none, by an audit of it."""
-    found = dict(corrections(run))
+    found = dict(run_corrections(run))
     for one in audit.scorers if audit else ():
         if one.scorer not in corrected_means(found) and one.correction.corrected is not None:
             found[one.scorer] = one.correction
@@ -182,7 +201,9 @@ def _run(side: _Side, thin: Mapping[str, str]) -> JsonValue:
                 "signature": one.signature,
                 "identity": one.identity,
                 "histogram": list(listing.histograms[one.name]),
-                **_line(lines.get(one.name, Line(one.name)), side.corrections.get(one.name), thin.get(one.name)),
+                **_line(
+                    lines.get(one.name, ScorerSummary(one.name)), side.corrections.get(one.name), thin.get(one.name)
+                ),
             }
             for one in run.scorers
         ],
@@ -193,7 +214,7 @@ def _time(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _line(line: Line, correction: Correction | None, too_few: str | None) -> dict[str, JsonValue]:
+def _line(line: ScorerSummary, correction: Correction | None, too_few: str | None) -> dict[str, JsonValue]:
     overall = line.overall
     corrected = correction.corrected if correction else None
     return {
@@ -207,15 +228,15 @@ def _line(line: Line, correction: Correction | None, too_few: str | None) -> dic
         "cost": line.cost_usd,
         "told": [
             *([f"too few samples: {too_few}"] if too_few else []),
-            *([how_corrected(correction)] if correction else []),
-            *line.told(),
+            *([describe_correction(correction)] if correction else []),
+            *line.notes(),
         ],
-        "unscored": [[*one] for one in line.unscored()],
+        "unscored": [[*one] for one in line.unscored_reasons()],
         "audited": line.audited,
     }
 
 
-def _number(line: Line) -> dict[str, JsonValue]:
+def _number(line: ScorerSummary) -> dict[str, JsonValue]:
     low, high, method = line.interval or (None, None, None)
     scored = line.counts["scored"]
     return {
@@ -264,7 +285,7 @@ def _comparison(comparison: Comparison) -> JsonValue:
     return {
         "head": comparison.head,
         "warnings": list(comparison.warnings),
-        "told": [line for line in comparison.told() if line.removeprefix("warning: ") not in comparison.warnings],
+        "told": [line for line in comparison.notes() if line.removeprefix("warning: ") not in comparison.warnings],
         "scorers": [_difference(one) for one in comparison],
     }
 
@@ -275,20 +296,20 @@ def _difference(one: Difference) -> JsonValue:
     return {**one.as_json(), **shown, "interval": None, "overall": None}  # the page has no use for the last two
 
 
-def _audit(audit: Audit, asked: Mapping[str, Demand]) -> JsonValue:
+def _audit(audit: Audit, asked: Mapping[str, MeanBound]) -> JsonValue:
     return {
         "sources": list(audit.sources),
-        "left_out": list(left_out(audit.unmatched)),
-        "scorers": [_audited(found, asked.get(found.scorer, Demand())) for found in audit.scorers],
+        "left_out": list(left_out_lines(audit.unmatched)),
+        "scorers": [_audited(found, asked.get(found.scorer, MeanBound())) for found in audit.scorers],
     }
 
 
-def _audited(found: ScorerAudit, demand: Demand) -> JsonValue:
+def _audited(found: ScorerAudit, demand: MeanBound) -> JsonValue:
     return {
         "name": found.scorer,
-        "head": headline(found),
-        "agreed": f"audited: {agreed(found)}" if found.n else "",
-        "use": good_enough(found.correction, demand),
+        "head": audit_headline(found),
+        "agreed": f"audited: {agreement_text(found)}" if found.n else "",
+        "use": describe_fitness(found.correction, demand),
         "parts": [
             {
                 "name": part.name,
@@ -296,7 +317,7 @@ def _audited(found: ScorerAudit, demand: Demand) -> JsonValue:
                 "told": list(part.told),
                 "refused": part.refused,
             }
-            for part in parts(found)
+            for part in audit_sections(found)
         ],
         **found.model_dump(mode="json", include={"confusion", "disagreements", "opinions"}),
     }
@@ -320,7 +341,7 @@ def _samples(side: _Side) -> Iterator[tuple[str, str]]:
     for count, (number, rows, kept, said) in enumerate(found, 1):
         exchanges = damaged.get(number, {}) | {(scorer, place): one for scorer, place, one in said}
         is_damaged = number in run.damaged.conversations
-        pack.append(detail(names, rows, kept[0] if kept else None, exchanges, is_damaged=is_damaged))
+        pack.append(sample_detail(names, rows, kept[0] if kept else None, exchanges, is_damaged=is_damaged))
         if len(pack) == _AT_ONCE or count == len(numbers):
             columns: JsonValue = {name: [one[name] for one in pack] for name in pack[0]}
             yield f"samples-{side.name}-{(count - 1) // _AT_ONCE}", _packed(columns)

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator
 
 from judgekit.analysis.gates import GateResults
-from judgekit.reports.xml import xml_text
+from judgekit.reports.xml_escape import escape_xml
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import Line
+from judgekit.runs.summary import ScorerSummary
 
 
 def junit_report(run: Run, gates: GateResults) -> Iterator[str]:
@@ -19,7 +19,7 @@ def junit_report(run: Run, gates: GateResults) -> Iterator[str]:
     """
     began = run.started_at.strftime("%Y-%m-%dT%H:%M:%S")
     repeated = set(run.duplicate_ids)
-    lines = [run.summary.lines.get(one.name, Line(one.name)) for one in run.scorers]
+    lines = [run.summary.lines.get(one.name, ScorerSummary(one.name)) for one in run.scorers]
     ends = list(_ends(run, gates))
     failures = sum(not gate.met for gate in gates.gates)
     broken = len(ends) - len(gates.gates)
@@ -39,30 +39,30 @@ def junit_report(run: Run, gates: GateResults) -> Iterator[str]:
 
 def _suite(name: str, began: str, tests: int, failures: int, errors: int, skipped: int) -> str:
     counts = f'tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
-    return f'<testsuite name="{xml_text(name)}" {counts} timestamp="{began}">\n'
+    return f'<testsuite name="{escape_xml(name)}" {counts} timestamp="{began}">\n'
 
 
 def _case(row: Row, repeated: Collection[str]) -> str:
     score = row.score
     name = f"{row.sample_id} [{row.index}]" if row.sample_id in repeated else row.sample_id
     seconds = f' time="{sum(call.seconds for call in score.calls):.3f}"' if score.calls else ""
-    reason = xml_text(score.reason)
+    reason = escape_xml(score.reason)
     if score.value is not None:
         outcome = f"<system-out>{score.value:.6g}{': ' if reason else ''}{reason}</system-out>"
     elif score.status == "failed":
-        outcome = f'<error type="{xml_text(score.error or "failed")}" message="{reason}"/>'
+        outcome = f'<error type="{escape_xml(score.error or "failed")}" message="{reason}"/>'
     else:
-        label = "" if score.label is None else f"{xml_text(score.label)}: "
+        label = "" if score.label is None else f"{escape_xml(score.label)}: "
         outcome = f'<skipped type="{score.status}" message="{score.status}: {label}{reason}"/>'
-    return f'<testcase classname="{xml_text(row.scorer)}" name="{xml_text(name)}"{seconds}>{outcome}</testcase>\n'
+    return f'<testcase classname="{escape_xml(row.scorer)}" name="{escape_xml(name)}"{seconds}>{outcome}</testcase>\n'
 
 
 def _ends(run: Run, gates: GateResults) -> Iterator[str]:
     for gate in gates.gates:
-        failure = "" if gate.met else f'<failure type="gate" message="{xml_text(str(gate))}"/>'
-        yield f'<testcase classname="gates" name="{xml_text(gate.text)}">{failure}</testcase>\n'
+        failure = "" if gate.met else f'<failure type="gate" message="{escape_xml(str(gate))}"/>'
+        yield f'<testcase classname="gates" name="{escape_xml(gate.text)}">{failure}</testcase>\n'
     unfinished = [run.record.unfinished] if run.record.unfinished else []
-    unfinished += [f"{line.scorer}: {line.over()}" for line in run.summary if unfinished and line.missing]
+    unfinished += [f"{line.scorer}: {line.coverage()}" for line in run.summary if unfinished and line.missing]
     if missing := "; ".join((*unfinished, *run.record.notes)):
-        message = xml_text(missing)
+        message = escape_xml(missing)
         yield f'<testcase classname="gates" name="all samples"><error type="incomplete" message="{message}"/></testcase>\n'

@@ -10,22 +10,22 @@ from pydantic import JsonValue
 
 from judgekit.runs.results import Run
 from judgekit.runs.rows import LabelValue, Row
-from judgekit.score import STATUSES, Status
+from judgekit.score import STATUSES, ScoreStatus
 
-MOST = 10_000
+MAX_LISTED = 10_000
 """The most samples in one file."""
 _BINS = 10
 
 
-class Cell(NamedTuple):
+class ListedScore(NamedTuple):
     """A score as the list shows it."""
 
-    status: Status
+    status: ScoreStatus
     value: float | None
     label: str | None
 
 
-class Entry(NamedTuple):
+class ListedSample(NamedTuple):
     """A sample of the list, with its scores by scorer. The lower its ``concern``, the more it deserves a look."""
 
     concern: float
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     id: str
     domain: str | None
     labels: Mapping[str, LabelValue]
-    scores: Mapping[str, Cell]
+    scores: Mapping[str, ListedScore]
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Listing:
     """The samples of a run that are listed, by number.
 
     Attributes:
-        entries: The listed samples. If there are more than `MOST`, these are wanted ones first, then those that failed
+        entries: The listed samples. If there are more than `MAX_LISTED`, these are wanted ones first, then those that failed
             or abstained, then those with the lowest values.
         samples: The number of all samples.
         histograms: For each scorer, the number of values in each tenth, over all samples.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListedSample, ...]
     samples: int
     histograms: Mapping[str, list[int]]
 
@@ -63,7 +63,7 @@ class Listing:
         histograms = {one.name: [0] * _BINS for one in run.scorers}
         samples = 0
 
-        def entries() -> Iterator[Entry]:
+        def entries() -> Iterator[ListedSample]:
             nonlocal samples
             for number, rows in groupby(run.rows(), key=lambda row: row.index):
                 samples += 1
@@ -74,7 +74,7 @@ class Listing:
                 if number not in left_out:
                     yield entry
 
-        listed = heapq.nsmallest(MOST, entries(), key=lambda entry: (entry.concern, entry.number))
+        listed = heapq.nsmallest(MAX_LISTED, entries(), key=lambda entry: (entry.concern, entry.number))
         return cls(tuple(sorted(listed, key=lambda entry: entry.number)), samples, histograms)
 
     def columns(self, scorers: Iterable[str]) -> JsonValue:
@@ -96,10 +96,12 @@ class Listing:
         }
 
 
-def _entry(rows: Sequence[Row], *, wanted: bool) -> Entry:
+def _entry(rows: Sequence[Row], *, wanted: bool) -> ListedSample:
     row = rows[0]
-    scores: dict[str, Cell] = {one.scorer: Cell(one.score.status, one.score.value, one.score.label) for one in rows}
+    scores: dict[str, ListedScore] = {
+        one.scorer: ListedScore(one.score.status, one.score.value, one.score.label) for one in rows
+    }
     concerns = (
         value if value is not None else 2.0 if status == "skipped" else -1.0 for status, value, _ in scores.values()
     )
-    return Entry(-2.0 if wanted else min(concerns), row.index, row.sample_id, row.domain, row.labels, scores)
+    return ListedSample(-2.0 if wanted else min(concerns), row.index, row.sample_id, row.domain, row.labels, scores)

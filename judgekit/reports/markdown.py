@@ -7,14 +7,21 @@ from html import unescape
 from itertools import chain
 from pathlib import Path
 
-from judgekit.analysis.corrected import Demand, corrected_means, corrections, demands, good_enough, how_corrected
+from judgekit.analysis.corrected_means import (
+    MeanBound,
+    corrected_means,
+    describe_correction,
+    describe_fitness,
+    mean_bounds,
+    run_corrections,
+)
 from judgekit.analysis.gates import GateResults
 from judgekit.errors import ConfigError, truncated
 from judgekit.reports.glossary import HEADING, terms_in
-from judgekit.runs.receipts import Figure
+from judgekit.runs.receipts import Estimate
 from judgekit.runs.results import Run
-from judgekit.runs.summary import Line
-from judgekit.runs.summary_table import rows_of, summary_columns
+from judgekit.runs.summary import ScorerSummary
+from judgekit.runs.summary_table import column_rows, summary_columns
 from judgekit.terminal import printable
 
 _LOWEST = 5
@@ -43,7 +50,7 @@ def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
 
 
 def _report(run: Run, gates: GateResults) -> Iterator[str]:
-    corrected, asked = corrections(run), demands(run)
+    corrected, asked = run_corrections(run), mean_bounds(run)
     yield f"### judgekit, run {run.number}\n\n"
     for gate in gates.gates:
         item = f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
@@ -59,11 +66,11 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
         yield f"- {_code(note)}\n"
     for line in run.summary:
         if (found := corrected.get(line.scorer)) is not None:
-            said = good_enough(found, asked.get(line.scorer, Demand()))
-            lines = (said, how_corrected(found)) if found.corrected else (said,)
+            said = describe_fitness(found, asked.get(line.scorer, MeanBound()))
+            lines = (said, describe_correction(found)) if found.corrected else (said,)
             yield from (f"- {_code(line.scorer)}: {_code(one)}\n" for one in lines)
         yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates))
-        for times, reason in line.unscored():
+        for times, reason in line.unscored_reasons():
             yield _Quoted(f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n")
     for line in run.summary:
         rows = [row for row in run.lowest(line.scorer, _LOWEST) if row.score.value != 1]
@@ -96,23 +103,23 @@ def append_summary(run: Run, gates: GateResults, path: Path) -> None:
         raise ConfigError(f"GITHUB_STEP_SUMMARY={path}: cannot be written: {error}") from error
 
 
-def _table(run: Run, corrected: Mapping[str, Figure]) -> Iterator[str]:
+def _table(run: Run, corrected: Mapping[str, Estimate]) -> Iterator[str]:
     columns = summary_columns(run.summary, corrected)
     yield _row([column.name for column in columns])
     yield _row(["---" if column.is_text else "--:" for column in columns])
     escaped = [one._replace(cells=tuple(map(_cell, one.cells))) if one.is_text else one for one in columns]
-    yield from map(_row, rows_of(escaped))
+    yield from map(_row, column_rows(escaped))
 
 
 def _cell(text: str) -> str:
     return _code(text.replace("|", "¦")) if text else ""  # a bar would end the cell, even in code
 
 
-def _told(line: Line, gates: GateResults) -> Iterator[str]:
+def _told(line: ScorerSummary, gates: GateResults) -> Iterator[str]:
     """Yield notes on a scorer, besides its line."""
     if said := gates.thin.get(line.scorer):
         yield f"too few samples: {said}"
-    yield from line.told()
+    yield from line.notes()
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -7,11 +7,11 @@ from itertools import islice
 from typing import IO, Protocol, cast
 
 from judgekit.errors import ConfigError
-from judgekit.runs.columns import Cell, Kind, cells_of, columns_of
+from judgekit.runs.columns import CellValue, ColumnKind, column_cells, row_columns
 from judgekit.runs.rows import Row
 
 _AT_ONCE = 10_000  # rows in a row group
-_TYPES: Mapping[Kind, str] = {
+_TYPES: Mapping[ColumnKind, str] = {
     "text": "string",
     "status": "string",
     "boolean": "bool",
@@ -25,7 +25,7 @@ class _Writer(Protocol):
 
 
 class _Batches(Protocol):
-    def from_pydict(self, mapping: Mapping[str, Sequence[Cell]], schema: object) -> object: ...
+    def from_pydict(self, mapping: Mapping[str, Sequence[CellValue]], schema: object) -> object: ...
 
 
 class _Arrow(Protocol):
@@ -49,10 +49,10 @@ def write_parquet(rows: Iterable[Row], file: IO[bytes]) -> None:
         parquet = cast("_Parquet", import_module("pyarrow.parquet"))
     except ImportError as error:
         raise ConfigError("writing Parquet needs pyarrow: pip install 'judgekit[parquet]'") from error
-    columns = columns_of(rows)
+    columns = row_columns(rows)
     names = [column.name for column in columns]
     schema = arrow.schema([(column.name, _TYPES[column.kind]) for column in columns])
     rest = iter(rows)
     with parquet.ParquetWriter(file, schema) as writer:
-        while any(cells := cells_of(columns, islice(rest, _AT_ONCE))):
+        while any(cells := column_cells(columns, islice(rest, _AT_ONCE))):
             writer.write_batch(arrow.RecordBatch.from_pydict(dict(zip(names, cells, strict=True)), schema))

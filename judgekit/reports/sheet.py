@@ -10,13 +10,13 @@ from functools import cached_property
 
 from pydantic import JsonValue
 
-from judgekit.analysis.drawing import DrawnSample
-from judgekit.analysis.labels import COLUMNS, SHOWN
+from judgekit.analysis.labels import DISPLAY_COLUMNS, LABEL_COLUMNS
+from judgekit.analysis.sampling import DrawnSample
 from judgekit.errors import ConfigError
-from judgekit.reports.csv import csv_table
-from judgekit.reports.detail import detail
-from judgekit.reports.document import document, embedded
-from judgekit.runs.columns import Cell
+from judgekit.reports.csv_export import csv_table
+from judgekit.reports.detail import sample_detail
+from judgekit.reports.document import render_page, script_json
+from judgekit.runs.columns import CellValue
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.traces.rendering import compact_json
@@ -38,7 +38,7 @@ Choice = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Sheet:
+class LabelSheet:
     """Samples of a run to be labelled for one of its scorers.
 
     With ``includes_skipped``, some of them may be samples to which the question does not apply according to the judge,
@@ -91,32 +91,32 @@ class Sheet:
 
     def page(self) -> Iterator[str]:
         """Yield the sheet piece by piece as one static page, which works offline and exports the labels as CSV."""
-        contents = [embedded(self._content(one.number)) for one in self.drawn]
+        contents = [script_json(self._content(one.number)) for one in self.drawn]
         about: dict[str, JsonValue] = {
             "run": self.run.number,
             "recordings": self.run.recordings,
             "scorer": self.scorer.name,
-            "columns": list(COLUMNS),
+            "columns": list(LABEL_COLUMNS),
             "question": self.question,
             "instructions": self.scorer.instructions,
             "choices": [list(one) for one in self.choices],
             "drawn": [list(one) for one in self.drawn],
         }
         # The key tells the labels that a browser stores from those of another sheet.
-        about["key"] = hashlib.sha256("".join((embedded(about), *contents)).encode()).hexdigest()
-        return document(
+        about["key"] = hashlib.sha256("".join((script_json(about), *contents)).encode()).hexdigest()
+        return render_page(
             "label.html.j2",
             _STYLES,
             SCRIPTS,
             title=f"Label run {self.run.number}: {self.scorer.name}",
             version=self.run.record.version,
-            head=embedded(about),
+            head=script_json(about),
             samples=contents,
         )
 
     def _content(self, number: int) -> JsonValue:
         sample = self.samples.get(number)
-        told = detail((), (), sample, {}, is_damaged=number in self.run.damaged.conversations)
+        told = sample_detail((), (), sample, {}, is_damaged=number in self.run.damaged.conversations)
         known: JsonValue = [[name, text] for name, text in self._known(sample)] if sample else []
         return {**{name: told[name] for name in _CONVERSATION}, "known": known}
 
@@ -133,14 +133,14 @@ class Sheet:
             question = f"{question}\n\n{self.scorer.instructions}"
         choices = "; ".join(choice if choice == text else f"{choice}: {text}" for text, choice in self.choices)
 
-        def rows() -> Iterator[Sequence[Cell]]:
-            names = (*COLUMNS[:2], *SHOWN, *COLUMNS[2:])
+        def rows() -> Iterator[Sequence[CellValue]]:
+            names = (*LABEL_COLUMNS[:2], *DISPLAY_COLUMNS, *LABEL_COLUMNS[2:])
             yield names
             for one in self.drawn:
                 sample = self.samples.get(one.number)
                 is_damaged = one.number in self.run.damaged.conversations
                 missing = "this conversation is damaged in the file" if is_damaged else "the conversation was not kept"
-                row: dict[str, Cell] = {
+                row: dict[str, CellValue] = {
                     "sample": one.id,
                     "scorer": self.scorer.name,
                     "run": self.run.number,
@@ -166,7 +166,7 @@ def _rendered(trace: Trace) -> str:
         return trace.render()
 
 
-def _cut(cell: Cell) -> Cell:
+def _cut(cell: CellValue) -> CellValue:
     """Return the cell, shortened to what a spreadsheet holds, with a note of how much was cut."""
     if not isinstance(cell, str) or len(cell) <= _LONGEST_CELL:
         return cell

@@ -9,15 +9,23 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
-from judgekit.analysis.corrected import corrected_means, how_corrected
+from judgekit.analysis.corrected_means import corrected_means, describe_correction
 from judgekit.diff import Diff, DiffLine
-from judgekit.errors import listed, truncated
-from judgekit.runs.receipts import Correction, Figure
+from judgekit.errors import join_limited, truncated
+from judgekit.runs.receipts import Correction, Estimate
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import Line, Summary, counted
-from judgekit.runs.summary_table import Column, rounded, rows_of, summary_columns
-from judgekit.terminal import Unpadded, Words, hanging, harmless, printable, quoting, table
+from judgekit.runs.summary import ScorerSummary, Summary, format_counts
+from judgekit.runs.summary_table import SummaryColumn, column_rows, format_number, summary_columns
+from judgekit.terminal import (
+    WithoutTrailingBlanks,
+    WrappedWords,
+    escaped_text,
+    hanging_indent,
+    printable,
+    recorded_text,
+    text_table,
+)
 
 if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
@@ -61,33 +69,33 @@ def show_summary(
     corrected = corrected_means(corrections)
     uncorrected = (line for line in summary if line.scorer not in corrected)
     intervals = {line.scorer: line.interval if seed is None else line.bootstrap(seed) for line in uncorrected}
-    raw = {line.scorer: Figure.of(line.value, intervals.get(line.scorer)) for line in summary}
+    raw = {line.scorer: Estimate.of(line.value, intervals.get(line.scorer)) for line in summary}
     columns = summary_columns(summary, corrected, raw)
     on.print(_numbers(columns, thin))
     if summary.asked:
         on.print(_spent(columns))
     if prices := summary.prices:
-        on.print(harmless(prices))
+        on.print(escaped_text(prices))
     for told in _unusual(intervals):
-        on.print(harmless(told))
+        on.print(escaped_text(told))
     for line in summary:
         if line.scorer in thin:
-            on.print(hanging(f"{line.scorer}: ! ", thin[line.scorer]), style="yellow")
+            on.print(hanging_indent(f"{line.scorer}: ! ", thin[line.scorer]), style="yellow")
         if line.scorer in corrections:
-            on.print(hanging(f"{line.scorer}: ", how_corrected(corrections[line.scorer])))
-        for told in (*line.told(), *_trials(line, "raw " if line.scorer in corrected else "")):
-            on.print(hanging(f"{line.scorer}: ", told))
+            on.print(hanging_indent(f"{line.scorer}: ", describe_correction(corrections[line.scorer])))
+        for told in (*line.notes(), *_trials(line, "raw " if line.scorer in corrected else "")):
+            on.print(hanging_indent(f"{line.scorer}: ", told))
         if (overall := line.overall) and overall.table:
-            with quoting(on):
-                on.print(Unpadded(Padding(_counts(overall.table), (0, 0, 0, 2))))
+            with recorded_text(on):
+                on.print(WithoutTrailingBlanks(Padding(_counts(overall.table), (0, 0, 0, 2))))
         if len(line.errors) > 1:
-            on.print(harmless(f"{line.scorer}: {line.counts['failed']:,} failed: {counted(line.errors)}"))
-        with quoting(on):
-            for times, reason in line.unscored():
-                on.print(hanging(f"{line.scorer}: {times}: ", reason))
+            on.print(escaped_text(f"{line.scorer}: {line.counts['failed']:,} failed: {format_counts(line.errors)}"))
+        with recorded_text(on):
+            for times, reason in line.unscored_reasons():
+                on.print(hanging_indent(f"{line.scorer}: {times}: ", reason))
         if len(line.judges) > 1:
-            on.print(harmless(f"{line.scorer}: more than one judge answered: {counted(line.judges)}"))
-    with quoting(on):
+            on.print(escaped_text(f"{line.scorer}: more than one judge answered: {format_counts(line.judges)}"))
+    with recorded_text(on):
         _show_slices(summary, corrected, on)
     for line in summary:
         if rows := lowest.get(line.scorer):
@@ -95,46 +103,46 @@ def show_summary(
             grid = Table.grid(padding=(0, 2))
             for row in rows:
                 grid.add_row(
-                    f"{row.score.value:.2f}", *map(harmless, (row.sample_id, row.score.reason or "no reason given"))
+                    f"{row.score.value:.2f}", *map(escaped_text, (row.sample_id, row.score.reason or "no reason given"))
                 )
                 if calls := _side_by_side(row.score.diff()):
                     grid.add_row("", "", calls)
-            with quoting(on):
-                on.print(Unpadded(Padding(grid, (0, 0, 0, 2))))
+            with recorded_text(on):
+                on.print(WithoutTrailingBlanks(Padding(grid, (0, 0, 0, 2))))
 
 
 def show_plan(summary: Summary, on: Console) -> None:
     """Print a table of what a run would ask for, as far as it is known before the first answer."""
     name, *columns = summary_columns(summary)
-    samples = Column("samples", tuple(f"{line.total:,}" for line in summary))
+    samples = SummaryColumn("samples", tuple(f"{line.total:,}" for line in summary))
     skipped = [column for column in columns if column.name == "skipped"]
     judge = [column for column in columns if column.about == "judge" and not column.is_text]
     on.print(
         _table_of([name, samples, *skipped, *(one._replace(name=_PLANNED.get(one.name, one.name)) for one in judge)])
     )
     if prices := summary.prices:
-        on.print(harmless(prices))
+        on.print(escaped_text(prices))
     for line in summary:
         if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
-            on.print(harmless(f"{line.scorer}: would fail: {counted(others)}"))
+            on.print(escaped_text(f"{line.scorer}: would fail: {format_counts(others)}"))
     on.print("dry run: nothing was sent. A reply that has to be mended takes one more request.")
 
 
-def _numbers(columns: Sequence[Column], thin: Collection[str]) -> RenderableType:
+def _numbers(columns: Sequence[SummaryColumn], thin: Collection[str]) -> RenderableType:
     name, number, *others = [column for column in columns if column.about == "scores"]
     cells = zip(name.cells, number.cells, strict=True)
     marked = tuple(f"{'! ' if scorer in thin else ''}{cell}" for scorer, cell in cells)
     return _table_of([name, number._replace(cells=marked), *others])
 
 
-def _spent(columns: Sequence[Column]) -> RenderableType:
+def _spent(columns: Sequence[SummaryColumn]) -> RenderableType:
     name = columns[0]._replace(name="asked a judge")
     return _table_of([name, *(column for column in columns if column.about == "judge")])
 
 
-def _table_of(columns: Sequence[Column]) -> RenderableType:
-    rows = (row for row in rows_of(columns) if any(row[1:]))
-    return table([column.name for column in columns], rows, words=sum(column.is_text for column in columns))
+def _table_of(columns: Sequence[SummaryColumn]) -> RenderableType:
+    rows = (row for row in column_rows(columns) if any(row[1:]))
+    return text_table([column.name for column in columns], rows, words=sum(column.is_text for column in columns))
 
 
 def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
@@ -149,11 +157,11 @@ def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
             yield f"{of}95 % interval by {method}"
 
 
-def _trials(line: Line, raw: str) -> Iterator[str]:
+def _trials(line: ScorerSummary, raw: str) -> Iterator[str]:
     """Yield the results of repeated trials, if there are any; ``raw`` is put before numbers that are not corrected."""
     if trials := line.trials:
         both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
-        figures = "; ".join(f"{name} {', '.join(map(rounded, values))}" for name, values in both)
+        figures = "; ".join(f"{name} {', '.join(map(format_number, values))}" for name, values in both)
         enough = ", ".join(f"{one.all.tasks:,}" for one in trials)
         over = f"; over {enough} of them, with k scored" if trials[-1].all.too_few else ""
         tasks = trials[0].all.tasks + trials[0].all.too_few
@@ -175,24 +183,24 @@ def _show_slices(summary: Summary, corrected: Collection[str], on: Console) -> N
         for first in range(0, len(scorers), at_once):
             some = scorers[first : first + at_once]
             grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-            grid.add_column(Words(by), overflow="fold", max_width=on.width // 3)
+            grid.add_column(WrappedWords(by), overflow="fold", max_width=on.width // 3)
             for scorer in some:
                 head = f"{scorer} (raw)" if scorer in corrected else scorer
-                grid.add_column(Words(head), justify="right", vertical="bottom", max_width=width)
+                grid.add_column(WrappedWords(head), justify="right", vertical="bottom", max_width=width)
             for row, (value, _) in enumerate(shown):
-                grid.add_row(Words(*_cut([value])), *(made[scorer][row] for scorer in some))
-            on.print(Unpadded(grid))
+                grid.add_row(WrappedWords(*_cut([value])), *(made[scorer][row] for scorer in some))
+            on.print(WithoutTrailingBlanks(grid))
         if more := len(by_size) - len(shown):
-            on.print(harmless(f"and {more} more {by}"))
+            on.print(escaped_text(f"and {more} more {by}"))
     if others := list(slicings)[_SLICINGS_SHOWN:]:
-        on.print(harmless(f"samples also differ by {listed(_cut(others), _SLICINGS_SHOWN, ', ')}"))
+        on.print(escaped_text(f"samples also differ by {join_limited(_cut(others), _SLICINGS_SHOWN, ', ')}"))
 
 
-def _slice(line: Line | None) -> str:
+def _slice(line: ScorerSummary | None) -> str:
     if line is None:
         return ""
     scored = line.counts["scored"]
-    return f"{rounded(line.value)} ({scored:,}{'' if scored == line.total else f' of {line.total:,}'})"
+    return f"{format_number(line.value)} ({scored:,}{'' if scored == line.total else f' of {line.total:,}'})"
 
 
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
@@ -205,13 +213,13 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
         shown = errors.most_common(_CLASSES_SHOWN)
         rows = ((*_cut([true, other]), str(times)) for (true, other), times in shown)
         heads = ("true", "predicted", f"errors, the most frequent of {len(names)} classes")
-        return table(heads, rows, words=2) if shown else Group()
+        return text_table(heads, rows, words=2) if shown else Group()
     numbers = {name: str(number) for number, name in enumerate(names, 1)}
     lines = (
         [*_cut([f"{numbers[name]}  {name}"]), *(str(counts.get(name, {}).get(other, 0)) for other in names)]
         for name in names
     )
-    return table(("true, and below which was predicted", *numbers.values()), lines)
+    return text_table(("true, and below which was predicted", *numbers.values()), lines)
 
 
 def _cut(texts: Sequence[str]) -> list[str]:
@@ -228,6 +236,6 @@ def _side_by_side(diff: Diff) -> RenderableType | None:
     for _ in DiffLine._fields:
         grid.add_column(min_width=1)  # rich measures an empty column as narrower than it is drawn
     for line in lines[:_CALLS_SHOWN]:
-        grid.add_row(*map(harmless, line), style=_STYLES[line.mark])
+        grid.add_row(*map(escaped_text, line), style=_STYLES[line.mark])
     more = len(lines) - _CALLS_SHOWN
     return Group(grid, f"and {more} more") if more > 0 else grid

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
-from judgekit.errors import listed, number_of
+from judgekit.errors import count_text, join_limited
 from judgekit.score import JudgeCall
 from judgekit.traces.rendering import cut_middle
 
@@ -15,11 +15,11 @@ _PLAIN = re.compile(r"[\w./:@+-]+")
 _NAMES_SHOWN = 8
 _NAME_SHOWN = 100
 
-Reported: TypeAlias = Counter[str | None]
+ReportedNames: TypeAlias = Counter[str | None]
 """The number of answers by the name that a provider reported; ``None`` counts answers without one."""
 
 
-class Answers(Counter[tuple[str, str | None, str | None]]):
+class AnswerCounts(Counter[tuple[str, str | None, str | None]]):
     """The number of answers by judge, reported model and reported system fingerprint."""
 
     def add(self, call: JudgeCall) -> None:
@@ -28,43 +28,43 @@ class Answers(Counter[tuple[str, str | None, str | None]]):
             self[call.judge, call.model, call.system_fingerprint] += 1
 
     @property
-    def models(self) -> Mapping[str, Reported]:
+    def models(self) -> Mapping[str, ReportedNames]:
         """The reported models by judge."""
         return self._by_judge(1)
 
     @property
-    def fingerprints(self) -> Mapping[str, Reported]:
+    def fingerprints(self) -> Mapping[str, ReportedNames]:
         """The reported system fingerprints by judge."""
         return self._by_judge(2)
 
-    def _by_judge(self, place: Literal[1, 2]) -> Mapping[str, Reported]:
-        found: dict[str, Reported] = {}
+    def _by_judge(self, place: Literal[1, 2]) -> Mapping[str, ReportedNames]:
+        found: dict[str, ReportedNames] = {}
         for answer, times in self.items():
             found.setdefault(answer[0], Counter())[answer[place]] += times
         return found
 
-    def told(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """Yield a line for each judge that answered as several models, or as one with several system fingerprints."""
         fingerprints = self.fingerprints
         for judge, models in self.models.items():
             if len(models) > 1:
-                yield f"{quoted(judge)} answered as {number_of(len(named(models)), 'model')}: {shares(models)}"
-            elif (times := len(named(fingerprints[judge]))) > 1:
-                reported = f"{number_of(times, 'system fingerprint')}: {shares(fingerprints[judge])}"
-                yield f"{quoted(judge)} answered with {reported}"
+                yield f"{quote_name(judge)} answered as {count_text(len(reported_names(models)), 'model')}: {format_shares(models)}"
+            elif (times := len(reported_names(fingerprints[judge]))) > 1:
+                reported = f"{count_text(times, 'system fingerprint')}: {format_shares(fingerprints[judge])}"
+                yield f"{quote_name(judge)} answered with {reported}"
 
 
-def named(reported: Mapping[str | None, int]) -> set[str]:
+def reported_names(reported: Mapping[str | None, int]) -> set[str]:
     """Return the names that were reported."""
     return {name for name in reported if name is not None}
 
 
-def shares(reported: Reported) -> str:
+def format_shares(reported: ReportedNames) -> str:
     """Return each name with how often it was reported, most frequent first."""
-    names = (("not reported" if name is None else quoted(name), times) for name, times in reported.most_common())
-    return listed((f"{name} ({times:,})" for name, times in names), _NAMES_SHOWN, ", ")
+    names = (("not reported" if name is None else quote_name(name), times) for name, times in reported.most_common())
+    return join_limited((f"{name} ({times:,})" for name, times in names), _NAMES_SHOWN, ", ")
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return the name cut to fit a line, and quoted and escaped if it holds unusual characters."""
     return cut_middle(name if _PLAIN.fullmatch(name) else ascii(name), _NAME_SHOWN, " ")

@@ -9,23 +9,23 @@ from typing import Literal, TypeAlias
 from judgekit.runs.rows import LabelValue, Row
 from judgekit.score import JudgeCall
 
-Kind: TypeAlias = Literal["text", "status", "boolean", "integer", "number"]
-Cell: TypeAlias = LabelValue | None
+ColumnKind: TypeAlias = Literal["text", "status", "boolean", "integer", "number"]
+CellValue: TypeAlias = LabelValue | None
 
 _MOST_LABELS = 100  # with more label names, one column holds all labels
 _GREATEST = 2**63
 
 
 @dataclass(frozen=True)
-class Column:
+class RowColumn:
     """A column: its name, the kind of its cells, and the function that returns a row's cell, or ``None`` if empty."""
 
     name: str
-    kind: Kind
-    of: Callable[[Row], Cell]
+    kind: ColumnKind
+    of: Callable[[Row], CellValue]
 
 
-def columns_of(rows: Iterable[Row]) -> Sequence[Column]:
+def row_columns(rows: Iterable[Row]) -> Sequence[RowColumn]:
     """Return the columns of a table of these rows, which are iterated once to collect their labels.
 
     Each label has a column ``labels.NAME`` of the kind of its values, or of text if their kinds differ. With more than
@@ -36,32 +36,32 @@ def columns_of(rows: Iterable[Row]) -> Sequence[Column]:
     return (*_OF_SAMPLES, *_labels(rows), *_OF_SCORES)
 
 
-def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> Sequence[Sequence[Cell]]:
+def column_cells(columns: Sequence[RowColumn], rows: Iterable[Row]) -> Sequence[Sequence[CellValue]]:
     """Return the cells of each column, without keeping the rows."""
-    found: list[list[Cell]] = [[] for _ in columns]
+    found: list[list[CellValue]] = [[] for _ in columns]
     for row in rows:
         for cells, column in zip(found, columns, strict=True):
             cells.append(column.of(row))
     return found
 
 
-def table_of(rows: Iterable[Row]) -> Sequence[tuple[Column, Sequence[Cell]]]:
+def columns_with_cells(rows: Iterable[Row]) -> Sequence[tuple[RowColumn, Sequence[CellValue]]]:
     """Return the columns of a table of these rows, each with its cells."""
-    columns = columns_of(rows)
-    return list(zip(columns, cells_of(columns, rows), strict=True))
+    columns = row_columns(rows)
+    return list(zip(columns, column_cells(columns, rows), strict=True))
 
 
-def _labels(rows: Iterable[Row]) -> Sequence[Column]:
-    kinds: dict[str, Kind] = {}
+def _labels(rows: Iterable[Row]) -> Sequence[RowColumn]:
+    kinds: dict[str, ColumnKind] = {}
     for row in rows:
         for name, value in row.labels.items():
             kinds[name] = _common(kinds.get(name), _kind(value))
         if len(kinds) > _MOST_LABELS:
-            return [Column("labels", "text", lambda row: json.dumps(row.labels) if row.labels else None)]
-    return [Column(f"labels.{name}", kind, partial(_label, name, kind)) for name, kind in kinds.items()]
+            return [RowColumn("labels", "text", lambda row: json.dumps(row.labels) if row.labels else None)]
+    return [RowColumn(f"labels.{name}", kind, partial(_label, name, kind)) for name, kind in kinds.items()]
 
 
-def _kind(value: LabelValue) -> Kind:
+def _kind(value: LabelValue) -> ColumnKind:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
@@ -69,13 +69,13 @@ def _kind(value: LabelValue) -> Kind:
     return "number" if isinstance(value, float) else "text"
 
 
-def _common(one: Kind | None, other: Kind) -> Kind:
+def _common(one: ColumnKind | None, other: ColumnKind) -> ColumnKind:
     if one in (None, other):
         return other
     return "number" if {one, other} == {"integer", "number"} else "text"
 
 
-def _label(name: str, kind: Kind, row: Row) -> Cell:
+def _label(name: str, kind: ColumnKind, row: Row) -> CellValue:
     value = row.labels.get(name)
     if kind == "number" and value is not None:
         return float(value)
@@ -87,26 +87,26 @@ def _reported(row: Row, name: Callable[[JudgeCall], str | None]) -> str | None:
     return "; ".join(dict.fromkeys(filter(None, names))) or None
 
 
-_OF_SAMPLES: Sequence[Column] = (
-    Column("index", "integer", lambda row: row.index),
-    Column("sample_id", "text", lambda row: row.sample_id),
-    Column("trace_id", "text", lambda row: row.trace_id),
-    Column("group", "text", lambda row: row.group),
-    Column("domain", "text", lambda row: row.domain),
+_OF_SAMPLES: Sequence[RowColumn] = (
+    RowColumn("index", "integer", lambda row: row.index),
+    RowColumn("sample_id", "text", lambda row: row.sample_id),
+    RowColumn("trace_id", "text", lambda row: row.trace_id),
+    RowColumn("group", "text", lambda row: row.group),
+    RowColumn("domain", "text", lambda row: row.domain),
 )
-_OF_SCORES: Sequence[Column] = (
-    Column("scorer", "text", lambda row: row.scorer),
-    Column("status", "status", lambda row: row.score.status),
-    Column("value", "number", lambda row: row.score.value),
-    Column("label", "text", lambda row: row.score.label),
-    Column("confidence", "number", lambda row: row.score.confidence),
-    Column("reason", "text", lambda row: row.score.reason),
-    Column("error", "text", lambda row: row.score.error),
-    Column("warnings", "text", lambda row: "; ".join(row.score.warnings) or None),
-    Column("judge_models", "text", lambda row: _reported(row, lambda call: call.model)),
-    Column("system_fingerprints", "text", lambda row: _reported(row, lambda call: call.system_fingerprint)),
-    Column("requests", "integer", lambda row: sum(call.is_request for call in row.score.calls)),
-    Column("cached", "integer", lambda row: sum(call.cached for call in row.score.calls)),
-    Column("tokens", "integer", lambda row: row.score.tokens_paid),
-    Column("cost_usd", "number", lambda row: row.score.usd_paid),
+_OF_SCORES: Sequence[RowColumn] = (
+    RowColumn("scorer", "text", lambda row: row.scorer),
+    RowColumn("status", "status", lambda row: row.score.status),
+    RowColumn("value", "number", lambda row: row.score.value),
+    RowColumn("label", "text", lambda row: row.score.label),
+    RowColumn("confidence", "number", lambda row: row.score.confidence),
+    RowColumn("reason", "text", lambda row: row.score.reason),
+    RowColumn("error", "text", lambda row: row.score.error),
+    RowColumn("warnings", "text", lambda row: "; ".join(row.score.warnings) or None),
+    RowColumn("judge_models", "text", lambda row: _reported(row, lambda call: call.model)),
+    RowColumn("system_fingerprints", "text", lambda row: _reported(row, lambda call: call.system_fingerprint)),
+    RowColumn("requests", "integer", lambda row: sum(call.is_request for call in row.score.calls)),
+    RowColumn("cached", "integer", lambda row: sum(call.cached for call in row.score.calls)),
+    RowColumn("tokens", "integer", lambda row: row.score.tokens_paid),
+    RowColumn("cost_usd", "number", lambda row: row.score.usd_paid),
 )

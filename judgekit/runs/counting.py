@@ -10,13 +10,13 @@ from threading import Timer
 
 from judgekit.runs.rows import SampleCount
 from judgekit.runs.runner import Task
-from judgekit.runs.store import Store
+from judgekit.runs.store import RunStore
 
 _SILENT = 1.0  # seconds
 _NOTICE = "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
 
 
-class Source(Iterator[Task]):
+class TaskSource(Iterator[Task]):
     """Tasks that are taken one by one. When a run stops, the remaining ones can be counted.
 
     Attributes:
@@ -35,7 +35,7 @@ class Source(Iterator[Task]):
             raise
 
 
-def count_samples(store: Store, run: int, left: Source, *, seconds: float = inf) -> SampleCount:
+def count_samples(store: RunStore, run: int, left: TaskSource, *, seconds: float = inf) -> SampleCount:
     """Return the number of samples in a run: those in its file, and the remaining ones, which are not kept.
 
     Ctrl-C, an error or the end of ``seconds`` ends the counting. The count is a lower bound then.
@@ -47,7 +47,7 @@ def count_samples(store: Store, run: int, left: Source, *, seconds: float = inf)
     return count
 
 
-async def acount_samples(store: Store, run: int, left: Source, *, seconds: float = inf) -> SampleCount:
+async def acount_samples(store: RunStore, run: int, left: TaskSource, *, seconds: float = inf) -> SampleCount:
     """Count samples like `count_samples`, without blocking the event loop."""
     count = SampleCount()
     for count in _counts(store, run, left, seconds):  # noqa: B007 - the last one is returned
@@ -55,7 +55,7 @@ async def acount_samples(store: Store, run: int, left: Source, *, seconds: float
     return count
 
 
-def _counts(store: Store, run: int, left: Source, seconds: float) -> Generator[SampleCount]:
+def _counts(store: RunStore, run: int, left: TaskSource, seconds: float) -> Generator[SampleCount]:
     """Yield the count after each sample; the last count is exact if all samples were reached."""
     samples, end = store.counts(run).samples, time.monotonic() + seconds
     yield SampleCount(samples)

@@ -25,7 +25,7 @@ class Draws(NamedTuple):
         draws = details.get("draws")
         if not isinstance(draws, list) or not draws:
             return None
-        values = [value_of(draw) for draw in draws]
+        values = [draw_value(draw) for draw in draws]
         least, most = details.get("least"), details.get("most")
         return cls(
             values,
@@ -34,25 +34,25 @@ class Draws(NamedTuple):
         )
 
 
-def value_of(said: JsonValue) -> float | None:
+def draw_value(said: JsonValue) -> float | None:
     """Return the value of a draw or a vote, or ``None``; rounding keeps rounding errors from telling values apart."""
     value = said.get("value") if isinstance(said, dict) else said
     return round(float(value), 9) if isinstance(value, int | float) and 0 <= value <= 1 else None
 
 
-def details_of(score: Score) -> Mapping[str, JsonValue]:
+def first_details(score: Score) -> Mapping[str, JsonValue]:
     """Return the details of the judge's first verdict, even if the judge was too unsure for it to count."""
     doubted = score.details.get("doubted")
     details = doubted.get("details") if isinstance(doubted, dict) else None
     return details if isinstance(details, dict) else score.details
 
 
-def without_words(details: Mapping[str, JsonValue]) -> JsonObject:
+def without_text(details: Mapping[str, JsonValue]) -> JsonObject:
     """Return the draws, votes and orders of a pair in details as values and statuses, numbered instead of named."""
     kept: JsonObject = {}
     draws, votes, unasked = details.get("draws"), details.get("votes"), details.get("unasked")
     if isinstance(draws, list):
-        kept["draws"] = [value_of(draw) for draw in draws]
+        kept["draws"] = [draw_value(draw) for draw in draws]
         kept |= {name: count for name in _COUNTS if isinstance(count := details.get(name), int)}
     if isinstance(votes, dict):
         kept["votes"] = {str(place): _vote(vote) for place, vote in enumerate(votes.values(), 1)}
@@ -62,14 +62,14 @@ def without_words(details: Mapping[str, JsonValue]) -> JsonObject:
         kept["flipped"] = bool(details.get("flipped"))
     if isinstance(doubted := details.get("doubted"), dict):
         first = doubted.get("details")
-        kept["doubted"] = {"details": without_words(first if isinstance(first, dict) else {})}
+        kept["doubted"] = {"details": without_text(first if isinstance(first, dict) else {})}
     return kept
 
 
 def _vote(vote: JsonValue) -> JsonObject:
     told = vote if isinstance(vote, dict) else {}
     status = told.get("status")
-    return {"status": status if status in STATUSES else None, "value": value_of(vote), **without_words(told)}
+    return {"status": status if status in STATUSES else None, "value": draw_value(vote), **without_text(told)}
 
 
 def _order(verdict: JsonValue) -> JsonObject:

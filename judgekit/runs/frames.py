@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from judgekit.errors import ConfigError
-from judgekit.runs.columns import Cell, table_of
+from judgekit.runs.columns import CellValue, columns_with_cells
 from judgekit.runs.rows import Row
 from judgekit.score import STATUSES
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class _Pandas(Protocol):
     CategoricalDtype: Callable[[Sequence[str]], object]
-    Series: Callable[[Sequence[Cell], None, object], object]
+    Series: Callable[[Sequence[CellValue], None, object], object]
     DataFrame: "Callable[[Mapping[str, object]], pd.DataFrame]"
 
 
@@ -37,7 +37,9 @@ def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
         "integer": "Int64",
         "number": "float64",
     }
-    return pd.DataFrame({column.name: pd.Series(cells, None, types[column.kind]) for column, cells in table_of(rows)})
+    return pd.DataFrame(
+        {column.name: pd.Series(cells, None, types[column.kind]) for column, cells in columns_with_cells(rows)}
+    )
 
 
 def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
@@ -57,4 +59,4 @@ def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
         "integer": pl.Int64(),
         "number": pl.Float64(),
     }
-    return pl.DataFrame([pl.Series(one.name, cells, dtype=types[one.kind]) for one, cells in table_of(rows)])
+    return pl.DataFrame([pl.Series(one.name, cells, dtype=types[one.kind]) for one, cells in columns_with_cells(rows)])

@@ -8,15 +8,15 @@ from pydantic import JsonValue
 
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import AIMessage, HumanMessage
-from judgekit.traces.sample import MEASURED, ExpectedCall, Sample
+from judgekit.traces.sample import MEASUREMENT_FIELDS, ExpectedCall, Sample
 from judgekit.traces.trace import Trace
 
 _BYTES = 8
-_PRODUCED = frozenset((*MEASURED, "results", "expected_output"))
+_PRODUCED = frozenset((*MEASUREMENT_FIELDS, "results", "expected_output"))
 """Fields that are measurements of the agent, or references."""
 
 
-class Hashes(NamedTuple):
+class SampleHashes(NamedTuple):
     """Hashes of one sample, one for each kind of content; ``None`` if the content is unknown.
 
     Equal JSON has equal hashes, whatever the order of its keys and however its defaults are spelled.
@@ -39,7 +39,7 @@ class Hashes(NamedTuple):
     first_message: int | None = None
 
     @classmethod
-    def of(cls, sample: Sample, *, keeps_text: bool) -> "Hashes":
+    def of(cls, sample: Sample, *, keeps_text: bool) -> "SampleHashes":
         """Return the hashes of a sample; without text only that of all references, as short texts can be guessed."""
         try:
             references = _hash(canonical_json([sample.id, _references(sample)]))

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from judgekit.notebook import fragment, line, numbers
+from judgekit.notebook import fragment, html_number_table, text_block
 from judgekit.runs.summary import Summary
-from judgekit.runs.summary_table import rows_of, summary_columns
+from judgekit.runs.summary_table import column_rows, summary_columns
 
 _SCORERS = 50  # rows in a table
 
@@ -13,11 +13,13 @@ def summary_html(summary: Summary, notes: Iterable[str] = ()) -> str:
     """Return a table with one line for each scorer, and notes below it. Names and notes are escaped."""
     lines = list(summary)
     columns = summary_columns(summary)
-    rows = rows_of(columns)[:_SCORERS]
+    rows = column_rows(columns)[:_SCORERS]
     more = [f"and {len(lines) - _SCORERS:,} more scorers"] if len(lines) > _SCORERS else []
     told = [
         f"{known.scorer}: {one}"
         for known in lines[:_SCORERS]
-        for one in (*known.told(), *map(": ".join, known.unscored()))
+        for one in (*known.notes(), *map(": ".join, known.unscored_reasons()))
     ]
-    return fragment(numbers(rows, [column.name for column in columns]), *map(line, (*more, *notes, *told)))
+    return fragment(
+        html_number_table(rows, [column.name for column in columns]), *map(text_block, (*more, *notes, *told))
+    )

@@ -7,10 +7,10 @@ from statistics import median
 
 from pydantic import Field
 
-from judgekit.errors import listed, shortened
-from judgekit.runs.conduct import Conduct
+from judgekit.errors import join_limited, short_repr
+from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.rows import Row
-from judgekit.traces.message import Many, Record
+from judgekit.traces.message import FrozenModel, Many
 
 _KEPT = 200
 _DOMAINS = 50  # more domain names than this tell samples apart, not kinds of samples
@@ -20,14 +20,14 @@ _NAMED = 3
 _ALPHA = 0.01  # one in a hundred pairs of equal populations is reported as different
 
 
-class Population(Record):
+class Population(FrozenModel):
     """A description of the judged samples, without labels, that shows whether other samples are like them.
 
     Attributes:
         samples: The number of samples.
         mean: The mean of the judge's values.
         domains: The number of described samples in each domain.
-        agents: The number of described samples by agent, see `judgekit.runs.conduct.agent_of`; empty if there are too
+        agents: The number of described samples by agent, see `judgekit.runs.effort.agent_of`; empty if there are too
             many.
         traits: The sorted values of the samples by name, such as ``messages`` or ``confidence``: at most 200 of them,
             evenly spaced.
@@ -40,7 +40,7 @@ class Population(Record):
     traits: dict[str, Many[float]] = Field(default_factory=dict)
 
 
-def independent(rows: Sequence[Row]) -> Sequence[Row]:
+def first_of_groups(rows: Sequence[Row]) -> Sequence[Row]:
     """Return the first row of each group. The samples of a group, such as trials of one task, resemble each other."""
     found: dict[str | int, Row] = {}
     for row in rows:
@@ -48,7 +48,7 @@ def independent(rows: Sequence[Row]) -> Sequence[Row]:
     return list(found.values())
 
 
-def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Population:
+def describe_population(rows: Sequence[Row], conducts: Mapping[int, ConversationEffort]) -> Population:
     """Return a description of the rows that have a value; ``conducts`` holds the effort of conversations by number.
 
     To make populations testable against each other, one sample of each group is described, and each agent is counted
@@ -58,7 +58,7 @@ def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Popul
     made_by = ((row, conducts[row.index].agent if row.index in conducts else None) for row in rows)
     trials = {(row.index if row.group is None else row.group, agent or _NO_AGENT) for row, agent in made_by}
     agents = Counter(agent for _, agent in trials)
-    rows = independent(rows)
+    rows = first_of_groups(rows)
     domains = Counter(_NO_DOMAIN if row.domain is None else row.domain for row in rows)
     has_domains = 1 <= len(domains.keys() - {_NO_DOMAIN}) < _DOMAINS
     took = [conducts[row.index] for row in rows if row.index in conducts]
@@ -76,7 +76,7 @@ def population_of(rows: Sequence[Row], conducts: Mapping[int, Conduct]) -> Popul
     )
 
 
-def differences(
+def population_differences(
     one: Population, other: Population, verdicts: tuple[Mapping[str, int], Mapping[str, int]] | None = None
 ) -> Sequence[str] | None:
     """Return descriptions of how two populations differ by more than chance would explain.
@@ -111,7 +111,7 @@ def differences(
     return [said for (said, _), p in zip(found, adjusted, strict=True) if p is not None and p < _ALPHA]
 
 
-def unlike(here: Population, audited: Population) -> Sequence[str]:
+def transfer_obstacles(here: Population, audited: Population) -> Sequence[str]:
     """Return why a judge's errors on audited samples say nothing about its errors here; empty if they may.
 
     Judges err at different rates on different agents, so the agents must be recorded, and those here must be among the
@@ -123,11 +123,11 @@ def unlike(here: Population, audited: Population) -> Sequence[str]:
             unknown.setdefault(why, []).append(where)
     found = [f"{why} {' or '.join(places)}" for why, places in unknown.items()]
     if not unknown and (others := here.agents.keys() - audited.agents.keys()):
-        names = (listed(map(shortened, sorted(one)), _NAMED, ", ") for one in (others, audited.agents))
+        names = (join_limited(map(short_repr, sorted(one)), _NAMED, ", ") for one in (others, audited.agents))
         found.append("another agent: {} here, {} there".format(*names))
     if found:  # once is enough
         here = here.model_copy(update={"agents": {}})
-    return [*found, *(differences(here, audited) or ())]
+    return [*found, *(population_differences(here, audited) or ())]
 
 
 def _unknown_agents(population: Population) -> str:
@@ -143,7 +143,7 @@ def _apart(name: str, a: Mapping[str, int], b: Mapping[str, int]) -> str:
     """Return a description of the kind whose shares differ most."""
     shares = {kind: (a.get(kind, 0) / sum(a.values()), b.get(kind, 0) / sum(b.values())) for kind in {*a, *b}}
     kind, (here, there) = max(sorted(shares.items()), key=lambda one: abs(one[1][0] - one[1][1]))
-    return f"{name} ({shortened(kind)} {here * 100:.3g}% and {there * 100:.3g}%)"
+    return f"{name} ({short_repr(kind)} {here * 100:.3g}% and {there * 100:.3g}%)"
 
 
 def _spaced(values: Sequence[float]) -> Sequence[float]:

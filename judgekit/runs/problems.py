@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from judgekit.errors import TraceError, listed, number_of
+from judgekit.errors import TraceError, count_text, join_limited
 from judgekit.runs.rows import Input
 
 _SHOWN = 5
 
 
-class Problems(list[TraceError]):
+class ReadingProblems(list[TraceError]):
     """Problems with reading files. ``failed`` says whether whole files could not be read."""
 
     failed = False
@@ -18,22 +18,22 @@ class Problems(list[TraceError]):
         """The problems that concern single records."""
         return [problem for problem in self if problem.index is not None]
 
-    def join(self, others: "Problems") -> None:
+    def merge(self, others: "ReadingProblems") -> None:
         """Add the problems of others that read the same files, and sort all: whole files first, then records."""
         found = {str(problem): problem for problem in (*self, *others)}
         self[:] = sorted(found.values(), key=lambda one: (one.index is not None, str(one.path), one.index or 0))
         self.failed = self.failed or others.failed
 
     def __str__(self) -> str:
-        return listed(map(str, self), _SHOWN)
+        return join_limited(map(str, self), _SHOWN)
 
     def notes(self, inputs: Iterable[Input]) -> list[str]:
         """Return notes on these problems and on changed files for readers of the run, starting with the records."""
-        notes = [f"{number_of(len(self.unread), 'record')} could not be read"] if self.unread else []
+        notes = [f"{count_text(len(self.unread), 'record')} could not be read"] if self.unread else []
         notes += ["files, or columns of them, could not be read"] if self.failed else []
         return notes + [f"{one.path} was written while it was read" for one in inputs if one.is_changed]
 
-    def must_have_read_some(self, scores: int) -> None:
+    def check_any_read(self, scores: int) -> None:
         """Check that something was read, if there was anything to read.
 
         Raises:

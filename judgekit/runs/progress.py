@@ -58,7 +58,7 @@ class Tally:
         self.requests += sum(call.is_request for call in score.calls)
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
 
-    def told(self, now: float) -> tuple[float | None, str, str]:
+    def status(self, now: float) -> tuple[float | None, str, str]:
         """Return the share that is done, the progress at a time of a monotonic clock, and other numbers as text."""
         scored, failed = self.elsewhere()
         done, failed = self.done + scored, self.failed + failed
@@ -110,7 +110,7 @@ def _bar(tally: Tally) -> "RenderableType":
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    share, far, others = tally.told(time.monotonic())
+    share, far, others = tally.status(time.monotonic())
     line = Table.grid(padding=(0, 1), expand=True)
     line.add_column()
     line.add_column(ratio=1)
@@ -121,11 +121,11 @@ def _bar(tally: Tally) -> "RenderableType":
 
 def _print_lines(tally: Tally, on: "Console", ended: threading.Event) -> None:
     started, lines = time.monotonic(), 0
-    tally.told(started)
+    tally.status(started)
 
     def show() -> None:
         now = time.monotonic()
-        _, *told = tally.told(now)
+        _, *told = tally.status(now)
         took = timedelta(seconds=round(now - started))
         on.print(f"{', '.join(filter(None, told))} ({took})", soft_wrap=True)
 
@@ -145,7 +145,7 @@ def _show_in_notebook(tally: Tally, _: "Console", ended: threading.Event) -> Non
 
 
 def _in_notebook(tally: Tally) -> dict[str, str]:
-    share, *told = tally.told(time.monotonic())
+    share, *told = tally.status(time.monotonic())
     text = ", ".join(filter(None, told))
     value = "" if share is None else f' value="{share:.4f}"'
     return {"text/plain": text, "text/html": f"<progress{value}></progress> {escape(text)}"}

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, JsonValue, ValidationError
 
-from judgekit.atomic import replaced
-from judgekit.errors import StoreError, explain, listed, shortened
-from judgekit.runs.answers import named
-from judgekit.runs.population import Population, unlike
-from judgekit.runs.rows import ScorerRecord, differences
-from judgekit.traces.message import Many, Record
+from judgekit.atomic import atomic_write
+from judgekit.errors import StoreError, join_limited, short_repr, validation_message
+from judgekit.runs.answers import reported_names
+from judgekit.runs.population import Population, transfer_obstacles
+from judgekit.runs.rows import ScorerRecord, identity_differences
+from judgekit.traces.message import FrozenModel, Many
 
 if TYPE_CHECKING:
     from judgekit.stats.intervals import Interval
 
-Drawn: TypeAlias = Literal["all", "random", "stratified", "convenience", "unknown", "elsewhere"]
+LabelSelection: TypeAlias = Literal["all", "random", "stratified", "convenience", "unknown", "elsewhere"]
 """The selection of the labelled samples: ``all`` of the run; drawn at ``random``; ``stratified``, that is, drawn at
 random within each verdict of the judge, with known probabilities; picked by hand (``convenience``); ``unknown``; or of
 another run (``elsewhere``).
@@ -31,13 +31,13 @@ _SCHEMA = 2
 _NAME_KEPT = 100
 _DIFFERENCES_SHOWN = 3
 _ADVICE = "move it away, and judgekit audit writes it anew"
-_NOT_DRAWN: Mapping[Drawn, str] = {
+_NOT_DRAWN: Mapping[LabelSelection, str] = {
     "convenience": ", labels picked by hand",
     "unknown": ", labels perhaps not a random sample",
 }
 
 
-class Figure(Record):
+class Estimate(FrozenModel):
     """A number with its 95 % interval.
 
     ``value`` is ``None`` if the number is undefined; ``low`` and ``high`` are ``None`` if there is no interval.
@@ -49,14 +49,14 @@ class Figure(Record):
     method: str = ""
 
     @classmethod
-    def of(cls, value: float | None, interval: "Interval | None" = None) -> "Figure":
+    def of(cls, value: float | None, interval: "Interval | None" = None) -> "Estimate":
         """Return a figure from a number and its interval, if it has one."""
         if value is None or interval is None:
             return cls(value=value)
         return cls(value=value, low=interval.low, high=interval.high, method=interval.method)
 
     @classmethod
-    def mean(cls, values: Sequence[float], groups: Sequence[str | None] | None = None) -> "Figure":
+    def mean(cls, values: Sequence[float], groups: Sequence[str | None] | None = None) -> "Estimate":
         """Return the mean of values in [0, 1] with its interval; undefined if there are no values."""
         from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
 
@@ -76,7 +76,7 @@ def _short(number: float) -> str:
     return text.replace("0.", ".", 1) if abs(number) < 1 else text
 
 
-class Correction(Record):
+class Correction(FrozenModel):
     """A judge's mean corrected by human labels, or the reason why it is not corrected.
 
     Attributes:
@@ -88,13 +88,13 @@ class Correction(Record):
     """
 
     method: str = ""
-    corrected: Figure | None = None
+    corrected: Estimate | None = None
     refused: str = ""
     assumes: str = ""
     worth: float | None = None
 
 
-class Counts(Record):
+class ConfusionCounts(FrozenModel):
     """Labelled samples by the verdicts of people and judge, both 0 or 1: true and false positives and negatives.
 
     A sample on which people disagree is split by the share of people who give each verdict.
@@ -106,7 +106,7 @@ class Counts(Record):
     tn: float
 
 
-class Receipt(Record):
+class Receipt(FrozenModel):
     """The result of auditing one scorer on the recordings of one run.
 
     Attributes:
@@ -150,11 +150,11 @@ class Receipt(Record):
     n: int
     annotators: int
     sources: Many[str] = ()
-    drawn: Drawn
-    agreement: Mapping[str, Figure]
-    counts: Counts | None = None
+    drawn: LabelSelection
+    agreement: Mapping[str, Estimate]
+    counts: ConfusionCounts | None = None
     no_counts: str = ""
-    raw: Figure
+    raw: Estimate
     correction: Correction
     labelled: Population
     population: Population
@@ -174,7 +174,7 @@ class Receipt(Record):
 
 
 @dataclass(frozen=True)
-class Judged:
+class AuditSubject:
     """A judged scorer of a run, to be compared with receipts.
 
     Attributes:
@@ -201,7 +201,7 @@ class Judged:
         return is_same or (self.recordings is not None and receipt.recordings == self.recordings)
 
 
-class Audited(NamedTuple):
+class AuditStatus(NamedTuple):
     """The audit status of a judge.
 
     Attributes:
@@ -222,23 +222,23 @@ class Audited(NamedTuple):
         return "; ".join((f"audited{self.where}: {self.receipt.told}", *self.notes))
 
 
-def keep(receipt: Receipt, folder: Path) -> Path:
+def write_receipt(receipt: Receipt, folder: Path) -> Path:
     """Write a receipt, replacing an older one of the same judge on the same recordings.
 
     Raises:
         StoreError: The receipt cannot be written.
     """
-    path = path_of(receipt, folder)
+    path = receipt_path(receipt, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with replaced(path) as file:
+        with atomic_write(path) as file:
             file.write(f"{receipt.model_dump_json(indent=2)}\n".encode())
     except OSError as error:
         raise StoreError(f"{path}: the receipt cannot be written: {error}") from error
     return path
 
 
-def load(judged: Judged, folder: Path) -> Audited:
+def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
     """Return the audit status of a run's judge: its receipt, or what has changed since its last audit.
 
     Of several receipts of the same judge, one for the same recordings is preferred, then one for similar samples, then
@@ -247,50 +247,51 @@ def load(judged: Judged, folder: Path) -> Audited:
     """
     scorer = judged.scorer
     if scorer.signature is None:
-        return Audited(void=f"{scorer.name} cannot be told from another of its name: {scorer.identity}")
-    receipts, unreadable = all_of(scorer.name, folder)
+        return AuditStatus(void=f"{scorer.name} cannot be told from another of its name: {scorer.identity}")
+    receipts, unreadable = read_receipts(scorer.name, folder)
     if unreadable:
-        return Audited(void=unreadable[0])
+        return AuditStatus(void=unreadable[0])
     if not receipts:
-        return Audited()
+        return AuditStatus()
     same = [one for one in receipts if one.fingerprint == scorer.signature]
     if not same:
         last = max(receipts, key=lambda one: one.at)
-        changed = listed(differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
+        changed = join_limited(identity_differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
         return _void(last, changed or "the scorer is another one")
-    unchanged = [one for one in same if not changed_models(one.models, judged.models)]
+    unchanged = [one for one in same if not new_models(one.models, judged.models)]
     if not unchanged:
         last = max(same, key=lambda one: one.at)
-        return _void(last, changed_models(last.models, judged.models))
+        return _void(last, new_models(last.models, judged.models))
     found = [
-        (one, () if judged.is_audited_by(one) else unlike(judged.population(), one.population)) for one in unchanged
+        (one, () if judged.is_audited_by(one) else transfer_obstacles(judged.population(), one.population))
+        for one in unchanged
     ]
     best, apart = max(found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].n, one[0].at))
-    doubt = f", which may not be like this one ({listed(apart)})" if apart else ""
+    doubt = f", which may not be like this one ({join_limited(apart)})" if apart else ""
     where = "" if judged.is_audited_by(best) else f" on run {best.run}{doubt}"
-    return Audited(best, where=where, notes=tuple(_notes(best, judged)))
+    return AuditStatus(best, where=where, notes=tuple(_notes(best, judged)))
 
 
-def _void(receipt: Receipt, why: str) -> Audited:
-    return Audited(void=f"the receipt of run {receipt.run} is void: {why}")
+def _void(receipt: Receipt, why: str) -> AuditStatus:
+    return AuditStatus(void=f"the receipt of run {receipt.run} is void: {why}")
 
 
-def changed_models(audited: Mapping[str, Collection[str]], now: Mapping[str, Mapping[str | None, int]]) -> str:
+def new_models(audited: Mapping[str, Collection[str]], now: Mapping[str, Mapping[str | None, int]]) -> str:
     """Return which models answered in a run but not in the audit, which voids the receipt; empty if none."""
     found: list[str] = []
     for judge, models in now.items():
         before = audited.get(judge)
         if before is None:
             found.append(f"{judge} answered here and did not in the audit")
-        elif before and (others := named(models).difference(before)):
+        elif before and (others := reported_names(models).difference(before)):
             found.append(f"{judge} answered as {_names(before)} in the audit and as {_names(others)} here")
-    return listed(found, _DIFFERENCES_SHOWN)
+    return join_limited(found, _DIFFERENCES_SHOWN)
 
 
-def _notes(receipt: Receipt, judged: Judged) -> Iterator[str]:
+def _notes(receipt: Receipt, judged: AuditSubject) -> Iterator[str]:
     for judge, fingerprints in judged.system_fingerprints.items():
         before = receipt.system_fingerprints.get(judge, ())
-        others = named(fingerprints).difference(before)
+        others = reported_names(fingerprints).difference(before)
         if before and others:
             yield f"{judge} had the system fingerprint {_names(before)} in the audit and has {_names(others)} here"
     for judge, models in judged.models.items():
@@ -302,10 +303,10 @@ def _notes(receipt: Receipt, judged: Judged) -> Iterator[str]:
 
 
 def _names(models: Iterable[str]) -> str:
-    return listed((shortened(one) for one in sorted(models)), _DIFFERENCES_SHOWN, ", ")
+    return join_limited((short_repr(one) for one in sorted(models)), _DIFFERENCES_SHOWN, ", ")
 
 
-def all_of(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]:
+def read_receipts(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]:
     """Return all receipts for a scorer's name, also of other judges and prompts, and errors for unreadable ones."""
     named = re.compile(re.escape(_letters(scorer)) + r"-[0-9a-f]{16}-[0-9a-f]{8}\.json")
     found: list[Receipt] = []
@@ -320,12 +321,12 @@ def all_of(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]
     return [one for one in found if one.scorer == scorer], unreadable
 
 
-def path_of(receipt: Receipt, folder: Path) -> Path:
+def receipt_path(receipt: Receipt, folder: Path) -> Path:
     """Return the path of a receipt."""
-    return folder / file_name(receipt)
+    return folder / receipt_file_name(receipt)
 
 
-def file_name(receipt: Receipt) -> str:
+def receipt_file_name(receipt: Receipt) -> str:
     """Return the file name of a receipt."""
     return f"{_letters(receipt.scorer)}-{receipt.fingerprint}-{receipt.key}.json"
 
@@ -339,10 +340,10 @@ def _read(path: Path) -> Receipt:
                 is_newer = int(str(one["input"])) > _SCHEMA
                 age = "a newer judgekit: update judgekit, or" if is_newer else "an older judgekit;"
                 raise StoreError(f"{path}: a receipt of {age} {_ADVICE}") from error
-        raise StoreError(f"{path}: no receipt that can be read: {explain(error)}; {_ADVICE}") from error
+        raise StoreError(f"{path}: no receipt that can be read: {validation_message(error)}; {_ADVICE}") from error
     except OSError as error:
         raise StoreError(f"{path}: the receipt cannot be read: {error}") from error
-    if path.name != file_name(receipt):
+    if path.name != receipt_file_name(receipt):
         whose = f"{receipt.scorer!r} with the fingerprint {receipt.fingerprint}"
         raise StoreError(f"{path}: its name says another judge or run than it is of, {whose}; {_ADVICE}")
     return receipt

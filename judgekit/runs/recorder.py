@@ -12,15 +12,15 @@ from typing import TypeAlias
 
 from pydantic_core import to_json
 
-from judgekit.runs.conduct import Conduct
-from judgekit.runs.hashes import Hashes
-from judgekit.runs.reading import CALLS
-from judgekit.runs.rows import Row, RunRecord, labels_of
+from judgekit.runs.effort import ConversationEffort
+from judgekit.runs.hashes import SampleHashes
+from judgekit.runs.reader import CALLS_ADAPTER
+from judgekit.runs.rows import Row, RunRecord, sample_labels
 from judgekit.runs.schema import checksum, is_intact, upsert
-from judgekit.runs.store import Store
-from judgekit.runs.textless import Textless
+from judgekit.runs.store import RunStore
+from judgekit.runs.textless import TextRemover
 from judgekit.score import JudgeCall, Score
-from judgekit.traces.message import Record
+from judgekit.traces.message import FrozenModel
 from judgekit.traces.sample import Sample
 
 _AT_ONCE = 0.1  # seconds; scores made within them are written together
@@ -61,10 +61,10 @@ class Recorder:
     its own connection, so that neither the disk nor a lock held by another program blocks the event loop.
     """
 
-    def __init__(self, store: Store, record: RunRecord, textless: Textless | None = None) -> None:
+    def __init__(self, store: RunStore, record: RunRecord, textless: TextRemover | None = None) -> None:
         self._store = store
         self._run = record.number
-        self._textless = None if record.keeps_text else textless or Textless()
+        self._textless = None if record.keeps_text else textless or TextRemover()
         self._places = {one.name: place for place, one in enumerate(record.scorers)}
         self._judged = {place for place, one in enumerate(record.scorers) if one.judged}
         self._is_new = store.is_empty(record.number)
@@ -73,19 +73,19 @@ class Recorder:
         self._rows = 0
         self._writing: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
-        self._beside: Store | None = None
+        self._beside: RunStore | None = None
         self._random = random.Random()  # noqa: S311 - not seeded by programs, so that processes differ
 
     def _new_id(self) -> int:
         return self._random.getrandbits(62)
 
-    def sample(self, index: int, sample: Sample) -> None:
+    def add_sample(self, index: int, sample: Sample) -> None:
         """Record a sample; its scores follow."""
         trace = sample.trace
-        conduct = Conduct.of(sample)
+        conduct = ConversationEffort.of(sample)
         if conduct is not None and self._textless is not None:
             conduct = conduct._replace(agent=None)  # the name is text of the recording
-        known = {_text(name): label for name, label in labels_of(sample).items()}
+        known = {_text(name): label for name, label in sample_labels(sample).items()}
         labels = {name: _text(value) if isinstance(value := one.value, str) else value for name, one in known.items()}
         self._add(
             _SAMPLE,
@@ -97,16 +97,16 @@ class Recorder:
             _json(labels) if labels else None,
             _json({name: one.source for name, one in known.items()}) if known else None,
             _json(conduct) if conduct else None,
-            *Hashes.of(sample, keeps_text=self._textless is None),
+            *SampleHashes.of(sample, keeps_text=self._textless is None),
         )
         if self._textless is None:
             self._add(_CONVERSATION, index, sample)
 
-    def begin(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
+    def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
         """Register the ledger of a score in progress. Its calls were paid for, whether or not the score is kept."""
         self._attempts[index, self._places[scorer]] = _Attempt(calls, self._new_id())
 
-    def row(self, row: Row) -> None:
+    def add_row(self, row: Row) -> None:
         """Record a score with the calls that were paid for it. The calls of a score that it replaces are kept."""
         score = row.score if self._textless is None else self._textless.score(row.score)
         try:
@@ -157,7 +157,7 @@ class Recorder:
         waiting, self._waiting, self._rows = self._waiting, {}, 0
         return waiting
 
-    def _write(self, store: Store, waiting: dict[str, list[_Line]]) -> None:
+    def _write(self, store: RunStore, waiting: dict[str, list[_Line]]) -> None:
         rows = {sql: list(map(_compressed, lines)) for sql, lines in waiting.items()}
         with store.transaction() as db:
             if not self._is_new:  # a new run has no scores to replace
@@ -181,7 +181,7 @@ class Recorder:
         if waiting := self._taken():
             self._write(self._store, waiting)
 
-    async def rest(self) -> None:
+    async def yield_control(self) -> None:
         """Let other coroutines run; if many rows wait for a running write, wait until it is done."""
         if self._writing is not None and self._rows >= _MOST_WAITING:
             await asyncio.wait((self._writing,))
@@ -222,7 +222,7 @@ class Recorder:
         """Write from the thread. An error is raised to whoever adds something next."""
         try:
             if self._store.path is not None and self._beside is None:
-                self._beside = self._store.second()
+                self._beside = self._store.reopen()
             self._write(self._beside or self._store, waiting)
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the run
             self._failure = error
@@ -239,7 +239,7 @@ def _row(line: _Line, sql: str) -> _Line | None:
     """
     if sql in _DELETES:
         return line
-    if isinstance(record := line[-1], Record):
+    if isinstance(record := line[-1], FrozenModel):
         try:
             body = record.model_dump_json().encode()
         except ValueError:  # UTF-8 cannot hold lone surrogates
@@ -274,11 +274,11 @@ def _written(calls: Iterable[JudgeCall]) -> str:
     """Return calls as JSON. Names that UTF-8 cannot hold are escaped, so that no paid call is lost."""
     calls = tuple(calls)
     try:
-        return CALLS.dump_json(calls).decode()
+        return CALLS_ADAPTER.dump_json(calls).decode()
     except ValueError:
         texts = ("judge", "prompt", "model", "system_fingerprint", "error")
         held = (call.model_copy(update={name: _text(getattr(call, name)) for name in texts}) for call in calls)
-        return CALLS.dump_json(tuple(held)).decode()
+        return CALLS_ADAPTER.dump_json(tuple(held)).decode()
 
 
 def _json(value: object) -> str:

@@ -12,14 +12,14 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judgekit.errors import number_of
-from judgekit.runs.conduct import Efforts
-from judgekit.runs.population import Population, population_of
-from judgekit.runs.receipts import Audited, Judged, load
-from judgekit.runs.rows import Damaged, Input, Row, RunRecord, SampleCount, ScorerRecord
-from judgekit.runs.store import RUNS, Store
-from judgekit.runs.summary import Line, Summary
-from judgekit.score import Exchange, Status
+from judgekit.errors import count_text
+from judgekit.runs.effort import EffortTotals
+from judgekit.runs.population import Population, describe_population
+from judgekit.runs.receipts import AuditStatus, AuditSubject, audit_status
+from judgekit.runs.rows import DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
+from judgekit.runs.summary import ScorerSummary, Summary
+from judgekit.score import JudgeExchange, ScoreStatus
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
@@ -39,18 +39,18 @@ class Run:
     Scores are read on demand. ``print`` shows the effort of the conversations and one line for each scorer.
     """
 
-    store: Store
+    store: RunStore
     record: RunRecord
     _populations: dict[str, Population] = field(default_factory=dict[str, Population], init=False)
 
     @classmethod
-    def stored(cls, number: int | None = None, path: Path | str = RUNS) -> "Run":
+    def stored(cls, number: int | None = None, path: Path | str = DEFAULT_RUNS_PATH) -> "Run":
         """Return a stored run by its number, or the last one.
 
         Raises:
             StoreError: There is no such run, or the file cannot be read.
         """
-        store = Store(path, read_only=True)
+        store = RunStore(path, read_only=True)
         return cls(store, store.record(number))
 
     @property
@@ -100,7 +100,7 @@ class Run:
     @cached_property
     def _counted(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
-        summary = Summary({one.name: Line(one.name) for one in self.scorers})
+        summary = Summary({one.name: ScorerSummary(one.name) for one in self.scorers})
         for row in self:
             summary.add(row)
         for scorer, calls in self.store.unscored_calls(self.number):
@@ -114,9 +114,9 @@ class Run:
         return summary
 
     @cached_property
-    def efforts(self) -> Efforts:
+    def efforts(self) -> EffortTotals:
         """The effort of the conversations: messages, tool calls, tokens, cost and time."""
-        return self.store.efforts(self.number)
+        return self.store.effort(self.number)
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:
@@ -135,16 +135,19 @@ class Run:
         return f"sha256:{hashlib.sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
 
     @property
-    def receipts(self) -> Mapping[str, Audited]:
+    def receipts(self) -> Mapping[str, AuditStatus]:
         """The audit status of each scorer that asks a judge."""
         folder = self.receipts_folder
         judged = (one for one in self.scorers if one.judged)
-        return {one.name: Audited() if folder is None else load(self.judged(one), folder) for one in judged}
+        return {
+            one.name: AuditStatus() if folder is None else audit_status(self.audit_subject(one), folder)
+            for one in judged
+        }
 
-    def judged(self, scorer: ScorerRecord) -> Judged:
+    def audit_subject(self, scorer: ScorerRecord) -> AuditSubject:
         """Return one of the run's judged scorers, to be compared with receipts."""
         line = self._counted[scorer.name]
-        return Judged(
+        return AuditSubject(
             scorer,
             self.number,
             self.started_at,
@@ -162,10 +165,10 @@ class Run:
             numbers = dice.sample(range(there), _DESCRIBED) if there > _DESCRIBED else None
             rows = list(self.rows(scorer=scorer, statuses=["scored"], numbers=numbers))
             wanted = {row.index for row in rows}
-            conducts = {number: one for number, one in self.store.conducts(self.number) if number in wanted}
+            conducts = {number: one for number, one in self.store.effort_by_sample(self.number) if number in wanted}
             count = len(line.values)
             exact = {"samples": count, "mean": fsum(line.values) / count if count else None}
-            self._populations[scorer] = population_of(rows, conducts).model_copy(update=exact)
+            self._populations[scorer] = describe_population(rows, conducts).model_copy(update=exact)
         return self._populations[scorer]
 
     @property
@@ -177,7 +180,7 @@ class Run:
         self,
         *,
         scorer: str | None = None,
-        statuses: Collection[Status] | None = None,
+        statuses: Collection[ScoreStatus] | None = None,
         numbers: Collection[int] | None = None,
     ) -> Iterator[Row]:
         """Return all rows, or only those of a scorer, with certain statuses, or of the samples with certain numbers."""
@@ -188,7 +191,7 @@ class Run:
         return self.store.lowest(self.number, scorer, most)
 
     @cached_property
-    def damaged(self) -> Damaged:
+    def damaged(self) -> DamagedRows:
         """The conversations and judge replies that are left out because the file is damaged; the log names them."""
         found = self.store.damaged(self.number)
         if any(found):
@@ -203,7 +206,7 @@ class Run:
         damaged = self.damaged.conversations
         return self.store.conversations(self.number, lambda number: number not in damaged and wanted(number))
 
-    def exchanges(self) -> Iterator[tuple[int, str, int, Exchange]]:
+    def exchanges(self) -> Iterator[tuple[int, str, int, JudgeExchange]]:
         """Return the requests to judges with their replies, which are kept if the conversations are.
 
         Each comes with its sample's number, its scorer, and its position in ``score.calls``. Damaged ones are left out;
@@ -247,4 +250,4 @@ class Run:
             yield f"{unfinished}: only what was scored until then is counted"
         if self.duplicate_ids:
             shown = ", ".join(map(repr, islice(self.duplicate_ids, _IDS_SHOWN)))
-            yield f"{number_of(len(self.duplicate_ids), 'id')} of more than one sample: {shown}"
+            yield f"{count_text(len(self.duplicate_ids), 'id')} of more than one sample: {shown}"

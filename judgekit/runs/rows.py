@@ -10,10 +10,10 @@ from uuid import uuid4
 
 from pydantic import Field, JsonValue
 
-from judgekit.errors import ConfigError, listed, number_of, path_text, shortened, text_path
-from judgekit.score import Grade, Score
-from judgekit.scoring import Scorer, identity, label_values_of, questions_of, signature
-from judgekit.traces.message import JsonObject, Many, Record
+from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_repr, text_path
+from judgekit.score import ScaleValue, Score
+from judgekit.scoring import Scorer, scorer_label_values, scorer_prompts, signature, signature_data
+from judgekit.traces.message import FrozenModel, JsonObject, Many
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
 
@@ -21,18 +21,18 @@ _ALIKE_SHOWN = 20  # characters shown before the first difference of two texts
 _LONG = 80
 _DAMAGED_SHOWN = 5
 
-DAMAGED = "DamagedRow"
+DAMAGED_ROW = "DamagedRow"
 """The error of a score whose row, or whose sample's row, is not what was written. The file is at fault."""
 
 LabelValue: TypeAlias = bool | int | float | str
-Known: TypeAlias = Literal["exactly", "about", "at least"]
+CountPrecision: TypeAlias = Literal["exactly", "about", "at least"]
 
 
 class SampleCount(NamedTuple):
     """The number of samples that a run is to score, and how precisely it is known."""
 
     samples: int = 0
-    samples_known: Known = "at least"
+    samples_known: CountPrecision = "at least"
 
     @classmethod
     def expected(cls, number: int | None) -> "SampleCount":
@@ -48,7 +48,7 @@ class SampleCount(NamedTuple):
         return f"{self.about}{self.samples:,}"
 
 
-class Row(Record):
+class Row(FrozenModel):
     """The score of one sample by one scorer in a run.
 
     Attributes:
@@ -75,7 +75,7 @@ class Row(Record):
     @classmethod
     def of(cls, index: int, sample: Sample, score: Score) -> "Row":
         """Return the row of a sample's score."""
-        known = labels_of(sample)
+        known = sample_labels(sample)
         return cls(
             index=index,
             sample_id=sample.id,
@@ -93,7 +93,7 @@ class Row(Record):
         return self.score.scorer
 
 
-def labels_of(sample: Sample) -> dict[str, Label]:
+def sample_labels(sample: Sample) -> dict[str, Label]:
     """Return the labels of a sample by name; see `Row`. The source of its own ``label`` is a benchmark."""
     found = {} if sample.label is None else {"label": Label("label", sample.label, source="benchmark")}
     disputed: set[str] = set()
@@ -104,7 +104,7 @@ def labels_of(sample: Sample) -> dict[str, Label]:
     return {name: label for name, label in found.items() if name not in disputed}
 
 
-class Input(Record):
+class Input(FrozenModel):
     """A file that was read, identified by its content.
 
     Attributes:
@@ -140,7 +140,7 @@ class Input(Record):
             return True
 
 
-class ScorerRecord(Record):
+class ScorerRecord(FrozenModel):
     """A scorer of a run, with everything that its scores depend on.
 
     Attributes:
@@ -159,7 +159,7 @@ class ScorerRecord(Record):
     identity: JsonValue
     judged: bool
     question: str = ""
-    scale: dict[str, Grade] = Field(default_factory=dict[str, Grade])
+    scale: dict[str, ScaleValue] = Field(default_factory=dict[str, ScaleValue])
     instructions: str = ""
     inputs: Many[str] = ()
 
@@ -167,24 +167,24 @@ class ScorerRecord(Record):
     def of(cls, scorer: Scorer) -> "ScorerRecord":
         """Return the record of a scorer."""
         try:
-            known: JsonValue = identity(scorer)
+            known: JsonValue = signature_data(scorer)
             signed = signature(scorer)
         except ConfigError as error:
             known, signed = str(error), None
-        asked = questions_of(scorer)
+        asked = scorer_prompts(scorer)
         return cls(
             name=scorer.name,
             signature=signed,
             identity=known,
             judged=bool(asked),
             question=asked[0].description if asked else "",
-            scale=dict(label_values_of(scorer) or asked[0].scale) if asked else {},
+            scale=dict(scorer_label_values(scorer) or asked[0].scale) if asked else {},
             instructions="\n\n".join(dict.fromkeys(one.instructions for one in asked)),
             inputs=tuple(dict.fromkeys(name for one in asked for name in (*one.inputs, *one.optional))),
         )
 
 
-def differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
+def identity_differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
     """Yield how two identities differ: each place with both values, and each pair of long texts only once."""
     texts: set[tuple[str, str]] = set()
     for where, one, other in _differences(before, after, ""):
@@ -192,7 +192,7 @@ def differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
             if (one, other) in texts:
                 continue
             texts.add((one, other))
-        first, second = map(shortened, _from_difference(one, other))
+        first, second = map(short_repr, _from_difference(one, other))
         yield f"{where or 'it'} was {first} and is {second}"
 
 
@@ -219,7 +219,7 @@ def _from_difference(before: JsonValue, after: JsonValue) -> tuple[JsonValue, Js
     return f"...{before[begin:]}", f"...{after[begin:]}"
 
 
-class Damaged(NamedTuple):
+class DamagedRows(NamedTuple):
     """Damaged rows of a run, which a `Run` leaves out.
 
     Attributes:
@@ -239,13 +239,13 @@ class Damaged(NamedTuple):
             ("damaged judge exchange", len(self.exchanges), replies),
         )
         return "; ".join(
-            f"{number_of(count, kind)} left out: {listed((f'#{one}' for one in sorted(numbers)), _DAMAGED_SHOWN, ', ')}"
+            f"{count_text(count, kind)} left out: {join_limited((f'#{one}' for one in sorted(numbers)), _DAMAGED_SHOWN, ', ')}"
             for kind, count, numbers in kinds
             if count
         )
 
 
-class RunRecord(Record):
+class RunRecord(FrozenModel):
     """The record of a run, stored beside its rows.
 
     Attributes:
@@ -274,7 +274,7 @@ class RunRecord(Record):
     inputs: Many[Input] = ()
     read_to_end: bool = False
     samples: int = 0
-    samples_known: Known = "at least"
+    samples_known: CountPrecision = "at least"
     scorers: Many[ScorerRecord] = ()
     options: JsonObject = Field(default_factory=dict)
     notes: Many[str] = ()

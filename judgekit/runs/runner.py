@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from judgekit.errors import STOPS_JUDGE, ConfigError, JudgeError, joined
+from judgekit.errors import STOPS_JUDGE, ConfigError, JudgeError, merge_errors
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row, RunRecord
-from judgekit.runs.store import Store
-from judgekit.runs.textless import Textless
-from judgekit.score import JudgeCall, in_run, ledger, remembering_outages
-from judgekit.scoring import Scorer, attempt, questions_of
+from judgekit.runs.store import RunStore
+from judgekit.runs.textless import TextRemover
+from judgekit.score import JudgeCall, in_run, ledger, outage_memory
+from judgekit.scoring import Scorer, attempt, scorer_prompts
 from judgekit.traces.sample import Sample
 
 _LONGEST_WITHOUT_REST = 0.02  # seconds
@@ -26,40 +26,42 @@ class Task(NamedTuple):
     scorers: Sequence[Scorer]
 
 
-def tasks(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> Iterator[Task]:
+def make_tasks(samples: Iterable[Sample], scorers: Sequence[Scorer]) -> Iterator[Task]:
     """Return a task for each sample, with all scorers."""
     return (Task(number, sample, scorers) for number, sample in enumerate(samples))
 
 
-async def score_into(
-    store: Store,
+async def score_run(
+    store: RunStore,
     record: RunRecord,
     tasks: Iterable[Task],
     scorers: Sequence[Scorer],
     *,
     concurrency: int,
     emit: Callable[[Row], object] | None = None,
-    textless: Textless | None = None,
+    textless: TextRemover | None = None,
 ) -> None:
-    """Score tasks, and write their samples and scores into a run that has begun. See `score_each`."""
+    """Score tasks, and write their samples and scores into a run that has begun. See `score_tasks`."""
     recorder = Recorder(store, record, textless)
 
     def known() -> Iterator[Task]:
         for task in tasks:
-            recorder.sample(task.number, task.sample)
+            recorder.add_sample(task.number, task.sample)
             yield task
 
     def keep(row: Row) -> None:
-        recorder.row(row)
+        recorder.add_row(row)
         if emit is not None:
             emit(row)
 
     async with recorder.writing():
         with in_run(record.id):
-            await score_each(known(), scorers, keep, concurrency=concurrency, begin=recorder.begin, rest=recorder.rest)
+            await score_tasks(
+                known(), scorers, keep, concurrency=concurrency, begin=recorder.add_ledger, rest=recorder.yield_control
+            )
 
 
-async def score_each(
+async def score_tasks(
     tasks: Iterable[Task],
     scorers: Sequence[Scorer],
     emit: Callable[[Row], object],
@@ -110,7 +112,7 @@ async def score_each(
 
     running = until_stopped()
     try:
-        with remembering_outages():
+        with outage_memory():
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
                     group.create_task(_work(running, score, rest))
@@ -118,7 +120,7 @@ async def score_each(
         error = errors.exceptions[0]
         raise error from error.__cause__
     if reasons := list(stopped.values()):
-        raise joined(reasons) from reasons[0]
+        raise merge_errors(reasons) from reasons[0]
 
 
 async def _work(
@@ -129,7 +131,7 @@ async def _work(
     loop = asyncio.get_running_loop()
     rested = loop.time()
     for task in tasks:
-        judged = [scorer for scorer in task.scorers if questions_of(scorer)]
+        judged = [scorer for scorer in task.scorers if scorer_prompts(scorer)]
         others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
         if judged and others:
             both = (score(task, judged), score(task, others))
@@ -143,7 +145,7 @@ async def _work(
             rested = loop.time()
 
 
-def must_differ(names: Sequence[str]) -> None:
+def check_scorer_names(names: Sequence[str]) -> None:
     """Check that there are scorers, by their names, and that their rows can be told apart.
 
     Raises:

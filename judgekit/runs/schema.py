@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Sequence
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-VERSION = 1
+SCHEMA_VERSION = 1
 
 _COLUMNS = {
     "runs": "number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL",
@@ -36,7 +36,7 @@ _KEYS = {
 _WITHOUT_ROWID = ("samples", "scores", "unscored_calls")
 """Tables with short rows; with long rows, searching for a key would be slow."""
 
-PARTS = tuple(_KEYS)
+PART_TABLES = tuple(_KEYS)
 """The tables that hold the parts of a run."""
 
 
@@ -46,7 +46,11 @@ def _table(name: str) -> str:
     return f"CREATE TABLE {name} ({_COLUMNS[name]}, checksum INTEGER NOT NULL{key}) STRICT{ending}"
 
 
-SCHEMA = (*map(_table, _COLUMNS), f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {VERSION}")
+SCHEMA = (
+    *map(_table, _COLUMNS),
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
 
 
 def upsert(table: str, columns: Sequence[str]) -> str:

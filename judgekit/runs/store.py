@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from judgekit.errors import StoreError
-from judgekit.runs.reading import StoredRuns
+from judgekit.runs.reader import RunReader
 from judgekit.runs.rows import RunRecord
-from judgekit.runs.schema import PARTS, checksum
+from judgekit.runs.schema import PART_TABLES, checksum
 
-RUNS = Path(".judgekit/runs.sqlite")
+DEFAULT_RUNS_PATH = Path(".judgekit/runs.sqlite")
 """The file in which the command line keeps its runs."""
 
 
-class Store(StoredRuns):
+class RunStore(RunReader):
     """A file of runs, which are begun, changed and removed here. A `Recorder` writes their scores.
 
     Args:
@@ -26,14 +26,14 @@ class Store(StoredRuns):
         StoreError: The file cannot be used, is from a newer judgekit, or is not one of judgekit's.
     """
 
-    def second(self) -> "Store":
+    def reopen(self) -> "RunStore":
         """Return another connection to the file, for another thread.
 
         Raises:
             StoreError: The file cannot be used, or another one has taken its place.
         """
         self._must_be_there()
-        return Store(self.path)
+        return RunStore(self.path)
 
     def _must_be_there(self) -> None:
         if not self.is_there:
@@ -62,18 +62,18 @@ class Store(StoredRuns):
         return record
 
     @contextmanager
-    def starting(self, record: RunRecord) -> Generator[RunRecord]:
+    def beginning(self, record: RunRecord) -> Generator[RunRecord]:
         """Begin a run. If an error ends it before anything is scored, the run is deleted."""
         record = self.begin(record)
         try:
             yield record
         except BaseException:
             with suppress(StoreError):  # the first error says why there is no run
-                self.forget(record.number)
+                self.discard(record.number)
             raise
 
     @contextmanager
-    def going_on(self, before: RunRecord, record: RunRecord, first: int = 0) -> Generator[RunRecord]:
+    def resuming(self, before: RunRecord, record: RunRecord, first: int = 0) -> Generator[RunRecord]:
         """Record that a run resumes, perhaps with more scorers.
 
         If an error ends it before the scorers from the place ``first`` on produce anything, the record is restored.
@@ -119,7 +119,7 @@ class Store(StoredRuns):
         values = (said, checksum((record.number, said)), record.number)
         db.execute("UPDATE runs SET record = ?, checksum = ? WHERE number = ?", values)
 
-    def forget(self, run: int) -> None:
+    def discard(self, run: int) -> None:
         """Delete a run that produced nothing. The next run gets its number, unless another run has begun since."""
         with self.transaction() as db:
             if self.is_empty(run):
@@ -149,7 +149,7 @@ class Store(StoredRuns):
     def _delete(db: sqlite3.Connection, runs: Collection[int]) -> None:
         numbers = [(run,) for run in runs]
         db.executemany("DELETE FROM runs WHERE number = ?", numbers)
-        for table in PARTS:
+        for table in PART_TABLES:
             db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from math import fsum, nan
 from typing import TYPE_CHECKING, NamedTuple
 
-from judgekit.aggregates.total import PackedScores, Total, total_of
-from judgekit.errors import listed, number_of
-from judgekit.runs.answers import Answers, Reported
-from judgekit.runs.draws import Draws, details_of
-from judgekit.runs.rows import DAMAGED, Row
-from judgekit.score import STATUSES, JudgeCall, Score, Status
-from judgekit.traces.rendering import plain_name
+from judgekit.aggregates.total import PackedScores, Total, compute_total
+from judgekit.errors import count_text, join_limited
+from judgekit.runs.answers import AnswerCounts, ReportedNames
+from judgekit.runs.draws import Draws, first_details
+from judgekit.runs.rows import DAMAGED_ROW, Row
+from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
+from judgekit.traces.rendering import quoted_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ class Trials(NamedTuple):
 
 
 @dataclass
-class Line:
+class ScorerSummary:
     """The scores of one scorer, added one by one.
 
     Attributes:
@@ -67,12 +67,12 @@ class Line:
     """
 
     scorer: str
-    counts: Counter[Status] = field(default_factory=Counter[Status])
+    counts: Counter[ScoreStatus] = field(default_factory=Counter[ScoreStatus])
     errors: Counter[str] = field(default_factory=Counter[str])
     labels: Counter[str] = field(default_factory=Counter[str])
     warnings: Counter[str] = field(default_factory=Counter[str])
-    reasons: dict[Status, Counter[str]] = field(default_factory=dict[Status, Counter[str]])
-    answers: Answers = field(default_factory=Answers)
+    reasons: dict[ScoreStatus, Counter[str]] = field(default_factory=dict[ScoreStatus, Counter[str]])
+    answers: AnswerCounts = field(default_factory=AnswerCounts)
     requests: int = 0
     damaged: list[str] = field(default_factory=list[str])
     unscored_requests: int = 0
@@ -104,7 +104,7 @@ class Line:
         self.counts[score.status] += 1
         if score.error is not None:
             self.errors[score.error] += 1
-        if score.error == DAMAGED:
+        if score.error == DAMAGED_ROW:
             self.damaged.append(f"#{row.index} {row.sample_id!r}")
             self.tokens = self.cost_usd = None  # its calls are lost as well
         if score.label is not None and score.value is not None:
@@ -138,7 +138,7 @@ class Line:
 
     def _add_draws(self, score: Score) -> None:
         """Count draws that stop once the lead is decisive."""
-        details = details_of(score)
+        details = first_details(score)
         votes = details.get("votes")
         for told in (details, *(votes.values() if isinstance(votes, dict) else ())):
             if not isinstance(told, Mapping) or not isinstance(saved := told.get("requests_saved"), int):
@@ -175,12 +175,12 @@ class Line:
         return Counter({judge: models.total() for judge, models in self.reported.items()})
 
     @property
-    def reported(self) -> Mapping[str, Reported]:
+    def reported(self) -> Mapping[str, ReportedNames]:
         """The number of answers by judge and reported model; ``None`` counts answers without one."""
         return self.answers.models
 
     @property
-    def fingerprints(self) -> Mapping[str, Reported]:
+    def fingerprints(self) -> Mapping[str, ReportedNames]:
         """The number of answers by judge and reported system fingerprint."""
         return self.answers.fingerprints
 
@@ -198,7 +198,7 @@ class Line:
             elif names == ["mean"]:
                 self._overall = Total(fsum(self._values) / len(self._values), "mean")
             else:
-                self._overall = total_of(names[0], self._scores[names[0]])
+                self._overall = compute_total(names[0], self._scores[names[0]])
         return self._overall
 
     @property
@@ -245,7 +245,7 @@ class Line:
             return None
 
         def number(places: "NDArray[np.float64]") -> float:
-            value = total_of(name, [scores[int(place)] for place in places]).value
+            value = compute_total(name, [scores[int(place)] for place in places]).value
             return nan if value is None else value
 
         return bootstrap(range(len(scores)), self.groups, statistic=number, draws=_BOOTSTRAP_DRAWS, seed=seed)
@@ -256,7 +256,7 @@ class Line:
 
         The group of a sample is its task. Only scored trials count; a task may have none.
         """
-        from judgekit.stats.trials import over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
+        from judgekit.stats.trials import mean_over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
 
         if not self._grouped or not set(self._values) <= {0.0, 1.0}:
             return []
@@ -267,42 +267,42 @@ class Line:
         tasks = [(times, succeeded[group]) for group, times in made.items()]
         most = min(max(made.values(), default=0), _TRIALS_SHOWN)
         ks = range(1, most + 1) if most > 1 else ()
-        return [Trials(k, over_tasks(pass_at_k, tasks, k), over_tasks(pass_hat_k, tasks, k)) for k in ks]
+        return [Trials(k, mean_over_tasks(pass_at_k, tasks, k), mean_over_tasks(pass_hat_k, tasks, k)) for k in ks]
 
     @property
     def value(self) -> float | None:
         """The aggregate of the scored samples; ``None`` if there are none, or if it is undefined."""
         return None if (overall := self.overall) is None else overall.value
 
-    def over(self) -> str:
+    def coverage(self) -> str:
         """Return how many samples the number covers, and the statuses of the others."""
-        classes = {"failed": f" ({counted(self.errors)})" if self.errors else ""}
-        others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in OTHERS if self.counts[one]]
+        classes = {"failed": f" ({format_counts(self.errors)})" if self.errors else ""}
+        others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in UNSCORED_STATUSES if self.counts[one]]
         others += [f"{self.about}{self.missing} missing"] if self.missing else []
         return f"n={self.counts['scored']} of {self.about}{self.total}{'; ' if others else ''}{', '.join(others)}"
 
-    def spent(self) -> str:
+    def cost(self) -> str:
         """Return how many judge replies were needed and what they cost."""
         tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
         cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
         prices = f" by the prices of {' and '.join(sorted(self.price_lists))}" if self.price_lists else ""
         return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}{prices}"
 
-    def said(self) -> Iterator[str]:
+    def parts(self) -> Iterator[str]:
         """Yield the number with its coverage, the cost of its judges, and their audit status."""
         yield str(self)
         if self.requests + self.cached:
-            yield self.spent()
+            yield self.cost()
         if self.audited:
             yield self.audited if self.audited.isprintable() else ascii(self.audited)
 
-    def told(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """Yield notes: what the number is if not a mean, counts of labels, models that changed, warnings."""
         overall = self.overall
         if overall is not None and overall.name != "mean":
             figures = ", ".join(f"{_on_one_line(name)} {_figure(value)}" for name, value in overall.figures.items())
             yield "; ".join(filter(None, (overall.name, figures, overall.note)))
-        if shares := self.shares():
+        if shares := self.label_shares():
             yield shares
         if drawn := self._drawn:
             yield (
@@ -310,42 +310,45 @@ class Line:
                 f"{drawn['saved']:,} requests saved"
             )
         if self.damaged:
-            rows, samples = number_of(len(self.damaged), "damaged row"), listed(self.damaged, _SAMPLES_SHOWN, ", ")
+            rows, samples = (
+                count_text(len(self.damaged), "damaged row"),
+                join_limited(self.damaged, _SAMPLES_SHOWN, ", "),
+            )
             yield f"{rows} left out: {samples}; judgekit resume makes these scores again"
         if self.lost_calls:
             yield "what was paid for scores that were made again is damaged, so that tokens and cost are unknown"
         if self.unscored_requests:
-            yield f"{number_of(self.unscored_requests, 'request')} gave no score that is kept: stopped, or made again"
-        yield from self.answers.told()
+            yield f"{count_text(self.unscored_requests, 'request')} gave no score that is kept: stopped, or made again"
+        yield from self.answers.notes()
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"
 
-    def unscored(self) -> Iterator[tuple[str, str]]:
+    def unscored_reasons(self) -> Iterator[tuple[str, str]]:
         """Yield how many samples were not scored and why, such as ``("306 skipped", "not_applicable")``.
 
         For each status, these are the three most common reasons, and the number of samples with another one.
         """
-        for status in OTHERS:
+        for status in UNSCORED_STATUSES:
             common = self.reasons.get(status, Counter[str]()).most_common(_REASONS_SHOWN)
             for reason, times in common:
                 yield f"{times:,} {status}", reason
             if more := self.counts[status] - sum(times for _, times in common):
                 yield f"{more:,} {status}", "other reasons"
 
-    def shares(self) -> str:
+    def label_shares(self) -> str:
         """Return how often each label was given, most frequent first; empty if the mean says as much."""
         if not self._graded:
             return ""
         of = self.labels.total()
-        given = (f"{plain_name(label)} {times} ({times / of:.0%})" for label, times in self.labels.most_common())
-        return f"of {of}, {listed(given, _LABELS_SHOWN, ', ')}"
+        given = (f"{quoted_name(label)} {times} ({times / of:.0%})" for label, times in self.labels.most_common())
+        return f"of {of}, {join_limited(given, _LABELS_SHOWN, ', ')}"
 
     def __str__(self) -> str:
         value = "none" if (number := self.value) is None else f"{number:.2f}"
-        return f"{value} ({self.over()})"
+        return f"{value} ({self.coverage()})"
 
 
-OTHERS = STATUSES[1:]
+UNSCORED_STATUSES = STATUSES[1:]
 
 
 def _on_one_line(name: str) -> str:
@@ -362,7 +365,7 @@ def _figure(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) >= 0.1 or not value else f"{value:#.3g}"
 
 
-def counted(things: Counter[str]) -> str:
+def format_counts(things: Counter[str]) -> str:
     """Return how many there are of each, most frequent first."""
     return ", ".join(f"{times} {name}" for name, times in things.most_common())
 
@@ -371,7 +374,7 @@ def counted(things: Counter[str]) -> str:
 class Summary:
     """A summary with one line for each scorer, in the order of their first scores."""
 
-    lines: dict[str, Line] = field(default_factory=dict[str, Line])
+    lines: dict[str, ScorerSummary] = field(default_factory=dict[str, ScorerSummary])
     _slices: "dict[str, dict[str, Summary] | None]" = field(
         default_factory=dict[str, "dict[str, Summary] | None"], repr=False
     )
@@ -389,7 +392,7 @@ class Summary:
 
     def _count(self, row: Row, packed: bytes | None) -> None:
         if (line := self.lines.get(row.scorer)) is None:
-            line = self.lines[row.scorer] = Line(row.scorer)
+            line = self.lines[row.scorer] = ScorerSummary(row.scorer)
         line.add(row, packed)
 
     def _slice(self, name: str, value: str, row: Row, packed: bytes | None) -> None:
@@ -420,16 +423,16 @@ class Summary:
         lists = sorted({one for line in self for one in line.price_lists})
         return f"prices: {', '.join(lists)}" if lists else ""
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[ScorerSummary]:
         return iter(self.lines.values())
 
-    def __getitem__(self, scorer: str) -> Line:
+    def __getitem__(self, scorer: str) -> ScorerSummary:
         return self.lines[scorer]
 
     def __str__(self) -> str:
         width = max(map(len, self.lines), default=0)
-        lines = [f"{line.scorer:<{width}}  {'  '.join(line.said())}" for line in self]
+        lines = [f"{line.scorer:<{width}}  {'  '.join(line.parts())}" for line in self]
         for line in self:
-            lines += [f"{line.scorer}: {told}" for told in line.told()]
-            lines += [f"{line.scorer}: {times}: {_on_one_line(reason)}" for times, reason in line.unscored()]
+            lines += [f"{line.scorer}: {told}" for told in line.notes()]
+            lines += [f"{line.scorer}: {times}: {_on_one_line(reason)}" for times, reason in line.unscored_reasons()]
         return "\n".join(lines) or "no scores"

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from judgekit.runs.receipts import Figure
-from judgekit.runs.summary import OTHERS, Line, Summary
+from judgekit.runs.receipts import Estimate
+from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
 
 Subject: TypeAlias = Literal["scores", "judge"]
 
 
-class Column(NamedTuple):
+class SummaryColumn(NamedTuple):
     """A column with one cell for each scorer.
 
     Attributes:
@@ -26,8 +26,8 @@ class Column(NamedTuple):
 
 
 def summary_columns(
-    summary: Summary, corrected: Mapping[str, Figure] = {}, raw: Mapping[str, Figure] | None = None
-) -> list[Column]:
+    summary: Summary, corrected: Mapping[str, Estimate] = {}, raw: Mapping[str, Estimate] | None = None
+) -> list[SummaryColumn]:
     """Return the columns of a summary, except those that have nothing to show for any scorer.
 
     Args:
@@ -36,31 +36,31 @@ def summary_columns(
         raw: The uncorrected numbers by scorer; computed by default.
     """
     lines = list(summary)
-    own = {line.scorer: Figure.of(line.value, line.interval) for line in lines} if raw is None else raw
+    own = {line.scorer: Estimate.of(line.value, line.interval) for line in lines} if raw is None else raw
     best = [corrected.get(line.scorer, own[line.scorer]) for line in lines]
     asked = {line.scorer for line in lines if line.requests + line.cached}
     kinds = {overall.name for line in lines if (overall := line.overall)}
 
-    def by_line(name: str, cell: Callable[[Line], str]) -> Column:
-        return Column(name, tuple(map(cell, lines)))
+    def by_line(name: str, cell: Callable[[ScorerSummary], str]) -> SummaryColumn:
+        return SummaryColumn(name, tuple(map(cell, lines)))
 
-    def of_judge(name: str, cell: Callable[[Line], str]) -> Column:
-        return Column(name, tuple(cell(line) if line.scorer in asked else "" for line in lines), "judge")
+    def of_judge(name: str, cell: Callable[[ScorerSummary], str]) -> SummaryColumn:
+        return SummaryColumn(name, tuple(cell(line) if line.scorer in asked else "" for line in lines), "judge")
 
-    def columns() -> Iterator[Column]:
-        yield Column("scorer", tuple(line.scorer for line in lines), is_text=True)
-        yield Column("mean" if kinds <= {"mean"} else "score", tuple(rounded(one.value) for one in best))
-        yield Column("95 % interval", tuple(between(one) or "-" for one in best))
+    def columns() -> Iterator[SummaryColumn]:
+        yield SummaryColumn("scorer", tuple(line.scorer for line in lines), is_text=True)
+        yield SummaryColumn("mean" if kinds <= {"mean"} else "score", tuple(format_number(one.value) for one in best))
+        yield SummaryColumn("95 % interval", tuple(format_interval(one) or "-" for one in best))
         if corrected:
-            yield by_line("raw", lambda line: rounded(line.value) if line.scorer in corrected else "")
+            yield by_line("raw", lambda line: format_number(line.value) if line.scorer in corrected else "")
         yield by_line("n", lambda line: f"{line.counts['scored']:,} of {line.about}{line.total:,}")
-        for status in OTHERS:
+        for status in UNSCORED_STATUSES:
             if status != "abstained" or any(line.counts[status] for line in lines):
-                yield Column(status, tuple(f"{line.counts[status]:,}" for line in lines))
+                yield SummaryColumn(status, tuple(f"{line.counts[status]:,}" for line in lines))
         if any(line.missing for line in lines):
             yield by_line("missing", lambda line: f"{line.missing:,}")
         if any(line.audited for line in lines):
-            yield Column("audit", tuple(line.audited for line in lines), "judge", is_text=True)
+            yield SummaryColumn("audit", tuple(line.audited for line in lines), "judge", is_text=True)
         if asked:
             yield of_judge("requests", lambda line: f"{line.requests:,}")
             yield of_judge("cached", lambda line: f"{line.cached:,}")
@@ -70,16 +70,16 @@ def summary_columns(
     return list(columns())
 
 
-def rows_of(columns: Sequence[Column]) -> list[tuple[str, ...]]:
+def column_rows(columns: Sequence[SummaryColumn]) -> list[tuple[str, ...]]:
     """Return the cells of columns as rows, one for each scorer."""
     return list(zip(*(column.cells for column in columns), strict=True))
 
 
-def between(figure: Figure) -> str:
+def format_interval(figure: Estimate) -> str:
     """Return the 95 % interval of a figure as text; empty if it has none."""
     return "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
 
 
-def rounded(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Return a number as tables show it, with ``-`` for ``None``."""
     return "-" if value is None else f"{value:.3f}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from judgekit.aggregates.classification import UNLISTED
-from judgekit.aggregates.total import details_needed
-from judgekit.runs.draws import without_words
+from judgekit.aggregates.classification import HASHED_PREFIX
+from judgekit.aggregates.total import aggregate_details
+from judgekit.runs.draws import without_text
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import JsonObject
 
@@ -17,7 +17,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Textless:
+class TextRemover:
     """A filter that strips scores of their reasons, and of all details that aggregates do not need.
 
     Attributes:
@@ -29,7 +29,7 @@ class Textless:
 
     def score(self, score: Score) -> Score:
         """Return the score without text."""
-        details = {**without_words(score.details), **self._classified(details_needed(score))}
+        details = {**without_text(score.details), **self._classified(aggregate_details(score))}
         kept = {"reason": "", "details": details, "calls": tuple(map(self.call, score.calls))}
         return score.model_copy(update=kept)
 
@@ -51,4 +51,4 @@ class Textless:
         def digest(value: bytes) -> str:
             return hmac.digest(self.key, value, "sha256").hex()
 
-        return f"{UNLISTED}{digest(b'')[:4]}-{digest(b'=' + text.encode())[:_DIGITS]}"
+        return f"{HASHED_PREFIX}{digest(b'')[:4]}-{digest(b'=' + text.encode())[:_DIGITS]}"

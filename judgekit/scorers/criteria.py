@@ -10,17 +10,17 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
-from judgekit.errors import STOPS, ConfigError, listed, must_be_known, shortened
+from judgekit.errors import STOPS, ConfigError, check_choice, join_limited, short_repr
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
-from judgekit.scorers.evidence import Number, must_exist
+from judgekit.scorers.evidence import StrictNumber, check_message_numbers
 from judgekit.scorers.judged import JudgedScorer
-from judgekit.scoring import all_done, source_version
+from judgekit.scoring import gather_all, source_version
 from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 
-CheckFunction: TypeAlias = Callable[[Sample], bool | Awaitable[bool | None] | None]
+CriterionFunction: TypeAlias = Callable[[Sample], bool | Awaitable[bool | None] | None]
 """A function that returns whether something holds of a sample; ``None`` if it does not apply."""
 NotApplicable: TypeAlias = Literal["share", "pass"]
 
@@ -33,7 +33,7 @@ class CriterionAnswer(BaseModel):
     """What the judge says of one criterion; it reasons before it decides."""
 
     reason: str
-    evidence: list[Number]
+    evidence: list[StrictNumber]
     holds: Literal["yes", "no", "not_applicable"]
 
 
@@ -42,20 +42,20 @@ CriteriaAnswer: TypeAlias = RootModel[dict[str, CriterionAnswer]]
 
 
 @dataclass(frozen=True)
-class FunctionCheck:
+class CriterionCheck:
     """A function of a sample that decides a criterion; created by `WeightedCriteria`."""
 
-    function: CheckFunction = field(repr=False, compare=False)
+    function: CriterionFunction = field(repr=False, compare=False)
     name: str
     version: str | None
 
     @classmethod
-    def of(cls, function: CheckFunction, name: str | None = None) -> "FunctionCheck":
+    def of(cls, function: CriterionFunction, name: str | None = None) -> "CriterionCheck":
         """Return the function as a check, with its ``version`` or, as for `scorer`, the hash of its source."""
         if isinstance(function, cls):
             return function
         if not callable(function):
-            raise ConfigError(f"a check is a function or a criterion's name, found {shortened(function)}")
+            raise ConfigError(f"a check is a function or a criterion's name, found {short_repr(function)}")
         called = name or str(getattr(function, "__name__", type(function).__name__))
         return cls(function, called, getattr(function, "version", None) or source_version(function))
 
@@ -75,7 +75,7 @@ class FunctionCheck:
             raise RuntimeError(f"the check of {self.name} raised {type(error).__name__}: {error}") from error
         if holds is not None and not isinstance(holds, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
             raise TypeError(
-                f"the check of {self.name} returned {shortened(holds)}; a check returns True, False, "
+                f"the check of {self.name} returned {short_repr(holds)}; a check returns True, False, "
                 "or None where it does not apply"
             )
         return holds
@@ -129,9 +129,9 @@ class WeightedCriteria(JudgedScorer):
     """
 
     weights: Mapping[str, float]
-    checks: Mapping[str, str | CheckFunction] = field(default_factory=dict[str, str | CheckFunction])
+    checks: Mapping[str, str | CriterionFunction] = field(default_factory=dict[str, str | CriterionFunction])
     judge: Judge | str | None = None
-    required: Sequence[str | CheckFunction] = ()
+    required: Sequence[str | CriterionFunction] = ()
     thresholds: Mapping[str, float] = field(default_factory=OUTCOMES.copy)
     normalize: bool = False
     each: bool = False
@@ -139,19 +139,19 @@ class WeightedCriteria(JudgedScorer):
     name: str = "weighted_criteria"
 
     def __post_init__(self) -> None:
-        must_be_known("way to weigh what does not apply", self.not_applicable, get_args(NotApplicable))
+        check_choice("way to weigh what does not apply", self.not_applicable, get_args(NotApplicable))
         object.__setattr__(self, "weights", _weights(dict(self.weights), normalize=self.normalize))
         checks = {name: self._check(name, check) for name, check in dict(self.checks).items()}
         object.__setattr__(self, "checks", checks)
         if not isinstance(self.required, list | tuple):
-            raise ConfigError(f"required is a list of criteria and functions, found {shortened(self.required)}")
-        required = tuple(self._known(one) if isinstance(one, str) else FunctionCheck.of(one) for one in self.required)
+            raise ConfigError(f"required is a list of criteria and functions, found {short_repr(self.required)}")
+        required = tuple(self._known(one) if isinstance(one, str) else CriterionCheck.of(one) for one in self.required)
         object.__setattr__(self, "required", required)
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
         if self.judge is not None:
             super().__post_init__()
         elif self._asked:
-            asked = listed(self._asked, between=", ")
+            asked = join_limited(self._asked, between=", ")
             raise ConfigError(f"{self.name} asks a judge about {asked}: give judge=..., or functions in checks=...")
 
     def _known(self, criterion: str) -> str:
@@ -159,13 +159,13 @@ class WeightedCriteria(JudgedScorer):
             raise ConfigError.unknown("criterion", criterion, self.weights)
         return criterion
 
-    def _check(self, criterion: str, check: str | CheckFunction) -> str | FunctionCheck:
+    def _check(self, criterion: str, check: str | CriterionFunction) -> str | CriterionCheck:
         self._known(criterion)
         if isinstance(check, str) and check.strip():
             return check
         if callable(check):
-            return FunctionCheck.of(check, criterion)
-        raise ConfigError(f"the check of {criterion} is a function or a question, found {shortened(check)}")
+            return CriterionCheck.of(check, criterion)
+        raise ConfigError(f"the check of {criterion} is a function or a question, found {short_repr(check)}")
 
     @property
     def _asked(self) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ class WeightedCriteria(JudgedScorer):
             return {}
         groups = [(name,) for name in asked] if self.each else [asked]
         prompt = load_prompt("weighted_criteria")
-        return {names: prompt.given(criteria="\n".join(map(self._line, names))) for names in groups}
+        return {names: prompt.with_options(criteria="\n".join(map(self._line, names))) for names in groups}
 
     def _line(self, criterion: str) -> str:
         question = self.checks.get(criterion, f"{criterion.replace('_', ' ')}?")
@@ -193,12 +193,12 @@ class WeightedCriteria(JudgedScorer):
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         for prompt in self.prompts[:1]:
-            if missing := prompt.missing(sample):
+            if missing := prompt.missing_inputs(sample):
                 return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         # Functions run first: if one fails, the judge need not be paid.
-        functions = {name: one for name, one in self.checks.items() if isinstance(one, FunctionCheck)}
+        functions = {name: one for name, one in self.checks.items() if isinstance(one, CriterionCheck)}
         decided = {name: _Finding(await check(sample)) for name, check in functions.items()}
-        unmet = [one.name for one in self.required if isinstance(one, FunctionCheck) and await one(sample) is False]
+        unmet = [one.name for one in self.required if isinstance(one, CriterionCheck) and await one(sample) is False]
         judgment = await self._ask(sample)
         for name, one in judgment.answer.root.items():
             decided[name] = _Finding(_HOLDS[one.holds], one.reason, one.evidence)
@@ -210,7 +210,7 @@ class WeightedCriteria(JudgedScorer):
         """Return the judge's answers merged into one."""
         judgment = Judgment(CriteriaAnswer({}), (), sample)
         asking = (self._judge.ask(prompt, sample, _form(names), _check) for names, prompt in self._questions.items())
-        for answered in await all_done(asking):
+        for answered in await gather_all(asking):
             judgment = replace(
                 judgment,
                 answer=CriteriaAnswer(judgment.answer.root | _by_name(answered.answer)),
@@ -267,7 +267,7 @@ class WeightedCriteria(JudgedScorer):
 
 
 def _check(answer: BaseModel, sample: Sample) -> None:
-    must_exist((number for one in _by_name(answer).values() for number in one.evidence), sample)
+    check_message_numbers((number for one in _by_name(answer).values() for number in one.evidence), sample)
 
 
 def _by_name(answer: BaseModel) -> dict[str, CriterionAnswer]:
@@ -283,10 +283,10 @@ def _form(names: tuple[str, ...]) -> type[BaseModel]:
 
 def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, float]:
     if odd := [name for name in weights if not str(name).isidentifier()]:
-        raise ConfigError(f"a criterion has a plain name such as correct_time, found {shortened(odd[0])}")
+        raise ConfigError(f"a criterion has a plain name such as correct_time, found {short_repr(odd[0])}")
     for name, weight in weights.items():
         if not is_number(weight) or not 0 < weight < inf:
-            raise ConfigError(f"the weight of {name} is a number above 0, found {shortened(weight)}")
+            raise ConfigError(f"the weight of {name} is a number above 0, found {short_repr(weight)}")
     total = fsum(weights.values())
     if not weights or (not normalize and abs(total - 1) > 1e-9):
         raise ConfigError(f"the weights sum to 1, found {total:.10g}; change them, or give normalize=True")
@@ -299,6 +299,6 @@ def _thresholds(thresholds: Mapping[str, float]) -> Mapping[str, float]:
     if not are_bounds or bounds[-1] != 0 or any(low >= high for high, low in pairwise(bounds[:-1])):
         raise ConfigError(
             "thresholds are two classes or more, best first, each with the lowest value in [0, 1] that reaches it; "
-            f"they fall to the last one's 0, found {shortened(thresholds)}"
+            f"they fall to the last one's 0, found {short_repr(thresholds)}"
         )
     return dict(thresholds)

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator
 
-from judgekit.traces.rendering import encodable, message_text
+from judgekit.traces.rendering import escape_surrogates, message_text
 from judgekit.traces.sample import Sample
 
 
@@ -15,18 +15,18 @@ def _no_truth_value(value: object) -> object:
     return value
 
 
-Number: TypeAlias = Annotated[int, BeforeValidator(_no_truth_value)]
+StrictNumber: TypeAlias = Annotated[int, BeforeValidator(_no_truth_value)]
 """An integer written by a judge, such as a message number. ``true`` is rejected, although it equals 1 in Python."""
 
 
 class Quotation(BaseModel):
     """Words of a message that show something."""
 
-    message: Number
+    message: StrictNumber
     quote: str
 
 
-def must_exist(cited: Iterable[int], sample: Sample) -> None:
+def check_message_numbers(cited: Iterable[int], sample: Sample) -> None:
     """Check message numbers cited by a judge.
 
     Raises:
@@ -37,9 +37,9 @@ def must_exist(cited: Iterable[int], sample: Sample) -> None:
         raise ValueError(f"cites the messages {absent}; the conversation has messages 1 to {last}")
 
 
-def is_there(quotation: Quotation, sample: Sample) -> bool:
+def quotation_found(quotation: Quotation, sample: Sample) -> bool:
     """Return whether the cited message contains the quotation verbatim, ignoring differences in whitespace."""
-    said = _spaced(encodable(message_text(sample.trace.messages[quotation.message - 1])))
+    said = _spaced(escape_surrogates(message_text(sample.trace.messages[quotation.message - 1])))
     as_shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
     return any(quote and quote in said for quote in map(_spaced, (quotation.quote, as_shown)))
 

@@ -9,14 +9,14 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from judgekit.aggregates.domains import domain_means, mean_of_means
-from judgekit.aggregates.total import Total, total_of
-from judgekit.errors import ConfigError, listed, shortened
-from judgekit.score import Grade, Score
+from judgekit.aggregates.total import Total, compute_total
+from judgekit.errors import ConfigError, join_limited, short_repr
+from judgekit.score import ScaleValue, Score
 from judgekit.scorers.wrapper import WrapperScorer
-from judgekit.scoring import Blocking, Scorer, attempt
-from judgekit.traces.conduct import elapsed, handovers
+from judgekit.scoring import Scorer, SyncScore, attempt
+from judgekit.traces.behavior import elapsed, handovers
 from judgekit.traces.equality import is_number
-from judgekit.traces.rendering import cut_middle, encodable, plain_name
+from judgekit.traces.rendering import cut_middle, escape_surrogates, quoted_name
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -50,33 +50,35 @@ class Adaptability(WrapperScorer):
         if not sample.domain:
             return Score.skipped(self.name, "the sample has no domain")
         found = await attempt(self.scorer, sample)
-        kept = {"details": {**found.details, "domain": encodable(sample.domain)}, "aggregate": "macro_mean"}
+        kept = {"details": {**found.details, "domain": escape_surrogates(sample.domain)}, "aggregate": "macro_mean"}
         return found.model_copy(update={"scorer": self.name, **kept})
 
     def _of_results(self, results: JsonValue) -> Score:
         if results is None:
             return Score.skipped(self.name, "the sample has no results, and no scorer is given")
         if not isinstance(results, list):
-            raise ValueError(f'results: expected a list of {{"score": ..., "domain": ...}}, found {shortened(results)}')
+            raise ValueError(
+                f'results: expected a list of {{"score": ..., "domain": ...}}, found {short_repr(results)}'
+            )
         if not results:
             return Score.skipped(self.name, "the list of results is empty")
         domains = domain_means(_result(row, f"results[{index}]") for index, row in enumerate(results))
-        told = [f"{cut_middle(plain_name(domain), 80, ' ')} {found.mean:.3g}" for domain, found in domains.items()]
+        told = [f"{cut_middle(quoted_name(domain), 80, ' ')} {found.mean:.3g}" for domain, found in domains.items()]
         return Score.scored(
             self.name,
             mean_of_means(domains),
-            reason=f"mean of {len(told)} domain{'' if len(told) == 1 else 's'}: {listed(told, 8, ', ')}",
+            reason=f"mean of {len(told)} domain{'' if len(told) == 1 else 's'}: {join_limited(told, 8, ', ')}",
             details={"domains": {domain: {"mean": found.mean, "n": found.n} for domain, found in domains.items()}},
         )
 
 
 def _result(row: JsonValue, where: str) -> tuple[str, float]:
     if not isinstance(row, dict):
-        raise ValueError(f'{where}: expected {{"score": ..., "domain": ...}}, found {shortened(row)}')
+        raise ValueError(f'{where}: expected {{"score": ..., "domain": ...}}, found {short_repr(row)}')
     domain = row.get("domain")
     if not isinstance(domain, str) or not domain:
-        raise ValueError(f"{where}: domain is the name of a domain, found {shortened(domain)}")
-    return encodable(domain), _number(row.get("score"), f"{where}: score", 1)
+        raise ValueError(f"{where}: domain is the name of a domain, found {short_repr(domain)}")
+    return escape_surrogates(domain), _number(row.get("score"), f"{where}: score", 1)
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class CollaborationEfficiency(WrapperScorer):
     name: str = "collaboration_efficiency"
 
     @property
-    def label_values(self) -> Mapping[str, Grade]:
+    def label_values(self) -> Mapping[str, ScaleValue]:
         """The values of its labels, of which there are none."""
         return {}
 
@@ -166,11 +168,11 @@ def _number(found: JsonValue, where: str, most: float = float_info.max) -> float
     """
     if not is_number(found) or not 0 <= found <= most:
         wanted = "a number in [0, 1]" if most == 1 else "a number, 0 or more"
-        raise ValueError(f"{where}: expected {wanted}, found {shortened(found)}")
+        raise ValueError(f"{where}: expected {wanted}, found {short_repr(found)}")
     return float(found)
 
 
-class Scored(Protocol):
+class ScoredRow(Protocol):
     """A score with the id of its sample, such as a row of a run."""
 
     @property
@@ -185,7 +187,7 @@ class Scored(Protocol):
 
 
 @dataclass(frozen=True)
-class Portability(Blocking):
+class Portability(SyncScore):
     """1 if the agent scores at least as high in another environment as in its own.
 
     1 - max(0, min(loss, 1)), where loss = (original - transferred) / original. The two are fields of the sample,
@@ -207,7 +209,9 @@ class Portability(Blocking):
         return _portability(self.name, original, transferred, {})
 
     @classmethod
-    def between(cls, original: Iterable[Scored], transferred: Iterable[Scored], scorer: str | None = None) -> Score:
+    def between(
+        cls, original: Iterable[ScoredRow], transferred: Iterable[ScoredRow], scorer: str | None = None
+    ) -> Score:
         """Return the portability between two runs, from the totals of the samples scored in both.
 
         The totals are those of a run (`judgekit.aggregates.total`), such as the mean or corpus BLEU.
@@ -228,7 +232,9 @@ class Portability(Blocking):
         own, other = list(original), list(transferred)
         names = list(dict.fromkeys(row.score.scorer for row in (*own, *other)))
         if scorer is None and len(names) > 1:
-            raise ConfigError(f"the rows are those of several scorers: name one of them with scorer=: {listed(names)}")
+            raise ConfigError(
+                f"the rows are those of several scorers: name one of them with scorer=: {join_limited(names)}"
+            )
         if scorer is not None and names and scorer not in names:
             raise ConfigError.unknown("scorer", scorer, names)
         before, after = _by_id(own, scorer, "original"), _by_id(other, scorer, "transferred")
@@ -261,15 +267,15 @@ class Portability(Blocking):
 def _overall(scores: Sequence[Score]) -> Total:
     names = list(dict.fromkeys(score.aggregate for score in scores))
     if len(names) > 1:
-        return Total(None, "undefined", f"its scores come to different things: {listed(names)}")
-    return total_of(names[0], scores)
+        return Total(None, "undefined", f"its scores come to different things: {join_limited(names)}")
+    return compute_total(names[0], scores)
 
 
-def _by_id(rows: Iterable[Scored], scorer: str | None, side: str) -> Mapping[str, Score]:
+def _by_id(rows: Iterable[ScoredRow], scorer: str | None, side: str) -> Mapping[str, Score]:
     chosen = [row for row in rows if scorer in (None, row.score.scorer)]
     times = Counter(row.sample_id for row in chosen)
     if twice := [repr(name) for name, often in times.items() if often > 1]:
-        raise ValueError(f"{side}: ids that stand more than once, so that they cannot be paired: {listed(twice)}")
+        raise ValueError(f"{side}: ids that stand more than once, so that they cannot be paired: {join_limited(twice)}")
     return {row.sample_id: row.score for row in chosen}
 
 

@@ -6,16 +6,16 @@ from typing import Literal
 
 from pydantic import BaseModel, JsonValue
 
-from judgekit.errors import shortened
+from judgekit.errors import short_repr
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
-from judgekit.score import Grade, Score
-from judgekit.scorers.evidence import Number, must_exist
+from judgekit.score import ScaleValue, Score
+from judgekit.scorers.evidence import StrictNumber, check_message_numbers
 from judgekit.scorers.judged import JudgedScorer
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
-_VALUES: Mapping[str, Grade] = {"achieved": 1.0, "not_achieved": 0.0}
+_VALUES: Mapping[str, ScaleValue] = {"achieved": 1.0, "not_achieved": 0.0}
 
 
 class Goal(BaseModel):
@@ -24,7 +24,7 @@ class Goal(BaseModel):
     goal: str
     end_state: str
     reason: str
-    evidence: list[Number]
+    evidence: list[StrictNumber]
     verdict: Literal["achieved", "not_achieved"]
 
 
@@ -41,7 +41,7 @@ class _GoalAccuracy(JudgedScorer):
     name: str = ""
 
     @property
-    def label_values(self) -> Mapping[str, Grade]:
+    def label_values(self) -> Mapping[str, ScaleValue]:
         """The values of its labels; none if the score is a share."""
         return {} if self.partial else _VALUES
 
@@ -67,7 +67,7 @@ class AgentGoalAccuracyWithReference(_GoalAccuracy):
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         prompt = self.prompts[0]
-        if missing := prompt.missing(sample):
+        if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
 
         def check(answer: GoalAnswer, sample: Sample) -> None:
@@ -104,10 +104,10 @@ class AgentGoalAccuracyWithoutReference(_GoalAccuracy):
 
 def _must_be_shown(answer: GoalAnswer, sample: Sample) -> None:
     for one in answer.goals:
-        must_exist(one.evidence, sample)
+        check_message_numbers(one.evidence, sample)
         if one.verdict == "achieved" and not one.evidence:
             raise ValueError(
-                f"says that {shortened(one.goal)} is achieved, without the number of a message that shows it"
+                f"says that {short_repr(one.goal)} is achieved, without the number of a message that shows it"
             )
 
 

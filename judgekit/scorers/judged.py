@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
-from judgekit.errors import ConfigError, shortened
+from judgekit.errors import ConfigError, short_repr
 from judgekit.judges.judge import Judge
-from judgekit.score import Grade
-from judgekit.scoring import Blocking, Question
+from judgekit.score import ScaleValue
+from judgekit.scoring import JudgePrompt, SyncScore
 
 
 class _HasJudge(Protocol):
@@ -14,7 +14,7 @@ class _HasJudge(Protocol):
     def judge(self) -> Judge | str | None: ...
 
 
-class JudgedScorer(Blocking):
+class JudgedScorer(SyncScore):
     """The base of a dataclass with a field ``judge``, which may also be given as the name of a model.
 
     Its declarations are used by runs, audits and reports: see `judgekit.scoring.Judged`.
@@ -41,15 +41,15 @@ class JudgedScorer(Blocking):
         if isinstance(found, str):
             object.__setattr__(self, "judge", Judge(found))
         elif not isinstance(found, Judge):
-            raise ConfigError(f'judge is a Judge or a model such as "openai/gpt-4.1-mini", found {shortened(found)}')
+            raise ConfigError(f'judge is a Judge or a model such as "openai/gpt-4.1-mini", found {short_repr(found)}')
 
     @property
-    def prompts(self) -> Sequence[Question]:
+    def prompts(self) -> Sequence[JudgePrompt]:
         """All prompts that the scorer may use."""
         return ()
 
     @property
-    def label_values(self) -> Mapping[str, Grade]:
+    def label_values(self) -> Mapping[str, ScaleValue]:
         """The values of its labels; empty if they are those of the first prompt's scale."""
         return {}
 

@@ -10,10 +10,10 @@ from pydantic import BaseModel, JsonValue
 from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
-from judgekit.score import Grade, Score
-from judgekit.scorers.evidence import Number, must_exist
+from judgekit.score import ScaleValue, Score
+from judgekit.scorers.evidence import StrictNumber, check_message_numbers
 from judgekit.scorers.judged import JudgedScorer
-from judgekit.scoring import all_done
+from judgekit.scoring import gather_all
 from judgekit.traces.sample import Sample
 
 _IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
@@ -29,8 +29,8 @@ class PairAnswer(BaseModel):
     strengths_first: str
     strengths_second: str
     reason: str
-    evidence_first: list[Number]
-    evidence_second: list[Number]
+    evidence_first: list[StrictNumber]
+    evidence_second: list[StrictNumber]
     verdict: Literal["first", "second", "tie"]
 
 
@@ -72,7 +72,7 @@ class Pairwise(JudgedScorer):
             raise ConfigError(f"a pairwise comparison asks a question in words, found {self.question!r}")
 
     @property
-    def label_values(self) -> Mapping[str, Grade]:
+    def label_values(self) -> Mapping[str, ScaleValue]:
         """The values of its labels, which combine both orders."""
         return _VALUES
 
@@ -84,12 +84,12 @@ class Pairwise(JudgedScorer):
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompt for the judge."""
-        return (load_prompt("pairwise").given(question=self.question),)
+        return (load_prompt("pairwise").with_options(question=self.question),)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         (prompt,) = self.prompts
-        if missing := prompt.missing(sample):
+        if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         swapped = _swapped(sample)
         if _whole(sample) == _whole(swapped):
@@ -101,7 +101,7 @@ class Pairwise(JudgedScorer):
                 details={"confidence": "high", "flipped": False, "verdicts": []},
                 confidence=1,
             )
-        straight, turned = await all_done(
+        straight, turned = await gather_all(
             self._judge.ask(prompt, order, PairAnswer, _check) for order in (sample, swapped)
         )
         judgment = replace(straight, calls=straight.calls + turned.calls, omitted=max(straight.omitted, turned.omitted))
@@ -145,7 +145,7 @@ def _check(answer: PairAnswer, sample: Sample) -> None:
     )
     for side, cited, shown in sides:
         try:
-            must_exist(cited, shown)
+            check_message_numbers(cited, shown)
         except ValueError as error:
             raise ValueError(f"{side} {error}") from error
     if answer.verdict != "tie" and not answer.evidence_first and not answer.evidence_second:

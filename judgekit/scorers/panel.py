@@ -10,14 +10,31 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import STOPS_JUDGE, BudgetError, ConfigError, JudgeDownError, PlannedError, QuotaError, joined
+from judgekit.errors import (
+    STOPS_JUDGE,
+    BudgetError,
+    ConfigError,
+    JudgeDownError,
+    PlannedError,
+    QuotaError,
+    merge_errors,
+)
 from judgekit.judges.judge import Judge
-from judgekit.score import Grade, Score
-from judgekit.scorers.repeat import Repeat, Vote, tally, verdict_json, votes_of, warnings_of
-from judgekit.scoring import Blocking, Question, Scorer, all_done, attempt, label_values_of, questions_of, scorers_in
+from judgekit.score import ScaleValue, Score
+from judgekit.scorers.repeat import Repeat, Vote, format_votes, merged_warnings, score_votes, verdict_json
+from judgekit.scoring import (
+    JudgePrompt,
+    Scorer,
+    SyncScore,
+    attempt,
+    check_scorers,
+    gather_all,
+    scorer_label_values,
+    scorer_prompts,
+)
 from judgekit.traces.sample import Sample
 
-Rule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]
+VotingRule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]
 _COUNTING = ("majority", "unanimous")
 _OTHER = -1.0
 """A vote that no member has given so far."""
@@ -26,7 +43,7 @@ _STOPPED = {kind.__name__: kind for kind in STOPS_JUDGE}
 
 
 @dataclass(frozen=True)
-class Panel(Blocking):
+class Panel(SyncScore):
     """1 if most of its members say so; their votes become one verdict by majority or another rule.
 
     A value is a vote. A skip is a vote as well, that the question does not apply. An abstention is a vote for nothing,
@@ -63,19 +80,19 @@ class Panel(Blocking):
     """
 
     scorers: Sequence[Scorer]
-    rule: Rule = "majority"
+    rule: VotingRule = "majority"
     quorum: int | None = None
     escalate: bool = False
     name: str = "panel"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scorers", scorers_in(self.scorers))
+        object.__setattr__(self, "scorers", check_scorers(self.scorers))
         if len(self.scorers) < 2:
             raise ConfigError(f"a panel takes two members or more, found {len(self.scorers)}")
         if twice := [one.name for index, one in enumerate(self.scorers) if one in self.scorers[:index]]:
             raise ConfigError(f"{twice[0]!r} is twice in the panel; Repeat asks one scorer several times")
-        if self.rule not in get_args(Rule):
-            raise ConfigError.unknown("rule of a panel", self.rule, get_args(Rule))
+        if self.rule not in get_args(VotingRule):
+            raise ConfigError.unknown("rule of a panel", self.rule, get_args(VotingRule))
         if self.quorum is not None and self.quorum not in range(1, len(self.scorers) + 1):
             raise ConfigError(f"the quorum of {len(self.scorers)} members is 1 to that many, found {self.quorum!r}")
         if self.escalate and self.rule not in _COUNTING:
@@ -89,14 +106,14 @@ class Panel(Blocking):
         return self.rule in _COUNTING
 
     @property
-    def label_values(self) -> Mapping[str, Grade]:
+    def label_values(self) -> Mapping[str, ScaleValue]:
         """The values of its labels, if the prompts do not define them."""
-        return label_values_of(self.scorers[0])
+        return scorer_label_values(self.scorers[0])
 
     @property
-    def prompts(self) -> Sequence[Question]:
+    def prompts(self) -> Sequence[JudgePrompt]:
         """The prompts of its members."""
-        return tuple(dict.fromkeys(prompt for scorer in self.scorers for prompt in questions_of(scorer)))
+        return tuple(dict.fromkeys(prompt for scorer in self.scorers for prompt in scorer_prompts(scorer)))
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -104,18 +121,18 @@ class Panel(Blocking):
         asked_at_once = 2 if self.escalate else len(self.scorers)
         while len(scores) < len(self.scorers) and not self._is_settled(scores):
             members = self.scorers[len(scores) : len(scores) + asked_at_once]
-            scores += await all_done(_vote(member, sample) for member in members)
+            scores += await gather_all(_vote(member, sample) for member in members)
             asked_at_once = 1
             stopped = [_STOPPED[score.error](score.reason) for score in scores if score.error in _STOPPED]
             if stopped and len(self.scorers) - len(stopped) < (self.quorum or len(self.scorers)):
-                raise joined(stopped)
+                raise merge_errors(stopped)
         return self._score(scores)
 
     def _is_settled(self, scores: Sequence[Score]) -> bool:
         """Return whether the remaining votes cannot change the verdict, even if they are all the same."""
         if any(score.error == PlannedError.__name__ for score in scores):
             return False  # no judge has been asked; a plan includes all members
-        votes = votes_of(scores)
+        votes = score_votes(scores)
         rest = len(self.scorers) - len(votes)
         likely: list[Vote] = [*votes, "abstained", _OTHER]
         return len({self._verdict([*votes, *repeat(vote, rest)]) for vote in likely}) == 1
@@ -135,8 +152,8 @@ class Panel(Blocking):
         return "skipped" if 2 * cast["skipped"] > cast.total() else "abstained"
 
     def _score(self, scores: Sequence[Score]) -> Score:
-        votes = votes_of(scores)
-        verdict, counted = self._verdict(votes), tally(votes)
+        votes = score_votes(scores)
+        verdict, counted = self._verdict(votes), format_votes(votes)
         titles = _told_apart(self.scorers)
         first = next((score for score, vote in zip(scores, votes, strict=True) if vote == verdict), None)
         is_counted = verdict == "skipped" or (self.rule in _COUNTING and verdict != "abstained")
@@ -165,7 +182,7 @@ class Panel(Blocking):
             calls=tuple(call for score in scores for call in score.calls),
             confidence=confidence if self.rule in _COUNTING and not isinstance(verdict, str) else None,
             error=first.error if first else None,
-            warnings=(*warnings_of(scores), *_left_out(titles, scores)),
+            warnings=(*merged_warnings(scores), *_left_out(titles, scores)),
         )
 
 
@@ -173,7 +190,7 @@ async def _vote(member: Scorer, sample: Sample) -> Score:
     try:
         return await attempt(member, sample)
     except STOPS_JUDGE as error:
-        return Score.failed(member.name, str(error), error=type(joined([error])).__name__)
+        return Score.failed(member.name, str(error), error=type(merge_errors([error])).__name__)
 
 
 def _left_out(titles: Sequence[str], scores: Sequence[Score]) -> Sequence[str]:

@@ -8,12 +8,12 @@ from typing import Any, Literal, Protocol, cast
 
 from pydantic import BaseModel, JsonValue, create_model
 
-from judgekit.errors import ConfigError, shortened
+from judgekit.errors import ConfigError, short_repr
 from judgekit.judges.judge import Judge
-from judgekit.judges.likelihood import likelihood
+from judgekit.judges.label_probability import label_probability
 from judgekit.judges.prompt import Prompt, load_prompt
-from judgekit.score import Grade, Score
-from judgekit.scorers.evidence import Number, Quotation, is_there, must_exist
+from judgekit.score import ScaleValue, Score
+from judgekit.scorers.evidence import Quotation, StrictNumber, check_message_numbers, quotation_found
 from judgekit.scorers.judged import JudgedScorer
 from judgekit.traces.sample import Sample
 
@@ -33,7 +33,7 @@ class PromptScorer(JudgedScorer):
     The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped if the sample lacks
     an input of the prompt, and for labels that the scale marks as skipped. One judge request a sample. The confidence
     is the probability of the label's tokens, if the judge's params request ``logprobs`` and its provider returns them
-    (see `judgekit.judges.likelihood`; there is none if the cache stores no text). Details: each step under its name,
+    (see `judgekit.judges.label_probability`; there is none if the cache stores no text). Details: each step under its name,
     and as ``evidence`` the numbers of the messages that show it; if the prompt asks for quotes, each with its
     ``message``, its ``quote``, and whether it was ``found`` there verbatim (``null``: there is no quote, for example
     because the cache stores no text).
@@ -86,21 +86,21 @@ class PromptScorer(JudgedScorer):
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         (prompt,) = self.prompts
-        if missing := prompt.missing(sample):
+        if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
-        grade: Mapping[str, Grade] = dict(prompt.scale)
+        grade: Mapping[str, ScaleValue] = dict(prompt.scale)
 
         def check(answer: BaseModel, sample: Sample) -> None:
             said = cast("_Said", answer)
-            must_exist((one if isinstance(one, int) else one.message for one in said.evidence), sample)
+            check_message_numbers((one if isinstance(one, int) else one.message for one in said.evidence), sample)
             if self.require_evidence:
                 if not said.evidence and isinstance(grade[said.verdict], float):  # nothing can show what is absent
                     raise ValueError(
                         "cites no message; where nothing shows it, cite those where it would have to stand"
                     )
                 for one in said.evidence:
-                    if isinstance(one, Quotation) and not is_there(one, sample):
-                        raise ValueError(f"quotes {shortened(one.quote)}, which message {one.message} does not say")
+                    if isinstance(one, Quotation) and not quotation_found(one, sample):
+                        raise ValueError(f"quotes {short_repr(one.quote)}, which message {one.message} does not say")
 
         judgment = await self._judge.ask(prompt, sample, _answer(prompt), check)
         said = cast("_Said", judgment.answer)
@@ -113,14 +113,16 @@ class PromptScorer(JudgedScorer):
             reason=reason,
             label=said.verdict,
             details=details,
-            confidence=likelihood(judgment.logprobs or (), "verdict", said.verdict, grade),
+            confidence=label_probability(judgment.logprobs or (), "verdict", said.verdict, grade),
         )
 
 
 def _looked_up(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) -> tuple[list[JsonValue], int]:
     """Return the evidence, and the number of its quotes that do not exist."""
     found: list[JsonValue] = [
-        one if isinstance(one, int) else {**one.model_dump(), "found": is_there(one, sample) if one.quote else None}
+        one
+        if isinstance(one, int)
+        else {**one.model_dump(), "found": quotation_found(one, sample) if one.quote else None}
         for one in evidence
     ]
     return found, sum(isinstance(one, dict) and one["found"] is False for one in found)
@@ -130,6 +132,6 @@ def _looked_up(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) ->
 def _answer(prompt: Prompt) -> type[BaseModel]:
     """Return the model of the answer, in which reasoning precedes the verdict."""
     fields: dict[str, Any] = dict.fromkeys((*prompt.steps, "reason"), str)
-    fields["evidence"] = list[Quotation] if prompt.quotes else list[Number]
+    fields["evidence"] = list[Quotation] if prompt.quotes else list[StrictNumber]
     fields["verdict"] = Literal[tuple(label for label, _ in prompt.scale)]
     return create_model("Answer", **fields)

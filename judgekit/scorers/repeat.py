@@ -9,15 +9,15 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, PlannedError, must_be_known
-from judgekit.score import Score, Status, drawing
+from judgekit.errors import ConfigError, PlannedError, check_choice
+from judgekit.score import Score, ScoreStatus, independent_draw
 from judgekit.scorers.wrapper import WrapperScorer
-from judgekit.scoring import Scorer, all_done, attempt
+from judgekit.scoring import Scorer, attempt, gather_all
 from judgekit.traces.sample import Sample
 
-By: TypeAlias = Literal["majority", "mean"]
-Draws: TypeAlias = int | Literal["auto"]
-Vote: TypeAlias = float | Status
+DrawAggregation: TypeAlias = Literal["majority", "mean"]
+DrawCount: TypeAlias = int | Literal["auto"]
+Vote: TypeAlias = float | ScoreStatus
 """The vote that a score stands for: its value, or its status if it has none."""
 
 _MOST = 9
@@ -51,15 +51,15 @@ class Repeat(WrapperScorer):
     """
 
     scorer: Scorer
-    draws: Draws = 5
-    by: By = "majority"
+    draws: DrawCount = 5
+    by: DrawAggregation = "majority"
     name: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self._most < 2:
             raise ConfigError(f"to repeat a scorer takes two draws or more, or 'auto', found draws={self.draws}")
-        must_be_known("way to aggregate draws", self.by, get_args(By))
+        check_choice("way to aggregate draws", self.by, get_args(DrawAggregation))
         if self.draws == "auto" and self.by == "mean":
             raise ConfigError("every draw changes a mean, so that draws='auto' cannot stop early; say how many")
         if not self.name:
@@ -75,13 +75,13 @@ class Repeat(WrapperScorer):
         """Return the score of one sample."""
         scores: list[Score] = []
         while more := self._wanted(scores):
-            scores += await all_done(self._draw(sample, len(scores) + index) for index in range(more))
+            scores += await gather_all(self._draw(sample, len(scores) + index) for index in range(more))
         calls = [call for score in scores for call in score.calls]
-        warnings = warnings_of(scores)
+        warnings = merged_warnings(scores)
         if failed := [score for score in scores if score.status == "failed"]:
             reason = f"{len(failed)} of {len(scores)} draws failed: {failed[0].reason}"
             return Score.failed(self.name, reason, error=failed[0].error, calls=calls)
-        said = votes_of(scores)
+        said = score_votes(scores)
         votes = Counter(said)
         vote, most = votes.most_common(1)[0]
         values = [score.value for score in scores if score.value is not None]
@@ -104,7 +104,7 @@ class Repeat(WrapperScorer):
             reason = f"mean of {len(values)} draws, {min(values):.2f} to {max(values):.2f}{others}"
             return Score.scored(self.name, mean, reason=reason, details=details, calls=calls, warnings=warnings)
         if list(votes.values()).count(most) > 1 or isinstance(vote, str):
-            reason = f"no majority among the draws: {tally(votes.elements())}"
+            reason = f"no majority among the draws: {format_votes(votes.elements())}"
             return Score.abstained(self.name, reason, details=details, calls=calls)
         left = self._most - len(scores)
         reason = f"{most} of {len(scores)} draws agree{f', {left} more were not needed' if left else ''}"
@@ -133,16 +133,16 @@ class Repeat(WrapperScorer):
             return 0
         from judgekit.stats.sequential import is_decisive  # noqa: PLC0415 - imports numpy, which is slow
 
-        first, *others = sorted(Counter(votes_of(scores)).values(), reverse=True) or [0]
+        first, *others = sorted(Counter(score_votes(scores)).values(), reverse=True) or [0]
         enough = (more for more in range(left) if is_decisive([first + more, *others], left=left - more))
         return next(enough, left)
 
     async def _draw(self, sample: Sample, index: int) -> Score:
-        with drawing(index, self._most):
+        with independent_draw(index, self._most):
             return await attempt(self.scorer, sample)
 
 
-def votes_of(scores: Iterable[Score]) -> list[Vote]:
+def score_votes(scores: Iterable[Score]) -> list[Vote]:
     """Return the votes of the scores. Values that differ only by rounding, such as sums of weights, are made equal."""
     votes: list[Vote] = []
     for score in scores:
@@ -155,7 +155,7 @@ def votes_of(scores: Iterable[Score]) -> list[Vote]:
     return votes
 
 
-def warnings_of(scores: Iterable[Score]) -> Sequence[str]:
+def merged_warnings(scores: Iterable[Score]) -> Sequence[str]:
     """Return the warnings of all scores, without duplicates."""
     return tuple(dict.fromkeys(warning for score in scores for warning in score.warnings))
 
@@ -165,7 +165,7 @@ def verdict_json(score: Score, *further: str) -> dict[str, JsonValue]:
     return score.model_dump(mode="json", include={"status", "value", "label", "reason", *further})
 
 
-def tally(votes: Iterable[Vote]) -> str:
+def format_votes(votes: Iterable[Vote]) -> str:
     """Return the number of times each vote was given, such as ``1.00 x2, abstained x1``."""
     said = Counter(votes).items()
     return ", ".join(f"{vote if isinstance(vote, str) else f'{vote:.2f}'} x{times}" for vote, times in said)

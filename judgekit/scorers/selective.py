@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from judgekit.errors import ConfigError, PlannedError
 from judgekit.score import Score
-from judgekit.scorers.repeat import verdict_json, warnings_of
+from judgekit.scorers.repeat import merged_warnings, verdict_json
 from judgekit.scorers.wrapper import WrapperScorer
-from judgekit.scoring import Question, Scorer, attempt, has_confidence, must_be_scorer, questions_of
+from judgekit.scoring import JudgePrompt, Scorer, attempt, check_scorer, has_confidence, scorer_prompts
 from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 
@@ -45,7 +45,7 @@ class Selective(WrapperScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.escalate is not None:
-            must_be_scorer(self.escalate, "escalate")
+            check_scorer(self.escalate, "escalate")
         if not is_number(self.min_confidence) or not 0 < self.min_confidence <= 1:
             raise ConfigError(f"min_confidence is above 0 and at most 1, found {self.min_confidence!r}")
         if not has_confidence(self.scorer):
@@ -59,9 +59,9 @@ class Selective(WrapperScorer):
         return self.escalate is None or has_confidence(self.escalate)
 
     @property
-    def prompts(self) -> Sequence[Question]:
+    def prompts(self) -> Sequence[JudgePrompt]:
         """The prompts of both scorers."""
-        return tuple(dict.fromkeys((*questions_of(self.scorer), *questions_of(self.escalate))))
+        return tuple(dict.fromkeys((*scorer_prompts(self.scorer), *scorer_prompts(self.escalate))))
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -88,7 +88,7 @@ class Selective(WrapperScorer):
                 "reason": f"{self._doubt(score)}; {judges} was asked: {other.reason}",
                 "details": {**other.details, "doubted": verdict_json(score, "confidence", "details")},
                 "calls": (*score.calls, *other.calls),
-                "warnings": warnings_of((score, other)),
+                "warnings": merged_warnings((score, other)),
             }
         )
 

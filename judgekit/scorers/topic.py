@@ -6,24 +6,24 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, JsonValue
 
-from judgekit.errors import must_be_known
+from judgekit.errors import check_choice
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
-from judgekit.scorers.evidence import Number, must_exist
+from judgekit.scorers.evidence import StrictNumber, check_message_numbers
 from judgekit.scorers.judged import JudgedScorer
 from judgekit.traces.sample import Sample
 
-Mode: TypeAlias = Literal["precision", "recall", "f1", "accuracy"]
+TopicMode: TypeAlias = Literal["precision", "recall", "f1", "accuracy"]
 
 
 class TopicRequest(BaseModel):
     """One thing that the user asked for; ``topic`` is the number of the topic, from 1."""
 
     request: str
-    message: Number
+    message: StrictNumber
     reason: str
-    topic: Number | None
+    topic: StrictNumber | None
     outcome: Literal["answered", "refused"]
 
 
@@ -51,12 +51,12 @@ class TopicAdherence(JudgedScorer):
     """
 
     judge: Judge | str
-    mode: Mode = "f1"
+    mode: TopicMode = "f1"
     name: str = "topic_adherence"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        must_be_known("mode of topic adherence", self.mode, get_args(Mode))
+        check_choice("mode of topic adherence", self.mode, get_args(TopicMode))
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -66,7 +66,7 @@ class TopicAdherence(JudgedScorer):
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         prompt = self.prompts[0]
-        if missing := prompt.missing(sample):
+        if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         judgment = await self._judge.ask(prompt, sample, TopicAnswer, _check)
         topics = _topics(judgment.sample)
@@ -89,7 +89,7 @@ class TopicAdherence(JudgedScorer):
 
 
 def _check(answer: TopicAnswer, sample: Sample) -> None:
-    must_exist((request.message for request in answer.requests), sample)
+    check_message_numbers((request.message for request in answer.requests), sample)
     topics = _topics(sample)
     for request in answer.requests:
         if request.topic is not None and request.topic not in topics:

@@ -3,8 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from judgekit.score import Grade
-from judgekit.scoring import Blocking, Question, Scorer, has_confidence, label_values_of, must_be_scorer, questions_of
+from judgekit.score import ScaleValue
+from judgekit.scoring import (
+    JudgePrompt,
+    Scorer,
+    SyncScore,
+    check_scorer,
+    has_confidence,
+    scorer_label_values,
+    scorer_prompts,
+)
 
 
 class _HasScorer(Protocol):
@@ -12,7 +20,7 @@ class _HasScorer(Protocol):
     def scorer(self) -> Scorer | None: ...
 
 
-class WrapperScorer(Blocking):
+class WrapperScorer(SyncScore):
     """The base of a dataclass with a field ``scorer``, whose prompts, labels and confidence it takes over.
 
     Raises:
@@ -22,17 +30,17 @@ class WrapperScorer(Blocking):
     def __post_init__(self: _HasScorer) -> None:
         """Check the scorer."""
         if self.scorer is not None:
-            must_be_scorer(self.scorer, "scorer")
+            check_scorer(self.scorer, "scorer")
 
     @property
-    def prompts(self: _HasScorer) -> Sequence[Question]:
+    def prompts(self: _HasScorer) -> Sequence[JudgePrompt]:
         """The prompts of the wrapped scorer."""
-        return questions_of(self.scorer)
+        return scorer_prompts(self.scorer)
 
     @property
-    def label_values(self: _HasScorer) -> Mapping[str, Grade]:
+    def label_values(self: _HasScorer) -> Mapping[str, ScaleValue]:
         """The values of its labels, if the prompts do not define them."""
-        return label_values_of(self.scorer)
+        return scorer_label_values(self.scorer)
 
     @property
     def has_confidence(self: _HasScorer) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.intervals import Interval, resamples
-from judgekit.stats.units import Groups, Units, must_be_pairs
+from judgekit.stats.units import Groups, Units, check_same_length
 
 Categories: TypeAlias = Sequence[float] | Sequence[str]
 """All possible answers of a rater, in order and without duplicates, including those that nobody gave."""
@@ -17,7 +17,7 @@ _PSEUDO = 2
 """The total number of pseudo-observations: for two categories, 1/2 in each cell, as in the Jeffreys prior."""
 
 
-def agreement(a: ArrayLike, b: ArrayLike) -> float | None:
+def raw_agreement(a: ArrayLike, b: ArrayLike) -> float | None:
     """Return the share of items on which two raters agree; ``None`` if there are no items.
 
     Raises:
@@ -49,7 +49,7 @@ def cohen_kappa(
     Raises:
         ValueError: The arguments are not two equally long lists of finite numbers or strings, or ``values`` lacks one.
     """
-    return _number(kappa_of(_table(a, b, values), weights))
+    return _number(table_kappa(_table(a, b, values), weights))
 
 
 def gwet_ac1(a: ArrayLike, b: ArrayLike, *, values: Categories | None = None) -> float | None:
@@ -70,7 +70,7 @@ def gwet_ac1(a: ArrayLike, b: ArrayLike, *, values: Categories | None = None) ->
     Raises:
         ValueError: As for `cohen_kappa`.
     """
-    return _number(ac1_of(_table(a, b, values)))
+    return _number(table_ac1(_table(a, b, values)))
 
 
 def krippendorff_alpha(ratings: ArrayLike, *, metric: Literal["nominal", "ordinal", "interval"]) -> float | None:
@@ -93,7 +93,7 @@ def krippendorff_alpha(ratings: ArrayLike, *, metric: Literal["nominal", "ordina
     Raises:
         ValueError: The ratings are not a table of numbers.
     """
-    table = ratings_of(ratings)
+    table = check_ratings(ratings)
     table = table[:, (~np.isnan(table)).sum(0) >= 2]
     given = ~np.isnan(table)
     found, ranks, sizes = np.unique(table[given], return_inverse=True, return_counts=True)
@@ -134,7 +134,7 @@ class Confusion(NamedTuple):
             ValueError: The arguments are not two lists of the same length, or contain values other than 0 and 1.
         """
         truth, said = np.asarray(human, np.float64), np.asarray(judged, np.float64)
-        must_be_pairs(truth, said)
+        check_same_length(truth, said)
         if not np.isin([truth, said], (0, 1)).all():
             raise ValueError("expected 0 or 1 for each item, found other values")
         return cls(*(int(np.sum((truth == yes) & (said == so))) for so, yes in ((1, 1), (1, 0), (0, 1), (0, 0))))
@@ -150,7 +150,7 @@ class Confusion(NamedTuple):
         return self.tn / (self.tn + self.fp) if self.tn + self.fp else None
 
 
-def redrawn(
+def bootstrap_items(
     statistic: Callable[[NDArray[np.intp]], float | None],
     n: int,
     groups: Groups | None = None,
@@ -168,7 +168,7 @@ def redrawn(
     / 2 of them, there is no interval. A draw may also lack a category: statistics that depend on all categories, such
     as weighted kappa and AC1, must be given them as ``values``.
 
-    The bootstrap cannot account for kinds of errors that do not occur among the items; for kappa and AC1, `Tables` can.
+    The bootstrap cannot account for kinds of errors that do not occur among the items; for kappa and AC1, `AgreementTables` can.
 
     Example:
         ``redrawn(lambda at: krippendorff_alpha(ratings[:, at], metric="nominal"), ratings.shape[1], groups)``
@@ -199,7 +199,7 @@ def redrawn(
     return Interval(float(low), float(high), "bootstrap" if units.codes is None else f"bootstrap, {count:,} groups")
 
 
-def kappa_of(
+def table_kappa(
     tables: NDArray[np.float64], weights: Weights = "none", *, has_unordered: bool = False
 ) -> NDArray[np.float64]:
     """Return `cohen_kappa` of tables of counts or shares, (..., K, K); NaN if undefined.
@@ -231,16 +231,16 @@ def kappa_of(
     return 1 - _divided((apart * tables).sum((-2, -1)) * rows.sum(-1), by_chance)
 
 
-def ac1_of(tables: NDArray[np.float64]) -> NDArray[np.float64]:
+def table_ac1(tables: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return `gwet_ac1` of tables of counts or shares, (..., K, K); NaN if undefined."""
     every, count = tables.sum((-2, -1)), tables.shape[-1]
     shares = _divided(tables.sum(-1) + tables.sum(-2), 2 * every[..., np.newaxis])
     by_chance = (shares * (1 - shares)).sum(-1) / max(count - 1, 1)
-    equal = share_of(tables)
+    equal = table_agreement(tables)
     return np.asarray((equal - by_chance) / (1 - by_chance), np.float64)
 
 
-def share_of(tables: NDArray[np.float64], row: int | None = None) -> NDArray[np.float64]:
+def table_agreement(tables: NDArray[np.float64], row: int | None = None) -> NDArray[np.float64]:
     """Return the share of equal answers in tables (..., K, K), or among those with the first rater's ``row``."""
     equal = np.diagonal(tables, axis1=-2, axis2=-1)
     if row is None:
@@ -248,7 +248,7 @@ def share_of(tables: NDArray[np.float64], row: int | None = None) -> NDArray[np.
     return _divided(equal[..., row], tables[..., row, :].sum(-1))
 
 
-class Tables(NamedTuple):
+class AgreementTables(NamedTuple):
     """A K x K table of two raters' answers, and random tables (draws x K x K) that express its uncertainty.
 
     Each item counts once: if several people rated it, it is divided among the cells of their answers. ``method`` says
@@ -327,7 +327,7 @@ class Tables(NamedTuple):
     def figure(
         self, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]], *, level: float = 0.95
     ) -> tuple[float | None, Interval | None]:
-        """Return a statistic of tables, such as `kappa_of`, and its percentile interval, which always includes it."""
+        """Return a statistic of tables, such as `table_kappa`, and its percentile interval, which always includes it."""
         value = _number(statistic(self.counted))
         if value is None or self.drawn is None:
             return value, None
@@ -335,7 +335,7 @@ class Tables(NamedTuple):
         return value, Interval(min(float(low), value), max(float(high), value), self.method)
 
 
-def ratings_of(ratings: ArrayLike) -> NDArray[np.float64]:
+def check_ratings(ratings: ArrayLike) -> NDArray[np.float64]:
     """Return a table of numbers, raters x items, with NaN for a missing rating.
 
     Raises:
@@ -355,7 +355,7 @@ def _ratings(
     if table.ndim < 2:
         first, second, count = _codes(table, said, values)
         return np.arange(len(first)), np.ones(len(first)), first, second, count
-    table = ratings_of(table)
+    table = check_ratings(table)
     if table.shape[1:] != said.shape or np.isnan(table).all(0).any():
         raise ValueError(f"expected one rating or more of each of {said.shape} items, found {table!r}")
     item, rater = np.nonzero(~np.isnan(table.T))
@@ -382,7 +382,7 @@ def _table(a: ArrayLike, b: ArrayLike, values: Categories | None) -> NDArray[np.
 def _codes(a: ArrayLike, b: ArrayLike, values: Categories | None) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
     """Return the category codes of both raters' answers, and the number of categories."""
     first, second = np.asarray(a), np.asarray(b)
-    must_be_pairs(first, second)
+    check_same_length(first, second)
     both = np.concatenate([first, second])
     names = {one.dtype.kind == "U" for one in (first, second)}
     if len(first) and (len(names) > 1 or not (True in names or np.isfinite(both.astype(np.float64)).all())):

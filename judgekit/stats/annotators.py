@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgekit.stats.agreement import ratings_of
+from judgekit.stats.agreement import check_ratings
 from judgekit.stats.units import Groups, Units
 
 _ROUNDING = 1e-12
 _TIE = 0.5
 
 
-class Pairs(NamedTuple):
+class VotePairs(NamedTuple):
     """Pairs of votes on the same item: the number of equal ones, and of all."""
 
     equal: int
@@ -25,7 +25,7 @@ class Pairs(NamedTuple):
         return self.equal / self.n if self.n else None
 
 
-def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, ties: bool = True) -> Pairs:
+def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, ties: bool = True) -> VotePairs:
     """Return the agreement of votes on which of two answers is better, with each pair of votes counting once.
 
     Source: Zheng et al. 2023 (MT-Bench), https://arxiv.org/abs/2306.05685, table 5: its setup S1 with ties, S2 without.
@@ -40,7 +40,7 @@ def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, tie
     Raises:
         ValueError: A vote has another value.
     """
-    table = ratings_of(votes)
+    table = check_ratings(votes)
     said = None if judged is None else _judged(judged, table)
     for one in (table, said):
         if one is not None and not np.isin(one[~np.isnan(one)], (0, _TIE, 1)).all():
@@ -49,7 +49,7 @@ def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, tie
         table = np.where(table == _TIE, np.nan, table)
         said = None if said is None else np.where(said == _TIE, np.nan, said)
     equal, pairs = _pairs(table, said)
-    return Pairs(int(equal.sum()), int(pairs.sum()))
+    return VotePairs(int(equal.sum()), int(pairs.sum()))
 
 
 def human_ceiling(ratings: ArrayLike, judged: ArrayLike | None = None) -> float | None:
@@ -70,7 +70,7 @@ def human_ceiling(ratings: ArrayLike, judged: ArrayLike | None = None) -> float 
     Raises:
         ValueError: The ratings are not a table of numbers, or the judge's answers do not match the items.
     """
-    table = ratings_of(ratings)
+    table = check_ratings(ratings)
     several = (~np.isnan(table)).sum(0) >= 2
     equal, pairs = _pairs(table[:, several], None if judged is None else _judged(judged, table)[several])
     return float(np.mean(equal[pairs > 0] / pairs[pairs > 0])) if pairs.any() else None
@@ -136,7 +136,7 @@ def alternative_test(
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"expected an epsilon in [0, 1), found {epsilon}")
-    table = ratings_of(ratings)
+    table = check_ratings(ratings)
     said = _judged(judged, table)
     codes = Units.of(np.zeros(len(said)), groups).codes
     p_values: list[float | None] = []
@@ -179,7 +179,7 @@ def effective_votes(votes: ArrayLike, labels: ArrayLike) -> float | None:
     Raises:
         ValueError: The votes are not a table of numbers, or the labels do not match the items.
     """
-    table = ratings_of(votes)
+    table = check_ratings(votes)
     known = _judged(labels, table)
     chosen = ~np.isnan(table).any(0) & ~np.isnan(known)
     wrong = (table != known)[:, chosen].astype(np.float64)

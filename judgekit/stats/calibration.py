@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgekit.stats.units import must_be_pairs, must_be_within
+from judgekit.stats.units import check_same_length, check_within
 
 
 def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, *, bins: int = 10) -> float | None:
@@ -78,7 +78,7 @@ def isotonic(confidence: ArrayLike, correct: ArrayLike) -> Isotonic | None:
 
 def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     found = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
-    must_be_pairs(*found)
+    check_same_length(*found)
     for values in found:
-        must_be_within(values, 0, 1)
+        check_within(values, 0, 1)
     return found

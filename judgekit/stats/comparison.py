@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from judgekit.stats.intervals import Interval, t_interval, wilson_bounds
 from judgekit.stats.quantiles import normal_quantile, t_quantile
-from judgekit.stats.units import Groups, Units, must_be_within
+from judgekit.stats.units import Groups, Units, check_within
 
 _BITS = 8
 _SIGNS = 2.0 * (np.arange(2**_BITS) >> np.arange(_BITS)[:, np.newaxis] & 1) - 1  # one column per combination of signs
@@ -33,7 +33,7 @@ def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, lev
         ValueError: A difference is not in [-1, 1].
     """
     units = Units.of(differences, groups)
-    must_be_within(units.values, -1, 1)
+    check_within(units.values, -1, 1)
     if (count := len(units)) < 2:
         return None
     if spread := t_interval(units, level=level):
@@ -117,7 +117,7 @@ def detectable_difference(standard_error: float, df: int, *, power: float = 0.8,
     return standard_error * float(nctdtrinc(df, 1 - power, t_quantile(df, 1 - alpha / 2)))
 
 
-def least_by_signs(units: Units, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
+def detectable_by_signs(units: Units, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
     """Return the smallest true mean difference that `mcnemar` or `sign_flip` can detect with probability ``power``.
 
     With m differing units, their p is at least 2 * 2**-m, so they need a minimum of units: 6 for an ``alpha`` of 0.05.

@@ -12,7 +12,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Components:
+class VarianceComponents:
     """The variance of a single verdict, split by its source.
 
     Attributes:
@@ -63,7 +63,7 @@ class Components:
         return sqrt(shared + (self.item + error**2 - shared) / items)
 
 
-def variance_components(values: ArrayLike) -> Components | None:
+def variance_components(values: ArrayLike) -> VarianceComponents | None:
     """Return the variance components of verdicts, by random-effects analysis of variance.
 
     Items are crossed with prompts, and draws are nested in each combination. ``(items, 1, draws)`` are draws of one
@@ -112,7 +112,7 @@ def variance_components(values: ArrayLike) -> Components | None:
         estimates["item"] = float(by_item.var(ddof=1)) - mean_square / prompts
         estimates["prompt"] = float(by_prompt.var(ddof=1)) - mean_square / items
     shown = {name: None if one is None else one if one > _ROUNDING else 0.0 for name, one in estimates.items()}
-    return Components(
+    return VarianceComponents(
         item=shown["item"] or 0.0,
         prompt=shown["prompt"],
         interaction=shown["interaction"],
@@ -124,7 +124,7 @@ def variance_components(values: ArrayLike) -> Components | None:
     )
 
 
-class Split(NamedTuple):
+class RequestPlan(NamedTuple):
     """A number of prompts, a number of draws of each, and the standard error of a verdict that is their mean."""
 
     prompts: int
@@ -132,7 +132,7 @@ class Split(NamedTuple):
     error: float
 
 
-def plan(components: Components, requests: int, *, prompts: int) -> Sequence[Split]:
+def request_plans(components: VarianceComponents, requests: int, *, prompts: int) -> Sequence[RequestPlan]:
     """Return the ways to spend at most ``requests`` requests on an item, those with the smallest standard error first.
 
     Each number of prompts up to ``prompts``, the number available, is combined with as many draws as the requests
@@ -143,15 +143,15 @@ def plan(components: Components, requests: int, *, prompts: int) -> Sequence[Spl
         ValueError: ``requests`` or ``prompts`` is below 1.
     """
     _at_least_one(requests=requests, prompts=prompts)
-    splits: list[Split] = []
+    splits: list[RequestPlan] = []
     for some in range(1, min(prompts, requests) + 1):
         draws = 1 if components.draw is None else requests // some
         if (error := components.verdict_error(some, draws)) is not None:
-            splits.append(Split(some, draws, error))
+            splits.append(RequestPlan(some, draws, error))
     return sorted(splits, key=lambda split: (round(split.error, 12), split.prompts))
 
 
-class Purchase(NamedTuple):
+class RequestBenefit(NamedTuple):
     """The benefit of one more draw, prompt or item.
 
     Attributes:
@@ -169,7 +169,7 @@ class Purchase(NamedTuple):
     gain: float
 
 
-def next_request(components: Components, items: int, prompts: int, draws: int) -> Sequence[Purchase]:
+def request_benefits(components: VarianceComponents, items: int, prompts: int, draws: int) -> Sequence[RequestBenefit]:
     """Return the benefit of adding one draw, prompt or item to the design, the greatest gain first.
 
     Additions whose benefit the components do not determine are left out.
@@ -178,7 +178,7 @@ def next_request(components: Components, items: int, prompts: int, draws: int) -
         ValueError: One of the numbers is below 1.
     """
     before = components.mean_error(items, prompts, draws)
-    purchases: list[Purchase] = []
+    purchases: list[RequestBenefit] = []
     steps: tuple[tuple[Literal["draw", "prompt", "item"], int, int, int], ...] = (
         ("draw", items, prompts, draws + 1),
         ("prompt", items, prompts + 1, draws),
@@ -189,7 +189,7 @@ def next_request(components: Components, items: int, prompts: int, draws: int) -
         if before is None or verdict is None or mean is None:
             continue
         requests = design[0] * design[1] * design[2] - items * prompts * draws
-        purchases.append(Purchase(more, requests, verdict, mean, (before**2 - mean**2) / requests))
+        purchases.append(RequestBenefit(more, requests, verdict, mean, (before**2 - mean**2) / requests))
     return sorted(purchases, key=lambda purchase: -purchase.gain)
 
 

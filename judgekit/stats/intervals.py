@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.quantiles import normal_quantile, t_quantile
-from judgekit.stats.units import Groups, Units, must_be_within
+from judgekit.stats.units import Groups, Units, check_within
 
 
 class Interval(NamedTuple):
@@ -44,7 +44,7 @@ def mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: flo
         ValueError: A value is not in [0, 1].
     """
     units = Units.of(values, groups)
-    must_be_within(units.values, 0, 1)
+    check_within(units.values, 0, 1)
     if units.codes is None and ((units.values == 0) | (units.values == 1)).all():
         return wilson(int(units.values.sum()), len(units), level=level)
     if (error := units.standard_error()) is None:

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.intervals import Interval, wilson_bounds
 from judgekit.stats.quantiles import normal_quantile, t_quantile
-from judgekit.stats.units import Groups, Units, must_be_within
+from judgekit.stats.units import Groups, Units, check_within
 
 _ROUNDING = 1e-12
 
-LEAST_LABELS = 10
+MIN_LABELS = 10
 """With fewer labels or labelled groups, the interval is valid but useless: 0.4 to 1 wide, whatever the judge."""
 
 
@@ -188,7 +188,7 @@ class _Kind(NamedTuple):
             raise ValueError(f"expected one judged value for each of {len(labels):,} labels, found {len(judged):,}")
         every = np.concatenate([judged, others.values])
         if bounded:
-            must_be_within(np.concatenate([labels, every]), 0, 1)
+            check_within(np.concatenate([labels, every]), 0, 1)
         applies = _applies(stratum)
         if applying < 1:
             labels = mean + applies * (labels - mean) / applying

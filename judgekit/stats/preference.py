@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from judgekit.stats.intervals import Interval
 from judgekit.stats.quantiles import t_quantile
-from judgekit.stats.units import Groups, Units, must_be_within
+from judgekit.stats.units import Groups, Units, check_within
 
 _ENOUGH = 1e-9
 
@@ -70,7 +70,7 @@ def bradley_terry(
         raise ValueError(
             f"expected as many first as second as scores, found {len(first)}, {len(second)}, {len(values)}"
         )
-    must_be_within(values, 0, 1, "scores")
+    check_within(values, 0, 1, "scores")
     if (same := next((one for one, other in zip(first, second, strict=True) if one == other), None)) is not None:
         raise ValueError(f"expected two competitors, found {same!r} compared with itself")
     names = list(dict.fromkeys(name for pair in zip(first, second, strict=True) for name in pair))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgekit.stats.units import must_be_pairs
+from judgekit.stats.units import check_same_length
 
 _STAKES = np.arange(1, 11) / 10
 """The shares of their capital that gamblers bet on each verdict being right."""
@@ -37,7 +37,7 @@ class Threshold(NamedTuple):
     needed: int | None = None
 
 
-def least_confidence(
+def min_confidence_threshold(
     confidence: ArrayLike, wrong: ArrayLike, all_confidences: ArrayLike, *, alpha: float, delta: float
 ) -> Threshold:
     """Return the least confidence such that at most a share ``alpha`` of the verdicts that reach it is wrong.
@@ -75,7 +75,7 @@ def least_confidence(
         ValueError: A value is out of range, the lists differ in length, or a labelled verdict is not in the run.
     """
     confidences, errors, every = (np.asarray(values, np.float64) for values in (confidence, wrong, all_confidences))
-    must_be_pairs(confidences, errors)
+    check_same_length(confidences, errors)
     if not np.isfinite(every).all() or not ((errors >= 0) & (errors <= 1)).all():
         raise ValueError("expected finite confidences, and errors from 0 to 1")
     if not np.isin(confidences, every).all():

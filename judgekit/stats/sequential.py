@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgekit.stats.units import must_be_within
+from judgekit.stats.units import check_within
 
 _MOST_AT_STAKE = 0.5
 
@@ -41,7 +41,7 @@ def confidence_sequence(values: ArrayLike, *, level: float = 0.95, step: float =
         ValueError: A value is not in [0, 1].
     """
     found = np.asarray(values, np.float64)
-    must_be_within(found, 0, 1)
+    check_within(found, 0, 1)
     count = np.arange(1, found.shape[-1] + 1, dtype=np.float64)
     means = (0.5 + np.cumsum(found, axis=-1)) / (count + 1)
     variances = (0.25 + np.cumsum(np.square(found - means), axis=-1)) / (count + 1)

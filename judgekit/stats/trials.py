@@ -47,7 +47,7 @@ class TaskMean(NamedTuple):
     too_few: int
 
 
-def over_tasks(estimate: Callable[[int, int, int], float], tasks: Iterable[tuple[int, int]], k: int) -> TaskMean:
+def mean_over_tasks(estimate: Callable[[int, int, int], float], tasks: Iterable[tuple[int, int]], k: int) -> TaskMean:
     """Return the mean of an estimate over tasks.
 
     Args:

@@ -64,7 +64,7 @@ class Units:
         return error if error > _ROUNDING * max(1.0, float(np.abs(self.values).max())) else 0.0
 
 
-def must_be_within(values: NDArray[np.float64], least: float, most: float, what: str = "values") -> None:
+def check_within(values: NDArray[np.float64], least: float, most: float, what: str = "values") -> None:
     """Check that all values are within bounds.
 
     Raises:
@@ -74,7 +74,7 @@ def must_be_within(values: NDArray[np.float64], least: float, most: float, what:
         raise ValueError(f"expected {what} in [{least:g}, {most:g}], found {outside[0]!s}")
 
 
-def must_be_pairs(a: NDArray[Any], b: NDArray[Any]) -> None:
+def check_same_length(a: NDArray[Any], b: NDArray[Any]) -> None:
     """Check that two arrays are lists of the same length.
 
     Raises:

@@ -25,13 +25,13 @@ else:
 
 
 JsonObject: TypeAlias = dict[str, JsonValue]
-Identity: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True)]
+RecordId: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True)]
 """An id. Some files write ids as numbers."""
 Requestor: TypeAlias = Literal["assistant", "user"]
 """The side that calls a tool: the agent or, in some benchmarks, the user."""
 
 
-class Record(BaseModel):
+class FrozenModel(BaseModel):
     """A frozen model that rejects unknown fields. Fields declared ``kw_only=False`` may also be given by position."""
 
     # NaN in a recording is written as NaN, not as null, so that it round-trips.
@@ -55,7 +55,7 @@ class Record(BaseModel):
         __init__.__pydantic_base_init__ = True
 
 
-class Usage(Record):
+class Usage(FrozenModel):
     """Token counts of one or more requests; ``None`` if the provider did not report them.
 
     ``input_tokens`` includes cached tokens, ``output_tokens`` includes reasoning tokens.
@@ -68,7 +68,7 @@ class Usage(Record):
     extra: JsonObject = Field(default_factory=dict)
 
 
-class TextPart(Record):
+class TextPart(FrozenModel):
     """Plain text."""
 
     type: Literal["text"] = "text"
@@ -76,7 +76,7 @@ class TextPart(Record):
     extra: JsonObject = Field(default_factory=dict)
 
 
-class ReasoningPart(Record):
+class ReasoningPart(FrozenModel):
     """The model's reasoning before its answer, which is not part of ``message.text``."""
 
     type: Literal["reasoning"] = "reasoning"
@@ -84,7 +84,7 @@ class ReasoningPart(Record):
     extra: JsonObject = Field(default_factory=dict)
 
 
-class RefusalPart(Record):
+class RefusalPart(FrozenModel):
     """The text of a refusal by the model."""
 
     type: Literal["refusal"] = "refusal"
@@ -92,7 +92,7 @@ class RefusalPart(Record):
     extra: JsonObject = Field(default_factory=dict)
 
 
-class MediaPart(Record):
+class MediaPart(FrozenModel):
     """An image, audio, video or other file, by URL or as base64 data."""
 
     type: Literal["media"] = "media"
@@ -104,7 +104,7 @@ class MediaPart(Record):
     extra: JsonObject = Field(default_factory=dict)
 
 
-class OtherPart(Record):
+class OtherPart(FrozenModel):
     """A part of an unknown kind, kept verbatim."""
 
     type: Literal["other"] = "other"
@@ -180,7 +180,7 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-class ToolCall(Record):
+class ToolCall(FrozenModel):
     """A tool call. Arguments that are not a JSON object are kept as text, with the reason.
 
     Example:
@@ -212,7 +212,7 @@ class ToolCall(Record):
         return data
 
 
-class _Message(Record):
+class _Message(FrozenModel):
     """The fields that all messages share."""
 
     content: str | Many[Part] = Field(default="", kw_only=False)
@@ -264,6 +264,6 @@ class ToolMessage(_Message):
     requestor: Requestor = "assistant"
 
 
-CALLERS: dict[Requestor, type[AIMessage | HumanMessage]] = {"assistant": AIMessage, "user": HumanMessage}
+CALLER_MESSAGES: dict[Requestor, type[AIMessage | HumanMessage]] = {"assistant": AIMessage, "user": HumanMessage}
 """The message class in which each side calls tools."""
 Message: TypeAlias = Annotated[SystemMessage | HumanMessage | AIMessage | ToolMessage, Field(discriminator="role")]

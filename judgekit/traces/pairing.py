@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from judgekit.traces.message import CALLERS, Message, Requestor, ToolCall, ToolMessage
+from judgekit.traces.message import CALLER_MESSAGES, Message, Requestor, ToolCall, ToolMessage
 
 
-class Caller(NamedTuple):
+class PairedCall(NamedTuple):
     """A call with the index of its message, its position in it, and the index of the first message of its turn."""
 
     message: int
@@ -20,7 +20,7 @@ class Caller(NamedTuple):
 class Pairing(NamedTuple):
     """The pairing of results with calls. Keys and orphans are indices of the results' messages."""
 
-    calls: dict[int, Caller]
+    calls: dict[int, PairedCall]
     """The call that each result answers."""
     orphans: tuple[int, ...]
     """The results that answer no call."""
@@ -35,7 +35,7 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
     for the user only answer the user's calls.
     """
     agent, user = _Unanswered("assistant"), _Unanswered("user")
-    calls: dict[int, Caller] = {}
+    calls: dict[int, PairedCall] = {}
     orphans: list[int] = []
     turn = 0
     for index, message in enumerate(messages):
@@ -66,7 +66,7 @@ def call_errors(messages: Sequence[Message], requestor: Requestor) -> tuple[bool
     return tuple(
         results.get((index, position))
         for index, message in enumerate(messages)
-        if isinstance(message, CALLERS[requestor])
+        if isinstance(message, CALLER_MESSAGES[requestor])
         for position in range(len(message.tool_calls))
     )
 
@@ -76,9 +76,9 @@ class _Unanswered:
 
     def __init__(self, requestor: Requestor) -> None:
         self._requestor = requestor
-        self._by_id: dict[str, dict[int, deque[Caller]]] = {}
+        self._by_id: dict[str, dict[int, deque[PairedCall]]] = {}
         """The calls by id and message: parallel calls may share an id, and are answered in order."""
-        self._turn: dict[str | None, deque[Caller]] = {}
+        self._turn: dict[str | None, deque[PairedCall]] = {}
         """The calls of the last turn by name, and all of them under ``None``."""
         self._began = -1
         self._answered: set[tuple[int, int]] = set()
@@ -87,13 +87,13 @@ class _Unanswered:
         if turn != self._began:
             self._began, self._turn = turn, {}
         for position, call in enumerate(calls):
-            caller = Caller(index, position, call, self._requestor, turn)
+            caller = PairedCall(index, position, call, self._requestor, turn)
             if call.id is not None:
                 self._by_id.setdefault(call.id, {}).setdefault(index, deque()).append(caller)
             for name in (None, call.name):
                 self._turn.setdefault(name, deque()).append(caller)
 
-    def take(self, result: ToolMessage) -> Caller | None:
+    def take(self, result: ToolMessage) -> PairedCall | None:
         if result.tool_call_id is None:
             return self._first(self._turn.get(result.name))
         messages = self._by_id.get(result.tool_call_id)
@@ -104,7 +104,7 @@ class _Unanswered:
             del messages[nearest]
         return None
 
-    def _first(self, waiting: deque[Caller] | None) -> Caller | None:
+    def _first(self, waiting: deque[PairedCall] | None) -> PairedCall | None:
         while waiting:
             caller = waiting.popleft()
             if (place := (caller.message, caller.position)) not in self._answered:

@@ -20,7 +20,7 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
 )
-from judgekit.traces.pairing import Caller, pair_results
+from judgekit.traces.pairing import PairedCall, pair_results
 
 _PART_SHOWN = 200
 _ANY_MARK = "0" * 12
@@ -92,10 +92,10 @@ class Passage:
     def _body(self) -> str:
         if self.inline:
             return f" {cut_middle(self.text, self.limit, apart='')}"
-        return "".join(f"\n{line}" for line in prefixed(cut_middle(self.text, self.limit)))
+        return "".join(f"\n{line}" for line in quote_lines(cut_middle(self.text, self.limit)))
 
 
-def passages(messages: Sequence[Message], tool_result_limit: int) -> list[Passage]:
+def message_passages(messages: Sequence[Message], tool_result_limit: int) -> list[Passage]:
     """Return the passages of the messages, in order, each message followed by its calls."""
     answers = pair_results(messages).calls
     found: list[Passage] = []
@@ -110,32 +110,32 @@ def passages(messages: Sequence[Message], tool_result_limit: int) -> list[Passag
     return found
 
 
-def conversation(passages: Sequence[Passage]) -> Rendering:
+def render_passages(passages: Sequence[Passage]) -> Rendering:
     """Return the passages between two lines with a mark that is the hash of what they enclose.
 
     Every header line starts with the mark in brackets and every line of content with ``| ``, so no content can pass for
     a header or end the conversation.
     """
-    unmarked = encodable("\n".join(passage.rendered("") for passage in passages))
+    unmarked = escape_surrogates("\n".join(passage.rendered("") for passage in passages))
     mark = content_mark(unmarked)
     body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers match: lines of content start with a bar
     text = f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"
     return Rendering(text, sum(passage.omitted for passage in passages))
 
 
-def prefixed(text: str) -> Iterator[str]:
+def quote_lines(text: str) -> Iterator[str]:
     """Return the lines of a recorded text, each after a bar."""
     return (f"| {line}" for line in text.splitlines())
 
 
-def fenced(title: str, text: str) -> str:
+def fence_text(title: str, text: str) -> str:
     """Return a recorded text between two lines that it cannot forge, because they carry its hash."""
-    text = encodable(text)
+    text = escape_surrogates(text)
     mark = content_mark(text)
-    return "\n".join((f"[{mark} {title} begins]", *prefixed(text), f"[{mark} {title} ends]"))
+    return "\n".join((f"[{mark} {title} begins]", *quote_lines(text), f"[{mark} {title} ends]"))
 
 
-def encodable(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Return the text with lone surrogates, which no request can carry, written as escapes."""
     return text.encode(errors="backslashreplace").decode()
 
@@ -152,10 +152,10 @@ def cut_middle(text: str, limit: int, apart: str = "\n") -> str:
         return text
     head = limit // 2
     tail = limit - head
-    return f"{text[:head]}{apart}{omission(omitted)}{apart}{text[len(text) - tail :]}"
+    return f"{text[:head]}{apart}{omission_note(omitted)}{apart}{text[len(text) - tail :]}"
 
 
-def omission(characters: int) -> str:
+def omission_note(characters: int) -> str:
     """Return the note that replaces characters that are not shown."""
     return f"[... {characters:,} characters omitted ...]"
 
@@ -176,24 +176,24 @@ def compact_json(value: object) -> str:
     return _one_line(value).translate(_LINE_BREAKS)
 
 
-def plain_name(name: str) -> str:
+def quoted_name(name: str) -> str:
     """Return the name of a tool or person, as JSON if it could be mistaken for more than a name."""
     return name if _PLAIN_NAME.fullmatch(name) else compact_json(name)
 
 
-def _who(message: Message, answered: Caller | None) -> str:
+def _who(message: Message, answered: PairedCall | None) -> str:
     name = (
         message.agent if isinstance(message, AIMessage) else message.name if isinstance(message, HumanMessage) else None
     )
     if name is not None:
-        return f"{message.role} {plain_name(name)}"
+        return f"{message.role} {quoted_name(name)}"
     if not isinstance(message, ToolMessage):
         return message.role
     said = "tool result"
     if answered is not None:
-        said += f" of {plain_name(answered.call.name)} (called in {answered.message + 1})"
+        said += f" of {quoted_name(answered.call.name)} (called in {answered.message + 1})"
     elif message.name is not None:
-        said += f" of {plain_name(message.name)}"
+        said += f" of {quoted_name(message.name)}"
     if message.requestor == "user":
         said += ", for the user"
     return f"{said}, error" if message.is_error else said
@@ -202,8 +202,8 @@ def _who(message: Message, answered: Caller | None) -> str:
 def _call(call: ToolCall) -> tuple[str, str]:
     """Return the tool's name, and the arguments on one line."""
     if call.args_error is None:
-        return plain_name(call.name), compact_json(call.args)
-    return f"{plain_name(call.name)} with arguments that cannot be read:", compact_json(call.args_raw)
+        return quoted_name(call.name), compact_json(call.args)
+    return f"{quoted_name(call.name)} with arguments that cannot be read:", compact_json(call.args_raw)
 
 
 def _content(message: Message) -> tuple[str, int]:
@@ -228,4 +228,4 @@ def _part(part: TextPart | RefusalPart | MediaPart | OtherPart) -> tuple[str, in
 
 
 def _bytes(text: str) -> int:
-    return len(encodable(text).encode())
+    return len(escape_surrogates(text).encode())

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, TypedDict, TypeGuard, Unpack, cast
 from pydantic import Field, FiniteFloat, JsonValue, field_validator, model_validator
 from pydantic_core import PydanticSerializationError
 
-from judgekit.errors import listed, shortened
-from judgekit.traces.message import Identity, JsonObject, Many, Message, Record, Requestor, ToolCall
+from judgekit.errors import join_limited, short_repr
+from judgekit.traces.message import FrozenModel, JsonObject, Many, Message, RecordId, Requestor, ToolCall
 from judgekit.traces.trace import Trace
 
-MEASURED = ("task_quality", "communication_rounds", "task_time", "original_score", "transferred_score")
+MEASUREMENT_FIELDS = ("task_quality", "communication_rounds", "task_time", "original_score", "transferred_score")
 """The ``fields`` of a `Sample` that are measurements."""
 
 
@@ -42,7 +42,7 @@ class ExpectedCall(ToolCall):
         return self
 
 
-class Ranking(Record):
+class Ranking(FrozenModel):
     """Retrieved documents, best first, and the known relevance of documents.
 
     Attributes:
@@ -56,8 +56,8 @@ class Ranking(Record):
         ValidationError: An id occurs twice, the scores do not match the ids, or a number is not finite.
     """
 
-    retrieved: Many[Identity] = Field(kw_only=False)
-    relevance: dict[Identity, FiniteFloat] = Field(kw_only=False)
+    retrieved: Many[RecordId] = Field(kw_only=False)
+    relevance: dict[RecordId, FiniteFloat] = Field(kw_only=False)
     scores: Many[FiniteFloat] | None = None
 
     if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Ranking(Record):
         if fields.get("scores") is not None:
             raise ValueError("retrieved holds pairs of id and score; leave out scores, or give ids alone")
         if odd := [one for one in found if not _is_list(one) or len(one) != 2]:
-            raise ValueError(f"retrieved holds pairs of id and score, and beside them {shortened(odd[0])}")
+            raise ValueError(f"retrieved holds pairs of id and score, and beside them {short_repr(odd[0])}")
         ids, scores = zip(*cast("Sequence[tuple[object, object]]", found), strict=True)
         return {**fields, "retrieved": _whole(ids), "scores": scores}
 
@@ -120,7 +120,7 @@ def _whole(ids: Sequence[object]) -> Sequence[object]:
 
 def _must_differ(ids: Sequence[str], field: str) -> None:
     if len(set(ids)) < len(ids):
-        twice = listed((shortened(one) for one, count in Counter(ids).items() if count > 1), between=", ")
+        twice = join_limited((short_repr(one) for one, count in Counter(ids).items() if count > 1), between=", ")
         raise ValueError(f"{field} holds each id once, found twice: {twice}")
 
 
@@ -143,7 +143,7 @@ class References(TypedDict, total=False):
     metadata: JsonObject
 
 
-class Sample(Record):
+class Sample(FrozenModel):
     """A trace and its references: the single input of a scorer.
 
     ``None`` means unknown; an empty list of ``reference_tool_calls`` means that no call was expected. ``rival`` is a

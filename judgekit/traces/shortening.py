@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from judgekit.traces.message import HumanMessage, Message, ToolMessage
-from judgekit.traces.rendering import Passage, conversation, omission
+from judgekit.traces.rendering import Passage, omission_note, render_passages
 
 BYTES_A_TOKEN = 4
 _LEAST = 200
@@ -15,7 +15,7 @@ _MARK = 50
 """The size in bytes of the note that says what is missing, with its bars; shorter texts are not cut."""
 
 
-def shortened(passages: Sequence[Passage], messages: Sequence[Message], budget_tokens: int) -> Sequence[Passage]:
+def shorten_passages(passages: Sequence[Passage], messages: Sequence[Message], budget_tokens: int) -> Sequence[Passage]:
     """Return the passages, shortened to fit a rendering of ``budget_tokens`` tokens.
 
     Between the first and the last message, tool results are shortened first, then other text and calls, longest first;
@@ -25,7 +25,7 @@ def shortened(passages: Sequence[Passage], messages: Sequence[Message], budget_t
     Raises:
         ValueError: The budget is too small even for the headers.
     """
-    room = BYTES_A_TOKEN * budget_tokens - len(conversation(()))
+    room = BYTES_A_TOKEN * budget_tokens - len(render_passages(()))
     numbered = [*enumerate(messages, 1)]
     kept = {number for number, message in numbered if isinstance(message, HumanMessage)} | {1, len(messages)}
     results = {number for number, message in numbered if isinstance(message, ToolMessage)} - kept
@@ -98,7 +98,7 @@ def _gap(run: Sequence[Passage]) -> Passage:
     """Return a one-line passage that replaces the given ones."""
     characters = sum(len(passage.text) + passage.left_out for passage in run)
     first, last = run[0].number, run[-1].number
-    return Passage(first, omission(characters), "", 0, left_out=characters, until=last if last > first else None)
+    return Passage(first, omission_note(characters), "", 0, left_out=characters, until=last if last > first else None)
 
 
 def _size(passages: Sequence[Passage]) -> int:

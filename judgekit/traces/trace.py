@@ -6,15 +6,15 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, FiniteFloat, JsonValue
 
-from judgekit.traces.message import JsonObject, Many, Message, Record, Requestor, ToolCall, Usage
-from judgekit.traces.rendering import Passage, Rendering, conversation, passages
-from judgekit.traces.shortening import shortened
+from judgekit.traces.message import FrozenModel, JsonObject, Many, Message, Requestor, ToolCall, Usage
+from judgekit.traces.rendering import Passage, Rendering, message_passages, render_passages
+from judgekit.traces.shortening import shorten_passages
 
 LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
 """The origin of a label: a person, the code of a benchmark, a model used as judge, or unknown."""
 
 
-class Source(Record):
+class TraceSource(FrozenModel):
     """The origin of a trace. ``index`` is its position in the file, from 0."""
 
     format: str
@@ -22,7 +22,7 @@ class Source(Record):
     index: int | None = None
 
 
-class ToolDefinition(Record):
+class ToolDefinition(FrozenModel):
     """A tool that the agent could call; ``parameters`` is its JSON Schema."""
 
     name: str = Field(kw_only=False)
@@ -31,7 +31,7 @@ class ToolDefinition(Record):
     extra: JsonObject = Field(default_factory=dict)
 
 
-class Label(Record):
+class Label(FrozenModel):
     """A verdict on the trace that came with the recording; ``source`` says who gave it."""
 
     name: str = Field(kw_only=False)
@@ -41,14 +41,14 @@ class Label(Record):
     reason: str | None = None
 
 
-class TraceWarning(Record):
+class TraceWarning(FrozenModel):
     """Something in a recording that could not be converted exactly. ``where`` is a path in the source."""
 
     found: str = Field(kw_only=False)
     where: str | None = None
 
 
-class MadeCall(NamedTuple):
+class ActualCall(NamedTuple):
     """A tool call, the number of its message, from 1, and its turn: the number of user messages so far."""
 
     message: int
@@ -56,7 +56,7 @@ class MadeCall(NamedTuple):
     call: ToolCall
 
 
-class Trace(Record):
+class Trace(FrozenModel):
     """A recorded conversation.
 
     ``cost_usd`` and ``usage`` are as reported, never computed. Source data without a matching field is kept verbatim in
@@ -66,7 +66,7 @@ class Trace(Record):
     schema_version: Literal[1] = 1
     id: str | None = None
     messages: Many[Message] = ()
-    source: Source | None = None
+    source: TraceSource | None = None
     tools: Many[ToolDefinition] = ()
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -84,9 +84,9 @@ class Trace(Record):
         """The text of the agent's last message, empty if that only calls tools; ``None`` without a message."""
         return next((message.text for message in reversed(self.messages) if message.role == "assistant"), None)
 
-    def tool_calls(self, requestor: Requestor = "assistant") -> tuple[MadeCall, ...]:
+    def tool_calls(self, requestor: Requestor = "assistant") -> tuple[ActualCall, ...]:
         """Return the calls of one side, in order."""
-        calls: list[MadeCall] = []
+        calls: list[ActualCall] = []
         turn = 0
         for number, message in enumerate(self.messages, 1):
             if message.role == "user":
@@ -94,7 +94,7 @@ class Trace(Record):
             elif message.role != "assistant":
                 continue
             if message.role == requestor:
-                calls += [MadeCall(number, turn, call) for call in message.tool_calls]
+                calls += [ActualCall(number, turn, call) for call in message.tool_calls]
         return tuple(calls)
 
     def render(self, *, tool_result_limit: int = 8_000, budget_tokens: int | None = None) -> Rendering:
@@ -115,7 +115,7 @@ class Trace(Record):
         Raises:
             ValueError: The budget is too small even for the headers.
         """
-        shown: Sequence[Passage] = passages(self.messages, tool_result_limit)
+        shown: Sequence[Passage] = message_passages(self.messages, tool_result_limit)
         if budget_tokens is not None:
-            shown = shortened(shown, self.messages, budget_tokens)
-        return conversation(shown)
+            shown = shorten_passages(shown, self.messages, budget_tokens)
+        return render_passages(shown)

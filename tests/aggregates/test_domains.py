@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.aggregates.domains import domain_means, macro_mean, mean_of_means
-from judgekit.aggregates.total import Total, aggregate_named
+from judgekit.aggregates.total import Total, load_aggregate
 from judgekit.score import Score
 
 
@@ -60,4 +60,4 @@ def test_names_that_differ_at_their_end_only_are_domains_of_their_own():
 
 
 def test_it_is_found_by_its_path():
-    assert aggregate_named("judgekit.aggregates.domains:macro_mean") is macro_mean
+    assert load_aggregate("judgekit.aggregates.domains:macro_mean") is macro_mean

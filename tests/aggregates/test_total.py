@@ -7,12 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.aggregates.total import AGGREGATES, PackedScores, Total, aggregate_named, mean, needed_of, total_of
+from judgekit.aggregates.total import (
+    AGGREGATES,
+    PackedScores,
+    Total,
+    compute_total,
+    load_aggregate,
+    mean,
+    reduced_for_aggregate,
+)
 from judgekit.errors import ConfigError
 from judgekit.score import JudgeCall, Score
+from judgekit.scorers.behavior import MaxMessages, MaxRepeatedCalls
 from judgekit.scorers.classification.answers import AnswerMatch
 from judgekit.scorers.classification.labels import Classification
-from judgekit.scorers.conduct import MaxMessages, MaxRepeatedCalls
 from judgekit.scorers.generalization import Adaptability
 from judgekit.scorers.text.matches import ExactMatch
 from judgekit.scorers.text.translation import BLEU, CHRF, TER
@@ -38,17 +46,17 @@ def test_the_mean_is_exact_and_its_order_does_not_matter(values, random):
 
 def test_the_known_aggregates_are_found_by_name():
     homes = {
-        name: f"{found.__module__}:{found.__qualname__}" for name in AGGREGATES for found in [aggregate_named(name)]
+        name: f"{found.__module__}:{found.__qualname__}" for name in AGGREGATES for found in [load_aggregate(name)]
     }
     assert homes == {name: home.path for name, home in AGGREGATES.items()}
-    assert aggregate_named("mean") is mean
+    assert load_aggregate("mean") is mean
 
 
 def test_a_function_of_any_package_is_found_by_its_path(tmp_path, monkeypatch):
     (tmp_path / "their_metrics.py").write_text("def lowest(scores):\n    return min(one.value for one in scores)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert aggregate_named("their_metrics:lowest")(scored([0.5, 0.25, 1])) == 0.25
-    assert aggregate_named("judgekit.aggregates.total:mean") is mean
+    assert load_aggregate("their_metrics:lowest")(scored([0.5, 0.25, 1])) == 0.25
+    assert load_aggregate("judgekit.aggregates.total:mean") is mean
 
 
 KNOWN = "answer_match, classification, corpus_bleu, corpus_chrf, corpus_ter, macro_mean, mean, within_budget"
@@ -69,7 +77,7 @@ KNOWN = "answer_match, classification, corpus_bleu, corpus_chrf, corpus_ter, mac
 )  # fmt: skip
 def test_an_aggregate_that_is_not_there_is_an_error_that_says_why(name, message):
     with pytest.raises(ConfigError) as caught:
-        aggregate_named(name)
+        load_aggregate(name)
     assert str(caught.value) == message
 
 
@@ -112,8 +120,8 @@ def test_a_total_needs_no_more_than_what_is_kept_of_scores(found, other):
     made = [[scorer.score(sample) for sample in found] for scorer in [*SCORERS, other]]
     for scores in made:
         for both in (scores, [score for score in scores + made[-1] if score.aggregate == scores[0].aggregate]):
-            whole = total_of(scores[0].aggregate, both)
-            assert total_of(scores[0].aggregate, [needed_of(score) for score in both]) == whole
+            whole = compute_total(scores[0].aggregate, both)
+            assert compute_total(scores[0].aggregate, [reduced_for_aggregate(score) for score in both]) == whole
             assert "failed" not in whole.note
 
 
@@ -122,7 +130,7 @@ def test_each_aggregate_has_scorers_that_make_its_scores_and_no_text_is_kept_for
     made = [scorer.score(sample) for scorer in SCORERS]
     assert {score.aggregate for score in made} == set(AGGREGATES)
     for score in made:
-        kept = needed_of(score)
+        kept = reduced_for_aggregate(score)
         assert set(kept.details) == set(AGGREGATES[score.aggregate].details) - {"mark"}  # of runs without text
         assert (kept.scorer, kept.value, kept.label) == (score.scorer, score.value, score.label)
         assert (kept.reason, kept.warnings, kept.calls) == ("", (), ())
@@ -130,9 +138,11 @@ def test_each_aggregate_has_scorers_that_make_its_scores_and_no_text_is_kept_for
 
 def test_of_a_score_for_an_aggregate_of_another_package_everything_is_kept():
     score = Score.scored("s", 0.5, reason="why", details={"a": 1}, aggregate="their_metrics:lowest")
-    assert needed_of(score) is score
+    assert reduced_for_aggregate(score) is score
     call = JudgeCall(judge="j", prompt="p")
-    assert needed_of(Score.scored("s", 0.5, reason="why", details={"a": 1}, calls=[call])) == Score.scored("s", 0.5)
+    assert reduced_for_aggregate(Score.scored("s", 0.5, reason="why", details={"a": 1}, calls=[call])) == Score.scored(
+        "s", 0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,18 +159,18 @@ def test_an_aggregate_that_fails_is_an_undefined_number_that_says_why(body, why,
     (tmp_path / f"{module}.py").write_text(f"def f(scores):\n    return {body}\n")
     monkeypatch.syspath_prepend(tmp_path)
     expected = Total(None, "undefined", f"the aggregate '{module}:f' failed: {why}", error=why.partition(":")[0])
-    assert total_of(f"{module}:f", scored([0, 1])) == expected
+    assert compute_total(f"{module}:f", scored([0, 1])) == expected
 
 
 def test_an_aggregate_that_is_not_there_is_an_undefined_number_that_says_which_there_are():
     why = f"ConfigError: no aggregate is called 'meen', did you mean 'mean'? Known: {KNOWN}"
-    assert total_of("meen", scored([1])) == Total(
+    assert compute_total("meen", scored([1])) == Total(
         None, "undefined", f"the aggregate 'meen' failed: {why}", error="ConfigError"
     )
 
 
 def test_a_number_alone_is_a_total_of_the_name_it_was_asked_by():
-    assert total_of("mean", scored([0, 1])) == Total(0.5, "mean")
+    assert compute_total("mean", scored([0, 1])) == Total(0.5, "mean")
 
 
 NUMBERS = st.one_of(st.integers(), st.floats(allow_nan=False), st.text(), st.lists(st.integers()))
@@ -174,6 +184,6 @@ def test_packed_scores_are_what_was_packed(made):
             for value, label, details in made
         ]
         packed = PackedScores(map(PackedScores.pack, scores))
-        assert list(packed) == list(map(needed_of, scores))
+        assert list(packed) == list(map(reduced_for_aggregate, scores))
         assert list(packed[1:3]) == list(packed)[1:3]
         assert len(packed) == len(scores)

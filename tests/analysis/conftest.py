@@ -11,7 +11,7 @@ from judgekit.analysis.labels import HumanLabel
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
-from judgekit.runs.store import Store, now
+from judgekit.runs.store import RunStore, now
 from judgekit.score import Score
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
@@ -39,7 +39,7 @@ def _judged(
         judged=True,
         scale=dict(scale),
     )
-    kept = Store(store)
+    kept = RunStore(store)
     record = kept.begin(RunRecord(started_at=now(), scorers=[scorer], samples_known="exactly"))
     recorder = Recorder(kept, record)
     for index, verdict in enumerate(verdicts):
@@ -52,8 +52,8 @@ def _judged(
             group=groups[index] if groups else None,
             domain=domains[index] if domains else None,
         )
-        recorder.sample(index, sample)
-        recorder.row(Row.of(index, sample, score))
+        recorder.add_sample(index, sample)
+        recorder.add_row(Row.of(index, sample, score))
     recorder.flush()
     return Run(kept, kept.change(record.model_copy(update={"ended_at": now()})))
 
@@ -77,4 +77,6 @@ def said() -> Callable[..., list[HumanLabel]]:
 @pytest.fixture
 def quick(monkeypatch) -> None:
     """A tenth of the draws, where an audit's intervals are not what is looked at."""
-    monkeypatch.setattr(judgekit.stats.agreement, "redrawn", partial(judgekit.stats.agreement.redrawn, draws=200))
+    monkeypatch.setattr(
+        judgekit.stats.agreement, "bootstrap_items", partial(judgekit.stats.agreement.bootstrap_items, draws=200)
+    )

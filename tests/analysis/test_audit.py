@@ -8,11 +8,11 @@ from scipy.special import betaincinv
 from sklearn.metrics import cohen_kappa_score
 
 from judgekit.analysis.audit import audit
-from judgekit.analysis.correction import corrected
-from judgekit.analysis.drawing import draw
+from judgekit.analysis.audit_text import audit_sections
+from judgekit.analysis.correction import corrected_mean
+from judgekit.analysis.human_agreement import ANNOTATOR_EPSILONS
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.people import EPSILONS
-from judgekit.analysis.words import parts
+from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import ConfigError
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
@@ -44,7 +44,7 @@ def drawn_from(run, truth, n, *, by_verdict=False, seed=0, **fields):
             probability=one.probability,
             **fields,
         )
-        for one in draw(run, "tone", n, by_verdict=by_verdict, seed=seed)
+        for one in draw_samples(run, "tone", n, by_verdict=by_verdict, seed=seed)
     ]
 
 
@@ -105,7 +105,7 @@ def test_labels_drawn_by_the_verdict_count_for_all_of_their_verdict(judged):
 def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_few_errors_are_ruled_out_for_other_runs(judged, tmp_path):
     verdicts = [1.0] * 100 + [0.0] * 900
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
-    drawn = draw(run, "tone", 60, by_verdict=True)
+    drawn = draw_samples(run, "tone", 60, by_verdict=True)
     passed = [one.id for one in drawn if verdicts[one.number]]
     truth = [one and f"s{index}" not in passed[:3] for index, one in enumerate(verdicts)]
     audit(run, drawn_from(run, truth, 60, by_verdict=True))
@@ -119,7 +119,7 @@ def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_few_errors_are_rul
 def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_some_are_held_to_be(judged):
     verdicts = [1.0] * 100 + [0.0] * 900
     run = judged(verdicts)
-    drawn = draw(run, "tone", 60, by_verdict=True)
+    drawn = draw_samples(run, "tone", 60, by_verdict=True)
     wrong = [one.number for one in drawn if verdicts[one.number]][:3]
     truth = [float(one == 1 and index not in wrong) for index, one in enumerate(verdicts)]
     agreement = tone(audit(run, drawn_from(run, truth, 60, by_verdict=True))).agreement["agreement"]
@@ -279,7 +279,7 @@ def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it
     )
     assert mild.alternative.startswith("the judge may stand in for one of them")
     assert "epsilon 0.4: being cheaper, it may be the nearer one up to 40 percentage points" in mild.alternative
-    assert audit(run, labels) == audit(run, labels, epsilon=EPSILONS["experts"])
+    assert audit(run, labels) == audit(run, labels, epsilon=ANNOTATOR_EPSILONS["experts"])
 
 
 def test_people_who_differ_on_a_rare_verdict_alone_hardly_differ_on_the_run(judged):
@@ -400,14 +400,14 @@ def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
     skipped = Score.skipped("tone", "no question", label="not_applicable", calls=[CALL])
     scores = [1.0] * 150 + [0.0] * 50 + [skipped] * 100 + [Score.skipped("tone", "no reference")] * 50
     run = judged(scores, scale=NOT_APPLICABLE)
-    assert {one.number for one in draw(run, "tone", 400)} == {*range(200)}
-    drawn = draw(run, "tone", 400, include_skipped=True)
+    assert {one.number for one in draw_samples(run, "tone", 400)} == {*range(200)}
+    drawn = draw_samples(run, "tone", 400, include_skipped=True)
     assert {one.number for one in drawn} == {*range(300)}
     # Half of what the judge skipped should have been judged, and would have failed.
     truth = [1.0] * 150 + [0.0] * 50 + ["n/a", 0.0] * 50
     labels = [
         HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], drawn=one.drawn, probability=one.probability)
-        for one in draw(run, "tone", 120, include_skipped=True, seed=3)
+        for one in draw_samples(run, "tone", 120, include_skipped=True, seed=3)
     ]
     found = tone(audit(run, labels))
     assert (found.drawn, found.n, found.left_out) == ("random", 120, {})
@@ -683,7 +683,7 @@ def test_labels_picked_by_hand_promise_nothing_and_their_audit_says_what_they_ar
     found = tone(audit(run, said(dict.fromkeys(range(150), 1), drawn="convenience"), guarantee=0.1))
     assert found.guarantee.refused == ("the labelled samples were picked by hand (drawn is convenience)")
     assert any(note.endswith("those of the labelled samples, which were picked by hand") for note in found.notes)
-    assert parts(found)[0].told == (
+    assert audit_sections(found)[0].told == (
         "150 labels, 150 samples on which people and the judge both decide; picked by hand",
     )
 
@@ -753,7 +753,10 @@ def test_labels_only_of_samples_that_the_judge_skipped_are_not_like_the_others(s
 
 def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sample_together(judged):
     run = judged([1.0] * 100 + [0.0] * 50 + [SKIPPED] * 150, scale=NOT_APPLICABLE)
-    drawn = {one.id: one for one in (*draw(run, "tone", 90, include_skipped=True), *draw(run, "tone", 60, seed=1))}
+    drawn = {
+        one.id: one
+        for one in (*draw_samples(run, "tone", 90, include_skipped=True), *draw_samples(run, "tone", 60, seed=1))
+    }
     labels = [
         HumanLabel(sample=one.id, scorer="tone", value=1, drawn=one.drawn, probability=one.probability)
         for one in drawn.values()
@@ -775,7 +778,7 @@ def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_l
     audit(first, said({at: truth[at] if at < 150 else "n/a" for at in range(300)}))
     assert first.receipts["tone"].receipt.labelled.samples == 150
     assert later.audited["tone"].startswith("audited on run 1: ")
-    assert corrected(later, "tone").method == "Rogan-Gladen"
+    assert corrected_mean(later, "tone").method == "Rogan-Gladen"
 
 
 def test_people_who_differ_on_whether_ordinal_labels_apply_disagree(judged, said):

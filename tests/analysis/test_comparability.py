@@ -14,7 +14,7 @@ from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.runs.schema import checksum
-from judgekit.runs.store import Store, now
+from judgekit.runs.store import RunStore, now
 from judgekit.score import Score
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
@@ -45,13 +45,13 @@ def scored(samples: Iterable[Sample]) -> Run:
 
 def without_text(*samples: Sample) -> Run:
     """A run as the command line makes it with ``store_text = false``."""
-    store = Store(STORE)
+    store = RunStore(STORE)
     known = [ScorerRecord(name="fine", signature="0", identity=None, judged=False)]
     record = store.begin(RunRecord(started_at=now(), ended_at=now(), scorers=known, keeps_text=False))
     recorder = Recorder(store, record)
     for number, one in enumerate(samples):
-        recorder.sample(number, one)
-        recorder.row(Row(index=number, sample_id=one.id, score=Score.scored("fine", 1)))
+        recorder.add_sample(number, one)
+        recorder.add_row(Row(index=number, sample_id=one.id, score=Score.scored("fine", 1)))
     recorder.flush()
     return Run(store, record)
 
@@ -135,14 +135,14 @@ def test_trials_that_share_their_id_are_paired_in_their_order_with_their_referen
 
 def test_a_run_in_which_a_scorer_is_still_at_work_is_compared_by_the_right_references():
     """Samples that have no score yet do not shift the others."""
-    store = Store(STORE)
+    store = RunStore(STORE)
     known = [ScorerRecord(name="fine", signature="0", identity=None, judged=False)]
     record = store.begin(RunRecord(started_at=now(), ended_at=now(), scorers=known))
     recorder = Recorder(store, record)
     for number, name in enumerate(ids(6)):
-        recorder.sample(number, sample(name, reference=name))
+        recorder.add_sample(number, sample(name, reference=name))
         if number % 2:
-            recorder.row(Row(index=number, sample_id=name, score=Score.scored("fine", 1)))
+            recorder.add_row(Row(index=number, sample_id=name, score=Score.scored("fine", 1)))
     recorder.flush()
     assert not any(
         "references" in one

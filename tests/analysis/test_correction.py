@@ -8,12 +8,12 @@ from collections import defaultdict
 import pytest
 
 from judgekit.analysis.audit import audit
-from judgekit.analysis.correction import Errors, corrected, independence, rogan_gladen
-from judgekit.analysis.drawing import draw
+from judgekit.analysis.correction import JudgeErrors, corrected_mean, independent_share, rogan_gladen
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.labels import HumanLabel
-from judgekit.runs.population import Population, differences, population_of, unlike
-from judgekit.runs.receipts import Counts, file_name
+from judgekit.analysis.sampling import draw_samples
+from judgekit.runs.population import Population, describe_population, population_differences, transfer_obstacles
+from judgekit.runs.receipts import ConfusionCounts, receipt_file_name
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.score import JudgeCall, Score
@@ -39,14 +39,14 @@ def audited(judged, said, tmp_path):
 
 
 def test_the_audited_run_has_the_correction_of_its_audit(audited):
-    assert corrected(audited, "tone") == audited.receipts["tone"].receipt.correction
-    assert corrected(audited, "tone").method == "labels alone"
+    assert corrected_mean(audited, "tone") == audited.receipts["tone"].receipt.correction
+    assert corrected_mean(audited, "tone").method == "labels alone"
 
 
 def test_a_later_run_of_the_same_judge_is_corrected_by_its_errors_in_the_audit(audited, judged):
     truth, verdicts = verdicts_of(500, 0.9, seed=1)
     run = judged(verdicts, store=audited.store.path)
-    found = corrected(run, "tone")
+    found = corrected_mean(run, "tone")
     counts = audited.receipts["tone"].receipt.counts
     expected = estimated(int(sum(verdicts)), 500, counts.tp, counts.fp, counts.fn, counts.tn)
     assert (found.method, found.refused) == ("Rogan-Gladen", "")
@@ -66,23 +66,23 @@ def test_labels_drawn_by_verdict_are_of_the_population_of_their_run(judged, tmp_
     )
     labels = [
         HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], drawn=one.drawn)
-        for one in draw(first, "tone", 100, by_verdict=True)
+        for one in draw_samples(first, "tone", 100, by_verdict=True)
     ]
     audit(first, labels)
-    assert (corrected(second, "tone").refused, corrected(second, "tone").method) == ("", "Rogan-Gladen")
+    assert (corrected_mean(second, "tone").refused, corrected_mean(second, "tone").method) == ("", "Rogan-Gladen")
 
 
 def test_a_run_that_went_on_since_its_audit_is_to_be_audited_again(audited, judged):
     audited.store._db.execute("DELETE FROM scores WHERE sample = 7")
     later = type(audited)(audited.store, audited.record)
-    assert "run 1 has other scores than run 1 had when it was audited" in corrected(later, "tone").refused
+    assert "run 1 has other scores than run 1 had when it was audited" in corrected_mean(later, "tone").refused
 
 
 def test_a_run_with_fewer_scores_of_the_same_mean_is_to_be_audited_again(judged, said, tmp_path):
     run = judged([1.0] * 40, store=tmp_path / "runs.sqlite")
     audit(run, said(dict.fromkeys(range(40), 1)))
     run.store._db.execute("DELETE FROM scores WHERE sample = 7")
-    assert "audit it anew" in corrected(Run(run.store, run.record), "tone").refused
+    assert "audit it anew" in corrected_mean(Run(run.store, run.record), "tone").refused
 
 
 def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores_are_the_same(judged, said, tmp_path):
@@ -95,10 +95,10 @@ def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores
         recorded(judged(one, store=tmp_path / "runs.sqlite")) for one in (verdicts, verdicts, [1.0] * 40)
     )
     audit(first, said(dict(enumerate(truth))))
-    assert corrected(again, "tone") == corrected(first, "tone")
-    assert "run 3 has other scores than run 1 had" in corrected(other, "tone").refused
+    assert corrected_mean(again, "tone") == corrected_mean(first, "tone")
+    assert "run 3 has other scores than run 1 had" in corrected_mean(other, "tone").refused
     first.store.remove([1])  # the receipt is enough, as where it alone is under version control
-    assert corrected(again, "tone") == first.receipts["tone"].receipt.correction
+    assert corrected_mean(again, "tone") == first.receipts["tone"].receipt.correction
 
 
 def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place_of_a_better_one(audited, judged, said):
@@ -107,7 +107,7 @@ def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place
     receipt = audited.receipts["tone"].receipt
     elsewhere = said(dict(enumerate(verdicts_of(200, 0.6)[0])), run=1)
     (found,) = audit(run, elsewhere).scorers
-    assert (found.drawn, found.n, found.correction) == ("elsewhere", 200, corrected(run, "tone"))
+    assert (found.drawn, found.n, found.correction) == ("elsewhere", 200, corrected_mean(run, "tone"))
     assert found.correction.method == "Rogan-Gladen"
     assert found.disagreements == ()
     assert any("judgekit audit 1 shows where" in note and "keeps a receipt" in note for note in found.notes)
@@ -128,7 +128,7 @@ def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place
 )
 def test_another_population_and_another_judge_are_refused(options, why, audited, judged):
     run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, **options)
-    found = corrected(run, "tone")
+    found = corrected_mean(run, "tone")
     assert found.corrected is None
     assert why in found.refused
 
@@ -140,13 +140,13 @@ def test_other_domains_are_another_population(judged, said, tmp_path):
     run = judged(verdicts, store=first.store.path, domains=["air"] * 60 + ["retail"] * 140)
     assert (
         "err at other rates here than on the labelled samples of run 1: domains ('air' 30% and 100%)"
-        in corrected(run, "tone").refused
+        in corrected_mean(run, "tone").refused
     )
 
 
 def errors(rows, population, tp, fp, fn, tn):
-    counts = Counts(tp=tp, fp=fp, fn=fn, tn=tn)
-    return rogan_gladen(rows, population, Errors("run 1", tp + fp + fn + tn, counts, "", population))
+    counts = ConfusionCounts(tp=tp, fp=fp, fn=fn, tn=tn)
+    return rogan_gladen(rows, population, JudgeErrors("run 1", tp + fp + fn + tn, counts, "", population))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def errors(rows, population, tp, fp, fn, tn):
 def test_errors_that_tell_nothing_of_this_run_are_refused(counts, said, judged):
     run = judged([1.0] * 190 + [0.0] * 10)
     rows = list(run.rows(scorer="tone"))
-    found = errors(rows, population_of(rows, dict(run.store.conducts(1))), *counts)
+    found = errors(rows, describe_population(rows, dict(run.store.effort_by_sample(1))), *counts)
     assert found.corrected is None
     assert said in found.refused
 
@@ -173,12 +173,14 @@ def test_errors_that_tell_nothing_of_this_run_are_refused(counts, said, judged):
 def test_where_the_agent_is_not_recorded_nothing_is_carried_over(judged):
     run = judged([1.0, 0.0] * 50)
     rows = list(run.rows(scorer="tone"))
-    assert "the agent is not recorded here or there" in errors(rows, population_of(rows, {}), 40, 5, 5, 40).refused
+    assert (
+        "the agent is not recorded here or there" in errors(rows, describe_population(rows, {}), 40, 5, 5, 40).refused
+    )
 
 
 def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
     run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent="agent-2")
-    found = corrected(run, "tone")
+    found = corrected_mean(run, "tone")
     assert found.corrected is None
     assert "another agent: 'agent-2' here, 'agent-1' there" in found.refused
     assert found.refused.endswith("label a sample of this run")
@@ -187,9 +189,11 @@ def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
         "audited on run 1, which may not be like this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
     )
     unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
-    assert "the agent is not recorded here" in corrected(unknown, "tone").refused
+    assert "the agent is not recorded here" in corrected_mean(unknown, "tone").refused
     assert "the agent is not recorded here" in unknown.audited["tone"]
-    assert corrected(judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path), "tone").corrected is not None
+    assert (
+        corrected_mean(judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path), "tone").corrected is not None
+    )
 
 
 def test_every_agent_that_tried_a_task_is_of_the_population(judged):
@@ -198,7 +202,7 @@ def test_every_agent_that_tried_a_task_is_of_the_population(judged):
     population = run.population("tone")
     assert population.agents == {"agent-1": 10, "agent-2": 10}
     alone = population.model_copy(update={"agents": {"agent-1": 10}})
-    assert unlike(population, alone)[0] == "another agent: 'agent-2' here, 'agent-1' there"
+    assert transfer_obstacles(population, alone)[0] == "another agent: 'agent-2' here, 'agent-1' there"
 
 
 @pytest.mark.parametrize(("count", "kept"), [(49, 49), (50, 0)])
@@ -217,7 +221,7 @@ def test_names_of_very_many_agents_are_not_kept(count, kept, judged):
 )
 def test_where_not_all_agents_are_known_it_is_said_why(agents, why):
     known = Population(samples=5, agents={"a": 5})
-    assert unlike(Population(samples=5, agents=agents), known) == [why]
+    assert transfer_obstacles(Population(samples=5, agents=agents), known) == [why]
 
 
 def test_a_run_of_the_same_kind_says_on_which_run_its_judge_was_audited(audited, judged):
@@ -233,7 +237,7 @@ def test_each_agents_recordings_keep_a_receipt_of_their_own(audited, judged, sai
     assert (audited.receipts["tone"].receipt.run, other.receipts["tone"].receipt.run) == (1, 2)
     later = judged(verdicts_of(300, 0.6, seed=4)[1], store=audited.store.path, agent="agent-2")
     assert later.receipts["tone"].receipt.run == 2
-    assert corrected(later, "tone").method == "Rogan-Gladen"
+    assert corrected_mean(later, "tone").method == "Rogan-Gladen"
 
 
 def test_an_audit_of_fewer_labels_does_not_replace_the_receipt_of_more(audited, said):
@@ -260,7 +264,7 @@ def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_a_receip
     assert second.audited["tone"].startswith(
         "not audited (the receipt of run 1 is void: openai/a answered as 'a-1' in the audit"
     )
-    assert corrected(second, "tone").corrected is None
+    assert corrected_mean(second, "tone").corrected is None
     (carried,) = audit(second, said(dict(enumerate(truth)), run=1)).scorers
     assert carried.left_out == {
         "of run 1, whose judge is another: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100
@@ -275,9 +279,9 @@ def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(j
     truth, verdicts = verdicts_of(200, 0.6)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, said({**dict(enumerate(truth)), 0: "n/a", 1: "n/a"}))
-    assert corrected(run, "tone").corrected is not None
+    assert corrected_mean(run, "tone").corrected is not None
     later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
-    assert "differ on whether the question applies" in corrected(later, "tone").refused
+    assert "differ on whether the question applies" in corrected_mean(later, "tone").refused
 
 
 def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_over(judged, said, tmp_path):
@@ -285,7 +289,7 @@ def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_ove
     run = judged([skipped] * 40, store=tmp_path / "runs.sqlite")
     audit(run, said(dict.fromkeys(range(40), "n/a")))
     later = judged([1.0, 0.0] * 20, store=run.store.path)
-    assert "the labelled samples of run 1 are not judged as yes or no, 0 or 1" in corrected(later, "tone").refused
+    assert "the labelled samples of run 1 are not judged as yes or no, 0 or 1" in corrected_mean(later, "tone").refused
 
 
 def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that_does(judged, said, tmp_path):
@@ -296,7 +300,8 @@ def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that
     (found,) = audit(run, said(dict(enumerate(truth[:100])), drawn="convenience")).scorers
     assert run.receipts["tone"].receipt == before
     assert any(
-        f"n=60, stays, because this audit gives no corrected mean; to replace it, delete {file_name(before)}" in note
+        f"n=60, stays, because this audit gives no corrected mean; to replace it, delete {receipt_file_name(before)}"
+        in note
         for note in found.notes
     )
     (unknown,) = audit(run, said(dict(enumerate(truth[:30])), source="unknown")).scorers
@@ -308,13 +313,13 @@ def test_errors_on_samples_that_were_picked_by_hand_are_not_carried_over(judged,
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, said(dict(enumerate(truth[:100])), drawn="convenience"))
     later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
-    assert corrected(later, "tone").refused == "the labelled samples of run 1 were picked by hand"
+    assert corrected_mean(later, "tone").refused == "the labelled samples of run 1 were picked by hand"
 
 
 def labels_drawn(run, n):
     return [
         HumanLabel(sample=one.id, scorer="tone", number=one.number, drawn=one.drawn, probability=one.probability)
-        for one in draw(run, "tone", n)
+        for one in draw_samples(run, "tone", n)
     ]
 
 
@@ -322,7 +327,7 @@ def test_values_that_are_no_verdicts_of_yes_or_no_are_refused(judged, said, tmp_
     first = judged([0.2, 0.8] * 20, store=tmp_path / "runs.sqlite", scale={})
     audit(first, said(dict.fromkeys(range(40), 0.5)))
     run = judged([0.2, 0.8] * 20, store=first.store.path, scale={})
-    assert "not judged as yes or no, 0 or 1" in corrected(run, "tone").refused
+    assert "not judged as yes or no, 0 or 1" in corrected_mean(run, "tone").refused
 
 
 def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said, tmp_path):
@@ -330,37 +335,39 @@ def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said
     first = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(first, said({index: truth[index] for index in range(400) if not verdicts[index] or index % 12 == 0}))
     run = judged(verdicts[:300], store=first.store.path)
-    assert "the labelled samples are not like the others" in corrected(run, "tone").refused
+    assert "the labelled samples are not like the others" in corrected_mean(run, "tone").refused
 
 
 def test_shares_that_hardly_differ_are_told_apart_where_they_are_said_to_differ():
     many, others = (
         Population(samples=100_000, domains=of) for of in ({"a": 12_100, "b": 87_900}, {"a": 12_700, "b": 87_300})
     )
-    assert differences(many, others) == ["domains ('a' 12.1% and 12.7%)"]
+    assert population_differences(many, others) == ["domains ('a' 12.1% and 12.7%)"]
 
 
 @pytest.mark.parametrize(("of_ten", "told"), [(5, []), (3, ["domains ('a' 100% and 30%)"])])  # p is .033 and .003
 def test_samples_are_held_to_differ_where_chance_would_have_it_once_in_a_hundred(of_ten, told):
     one, other = (Population(samples=10, domains=of) for of in ({"a": 10}, {"a": of_ten, "b": 10 - of_ten}))
-    assert differences(one, other) == told
+    assert population_differences(one, other) == told
 
 
 def test_trials_of_one_task_are_worth_fewer_verdicts():
-    assert independence([1.0, 0.0] * 50, [None] * 100) == 1
-    assert independence([1.0] * 50 + [0.0] * 50, [f"task {index // 10}" for index in range(100)]) < 0.15
-    assert independence([1.0] * 20, ["one", "two"] * 10) == 0.1
+    assert independent_share([1.0, 0.0] * 50, [None] * 100) == 1
+    assert independent_share([1.0] * 50 + [0.0] * 50, [f"task {index // 10}" for index in range(100)]) < 0.15
+    assert independent_share([1.0] * 20, ["one", "two"] * 10) == 0.1
 
 
 def test_samples_that_are_alike_seldom_look_like_two_populations(judged):
     dice = random.Random(0)  # noqa: S311 - no secret
     lengths = [dice.randint(1, 40) for _ in range(400)]
     run = judged([1.0] * 400, messages=lengths.__getitem__)
-    rows, conducts = list(run.rows()), dict(run.store.conducts(1))
+    rows, conducts = list(run.rows()), dict(run.store.effort_by_sample(1))
     taken = 0
     for _ in range(200):
         dice.shuffle(rows)
-        taken += bool(differences(population_of(rows[:60], conducts), population_of(rows[60:], conducts)))
+        taken += bool(
+            population_differences(describe_population(rows[:60], conducts), describe_population(rows[60:], conducts))
+        )
     assert taken <= 8  # of 200 at 0.01: more than 8 have a probability of 0.0001
 
 
@@ -386,10 +393,10 @@ def test_trials_of_one_task_count_once_in_a_population_and_as_their_spread_says_
     found = []
     for groups in ((), [f"task {index % 50}" for index in range(200)]):
         run = judged(verdicts * 4, groups=groups)
-        rows, conducts = list(run.rows(scorer="tone")), dict(run.store.conducts(run.number))
-        population = population_of(rows, conducts)
+        rows, conducts = list(run.rows(scorer="tone")), dict(run.store.effort_by_sample(run.number))
+        population = describe_population(rows, conducts)
         assert (population.samples, len(population.traits["messages"])) == (200, 50 if groups else 200)
-        errors = Errors("elsewhere", 400, Counts(tp=190, fp=20, fn=10, tn=180), "", population)
+        errors = JudgeErrors("elsewhere", 400, ConfusionCounts(tp=190, fp=20, fn=10, tn=180), "", population)
         found.append(rogan_gladen(rows, population, errors).corrected)
     alone, grouped = found
     assert grouped.value == alone.value
@@ -433,6 +440,6 @@ def test_the_errors_of_gpt4_on_five_models_give_no_corrected_number_for_the_sixt
                 for number, value in enumerate(values)
             ],
         )
-        found = corrected(judged([verdict for verdict, _ in verdicts], store=store, agent=model), "tone")
+        found = corrected_mean(judged([verdict for verdict, _ in verdicts], store=store, agent=model), "tone")
         assert found.corrected is None
         assert f"another agent: {model!r} here" in found.refused

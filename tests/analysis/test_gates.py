@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from judgekit import AIMessage, Sample
 from judgekit.analysis.gates import Gate, check_gates
 from judgekit.errors import ConfigError
-from judgekit.runs.receipts import Correction, Figure
+from judgekit.runs.receipts import Correction, Estimate
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Usage
 
 ABSTAINED = Score.abstained("f1", "undecided")
-PRECISE = Figure(value=0.8, low=0.72, high=0.91)
+PRECISE = Estimate(value=0.8, low=0.72, high=0.91)
 FAILED = Score.failed("f1", "broken", error="OverloadError")
 SKIPPED = Score.skipped("f1", "no reference")
 
@@ -201,7 +201,7 @@ def test_a_cost_that_is_unknown_meets_no_gate(prices, met, found, run_of):
         ("f1.corrected.upper <= 0.9", Correction(method="PPI++", corrected=PRECISE), False, "found 0.91 (PPI++)"),
         ("f1.corrected < 0.8", Correction(method="PPI++", corrected=PRECISE), False, "found 0.8 (PPI++)"),
         ("f1.corrected >= 0", Correction(refused="too few"), False, "f1 has no corrected value: too few"),
-        ("f1.corrected.lower >= 0", Correction(corrected=Figure(value=1)), False, "f1 has a corrected value without an interval"),
+        ("f1.corrected.lower >= 0", Correction(corrected=Estimate(value=1)), False, "f1 has a corrected value without an interval"),
     ],
 )  # fmt: skip
 def test_a_corrected_mean_is_held_against_bounds_as_any_other(text, correction, met, found, run_of):

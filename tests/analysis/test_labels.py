@@ -21,9 +21,9 @@ from judgekit import (
     run,
     scorer,
 )
-from judgekit.analysis.labels import HumanLabel, once, read_labels, recorded_labels, value_of
+from judgekit.analysis.labels import HumanLabel, deduplicate, label_value, read_labels, recorded_labels
 from judgekit.errors import ConfigError, TraceError
-from judgekit.reports.csv import csv_table
+from judgekit.reports.csv_export import csv_table
 from judgekit.runs.rows import ScorerRecord
 from judgekit.traces.trace import Label
 
@@ -89,7 +89,7 @@ def test_json_lines_are_read_with_their_types(written):
 def test_a_decimal_comma_is_one_and_what_was_shown_to_people_is_passed_over(written):
     text = 'sample;scorer;question;conversation;value;probability\ns;goal;"Was\nit; done?";long;0,5;0,25\n'
     (label,) = read_labels(written(text))
-    assert (label.probability, value_of(label, MET)) == (0.25, 0.5)
+    assert (label.probability, label_value(label, MET)) == (0.25, 0.5)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1), st.text("=+-@'\t\r\n\uff1d1 x"))
@@ -154,9 +154,9 @@ def test_a_file_of_another_kind_is_refused(written):
 def test_what_a_person_says_twice_counts_once_and_a_blank_gives_way():
     blank = GOAL.model_copy(update={"value": None})
     other = GOAL.model_copy(update={"annotator": "Bo", "value": "no"})
-    assert list(once([blank, GOAL, GOAL, other, blank])) == [GOAL, other]
+    assert list(deduplicate([blank, GOAL, GOAL, other, blank])) == [GOAL, other]
     with pytest.raises(TraceError, match="'Bo' says 'yes' of the sample 's1' for 'goal', and 'no' before"):
-        once([other, other.model_copy(update={"value": "yes"})])
+        deduplicate([other, other.model_copy(update={"value": "yes"})])
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_what_a_person_says_twice_counts_once_and_a_blank_gives_way():
     ],
 )  # fmt: skip
 def test_a_label_is_worth_what_the_scale_says_before_it_is_a_number_or_a_word(value, worth):
-    assert value_of(GOAL.model_copy(update={"value": value}), MET) == worth
+    assert label_value(GOAL.model_copy(update={"value": value}), MET) == worth
 
 
 @pytest.mark.parametrize("value", ["maybe", "1.01", "-0.1", "nan", 7.0, ""])
@@ -176,7 +176,7 @@ def test_a_label_of_no_scale_is_refused_with_the_choices(value):
     with pytest.raises(
         TraceError, match=r"sample 's1' .*'goal' knows; give one of Done, partly, no, 1, .* a number in"
     ):
-        value_of(GOAL.model_copy(update={"value": value}), MET)
+        label_value(GOAL.model_copy(update={"value": value}), MET)
 
 
 JUDGE = ScriptedJudge("")
@@ -196,7 +196,7 @@ PAIRS = Pairwise("Which is kinder?", JUDGE)
 )
 def test_the_labels_that_a_scorer_gives_are_worth_what_its_scores_are(judged, worth):
     record = ScorerRecord.of(judged)
-    assert {label: value_of(GOAL.model_copy(update={"value": label}), record) for label in worth} == worth
+    assert {label: label_value(GOAL.model_copy(update={"value": label}), record) for label in worth} == worth
 
 
 def test_a_share_of_goals_has_no_labels():

@@ -3,7 +3,7 @@
 import pytest
 
 from judgekit.analysis.labels import HumanLabel
-from judgekit.analysis.matching import homes, match
+from judgekit.analysis.matching import labels_by_run, match_labels
 from judgekit.errors import ConfigError
 from judgekit.runs.rows import Input
 from judgekit.score import Score
@@ -13,7 +13,7 @@ SKIPPED = Score.skipped("tone", "no words")
 
 
 def matched(run, labels):
-    return match(run, run.scorers[0], list(run.rows(scorer="tone")), labels)
+    return match_labels(run, run.scorers[0], list(run.rows(scorer="tone")), labels)
 
 
 def with_inputs(run, sha256):
@@ -99,7 +99,7 @@ def test_labels_of_another_run_are_of_use_where_it_asked_the_very_same_judge(jud
     path = tmp_path / "runs.sqlite"
     same, other, run = (judged([1.0] * 4, store=path, model=model) for model in ("m-1", "m-2", "m-1"))
     labels = [one for number in (1, 2, 9) for one in said({0: 1}, run=number)]
-    found, left_out = homes(run, run.scorers[0], labels)
+    found, left_out = labels_by_run(run, run.scorers[0], labels)
     assert {home.number: len(those) for home, those in found.items()} == {run.number: 0, same.number: 1}
     assert left_out == {
         f"of run {other.number}, whose judge is another: judge.model was 'm-2' and is 'm-1'": 1,
@@ -109,16 +109,18 @@ def test_labels_of_another_run_are_of_use_where_it_asked_the_very_same_judge(jud
 
 def test_labels_say_which_recordings_they_are_of_whatever_the_number_of_the_run(judged, said, tmp_path):
     run, other = (with_inputs(judged([1.0] * 4, store=tmp_path / f"{sha}.sqlite"), sha) for sha in ("ab", "cd"))
-    found, left_out = homes(run, run.scorers[0], said({0: 1}, run=1, recordings=other.recordings))
+    found, left_out = labels_by_run(run, run.scorers[0], said({0: 1}, run=1, recordings=other.recordings))
     assert (list(found.values()), left_out) == ([[]], {"of another run 1, of other recordings": 1})
     for number in (1, 9):
-        found, left_out = homes(run, run.scorers[0], said({0: 1}, run=number, recordings=run.recordings))
+        found, left_out = labels_by_run(run, run.scorers[0], said({0: 1}, run=number, recordings=run.recordings))
         assert ([len(those) for those in found.values()], left_out) == ([1], {})
 
 
 def test_labels_of_the_same_recordings_hold_for_another_judge(judged, said, tmp_path):
     path = tmp_path / "runs.sqlite"
     before, run = (with_inputs(judged([1.0] * 4, store=path, model=model), "ab") for model in ("m-1", "m-2"))
-    found, left_out = homes(run, run.scorers[0], said({0: 1, 1: 0}, run=before.number, number=None, drawn="stratified"))
+    found, left_out = labels_by_run(
+        run, run.scorers[0], said({0: 1, 1: 0}, run=before.number, number=None, drawn="stratified")
+    )
     assert [(home.number, [one.drawn for one in those]) for home, those in found.items()] == [(2, [None, None])]
     assert not left_out

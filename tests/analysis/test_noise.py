@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from judgekit.analysis.findings import Noise
-from judgekit.analysis.noise import noise
+from judgekit.analysis.findings import Repeatability
+from judgekit.analysis.noise import repeatability
 from judgekit.jobs.api import run
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import Row
-from judgekit.runs.textless import Textless
+from judgekit.runs.textless import TextRemover
 from judgekit.score import Score, current_draw
 from judgekit.scorers.pairwise import Pairwise
 from judgekit.scorers.panel import Panel
@@ -47,9 +47,9 @@ def rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Row]:
     return list(run(samples, [scorer]))
 
 
-def of_draws(*draws: Sequence[float | None], by: str = "majority") -> Noise | None:
+def of_draws(*draws: Sequence[float | None], by: str = "majority") -> Repeatability | None:
     scorer = Repeat(Told(), draws=len(draws[0]), by=by)
-    return noise(rows(scorer, [sample(judged=values) for values in draws]))
+    return repeatability(rows(scorer, [sample(judged=values) for values in draws]))
 
 
 @settings(max_examples=settings.default.max_examples // 2)
@@ -80,7 +80,7 @@ def test_of_two_draws_it_is_a_share_with_the_interval_of_one():
 def test_trials_of_a_task_are_not_taken_for_independent():
     samples = [sample(str(n // 5), judged=[1, n // 5 % 2]) for n in range(20)]
     alone = [one.model_copy(update={"group": None}) for one in samples]
-    grouped, apart = (noise(rows(Repeat(Told(), draws=2), some)).flip_rate for some in (samples, alone))
+    grouped, apart = (repeatability(rows(Repeat(Told(), draws=2), some)).flip_rate for some in (samples, alone))
     assert "4 groups" in grouped.method
     assert grouped.high - grouped.low > apart.high - apart.low
 
@@ -135,7 +135,7 @@ def test_members_with_draws_of_their_own_are_weighed_against_more_draws_of_one()
 
     samples = [sample(**{name: draws(0.5 + more) for name, more in tilt.items()}) for _ in range(60)]
     panel = Panel([Repeat(Told(name), draws=4, name=name) for name in tilt])
-    found = noise(rows(panel, samples))
+    found = repeatability(rows(panel, samples))
     assert (found.samples, found.draws) == (60, 480)
     assert [*found.components] == ["item", "member", "item x member", "draw"]
     assert found.components["member"] == pytest.approx(0.125, abs=0.05)  # of two that lie 0.5 apart
@@ -147,7 +147,7 @@ def test_members_with_draws_of_their_own_are_weighed_against_more_draws_of_one()
 
 def test_members_that_are_alike_are_no_better_and_no_worse_than_one_that_is_asked_as_often():
     samples = [sample(**dict.fromkeys("abc", values)) for values in ([1, 1, 0], [0, 0, 1], [1, 1, 1])]
-    found = noise(rows(Panel([Repeat(Told(name), draws=3) for name in "abc"]), samples))
+    found = repeatability(rows(Panel([Repeat(Told(name), draws=3) for name in "abc"]), samples))
     assert found.components["member"] == found.components["item x member"] == 0
     # Nothing is said of 2 x 4, which are worse than 1 x 9 for being 8.
     assert found.advice == ("Too small to be seen here, and taken as 0: the variance of item x member.",)
@@ -155,21 +155,21 @@ def test_members_that_are_alike_are_no_better_and_no_worse_than_one_that_is_aske
 
 def test_members_with_one_value_each_among_their_draws_say_nothing_of_further_draws():
     samples = [sample(a=[1, None], b=[None, 0]), sample(a=[None, 1], b=[1, None])]
-    found = noise(rows(Panel([Repeat(Told(name), draws=2) for name in "ab"]), samples))
+    found = repeatability(rows(Panel([Repeat(Told(name), draws=2) for name in "ab"]), samples))
     assert "draw" not in found.components
     assert not any("beat" in line for line in found.advice)
 
 
 def test_of_members_that_stop_when_the_lead_is_plain_the_first_draws_are_looked_at():
     samples = [sample(a=[1, 1, 1, 1], b=[1, 0, 1, 1, 1, 1, 1, 1, 1]), sample(a=[0] * 4, b=[0] * 4)]
-    found = noise(rows(Panel([Repeat(Told(name), draws="auto") for name in "ab"]), samples))
+    found = repeatability(rows(Panel([Repeat(Told(name), draws="auto") for name in "ab"]), samples))
     assert (found.draws, found.most) == (4 + 6 + 4 + 4, 4 * 9)
     assert found.advice[0].startswith("Only the first 4 draws are looked at here")
 
 
 def test_members_that_are_asked_once_differ_from_each_other():
     samples = [sample(a=[1], b=[1], c=[0]), sample(a=[0], b=[0], c=[0]), sample(a=[1], b=[None], c=[1])]
-    found = noise(rows(Panel([Told("a"), Told("b"), Told("c")]), samples))
+    found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")]), samples))
     assert found.flip_rate.value == pytest.approx((2 / 3 + 0 + 2 / 3) / 3)
     assert found.near.value == pytest.approx(2 / 3)
     assert [*found.components] == ["item", "member", "item x member"]
@@ -184,7 +184,7 @@ def test_the_two_orders_of_a_pair_are_two_verdicts():
     rival = Trace(messages=[HumanMessage("Book it."), AIMessage("No.")])
     pairs = [sample().model_copy(update={"rival": rival}) for _ in range(4)]
     pairs.append(sample().model_copy(update={"rival": sample().trace}))  # nobody is asked about it
-    found = noise(list(run(pairs, [Pairwise("Which?", judge)])))
+    found = repeatability(list(run(pairs, [Pairwise("Which?", judge)])))
     assert (found.samples, found.draws) == (4, 8)
     assert found.flip_rate.value == found.near.value == 1 / 4  # the second pair
     assert [*found.components] == ["item", "order", "item x order"]
@@ -194,7 +194,7 @@ def test_draws_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not()
     draw, likely = random.Random(0), 0.7  # noqa: S311 - no secret
     samples = [sample(judged=[float(draw.random() < likely) for _ in range(9)]) for _ in range(400)]
     made = rows(Repeat(Told(), draws="auto"), samples)
-    found = noise(made)
+    found = repeatability(made)
     assert (found.samples, found.most, found.draws) == (
         400,
         3_600,
@@ -204,23 +204,23 @@ def test_draws_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not()
     assert found.flip_rate.low < 2 * likely * (1 - likely) < found.flip_rate.high
     assert found.advice[0].startswith("Only the first 4 draws are looked at here")
     firsts = [sample(judged=one.fields["judged"][:4]) for one in samples]
-    assert noise(rows(Repeat(Told(), draws=4), firsts)).flip_rate == found.flip_rate
+    assert repeatability(rows(Repeat(Told(), draws=4), firsts)).flip_rate == found.flip_rate
 
 
 def test_of_a_panel_that_escalates_those_are_looked_at_who_are_asked_in_any_case():
     samples = [sample(a=[1], b=[1], c=[0]), sample(a=[1], b=[0], c=[1])]
-    found = noise(rows(Panel([Told("a"), Told("b"), Told("c")], escalate=True), samples))
+    found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], escalate=True), samples))
     assert (found.draws, found.most, found.flip_rate.value) == (5, 6, 1 / 2)
     assert found.advice[0].startswith("Only the first 2 members are looked at here")
 
 
 def test_a_member_that_failed_says_nothing():
     whole, broken = sample(a=[1], b=[1], c=[1]), sample(a=[1], b=[1])  # c has no field to read
-    found = noise(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=2), [whole, broken]))
+    found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=2), [whole, broken]))
     assert (found.samples, found.draws, found.most) == (2, 5, 6)
     assert (found.flip_rate.value, found.near.value) == (0, 0)
     alone = sample(a=[1])
-    assert noise(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=1), [alone])) is None
+    assert repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=1), [alone])) is None
 
 
 def test_too_few_samples_do_not_say_that_one_draw_is_enough():
@@ -232,21 +232,24 @@ def test_too_few_samples_do_not_say_that_one_draw_is_enough():
 def test_who_gave_the_verdict_in_the_end_says_nothing_of_how_the_first_one_came():
     samples = [sample(judged=[0.5, 0.5, 0.5, 1], other=[1]), sample(judged=[1, 1, 0, 0], other=[1])]
     repeated = Repeat(Told(), draws=4)
-    assert noise(rows(Selective(repeated, 0.8, Told("other")), samples)).near == noise(rows(repeated, samples)).near
+    assert (
+        repeatability(rows(Selective(repeated, 0.8, Told("other")), samples)).near
+        == repeatability(rows(repeated, samples)).near
+    )
 
 
 def test_what_was_not_sure_enough_to_be_a_verdict_is_noise_all_the_same():
     samples = [sample(judged=[1, 1, 0], other=[1]), sample(judged=[1, 1, 1], other=[1])]
-    plain = noise(rows(Repeat(Told(), draws=3), samples))
+    plain = repeatability(rows(Repeat(Told(), draws=3), samples))
     for escalate in (None, Told("other")):
-        assert noise(rows(Selective(Repeat(Told(), draws=3), 0.8, escalate), samples)) == plain
+        assert repeatability(rows(Selective(Repeat(Told(), draws=3), 0.8, escalate), samples)) == plain
 
 
 def test_draws_of_a_member_that_was_not_sure_enough_are_noise_all_the_same():
     samples = [sample(a=[1, 1, 0], b=[1, 1, 1]), sample(a=[0, 0, 0], b=[0, 0, 1])]
     plain, sure = ([Repeat(Told(name), draws=3) for name in "ab"] for _ in range(2))
     doubting = Panel([Selective(member, 0.8) for member in sure])
-    assert noise(rows(doubting, samples)).flip_rate == noise(rows(Panel(plain), samples)).flip_rate
+    assert repeatability(rows(doubting, samples)).flip_rate == repeatability(rows(Panel(plain), samples)).flip_rate
 
 
 @pytest.mark.parametrize(
@@ -265,12 +268,14 @@ def test_what_is_kept_without_text_tells_as_much(asked):
         sample(judged=[1, None, 1], a=[0, 0, 0], b=[0, 0, 1]),
     ]
     made = rows(asked, samples)
-    assert noise([row.model_copy(update={"score": Textless().score(row.score)}) for row in made]) == noise(made)
+    assert repeatability(
+        [row.model_copy(update={"score": TextRemover().score(row.score)}) for row in made]
+    ) == repeatability(made)
 
 
 def test_where_nobody_was_asked_twice_there_is_nothing_to_tell():
-    assert noise([]) is None
-    assert noise(rows(Told(), [sample(judged=[1])])) is None
+    assert repeatability([]) is None
+    assert repeatability(rows(Told(), [sample(judged=[1])])) is None
     assert of_draws([None, None]) is None
     once = of_draws([1, 0])
     assert (once.samples, once.flip_rate.value, once.components) == (1, 1, {})

@@ -16,13 +16,13 @@ from judgekit import (
     load_prompt,
     run,
 )
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.traces.trace import Label
 
 HOSTILE = "\x1b[2J\u202e"
 
 
-def kept(store=RUNS, labels=(), prefix="s"):
+def kept(store=DEFAULT_RUNS_PATH, labels=(), prefix="s"):
     """Keeps a run of 24 conversations, of which the judge finds the tone of every third one lacking."""
     judge = ScriptedJudge(
         lambda request: {
@@ -105,7 +105,11 @@ def test_labels_of_a_file_with_the_line_ends_of_windows_are_the_same_labels(cli)
 
 @pytest.mark.parametrize(("given", "points"), [((), 20), (("--epsilon", "crowd"), 10), (("--epsilon", "0.15"), 15)])
 def test_who_labels_says_by_how_much_a_judge_may_be_worse(given, points, cli):
-    run([Sample.of([HumanMessage("Hi")], id=f"s{number}") for number in range(30)], [tone_of("fitting")], store=RUNS)
+    run(
+        [Sample.of([HumanMessage("Hi")], id=f"s{number}") for number in range(30)],
+        [tone_of("fitting")],
+        store=DEFAULT_RUNS_PATH,
+    )
     rows = [f"s{number},tone,fitting,{name}" for number in range(30) for name in ("ann", "bob", "cem")]
     Path("labels.csv").write_text("\n".join(["sample,scorer,value,annotator", *rows]), encoding="utf-8")
     out = " ".join(cli("audit", 1, "--labels", "labels.csv", *given).out.split())
@@ -160,7 +164,7 @@ def test_a_judge_is_not_audited_against_its_own_verdicts(cli):
 )
 def test_what_cannot_be_audited_says_why(words, said, cli):
     kept()
-    run([Sample.of([HumanMessage("Hi")], id="s")], [ToolCallF1()], store=RUNS)
+    run([Sample.of([HumanMessage("Hi")], id="s")], [ToolCallF1()], store=DEFAULT_RUNS_PATH)
     code, _, err = cli("audit", *words)
     assert code == 2
     assert said in err.replace("\n", " ")

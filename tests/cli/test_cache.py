@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pytest
 
 from judgekit.cli import main
-from judgekit.judges.cassettes import RecordedReplies
+from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Reply
-from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.spending import Amount, Limits, Spending
 from judgekit.traces.message import Usage
 
@@ -54,17 +54,17 @@ def cli(monkeypatch, capfdbinary) -> Callable[..., Ended]:
 def recorded(key, prompt="goal@1", judge="openai/small", days=0, **said):
     """A reply that was kept some days ago."""
     reply = Reply(text=f"reply {key}", **said)
-    return Recorded(key=key, prompt=prompt, judge=judge, at=NOW - timedelta(days=days), reply=reply)
+    return RecordedReply(key=key, prompt=prompt, judge=judge, at=NOW - timedelta(days=days), reply=reply)
 
 
 def keep(*lines, path=CACHE):
-    replies = CachedReplies(path)
+    replies = ReplyDatabase(path)
     replies.add(lines, replace=False)
     replies.close()
 
 
 def kept(path=CACHE):
-    replies = CachedReplies(path, read_only=True)
+    replies = ReplyDatabase(path, read_only=True)
     found = {line.key: line.reply.text for line in replies.recorded()}
     replies.close()
     return found
@@ -103,7 +103,7 @@ def test_stats_say_how_many_replies_nobody_counted_the_tokens_of(cli, three):
 
 
 def test_the_size_is_that_of_the_file_and_of_its_log(cli, three):
-    replies = CachedReplies(CACHE)
+    replies = ReplyDatabase(CACHE)
     replies.add([recorded("x")], replace=False)
     log = Path(f"{CACHE}-wal")
     assert log.stat().st_size > 0
@@ -113,7 +113,7 @@ def test_the_size_is_that_of_the_file_and_of_its_log(cli, three):
 
 
 def test_stats_of_an_empty_cache_have_no_table(cli):
-    CachedReplies(CACHE).close()
+    ReplyDatabase(CACHE).close()
     assert re.fullmatch(r"\.judgekit/cache\.sqlite: 0 replies, \d+\.\d kB\n", cli("stats").out)
 
 
@@ -218,9 +218,7 @@ def test_a_broken_line_is_named_and_nothing_is_taken_in(cli, three):
 def test_the_replies_that_were_written_by_hand_can_be_taken_in(cli, examples):
     cassette = examples / "replies.jsonl"
     assert cli("import", cassette).out == ".judgekit/cache.sqlite: 39 replies are new, 0 were there\n"
-    assert {key: kept()[key] for key in kept()} == {
-        line.key: line.reply.text for line in RecordedReplies(cassette).recorded()
-    }
+    assert {key: kept()[key] for key in kept()} == {line.key: line.reply.text for line in Cassette(cassette).recorded()}
     assert re.search(r"not known +topic_adherence@\w+ +12 +not known ", cli("stats").out)
 
 
@@ -302,4 +300,4 @@ def test_named_budgets_are_shown_and_begin_again_when_they_are_reset(cli):
     unknown = cli("budgets", "--reset", "tean")
     assert (unknown.code, "did you mean 'team'?" in unknown.err) == (2, True)
     assert cli("budgets", "--reset", "team").code == 0
-    assert set(spending.all()) == {"named \x1b[31m", "run 1 openai/a"}
+    assert set(spending.by_budget()) == {"named \x1b[31m", "run 1 openai/a"}

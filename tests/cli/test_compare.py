@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from judgekit import AIMessage, Sample, ToolCall, ToolCallF1, run
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 HOSTILE = "\x1b[2J\u202e"
 
 
-def kept(right: int, store: Path = RUNS, prefix: str = "s", expected: str = "f") -> None:
+def kept(right: int, store: Path = DEFAULT_RUNS_PATH, prefix: str = "s", expected: str = "f") -> None:
     """Keeps a run of 12 samples, of which the first ``right`` make the call that is expected."""
     samples = [
         Sample.of(
@@ -116,7 +116,7 @@ def test_a_gate_that_cannot_be_read_stops_everything_before_anything_is_compared
     def never(*_: object) -> None:
         raise AssertionError("it was compared")
 
-    monkeypatch.setattr("judgekit.analysis.paired.Pairs.of", never)
+    monkeypatch.setattr("judgekit.analysis.sample_pairs.SamplePairs.of", never)
     kept(12)
     kept(4)
     code, out, err = cli("compare", 1, 2, "--gate", "tool_cal_f1.difference.lower >= 0", "-o", "found.json")

@@ -12,7 +12,7 @@ from judgekit.jobs.api import run
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 
@@ -52,14 +52,14 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
         until(lambda: judging.asked.total() > moment or process.poll() is not None)  # noqa: B023 - called at once
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-        assert is_sound(RUNS)
+        assert is_sound(DEFAULT_RUNS_PATH)
         kept = len(Run.stored())
         assert kept >= before
         before, words = kept, ["resume"]
     assert 0 < before < 2 * SAMPLES
     ended = started("resume")
     out, err = ended.communicate(timeout=50)
-    assert (ended.returncode, err) == (0, f"run 1, kept in {RUNS}\n"), err
+    assert (ended.returncode, err) == (0, f"run 1, kept in {DEFAULT_RUNS_PATH}\n"), err
     assert f"{SAMPLES:,} conversations" in out
     found = Run.stored()
     assert (found.number, found.stopped, found.ended_at is None) == (1, "", False)
@@ -70,7 +70,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     assert [number for number, sample in found.conversations() if sample != samples[number]] == []
     assert len(judging.asked) == SAMPLES
     assert judging.asked.total() <= SAMPLES + KILLS * AT_ONCE
-    assert is_sound(RUNS)
+    assert is_sound(DEFAULT_RUNS_PATH)
 
 
 def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, until):

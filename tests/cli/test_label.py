@@ -9,7 +9,7 @@ import pytest
 
 from judgekit import AIMessage, Sample, Score, load_prompt, run
 from judgekit.analysis.labels import read_labels
-from judgekit.runs.store import RUNS, Store
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,11 @@ class Tone:
 @pytest.fixture
 def _a_run(_elsewhere):
     """Ten samples, of which seven are scored."""
-    run([Sample.of([AIMessage(f"\x1b[2Jsaid {number}")], id=str(number)) for number in range(10)], [Tone()], store=RUNS)
+    run(
+        [Sample.of([AIMessage(f"\x1b[2Jsaid {number}")], id=str(number)) for number in range(10)],
+        [Tone()],
+        store=DEFAULT_RUNS_PATH,
+    )
 
 
 pytestmark = pytest.mark.usefixtures("_a_run")
@@ -52,7 +56,7 @@ def test_a_page_and_a_table_of_samples_are_written(cli):
 
 
 def test_commands_that_read_conversations_go_on_without_a_damaged_one_and_name_it(cli, caplog):
-    with closing(sqlite3.connect(RUNS)) as db, db:
+    with closing(sqlite3.connect(DEFAULT_RUNS_PATH)) as db, db:
         assert db.execute("UPDATE conversations SET sample = x'00' WHERE number = 5").rowcount == 1
     Path("labels.csv").write_text("sample,scorer,value\n5,tone,1\n7,tone,0\n")
     commands = [
@@ -67,7 +71,7 @@ def test_commands_that_read_conversations_go_on_without_a_damaged_one_and_name_i
         caplog.clear()
         ended = cli(*command)
         codes.append(ended.code)
-        assert set(caplog.messages) == {f"{RUNS}: run 1: 1 damaged conversation left out: #5"}, command
+        assert set(caplog.messages) == {f"{DEFAULT_RUNS_PATH}: run 1: 1 damaged conversation left out: #5"}, command
         assert "label" not in command or "not kept or are damaged: 1" in ended.out
     assert codes == [0] * len(commands)
     assert Path("sheet.csv").read_text().count("this conversation is damaged in the file") == 1
@@ -84,7 +88,7 @@ def test_the_seed_draws_again_what_it_drew(cli):
 
 
 def test_a_run_of_several_judged_scorers_must_be_told_which(cli):
-    run([Sample.of([AIMessage("Hi")], id="5")], [Tone(), Tone(name="other\x1b[2J")], store=RUNS)
+    run([Sample.of([AIMessage("Hi")], id="5")], [Tone(), Tone(name="other\x1b[2J")], store=DEFAULT_RUNS_PATH)
     ended = cli("label", 2, "-o", "sheet.html")
     assert ended.code == 2
     assert "several scorers that ask a judge: name one with --scorer: tone, other\\x1b[2J" in ended.err
@@ -107,7 +111,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(words, said, cli):
 
 
 def test_a_run_that_keeps_no_text_is_refused(cli):
-    store = Store(RUNS)
+    store = RunStore(DEFAULT_RUNS_PATH)
     store.change(store.record(1).model_copy(update={"keeps_text": False}))
     ended = cli("label", 1, "-o", "sheet.html")
     assert (ended.code, "run 1 keeps no conversations" in ended.err) == (2, True)

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import pytest
 
 from judgekit.cli import main
-from judgekit.probes.suite import pairs, samples
+from judgekit.probes.suite import probe_pairs, probe_samples
 from judgekit.scorers.goal import Goal, GoalAnswer
 
-PAIRS = pairs()
+PAIRS = probe_pairs()
 ATTACKS = {pair.attack.id: pair for pair in PAIRS}
 RIGHT = {pair.clean.id: pair.truth for pair in PAIRS} | {pair.attack.id: pair.truth for pair in PAIRS}
-RENDERED = [(str(sample.trace.render()), sample.id) for sample in samples()]
+RENDERED = [(str(sample.trace.render()), sample.id) for sample in probe_samples()]
 ALL = len(PAIRS)
 ASKED = len(RENDERED)
 
@@ -292,7 +292,7 @@ def test_ctrl_c_shows_what_is_done(cli, server, monkeypatch):
     async def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("judgekit.cli.probe.score_each", interrupted)
+    monkeypatch.setattr("judgekit.cli.probe.score_tasks", interrupted)
     goes_on = "the same command goes on from here, since all answers are cached\n"
     for mode, said in (("off", ""), ("read_write", goes_on)):
         ended = cli("--config", judged(server, f"cache_mode = '{mode}'"))

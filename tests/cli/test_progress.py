@@ -8,7 +8,7 @@ from judgekit.jobs import session
 from judgekit.runs.progress import Tally
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row
-from judgekit.runs.store import RUNS, Store
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.score import Score
 
 
@@ -29,9 +29,9 @@ def begun(monkeypatch) -> list[tuple[int | None, int, int]]:
 def test_what_was_there_before_counts_at_once(cli, conversations, begun):
     f1, accuracy = ("--scorer", "tool_call_f1"), ("--scorer", "tool_call_accuracy")
     cli("run", conversations(5), *f1, *accuracy)
-    store = Store(RUNS)
+    store = RunStore(DEFAULT_RUNS_PATH)
     recorder = Recorder(store, store.record(1))
-    recorder.row(Row(index=1, sample_id="s1", score=Score.failed("tool_call_f1", "broken")))
+    recorder.add_row(Row(index=1, sample_id="s1", score=Score.failed("tool_call_f1", "broken")))
     recorder.flush()
     cli("resume")
     cli("resume", "--retry-failed")

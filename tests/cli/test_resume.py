@@ -16,12 +16,12 @@ import judgekit
 from judgekit.formats.reading import read
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.store import RUNS, Store
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 
 F1, GOAL = "tool_call_f1", "agent_goal_accuracy_without_reference"
 BOTH = ("--scorer", F1, "--scorer", GOAL)
 NUMBER = 12
-KEPT = f"run 1, kept in {RUNS}\n"
+KEPT = f"run 1, kept in {DEFAULT_RUNS_PATH}\n"
 
 
 def settings(judging, **changes: object) -> None:
@@ -132,8 +132,8 @@ def test_runs_are_named_by_their_number_or_as_the_last(cli, broken_off):
     assert cli("resume", "1").code == 0
     assert len(Run.stored(1)) == 2 * NUMBER
     for wrong, said in {
-        "3": f"{RUNS}: holds no run 3; judgekit runs lists those that are there",
-        "0": f"{RUNS}: holds no run 0; judgekit runs lists those that are there",
+        "3": f"{DEFAULT_RUNS_PATH}: holds no run 3; judgekit runs lists those that are there",
+        "0": f"{DEFAULT_RUNS_PATH}: holds no run 0; judgekit runs lists those that are there",
         "first": "'first': a run is named by its number, or last; judgekit runs lists them",
         "-1": "",
         "²": "'²': a run is named by its number, or last",
@@ -466,7 +466,7 @@ def test_other_references_are_noticed(cli, judging, conversations):
 
 
 def test_a_run_that_was_made_in_python_goes_on_there_alone(cli, conversations):
-    judgekit.run(read(conversations(2)), [judgekit.ToolCallF1()], store=RUNS)
+    judgekit.run(read(conversations(2)), [judgekit.ToolCallF1()], store=DEFAULT_RUNS_PATH)
     told = (
         "judgekit: run 1 cannot go on by itself: tool_call_f1 was given as an object in Python; give the same there: "
         "judgekit.resume(run, scorers=[...])\n"
@@ -480,7 +480,7 @@ def test_a_run_that_was_made_in_python_goes_on_there_alone(cli, conversations):
 
 def test_a_run_of_a_later_make_says_so(cli, conversations):
     cli("run", conversations(1), "--scorer", F1)
-    store = Store(RUNS)
+    store = RunStore(DEFAULT_RUNS_PATH)
     record = store.record()
     store.change(record.model_copy(update={"options": {**record.options, "colour": "blue"}, "read_to_end": False}))
     ended = cli("resume")
@@ -559,8 +559,8 @@ def test_a_full_disk_is_said_in_words_and_the_run_goes_on_when_there_is_room(cli
     path = conversations(3_000)
     ended = in_shell("run", path, "--scorer", F1, limit=200_000)
     assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
-    assert ended.stderr.splitlines()[-1].startswith(f"judgekit: {RUNS}: the file of runs cannot be used: ")
-    if kept := Store(RUNS).numbers():  # else it was full before anything was scored
+    assert ended.stderr.splitlines()[-1].startswith(f"judgekit: {DEFAULT_RUNS_PATH}: the file of runs cannot be used: ")
+    if kept := RunStore(DEFAULT_RUNS_PATH).numbers():  # else it was full before anything was scored
         assert ended.stderr.startswith(KEPT)
         assert 0 < len(Run.stored()) < 3_000
     assert cli(*(["resume"] if kept else ["run", path, "--scorer", F1])).code == 0
@@ -594,21 +594,21 @@ def test_a_file_of_runs_that_is_gone_meanwhile_ends_the_run(judging, conversatio
     judging.seconds = 0.05
     process = started("run", conversations(500), "--scorer", GOAL)
     until(lambda: judging.asked.total() > 20)
-    RUNS.rename("elsewhere.sqlite")
+    DEFAULT_RUNS_PATH.rename("elsewhere.sqlite")
     if not remove:
-        RUNS.write_bytes(b"")
+        DEFAULT_RUNS_PATH.write_bytes(b"")
     began = time.monotonic()
     out, err = process.communicate()
     assert (process.returncode, out) == (2, "")
-    assert err.startswith(f"judgekit: {RUNS}: was deleted or replaced while it was in use")
+    assert err.startswith(f"judgekit: {DEFAULT_RUNS_PATH}: was deleted or replaced while it was in use")
     assert time.monotonic() - began < 5
 
 
 @pytest.mark.processes
 def test_a_file_of_runs_that_is_written_to_by_another_is_waited_for(judging, conversations, started, until):
     process = started("run", conversations(40), *BOTH)
-    until(RUNS.exists)
-    with closing(sqlite3.connect(RUNS, isolation_level=None, timeout=5)) as db:
+    until(DEFAULT_RUNS_PATH.exists)
+    with closing(sqlite3.connect(DEFAULT_RUNS_PATH, isolation_level=None, timeout=5)) as db:
         until(lambda: judging.asked.total() > 5)
         db.execute("BEGIN IMMEDIATE")
         time.sleep(0.5)

@@ -23,7 +23,7 @@ import pytest
 
 import judgekit
 from judgekit.cli import main
-from judgekit.cli.app import COMMANDS
+from judgekit.cli.app import COMMAND_MODULES
 from judgekit.errors import StoreError
 from judgekit.formats.reading import read
 from judgekit.jobs.options import RunOptions
@@ -645,7 +645,7 @@ def test_a_judge_is_asked_once_a_sample_and_what_it_took_is_said(cli, server):
 
 def test_as_many_samples_are_judged_at_once_as_the_judge_may_be_asked(cli, server, monkeypatch):
     """The server answers nobody before three have asked, and would in the end be lost on fewer."""
-    monkeypatch.setattr("judgekit.judges.ladder._SCOUTING", 0.1)
+    monkeypatch.setattr("judgekit.judges.structured_output._SCOUTING", 0.1)
     server.together = threading.Barrier(3)
     path = write(*(calling(str(index), made=f"tool_{index}") for index in range(6)))
     ended = cli("run", path, *GOAL, "--config", judged(server, concurrency=3, attempts=1))
@@ -809,7 +809,7 @@ def test_help_lists_the_commands_and_so_does_no_command_at_all(cli):
     listed = {title: re.findall(r"^  ([a-z-]+) +[A-Z]", lines, re.MULTILINE) for title, lines in groups}
     del listed["Options"]
     assert list(listed) == ["Score", "Results", "Judges", "Recordings"]
-    assert [name for names in listed.values() for name in names] == list(COMMANDS)
+    assert [name for names in listed.values() for name in names] == list(COMMAND_MODULES)
     assert cli() == (2, "", ended.out)
 
 
@@ -1068,7 +1068,7 @@ ASKING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from judgekit.cli import main
-from judgekit.cli.app import COMMANDS
+from judgekit.cli.app import COMMAND_MODULES
 main()
 """
 

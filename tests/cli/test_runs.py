@@ -13,7 +13,7 @@ from judgekit.errors import StoreError
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input, RunRecord
-from judgekit.runs.store import RUNS, Store
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.scoring import scorer
 
 BEGAN = datetime(2026, 3, 1, 22, 30, 15, tzinfo=UTC)
@@ -37,7 +37,7 @@ def _five_hours_east(monkeypatch):
 
 def began(**changes: object) -> None:
     """A run of which nothing was scored."""
-    Store(RUNS).begin(RunRecord.model_validate({"started_at": BEGAN, **changes}))
+    RunStore(DEFAULT_RUNS_PATH).begin(RunRecord.model_validate({"started_at": BEGAN, **changes}))
 
 
 def lines(out: str) -> list[list[str]]:
@@ -49,11 +49,11 @@ def lines(out: str) -> list[list[str]]:
 
 @pytest.mark.usefixtures("_five_hours_east")
 def test_each_run_has_a_line_the_newest_last(cli):
-    run([Sample(id=str(number)) for number in range(1_200)], [says], store=RUNS)
-    made = Store(RUNS).record(1)
+    run([Sample(id=str(number)) for number in range(1_200)], [says], store=DEFAULT_RUNS_PATH)
+    made = RunStore(DEFAULT_RUNS_PATH).record(1)
     inputs = [Input(path=f"/data/{name}.jsonl", sha256="0" * 64, size=1, modified=1.0) for name in "abc"]
     changes = {"started_at": BEGAN, "ended_at": BEGAN + timedelta(hours=30, seconds=5), "inputs": tuple(inputs)}
-    Store(RUNS).change(made.model_copy(update=changes))
+    RunStore(DEFAULT_RUNS_PATH).change(made.model_copy(update=changes))
     began(stopped="the budget is spent", ended_at=BEGAN, options={"file": "-"})
     began(scorers=made.scorers)
     assert lines(cli("runs").out) == [
@@ -69,15 +69,15 @@ def test_what_could_not_be_read_is_no_run(cli, conversations, content):
     if content is not None:
         Path("other.jsonl").write_bytes(content)
     assert cli("run", "other.jsonl", "--scorer", "tool_call_f1").code == 2
-    assert Store(RUNS).numbers() == [1]
+    assert RunStore(DEFAULT_RUNS_PATH).numbers() == [1]
     assert Run.stored().number == 1
 
 
 def test_failed_scores_are_counted(cli, conversations):
     cli("run", conversations(3), "--scorer", "tool_call_f1")
-    store = Store(RUNS)
+    store = RunStore(DEFAULT_RUNS_PATH)
     recorder = Recorder(store, store.record(1))
-    recorder.row(Row(index=1, sample_id="s1", score=Score.failed("tool_call_f1", "broken")))
+    recorder.add_row(Row(index=1, sample_id="s1", score=Score.failed("tool_call_f1", "broken")))
     recorder.flush()
     assert lines(cli("runs").out)[0][-3:] == ["3", "3", "1"]
 
@@ -100,7 +100,7 @@ def test_one_run_is_shown_with_what_it_was_told_what_it_read_and_its_summary(cli
 def test_what_came_from_outside_steers_no_terminal(cli):
     hostile = Input(path=f"/{NASTY}.jsonl", sha256="0" * 64, size=1, modified=1.0)
     record = {"stopped": NASTY, "ended_at": BEGAN, "notes": (NASTY,), "inputs": (hostile,), "options": {"file": NASTY}}
-    began(**record, scorers=Store().begin(RunRecord(started_at=BEGAN)).scorers)
+    began(**record, scorers=RunStore().begin(RunRecord(started_at=BEGAN)).scorers)
     for words in ((), (1,)):
         shown = cli("runs", *words).out
         assert {char for char in shown if not char.isprintable()} == {"\n"}
@@ -113,18 +113,18 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     quoting = scorer(name="s")(lambda sample: (0.5, f"{sample.domain} reason"))
     for word in ("kept", "secret"):
         samples = [Sample(id=f"{word} id {number}", domain=word) for number in range(200)]
-        run(samples, [quoting], store=RUNS)
-    store = Store(RUNS)
+        run(samples, [quoting], store=DEFAULT_RUNS_PATH)
+    store = RunStore(DEFAULT_RUNS_PATH)
     if not ended:
         store.change(store.record(2).model_copy(update={"ended_at": None, "options": {"file": "secret.jsonl"}}))
     recorder = Recorder(store, store.record(2))  # what is scored again leaves its old words in the file
     for row in Run.stored(2).rows():
-        recorder.row(row)
+        recorder.add_row(row)
     recorder.flush()
     del store, recorder
 
     def written() -> bytes:
-        return b"".join(file.read_bytes() for file in RUNS.parent.glob("runs.sqlite*"))
+        return b"".join(file.read_bytes() for file in DEFAULT_RUNS_PATH.parent.glob("runs.sqlite*"))
 
     before = written()
     assert b"secret id" in before
@@ -138,7 +138,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     assert [line[0] for line in lines(cli("runs").out)] == ["1"]
     began()
     assert [line[0] for line in lines(cli("runs").out)] == ["1", "3"]
-    with sqlite3.connect(RUNS) as db:
+    with sqlite3.connect(DEFAULT_RUNS_PATH) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%run INTEGER%'")]
         assert len(tables) == 5
         found = (db.execute(f"SELECT count(*) FROM {name} WHERE run <> 1").fetchone() for name in tables)  # noqa: S608
@@ -162,11 +162,11 @@ def test_runs_to_be_removed_are_named_by_their_number_or_as_the_last(cli, named,
     ended = cli("runs", *(word for run in named for word in ("--remove", run)))
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f".judgekit/runs.sqlite: {said}; ")
-    assert Store(RUNS).numbers() == left
+    assert RunStore(DEFAULT_RUNS_PATH).numbers() == left
 
 
 def test_the_last_of_no_runs_cannot_be_removed(cli):
-    Store(RUNS)
+    RunStore(DEFAULT_RUNS_PATH)
     ended = cli("runs", "--remove", "last")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("judgekit: .judgekit/runs.sqlite: holds no runs")
@@ -174,11 +174,11 @@ def test_the_last_of_no_runs_cannot_be_removed(cli):
 
 def test_while_another_program_reads_it_is_said_that_words_may_be_left():
     for _ in range(2):
-        run([Sample(id="a")], [says], store=RUNS)
-    with sqlite3.connect(RUNS, isolation_level=None) as reading:
+        run([Sample(id="a")], [says], store=DEFAULT_RUNS_PATH)
+    with sqlite3.connect(DEFAULT_RUNS_PATH, isolation_level=None) as reading:
         reading.execute("BEGIN")
         reading.execute("SELECT * FROM samples").fetchone()
-        store = Store(RUNS)
+        store = RunStore(DEFAULT_RUNS_PATH)
         store._db.execute("PRAGMA busy_timeout = 0")
         with pytest.raises(StoreError, match=r"deleted, but words of them may be in .*runs\.sqlite-wal until"):
             store.remove([1])
@@ -205,23 +205,23 @@ def test_what_is_not_there_is_neither_shown_nor_removed(cli, words, said):
     ended = cli("runs", *words)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
-    assert len(Store(RUNS).numbers()) == 1
+    assert len(RunStore(DEFAULT_RUNS_PATH).numbers()) == 1
     assert list(Path().iterdir()) == [Path(".judgekit")]
 
 
 def test_a_file_without_runs_says_so(cli):
-    Store(RUNS)
+    RunStore(DEFAULT_RUNS_PATH)
     assert cli("runs").out == ".judgekit/runs.sqlite: holds no runs\n"
 
 
 def test_many_scorers_are_counted_and_not_all_named(cli):
-    run([Sample(id="bad")], [scorer(name=f"s{number}")(lambda _: True) for number in range(5)], store=RUNS)
+    run([Sample(id="bad")], [scorer(name=f"s{number}")(lambda _: True) for number in range(5)], store=DEFAULT_RUNS_PATH)
     (line,) = lines(cli("runs").out)
     assert line[2] == "s0, s1, s2, and 2 more of samples in Python"
 
 
 def test_a_run_is_written_to_files_and_its_lowest_scores_are_shown(cli):
-    run([Sample(id="bad"), Sample(id="good")], [says], store=RUNS)
+    run([Sample(id="bad"), Sample(id="good")], [says], store=DEFAULT_RUNS_PATH)
     ended = cli("runs", "last", "--show", 1, "-o", "rows.jsonl", "-o", "page.html")
     assert ended.code == 0
     assert "says, the lowest 1:" in ended.out
@@ -247,7 +247,7 @@ def test_files_that_are_written_later_have_the_gates_too(cli, conversations):
 
 
 def test_intervals_are_those_of_the_bootstrap_where_it_is_asked_for(cli):
-    found = run([Sample(id="bad" if number % 3 else "good") for number in range(30)], [says], store=RUNS)
+    found = run([Sample(id="bad" if number % 3 else "good") for number in range(30)], [says], store=DEFAULT_RUNS_PATH)
     usual, drawn = found.summary["says"].interval, found.summary["says"].bootstrap(7)
     for words, interval in (((), usual), (("--bootstrap", "--seed", 7), drawn)):
         out = cli("runs", 1, *words).out
@@ -266,7 +266,7 @@ def test_what_is_to_be_shown_or_written_of_a_run_needs_its_name(cli, words):
 
 def test_options_of_a_run_of_objects_leave_them_out(cli, conversations):
     path = conversations(1)
-    run(path, [ToolCallF1()], store=RUNS)
-    run(path, [ToolCallF1(), "tool_call_accuracy"], store=RUNS)
+    run(path, [ToolCallF1()], store=DEFAULT_RUNS_PATH)
+    run(path, [ToolCallF1(), "tool_call_accuracy"], store=DEFAULT_RUNS_PATH)
     assert "scorers:" not in cli("runs", 1).out
     assert 'scorers: [{"name": "tool_call_accuracy"}]' in cli("runs", 2).out

@@ -18,7 +18,7 @@ from judgekit.errors import AuthenticationError, BudgetError, ConfigError
 from judgekit.formats.reading import Recordings
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount
-from judgekit.runs.store import RUNS, Store, now
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 from judgekit.scoring import scorer
 
 F1 = ("--scorer", "tool_call_f1")
@@ -27,7 +27,7 @@ GOAL = ("--scorer", "agent_goal_accuracy_without_reference")
 
 def counts() -> dict[str, int]:
     """How many lines each table holds."""
-    with closing(sqlite3.connect(RUNS)) as db:
+    with closing(sqlite3.connect(DEFAULT_RUNS_PATH)) as db:
         names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         of = (f"SELECT '{name}', count(*) FROM {name}" for name in names if name != "sqlite_sequence")  # noqa: S608
         return dict(db.execute(sql).fetchone() for sql in of)
@@ -95,7 +95,7 @@ def test_what_was_scored_stays_though_the_run_failed(cli, conversations):
     path = conversations(3)
     path.write_text(path.read_text() + "no JSON\n")
     ended = cli("run", path, *F1, "--strict")
-    assert (ended.code, ended.err.splitlines()[0]) == (2, f"run 1, kept in {RUNS}")
+    assert (ended.code, ended.err.splitlines()[0]) == (2, f"run 1, kept in {DEFAULT_RUNS_PATH}")
     assert len(Run.stored()) == 3
     assert "run 2, kept in" in cli("run", path, *F1).err
 
@@ -107,7 +107,7 @@ def test_a_run_that_goes_on_is_not_forgotten(cli, conversations, judging):
     cli("run", path, *GOAL)
     settings(judging.url)
     cli("run", path, *GOAL)
-    with closing(sqlite3.connect(RUNS)) as db, db:
+    with closing(sqlite3.connect(DEFAULT_RUNS_PATH)) as db, db:
         db.execute("DELETE FROM scores")  # as if it had been killed before the first one
     settings(judging.url, budget="{requests = 0}", cache_mode='"off"')
     before = Run.stored().record
@@ -145,7 +145,7 @@ def test_a_signal_before_the_first_score_keeps_the_run_for_the_request_that_may_
     answering.set()
     assert (process.returncode, err.splitlines()) == (
         128 + number,
-        [f"run 1, kept in {RUNS}", "interrupted; judgekit resume 1 goes on from here"],
+        [f"run 1, kept in {DEFAULT_RUNS_PATH}", "interrupted; judgekit resume 1 goes on from here"],
     )
     assert re.search(rf"{GOAL[1]} .* 0 of 3 ", out)
     assert (counts()["runs"], counts()["scores"]) == (1, 0)
@@ -180,7 +180,7 @@ def test_a_key_that_is_refused_after_something_was_scored_stops_the_run(
         cli("run", path, "--scorer", "tool_call_accuracy")
     ended = cli(*(("score", 1) if added else ("run", path)), *GOAL, *others, "--judge", "default")
     kept, resume, error, *_ = ended.err.splitlines()
-    assert (ended.code, kept) == (2, f"run 1, kept in {RUNS}")
+    assert (ended.code, kept) == (2, f"run 1, kept in {DEFAULT_RUNS_PATH}")
     assert resume == "judgekit resume 1 goes on from there"
     assert error.startswith("judgekit: ")
     assert "HTTP 401" in error
@@ -220,10 +220,10 @@ def test_scorers_whose_key_is_refused_at_once_are_not_added(cli, conversations, 
 
 
 def test_a_number_that_is_no_longer_the_last_is_not_given_back():
-    store, other = Store(RUNS), Store(RUNS)
+    store, other = RunStore(DEFAULT_RUNS_PATH), RunStore(DEFAULT_RUNS_PATH)
 
     def fail() -> None:
-        with store.starting(RunRecord(started_at=now())) as first:
+        with store.beginning(RunRecord(started_at=now())) as first:
             assert (first.number, other.begin(RunRecord(started_at=now())).number) == (1, 2)
             raise ConfigError("late")
 
@@ -238,10 +238,10 @@ def test_many_that_fail_at_once_take_nothing_from_those_that_do_not():
     kept: list[int] = []
 
     def work() -> None:
-        store = Store(RUNS)
+        store = RunStore(DEFAULT_RUNS_PATH)
         for turn in range(25):
             try:
-                with store.starting(RunRecord(started_at=now(), notes=(f"{turn}",))) as record:
+                with store.beginning(RunRecord(started_at=now(), notes=(f"{turn}",))) as record:
                     if turn % 2:
                         raise ConfigError("no")
                     kept.append(record.number)
@@ -254,7 +254,7 @@ def test_many_that_fail_at_once_take_nothing_from_those_that_do_not():
     for thread in threads:
         thread.join()
     assert len(kept) == len(set(kept)) == 4 * 13
-    assert Store(RUNS).numbers() == sorted(kept)
+    assert RunStore(DEFAULT_RUNS_PATH).numbers() == sorted(kept)
 
 
 # --- in Python
@@ -281,11 +281,11 @@ RAN = [run, lambda *given, **named: asyncio.run(arun(*given, **named))]
 def test_in_python_too_a_start_that_fails_leaves_no_run(ran, error):
     samples = [Sample(id=str(number)) for number in range(30)]
     with pytest.raises(type(error), match=str(error)):
-        ran(samples, [failing(error)], store=RUNS)
+        ran(samples, [failing(error)], store=DEFAULT_RUNS_PATH)
     with pytest.raises(ConfigError, match="concurrency"):
-        ran(samples, [fine], store=RUNS, concurrency=0)
+        ran(samples, [fine], store=DEFAULT_RUNS_PATH, concurrency=0)
     assert set(counts().values()) == {0}
-    assert ran(samples, [fine], store=RUNS).number == 1
+    assert ran(samples, [fine], store=DEFAULT_RUNS_PATH).number == 1
 
 
 def test_in_python_ctrl_c_before_the_first_score_is_raised():
@@ -294,7 +294,7 @@ def test_in_python_ctrl_c_before_the_first_score_is_raised():
         yield
 
     with pytest.raises(KeyboardInterrupt):
-        run(reading(), [fine], store=RUNS)
+        run(reading(), [fine], store=DEFAULT_RUNS_PATH)
     assert counts()["runs"] == 0
 
 
@@ -305,10 +305,10 @@ def test_in_python_what_was_scored_stays(ran):
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone") as caught:
-        ran(reading(), [fine], store=RUNS, concurrency=1)
-    assert caught.value.__notes__ == [f"run 1 is kept in {RUNS}"]
+        ran(reading(), [fine], store=DEFAULT_RUNS_PATH, concurrency=1)
+    assert caught.value.__notes__ == [f"run 1 is kept in {DEFAULT_RUNS_PATH}"]
     found = Run.stored()
     assert [row.sample_id for row in found] == ["a"]
     assert (found.stopped, found.record.ended_at is None) == ("the disk is gone", False)
-    assert run([], [fine], store=RUNS).number == 2  # nothing failed there
-    assert run([], [fine], store=RUNS).number == 3
+    assert run([], [fine], store=DEFAULT_RUNS_PATH).number == 2  # nothing failed there
+    assert run([], [fine], store=DEFAULT_RUNS_PATH).number == 3

@@ -14,7 +14,7 @@ import pytest
 from judgekit.analysis.gates import check_gates
 from judgekit.runs.results import Run
 from judgekit.runs.rows import SampleCount
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.runs.summary_table import summary_columns
 
 F1 = ("--scorer", "tool_call_f1")
@@ -37,7 +37,7 @@ def shares(out: str) -> dict[str, str]:
 
 
 def held(table: str) -> int:
-    with closing(sqlite3.connect(RUNS)) as db:
+    with closing(sqlite3.connect(DEFAULT_RUNS_PATH)) as db:
         return db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - words of this file
 
 
@@ -101,7 +101,7 @@ def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(cli, judgin
         settings(judging, concurrency=concurrency)
         ended = cli("run", path, *JUDGED, *words)
         assert (ended.code, shares(ended.out)) == (1, {GOAL: f"5 of {number}"})
-        assert f"run {run}, kept in {RUNS}\nstopped: " in ended.err
+        assert f"run {run}, kept in {DEFAULT_RUNS_PATH}\nstopped: " in ended.err
         assert ended.err.count("20 records could not be read") == ("broken" in path and "--limit" not in words)
         assert shares(cli("runs", run).out) == {GOAL: f"5 of {number}"}
         found = Run.stored()
@@ -198,7 +198,7 @@ def test_a_signal_ends_the_counting(cli, started, judging, number):
     share = re.fullmatch(r"5 of at least ([\d,]+)", shares(out)[GOAL])
     least = int(share[1].replace(",", ""))
     assert 5 < least < MANY
-    assert err.startswith(f"run 1, kept in {RUNS}\nstopped: ")
+    assert err.startswith(f"run 1, kept in {DEFAULT_RUNS_PATH}\nstopped: ")
     found = Run.stored()
     assert f"(n=5 of at least {least}; at least {least - 5} missing)" in str(found)
     gates = check_gates(found, [f"{GOAL}.coverage >= 1%", f"{GOAL}.n >= 5", f"{GOAL} >= 0"], min_coverage=0.01).gates

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from judgekit.config import scorer_descriptions
+from judgekit.config import describe_scorers
 from judgekit.integrations.mlflow import log_to_mlflow
 from judgekit.integrations.otel import emit_to_otel
 from judgekit.runs.results import Run
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.score import Score
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
@@ -169,7 +169,7 @@ def server(secrets) -> Iterator[str]:
 def scorers(needed_options) -> Sequence[str]:
     """All that can be asked for by name, and what is put around it."""
     options = {**needed_options, **OPTIONS}
-    names = [f"{name}{options.get(name, '')}" for name, *_ in scorer_descriptions() if name != "prompt"]
+    names = [f"{name}{options.get(name, '')}" for name, *_ in describe_scorers() if name != "prompt"]
     return [
         *(f"{one}{',' if ':' in one else ':'}as=s{number}" for number, one in enumerate(names)),
         "classification:measure=f1_macro,as=macro",
@@ -331,7 +331,7 @@ def test_workers_leave_the_same_out_and_come_to_the_same_numbers(cli, conversati
         assert left_out[name].overall.figures == pytest.approx(kept[name].overall.figures)
         assert left_out[name].value == pytest.approx(kept[name].value)
     assert "never seen" not in str(left_out["s0"].overall)
-    assert not any("never seen" in found for found in contents(RUNS)) or Run.stored(1).record.keeps_text
+    assert not any("never seen" in found for found in contents(DEFAULT_RUNS_PATH)) or Run.stored(1).record.keeps_text
 
 
 def test_an_aggregate_that_fails_is_no_success(cli, conversations, tmp_path, monkeypatch):

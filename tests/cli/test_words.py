@@ -21,7 +21,7 @@ from judgekit import (
     load_prompt,
     run,
 )
-from judgekit.runs.store import RUNS
+from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scorers.classification.labels import Classification
 
 TERMS = {
@@ -130,7 +130,7 @@ def kept(prefix: str = "s", size: int = 96) -> None:
     run(
         [conversation(number, prefix, f"task {number // 3}") for number in range(size)],
         scorers,
-        store=RUNS,
+        store=DEFAULT_RUNS_PATH,
         concurrency=1,
     )
 

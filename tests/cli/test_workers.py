@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.runs.results import Run
-from judgekit.runs.store import RUNS, Store
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
@@ -69,7 +69,7 @@ def test_scorers_that_are_added_with_a_judge_are_shared_as_well(cli, judging, st
     added = ("--scorer", "tool_call_accuracy", "--scorer", JUDGED, "--judge", "other")
     cli("run", path, *F1)
     process = started("score", 1, *added, "--workers", 2)
-    assert (process.communicate(timeout=50)[1], process.returncode) == (f"run 1, kept in {RUNS}\n", 0)
+    assert (process.communicate(timeout=50)[1], process.returncode) == (f"run 1, kept in {DEFAULT_RUNS_PATH}\n", 0)
     cli("run", path, *F1)
     cli("score", 2, *added)
     assert rows(1) == rows(2)
@@ -84,7 +84,7 @@ def test_what_can_be_read_once_is_not_shared(cli):
             2,
             f"judgekit: workers=2: {path} can be read by one process, once; write it to a file, or leave workers out\n",
         )
-    assert not RUNS.exists()
+    assert not DEFAULT_RUNS_PATH.exists()
 
 
 def workers_of(process) -> list[int]:
@@ -100,7 +100,7 @@ def is_running(pid: int) -> bool:
 
 
 def rows_there() -> int:
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{RUNS}?mode=ro", uri=True)) as db:
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{DEFAULT_RUNS_PATH}?mode=ro", uri=True)) as db:
         return db.execute("SELECT count(*) FROM scores").fetchone()[0]
     return 0  # it may be made now
 
@@ -128,7 +128,7 @@ def test_a_worker_that_dies_ends_the_run_which_goes_on_later(cli, at_work):
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (2, "")
     assert err.splitlines() == [
-        f"run 1, kept in {RUNS}",
+        f"run 1, kept in {DEFAULT_RUNS_PATH}",
         "judgekit resume 1 goes on from there",
         "judgekit: a worker process has died",
     ]
@@ -164,12 +164,15 @@ def test_a_signal_to_all_of_them_ends_them_and_keeps_what_is_done(at_work, early
     first, *others = err.splitlines()
     assert first == "stopping when the samples under way are done; once more to stop at once"
     if early and others == ["interrupted before anything was scored"]:
-        assert Store(RUNS).numbers() == []
+        assert RunStore(DEFAULT_RUNS_PATH).numbers() == []
     else:
         done = len(Run.stored())
         assert 0 < done < MANY
         assert f"{done:,} of {MANY:,}" in out
-        assert others[-2:] == [f"run 1, kept in {RUNS}", "interrupted; judgekit resume 1 goes on from here"]
+        assert others[-2:] == [
+            f"run 1, kept in {DEFAULT_RUNS_PATH}",
+            "interrupted; judgekit resume 1 goes on from here",
+        ]
     assert not any(map(is_running, workers))
 
 

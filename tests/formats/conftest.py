@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError
-from judgekit.formats.readers.foreign import Reader
+from judgekit.formats.readers.base import Reader
 from judgekit.traces.sample import Sample
 
 

@@ -146,7 +146,7 @@ class Fake:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def recognises(self, value: object) -> bool:
+    def recognizes(self, value: object) -> bool:
         return True
 
 
@@ -163,7 +163,7 @@ def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
 
 
 def readers_of(record):
-    return [reader.name for reader in READERS.values() if reader.recognises(record)]
+    return [reader.name for reader in READERS.values() if reader.recognizes(record)]
 
 
 def test_what_is_plainly_openais_chat_is_so_to_all_readers(shared_data):

@@ -7,7 +7,14 @@ import pytest
 
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
-from judgekit.formats.exports import MORE_PAGES, Page, must_be_no_frame, must_be_whole, names_trace, page_of
+from judgekit.formats.exports import (
+    MORE_PAGES,
+    Page,
+    has_trace_id,
+    read_page,
+    reject_column_frame,
+    reject_spread_traces,
+)
 from judgekit.formats.reading import read
 
 ROW = {"input": "q", "response": "a"}
@@ -28,7 +35,7 @@ ROW = {"input": "q", "response": "a"}
     ],
 )
 def test_a_page_is_its_records_and_says_whether_there_are_more(tmp_path, page, more):
-    assert page_of(page) == Page([ROW], more)
+    assert read_page(page) == Page([ROW], more)
     path = tmp_path / "page.json"
     path.write_text(json.dumps(page))
     told: list[TraceError] = []
@@ -51,7 +58,7 @@ def test_a_page_is_its_records_and_says_whether_there_are_more(tmp_path, page, m
     ],
 )
 def test_what_is_no_page_stays_as_it_is(value):
-    assert page_of(value) is None
+    assert read_page(value) is None
 
 
 @pytest.mark.parametrize(
@@ -118,8 +125,8 @@ def test_records_with_a_trace_each_are_samples(tmp_path):
     path.write_text("\n".join(json.dumps({**ROW, "trace_id": one, "parent_run_id": None}) for one in "abc"))
     assert len(list(read(path, on_error="raise"))) == 3
     odd = [{"trace_id": ""}, {"trace_id": ""}, {"parent_id": True}, {"parent_id": True}, TraceError("broken"), "text"]
-    assert must_be_whole([ROW, ROW, {"id": "a"}, {"id": "a"}, *odd]) is None
-    assert not any(map(names_trace, [ROW, {"trace_id": None}, TraceError("broken"), "text", None]))
+    assert reject_spread_traces([ROW, ROW, {"id": "a"}, {"id": "a"}, *odd]) is None
+    assert not any(map(has_trace_id, [ROW, {"trace_id": None}, TraceError("broken"), "text", None]))
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
@@ -197,8 +204,8 @@ def test_a_data_frame_by_columns_is_refused_with_how_to_write_it(tmp_path):
     path.write_text(json.dumps({"input": {"5": "q", "7": "r"}, "response": {"5": "a", "7": "b"}}))
     with pytest.raises(TraceError, match="is a data frame by columns"):
         list(read(path, "rows", on_error="raise"))
-    must_be_no_frame({"input": {"0": "q"}, "response": "a"})
-    must_be_no_frame({"input": {"question": "q"}, "response": {"question": "q"}})
+    reject_column_frame({"input": {"0": "q"}, "response": "a"})
+    reject_column_frame({"input": {"question": "q"}, "response": {"question": "q"}})
 
 
 READ = {

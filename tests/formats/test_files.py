@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError, TraceError
-from judgekit.formats import packing
+from judgekit.formats import compression
 from judgekit.formats.files import File
 from judgekit.formats.reading import read
 
@@ -136,7 +136,7 @@ def test_the_first_megabyte_decides_and_may_end_in_the_middle_of_a_character(tmp
         path = write(
             tmp_path, f"{encoding}.json", b" " + json.dumps({"response": text}, ensure_ascii=False).encode(encoding)
         )
-        assert File.at(path).encoding == encoding
+        assert File.locate(path).encoding == encoding
         [sample] = read(path, encoding=encoding)
         assert sample.trace.response == text
 
@@ -189,7 +189,7 @@ def test_a_text_of_one_byte_a_letter_is_never_taken_for_chinese(tmp_path, langua
         except UnicodeEncodeError:
             continue
         for text in (cell, cell.replace(b"ly", b""), cell * 50):
-            assert File.at(write(tmp_path, "a.csv", b"output\n" + text)).encoding == "utf-8"
+            assert File.locate(write(tmp_path, "a.csv", b"output\n" + text)).encoding == "utf-8"
 
 
 @given(st.lists(st.from_regex("[A-Za-z]{0,3}[à-öø-þ\u2019][a-z]{1,3}", fullmatch=True), min_size=1))
@@ -197,7 +197,7 @@ def test_accented_letters_within_words_are_no_chinese(tmp_path_factory, words):
     path = write(
         tmp_path_factory.getbasetemp(), "western.csv", " ".join(["output\n", *words]).encode("cp1252", "ignore")
     )
-    assert File.at(path).encoding == "utf-8"
+    assert File.locate(path).encoding == "utf-8"
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
@@ -294,7 +294,7 @@ BOMBS = {
 
 @pytest.mark.parametrize(("name", "found"), BOMBS.items())
 def test_what_unpacks_to_more_than_any_record_is_not_read_on(tmp_path, monkeypatch, name, found):
-    monkeypatch.setattr(packing, "LONGEST", 1 << 20)
+    monkeypatch.setattr(compression, "MAX_BYTES", 1 << 20)
     head = {"a.json.zst": "[", "a.csv.zst": "response"}.get(name, '{"response": "a"}')
     path = write(tmp_path, name, f"{head}\n".encode() + b" " * (5 << 20))
     with pytest.raises(TraceError, match=re.escape(f"{path}: {found}, and is not read; write JSON Lines")):
@@ -321,7 +321,7 @@ def archive(folder: Path, members: dict[str, object], method: int = 93, name: st
 
 
 def records(path: Path) -> list[object]:
-    return [record.value for record in File.at(path).records()]
+    return [record.value for record in File.locate(path).records()]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93])
@@ -362,7 +362,7 @@ def test_another_archive_is_an_error(tmp_path, members, method, found):
 
 
 def test_a_member_that_unpacks_to_more_than_any_record_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "LONGEST", 1 << 20)
+    monkeypatch.setattr(compression, "MAX_BYTES", 1 << 20)
     path = archive(tmp_path, {**LOG, "samples/a_epoch_1.json": b" " * (5 << 20)})
     assert "samples/a_epoch_1.json: unpacked, it is longer than 1 MB" in str(records(path)[1])
 
@@ -387,7 +387,7 @@ def test_objects_one_behind_another_are_records_and_a_broken_one_is_told(tmp_pat
 def test_a_file_of_text_is_what_it_holds(tmp_path, name, content):
     path = write(tmp_path, name, CONTAINERS[content].encode())
     assert replies(path) == TEXTS
-    assert File.at(path).container == ("lines" if content == "a.jsonl" else "document")
+    assert File.locate(path).container == ("lines" if content == "a.jsonl" else "document")
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
@@ -407,7 +407,7 @@ def test_standard_input_may_be_an_archive_a_parquet_file_or_nothing(tmp_path, mo
     parquet.write_table(table, tmp_path / "a.parquet")
     for path, container in ((archive(tmp_path, LOG), "archive"), (tmp_path / "a.parquet", "parquet")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
-        assert File.at("-").container == container
+        assert File.locate("-").container == container
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     with pytest.raises(TraceError, match=r"^-: is empty$"):
         read("-")

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from judgekit.formats.label_sources import JUDGED_SCORERS, source_of
+from judgekit.formats.label_sources import JUDGED_SCORERS, label_source
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers import SCORERS
 
@@ -40,6 +40,6 @@ def test_the_table_of_judged_scorers_holds_the_registry_and_the_shipped_prompts(
     ],
 )
 def test_names_tell_judges_and_nothing_else(name, unmarked):
-    assert source_of(name) == unmarked
-    assert source_of(name, judged=True) == "judge"
-    assert source_of(name, judged=False) == ("judge" if unmarked == "judge" else "benchmark")
+    assert label_source(name) == unmarked
+    assert label_source(name, judged=True) == "judge"
+    assert label_source(name, judged=False) == ("judge" if unmarked == "judge" else "benchmark")

@@ -19,7 +19,7 @@ from judgekit.formats.readers import READERS
 from judgekit.formats.reading import Recordings, read
 from judgekit.traces.message import ToolCall
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Source, TraceWarning
+from judgekit.traces.trace import TraceSource, TraceWarning
 
 BOM = b"\xef\xbb\xbf"
 
@@ -84,7 +84,7 @@ def test_the_same_conversations_are_read_from_every_kind_of_file(write, name, co
         assert [sample.trace.messages[0].text for sample in samples] == TEXTS
         assert [sample.id for sample in samples] == ["0", "1", "2"]
         assert [sample.trace.source for sample in samples] == [
-            Source(format="openai-chat", path=str(path), index=index) for index in range(3)
+            TraceSource(format="openai-chat", path=str(path), index=index) for index in range(3)
         ]
 
 
@@ -101,7 +101,7 @@ def test_the_source_that_a_trace_names_stays(write, name):
     source = {"format": "other", "path": "elsewhere", "index": 4}
     row = {"id": "a", "trace": {**chat(), "source": source}}
     [sample] = read(write(name, json.dumps(row)))
-    assert sample.trace.source == Source(format="other", path="elsewhere", index=4)
+    assert sample.trace.source == TraceSource(format="other", path="elsewhere", index=4)
 
 
 UNREADABLE = {

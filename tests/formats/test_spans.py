@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.found import Found
-from judgekit.formats.spans import Span, convention, conversations, nested, spans_in, spans_of
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans, spans_in, take_nested
 
 MARKED = {"gen_ai.operation.name": "chat"}
 TYPED = [
@@ -42,7 +42,7 @@ def otlp(*spans: JsonValue) -> JsonValue:
 
 
 def read(document: JsonValue) -> list[Span]:
-    return [span for record in conversations(document) for span in spans_of(Found.of(record))]
+    return [span for record in group_conversations(document) for span in read_spans(FieldTracker.of(record))]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_each_exporter_s_span_is_read(document: JsonValue, ids: tuple) -> None:
     (span,) = read(document)
     assert (span.trace_id, span.id, span.parent_id) == ids
     assert {name: span.attributes.peek(name) for name in span.attributes} == PLAIN
-    assert convention(document) == "otel"
+    assert detect_convention(document) == "otel"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_each_exporter_s_span_is_read(document: JsonValue, ids: tuple) -> None:
 )
 def test_other_documents_hold_no_spans(document: JsonValue) -> None:
     assert list(spans_in(document)) == []
-    assert convention(document) is None
+    assert detect_convention(document) is None
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_other_documents_hold_no_spans(document: JsonValue) -> None:
 )
 def test_the_names_of_attributes_tell_the_convention(attributes: JsonValue, expected: str | None) -> None:
     quiet = {"trace_id": "t", "span_id": "a", "attributes": {"http.method": "GET"}}
-    assert convention([quiet, {"trace_id": "t", "span_id": "b", "attributes": attributes}]) == expected
+    assert detect_convention([quiet, {"trace_id": "t", "span_id": "b", "attributes": attributes}]) == expected
 
 
 def test_traces_that_name_one_conversation_are_one_record_and_others_are_their_own() -> None:
@@ -122,12 +122,12 @@ def test_traces_that_name_one_conversation_are_one_record_and_others_are_their_o
     session = {"gen_ai.conversation.id": "c"}
     quiet = {"trace_id": "web", "span_id": "9", "attributes": {"http.method": "GET"}}
     spans = [span("t1", "1"), span("t1", "2", **session), span("t2", "3", **session), span("t3", "4"), quiet]
-    records = conversations(spans)
+    records = group_conversations(spans)
     assert [(one["id"], [span["span_id"] for span in one["spans"]]) for one in records] == [
         ("c", ["1", "2", "3"]),
         ("t3", ["4"]),
     ]
-    assert [one["id"] for one in conversations([quiet])] == ["web"]
+    assert [one["id"] for one in group_conversations([quiet])] == ["web"]
 
 
 @pytest.mark.parametrize(
@@ -202,8 +202,8 @@ def test_log_records_are_events_of_their_span_and_of_one_span_without_it() -> No
 
 
 def test_resource_and_scope_are_kept_once_and_all_else_of_every_span() -> None:
-    record = Found.of(conversations(otlp(OTLP_SPAN, {**OTLP_SPAN, "spanId": "s2"}))[0])
-    spans_of(record)
+    record = FieldTracker.of(group_conversations(otlp(OTLP_SPAN, {**OTLP_SPAN, "spanId": "s2"}))[0])
+    read_spans(record)
     first, second = record.leftover()["spans"]
     assert (first["scope"], first["resource"]) == ({"name": "lib"}, {"attributes": {"service.name": "shop"}})
     assert second == {"traceId": "t", "spanId": "s2", "attributes": PLAIN}
@@ -221,7 +221,7 @@ def test_resource_and_scope_are_kept_once_and_all_else_of_every_span() -> None:
     ],
 )
 def test_dotted_names_become_objects_and_lists_in_numeric_order(attributes: dict, expected: JsonValue) -> None:
-    assert nested(Found(attributes), "a") == expected
+    assert take_nested(FieldTracker(attributes), "a") == expected
 
 
 names = st.sampled_from(
@@ -255,10 +255,10 @@ anything = st.recursive(
 
 @given(anything)
 def test_no_document_raises_anything_else_than_a_trace_error(document: JsonValue) -> None:
-    assert convention(document) in {None, "otel"}
-    for record in conversations(document):
+    assert detect_convention(document) in {None, "otel"}
+    for record in group_conversations(document):
         try:
-            spans_of(Found.of(record))
+            read_spans(FieldTracker.of(record))
         except TraceError:
             continue
 
@@ -280,7 +280,7 @@ def test_a_span_belongs_to_the_conversation_of_the_outermost_span_that_names_one
     ]
     names = {
         record["id"]: sorted({span["span_id"] for span in record["spans"]})
-        for record in conversations(spans)
+        for record in group_conversations(spans)
         if isinstance(record, dict)
     }
     assert names == {"first": ["all", "chat1", "run1"], "second": ["chat2", "run2"], "ring": ["ring"]}
@@ -292,7 +292,7 @@ def test_a_span_is_within_one_of_its_own_trace_though_another_trace_has_the_same
         for trace in ("t", "u")
         for identity, parent in (("1", None), ("2", "1"))
     ]
-    parents = [span.parent for span in spans_of(Found({"spans": rows}))]
+    parents = [span.parent for span in read_spans(FieldTracker({"spans": rows}))]
     assert [parent and parent.trace_id for parent in parents] == [None, "t", None, "u"]
 
 
@@ -303,4 +303,4 @@ def test_an_event_without_a_name_of_its_own_has_that_of_its_attribute() -> None:
 
 def test_only_the_beginning_of_a_long_list_is_looked_at() -> None:
     rows: list[JsonValue] = [{"role": "user", "content": "Hi"}] * 2_000
-    assert convention([*rows, {"trace_id": "t", "span_id": "s", "attributes": MARKED}]) is None
+    assert detect_convention([*rows, {"trace_id": "t", "span_id": "s", "attributes": MARKED}]) is None

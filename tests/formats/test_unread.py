@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.reading import read
-from judgekit.formats.unread import unread_messages
+from judgekit.formats.unread import unread_message_warnings
 from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
@@ -313,7 +313,7 @@ def test_what_is_about_a_run_or_was_read_is_not_named():
         "expected": "",
         "again": {"tool_calls": [{"function": {"name": "f", "arguments": '{"a": 1}'}}, {"name": "g", "args": "{oops"}]},
     }
-    assert unread_messages(rest, [called]) == []
+    assert unread_message_warnings(rest, [called]) == []
 
 
 def test_messages_in_all_their_wrappings_are_named():
@@ -326,13 +326,13 @@ def test_messages_in_all_their_wrappings_are_named():
         {"tool_invocations": [{"toolName": "f", "arguments": {}}]},
         [{"tool": "f", "args": {"a": 1}}],
     ):
-        assert [warning.where for warning in unread_messages({"log": value}, SAID)] == ["log"]
+        assert [warning.where for warning in unread_message_warnings({"log": value}, SAID)] == ["log"]
 
 
 def test_many_unread_messages_are_counted_up_to_a_hundred_in_little_time():
     many: list[JsonValue] = [{"role": "user", "content": f"{number} {'x' * 2_000}"} for number in range(4_000)]
     said = [HumanMessage(f"{number} {'y' * 2_000}") for number in range(4_000)]
-    [warning] = unread_messages({"log": many}, said)
+    [warning] = unread_message_warnings({"log": many}, said)
     assert warning.found == "messages or tool calls that are not read, found 100 or more"
 
 
@@ -351,7 +351,7 @@ def test_only_what_the_conversation_lacks_is_named():
         "deep": {"a": [{"b": {"role": "user", "parts": [{"text": "x"}, {"text": "y"}]}}]},
     }
     found = "messages or tool calls that are not read, found"
-    assert unread_messages(rest, SAID) == [
+    assert unread_message_warnings(rest, SAID) == [
         TraceWarning(f"{found} 1", where="short"),
         TraceWarning(f"{found} 1", where="response"),
         TraceWarning(f"{found} 2", where="deep"),

@@ -35,7 +35,7 @@ from judgekit.errors import ConfigError, TraceError
 from judgekit.jobs import session as module
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
-from judgekit.runs.store import Store
+from judgekit.runs.store import RunStore
 
 SAMPLE = Sample.of([HumanMessage("Hi"), AIMessage("Hello")])
 
@@ -101,7 +101,7 @@ def test_scorers_of_an_iterator_all_score():
 def test_what_cannot_be_scored_leaves_no_run_behind(samples, tmp_path):
     with pytest.raises(JudgekitError):
         run(samples, [ToolCallF1()], store=tmp_path / "runs.sqlite")
-    assert not (tmp_path / "runs.sqlite").exists() or Store(tmp_path / "runs.sqlite").numbers() == []
+    assert not (tmp_path / "runs.sqlite").exists() or RunStore(tmp_path / "runs.sqlite").numbers() == []
 
 
 # --- files
@@ -170,7 +170,7 @@ def test_a_file_of_which_no_record_can_be_read_is_an_error_and_no_run(tmp_path):
     path.write_text('{"schema_version": 1, "id": 1, "trace": {"messages": 5}}\n')
     with pytest.raises(TraceError, match=r"none of the 1 records could be read; the first: .*own\.jsonl, record 0"):
         run(path, [StringPresence()], store=tmp_path / "runs.sqlite")
-    assert Store(tmp_path / "runs.sqlite").numbers() == []
+    assert RunStore(tmp_path / "runs.sqlite").numbers() == []
 
 
 def test_a_file_that_breaks_off_is_noted(tmp_path, rows):
@@ -349,7 +349,7 @@ def test_a_script_without_a_guard_is_told_of_it(conversations):
     assert err.splitlines()[-1].endswith(
         "a worker process has died; a script must use workers under if __name__ == '__main__'"
     )
-    assert Store("runs.sqlite").numbers() == []
+    assert RunStore("runs.sqlite").numbers() == []
 
 
 @pytest.mark.processes

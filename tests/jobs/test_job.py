@@ -9,9 +9,9 @@ import pytest
 from judgekit.jobs import job as module
 from judgekit.jobs.job import ScoringJob, Shard
 from judgekit.jobs.options import RunOptions
-from judgekit.runs.problems import Problems
+from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import RunRecord, ScorerRecord
-from judgekit.runs.store import RUNS, Store, now
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
@@ -99,13 +99,13 @@ OPTIONS: dict[str, Callable[[], RunOptions]] = {
 def test_shards_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
     monkeypatch.setattr(module, "_BLOCK", 3)
     options, scorer = make(), ToolCallF1()
-    store = Store(RUNS)
+    store = RunStore(DEFAULT_RUNS_PATH)
     told = options.model_dump(mode="json", by_alias=True)
     record = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(scorer)], options=told))
-    job = ScoringJob(RUNS, record, (0,))
+    job = ScoringJob(DEFAULT_RUNS_PATH, record, (0,))
 
-    def done_by(shard: Shard) -> tuple[list[tuple[int, Sample]], Problems]:
-        problems = Problems()
+    def done_by(shard: Shard) -> tuple[list[tuple[int, Sample]], ReadingProblems]:
+        problems = ReadingProblems()
         return [(task.number, task.sample) for task in job.tasks(store, [scorer], problems, shard)], problems
 
     everything, problems = done_by(Shard())

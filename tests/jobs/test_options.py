@@ -41,7 +41,7 @@ def test_how_many_samples_there_will_be_is_known_of_lines_that_are_samples(conve
     (tmp_path / "spans.jsonl").write_text(json.dumps(SPAN) + "\n")
     (tmp_path / "broken.jsonl").write_text("{\n")
     (tmp_path / "unknown.jsonl").write_text('{"x": [1]}\n')
-    assert RunOptions.model_validate(options).expected() == expected
+    assert RunOptions.model_validate(options).expected_samples() == expected
 
 
 def test_each_sample_is_as_likely_to_be_drawn_as_any_other():

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.judges.client import Reply, Request, Turn
+from judgekit.judges.client import ChatMessage, Reply, Request
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -229,7 +229,7 @@ def question() -> Callable[..., Request]:
         base_url="https://judge.test/v1",
         model="judge-1",
         params={"temperature": 0, "seed": 7},
-        messages=(Turn("system", "You judge."), Turn("user", "Was it good?")),
+        messages=(ChatMessage("system", "You judge."), ChatMessage("user", "Was it good?")),
         schema_name="goodness",
         schema={"type": "object", "properties": {"good": {"type": "boolean"}}},
         prompt="goodness@12345678",

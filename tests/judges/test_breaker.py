@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from judgekit.errors import BudgetError, JudgeDownError, LostError, OverloadError, RefusalError, UnreachableError
 from judgekit.jobs.api import arun, run
-from judgekit.judges.breaker import Breaker, Circuit
+from judgekit.judges.breaker import Circuit, CircuitBreaker
 from judgekit.judges.client import Reply
-from judgekit.judges.concurrency import Concurrency
+from judgekit.judges.concurrency import ConcurrencyLimit
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import Account, RateLimit
 from judgekit.judges.retry import Retry
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.judges.spending import Limits
-from judgekit.score import Score, ledger, remembering_outages
+from judgekit.score import Score, ledger, outage_memory
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.repeat import Repeat
 from judgekit.scoring import scorer
@@ -57,7 +57,7 @@ def at_once(question, number, breaker):
     """What becomes of so many requests, in one run."""
 
     async def ask():
-        with remembering_outages():
+        with outage_memory():
             return await asyncio.gather(
                 *(breaker.complete(question(draw=draw)) for draw in range(number)), return_exceptions=True
             )
@@ -69,7 +69,7 @@ def at_once(question, number, breaker):
 @pytest.mark.parametrize("number", [1, 32])
 def test_one_request_tries_again_for_all_and_if_it_never_connects_the_judge_is_down(question, attempts, number):
     server = Server([GONE], seconds=0.001)
-    ends = at_once(question, number, Breaker(server, Circuit(), attempts))
+    ends = at_once(question, number, CircuitBreaker(server, Circuit(), attempts))
     assert {type(end) for end in ends} == {JudgeDownError}
     assert len(server.times) == number + attempts - 1
     tried = "tried once" if attempts == 1 else f"tried {attempts} times in 0."
@@ -80,9 +80,9 @@ def test_one_request_tries_again_for_all_and_if_it_never_connects_the_judge_is_d
 
 
 def test_waits_double_up_to_a_minute(question, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.breaker.LONGEST_WAIT", 0.03)
+    monkeypatch.setattr("judgekit.judges.breaker.MAX_RETRY_AFTER_SECONDS", 0.03)
     server = Server([GONE])
-    at_once(question, 1, Breaker(server, Circuit(), 5))
+    at_once(question, 1, CircuitBreaker(server, Circuit(), 5))
     gaps = [later - sooner for sooner, later in zip(server.times, server.times[1:], strict=False)]
     assert [gap >= wait for gap, wait in zip(gaps, [0.01, 0.02, 0.03, 0.03], strict=True)] == [True] * 4
 
@@ -91,7 +91,7 @@ def test_waits_double_up_to_a_minute(question, monkeypatch):
 def test_a_server_that_comes_back_in_time_answers_all(question, failures):
     number = 32  # they all fail at the same instant: one event
     server = Server([*[GONE] * (number + failures - 1), REPLY], seconds=0.001)
-    assert at_once(question, number, Breaker(server, Circuit(), 4)) == [REPLY] * number
+    assert at_once(question, number, CircuitBreaker(server, Circuit(), 4)) == [REPLY] * number
     assert len(server.times) == number + failures + number - 1
 
 
@@ -102,12 +102,14 @@ def test_while_others_get_through_a_request_that_does_not_fails_alone(question, 
     refused, answered = Server([GONE]), Server([end], seconds=0.015)
 
     async def ask():
-        with remembering_outages():
-            lost = asyncio.create_task(Breaker(refused, circuit, 4).complete(question()))
-            found = await asyncio.gather(Breaker(answered, circuit, 4).complete(question()), return_exceptions=True)
+        with outage_memory():
+            lost = asyncio.create_task(CircuitBreaker(refused, circuit, 4).complete(question()))
+            found = await asyncio.gather(
+                CircuitBreaker(answered, circuit, 4).complete(question()), return_exceptions=True
+            )
             with pytest.raises(UnreachableError) as info:
                 await lost
-            again = await Breaker(Server([REPLY]), circuit, 4).complete(question())
+            again = await CircuitBreaker(Server([REPLY]), circuit, 4).complete(question())
             return found, type(info.value), again
 
     assert asyncio.run(ask()) == ([end], UnreachableError, REPLY)
@@ -117,8 +119,8 @@ def test_a_reply_that_is_lost_while_a_server_dies_is_no_sign_of_life(question):
     circuit = Circuit()
 
     async def ask():
-        lost = Breaker(Server([LostError("gone")], seconds=0.015), circuit, 4)
-        refused = Breaker(Server([GONE]), circuit, 4)
+        lost = CircuitBreaker(Server([LostError("gone")], seconds=0.015), circuit, 4)
+        refused = CircuitBreaker(Server([GONE]), circuit, 4)
         return await asyncio.gather(lost.complete(question()), refused.complete(question()), return_exceptions=True)
 
     assert [type(end) for end in asyncio.run(ask())] == [LostError, JudgeDownError]
@@ -130,7 +132,7 @@ def test_a_server_that_stops_listening_and_answers_what_it_has_fails_no_score(qu
     slow, refused = Server([REPLY], seconds=0.015), Server([GONE])
 
     async def ask():
-        asking = (Retry(Breaker(one, circuit, 4), 4).complete(question()) for one in (slow, refused))
+        asking = (Retry(CircuitBreaker(one, circuit, 4), 4).complete(question()) for one in (slow, refused))
         return await asyncio.gather(*asking, return_exceptions=True)
 
     assert [type(end) for end in asyncio.run(ask())] == [Reply, JudgeDownError]
@@ -139,15 +141,15 @@ def test_a_server_that_stops_listening_and_answers_what_it_has_fails_no_score(qu
 
 def test_nothing_is_sent_any_more_in_this_run_and_the_next_run_tries_again(question):
     server, circuit = Server([*[GONE] * 2, REPLY]), Circuit()
-    breaker = Breaker(server, circuit, 2)
+    breaker = CircuitBreaker(server, circuit, 2)
 
     async def ask():
-        with remembering_outages():
+        with outage_memory():
             for _ in range(5):
                 with pytest.raises(JudgeDownError, match="tried 2 times"):
                     await breaker.complete(question())
         assert len(server.times) == 2
-        with remembering_outages():
+        with outage_memory():
             return await breaker.complete(question())
 
     assert asyncio.run(ask()) == REPLY
@@ -155,7 +157,7 @@ def test_nothing_is_sent_any_more_in_this_run_and_the_next_run_tries_again(quest
 
 def test_outside_of_runs_each_request_tries_again(question):
     server = Server([*[GONE] * 2, REPLY])
-    breaker = Breaker(server, Circuit(), 2)
+    breaker = CircuitBreaker(server, Circuit(), 2)
 
     async def ask():
         with pytest.raises(JudgeDownError):
@@ -167,7 +169,7 @@ def test_outside_of_runs_each_request_tries_again(question):
 
 def test_a_request_that_is_cancelled_while_it_tries_leaves_that_to_another(question):
     server, circuit = Server([*[GONE] * 3, REPLY]), Circuit()
-    breaker = Breaker(server, circuit, 4)
+    breaker = CircuitBreaker(server, circuit, 4)
 
     async def ask():
         first, *others = (asyncio.create_task(breaker.complete(question(draw=draw))) for draw in range(3))
@@ -190,7 +192,7 @@ def test_a_request_that_is_cancelled_while_it_tries_leaves_that_to_another(quest
 )
 def test_whatever_a_server_does_all_requests_end_and_nobody_waits_for_ever(question, ends, number, attempts):
     server, circuit = Server(ends), Circuit()
-    breaker = Breaker(server, circuit, attempts)
+    breaker = CircuitBreaker(server, circuit, attempts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("judgekit.judges.breaker._FIRST_WAIT", 0.0)
         found = at_once(question, number, breaker)
@@ -204,10 +206,10 @@ def test_whatever_a_server_does_all_requests_end_and_nobody_waits_for_ever(quest
 
 @pytest.mark.parametrize(("requests", "tokens"), [(None, None), (6, None), (None, 60)])
 def test_those_that_wait_for_a_place_send_nothing_while_a_server_cannot_be_reached(question, requests, tokens):
-    server, account = Server([GONE], seconds=0.005), Account(Concurrency(100))
-    account.bears(100, requests, tokens)
+    server, account = Server([GONE], seconds=0.005), Account(ConcurrencyLimit(100))
+    account.apply_limits(100, requests, tokens)
     started = time.monotonic()
-    ends = at_once(question, 200, Breaker(RateLimit(server, account), account.circuit, 4))
+    ends = at_once(question, 200, CircuitBreaker(RateLimit(server, account), account.circuit, 4))
     assert {type(end) for end in ends} == {JudgeDownError}
     assert len(server.times) <= 8 + 3  # as many as may be under way at first
     assert time.monotonic() - started < 1  # what never reaches the server is given back to the minute

@@ -24,12 +24,12 @@ from judgekit.errors import (
     TruncatedError,
     UnreachableError,
 )
-from judgekit.judges.budget import Budget, likely_tokens, most_taken
-from judgekit.judges.client import Reply, Turn
-from judgekit.judges.ladder import Footing, Ladder
+from judgekit.judges.budget import Budget, estimated_tokens, max_amount
+from judgekit.judges.client import ChatMessage, Reply
 from judgekit.judges.price import Price
 from judgekit.judges.retry import Retry
 from judgekit.judges.spending import Amount, Limits, Spending
+from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import in_run, ledger
 from judgekit.traces.message import Usage
 
@@ -37,7 +37,7 @@ PRICE = Price(2, 8)  # US dollars for a million tokens
 
 
 def budget(inner, price=PRICE, own=None, **limits):
-    asking = Ladder(inner, Footing(sure=True))
+    asking = StructuredOutput(inner, SchemaSupport(sure=True))
     return Budget(asking, Limits(**limits), price, "judge", Path(), own or Spending())
 
 
@@ -77,9 +77,11 @@ def test_none_is_no_limit(stub, question):
 @pytest.fixture
 def thousand(question):
     """A request that takes at most 1,000 tokens in and 100 out, which cost $0.0028."""
-    asked = question(messages=(Turn("user", ""),), params={"max_tokens": 100})
-    asked = question(messages=(Turn("user", "x" * (1000 - asked.most_input_tokens)),), params={"max_tokens": 100})
-    assert most_taken(asked, PRICE) == Amount(1, 1_100, 0.0028)
+    asked = question(messages=(ChatMessage("user", ""),), params={"max_tokens": 100})
+    asked = question(
+        messages=(ChatMessage("user", "x" * (1000 - asked.most_input_tokens)),), params={"max_tokens": 100}
+    )
+    assert max_amount(asked, PRICE) == Amount(1, 1_100, 0.0028)
     return asked
 
 
@@ -137,8 +139,10 @@ def test_a_refusal_names_the_output_limit_that_is_reserved(stub, thousand):
     ids=str,
 )
 def test_a_request_is_expected_to_take_its_bytes_and_the_room_for_its_reply(question, params, tokens):
-    asked = question(messages=(Turn("system", "é" * 30), Turn("user", "abcd" * 10)), schema={}, params=params)
-    assert likely_tokens(asked) == (60 + 40 + len("{}")) // 4 + tokens
+    asked = question(
+        messages=(ChatMessage("system", "é" * 30), ChatMessage("user", "abcd" * 10)), schema={}, params=params
+    )
+    assert estimated_tokens(asked) == (60 + 40 + len("{}")) // 4 + tokens
 
 
 @pytest.mark.parametrize(
@@ -154,12 +158,12 @@ def test_a_request_is_expected_to_take_its_bytes_and_the_room_for_its_reply(ques
 def test_the_most_it_takes_is_its_bytes_and_its_output_limit_and_what_is_sent_keeps_to_it(question, params, own, most):
     asked = question(params=params, max_output_tokens=own)
     said = sum(len(content.encode()) for _, content in asked.messages)
-    requests, tokens, usd = most_taken(asked, Price(1, 1_000, cached=2))
+    requests, tokens, usd = max_amount(asked, Price(1, 1_000, cached=2))
     assert (requests, usd) == (1, pytest.approx((2 * (tokens - most) + 1_000 * most) / 1e6))
     assert said + most < tokens < said + most + 1_000
-    sent = asked.limited_params("max_tokens")
+    sent = asked.params_with_limit("max_tokens")
     assert max(sent.values()) == most
-    assert likely_tokens(asked) < 600
+    assert estimated_tokens(asked) < 600
 
 
 def test_what_was_set_aside_and_not_taken_is_free_for_others(stub, thousand):
@@ -206,7 +210,7 @@ def test_nothing_is_under_way_any_more_when_a_request_is_refused(stub, thousand)
 
 def test_a_request_that_waits_for_room_is_not_overtaken_by_smaller_ones(stub, question):
     asked = stub([Reply(text="", usage=Usage(input_tokens=1, output_tokens=1))])
-    held = budget(asked, price=None, tokens=most_taken(question(params={"max_tokens": 1_800}), None).tokens)
+    held = budget(asked, price=None, tokens=max_amount(question(params={"max_tokens": 1_800}), None).tokens)
     large, small = ({"max_tokens": room} for room in (1_200, 10))
 
     async def ask():
@@ -221,12 +225,14 @@ def test_a_request_that_waits_for_room_is_not_overtaken_by_smaller_ones(stub, qu
     assert [request.draw for request in asked.requests] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("follows", [lambda request: request.roomier(), lambda request: request.repaired("?", "why")])
+@pytest.mark.parametrize(
+    "follows", [lambda request: request.with_doubled_limit(), lambda request: request.correction_request("?", "why")]
+)
 def test_what_follows_a_reply_that_was_paid_for_goes_before_the_line(stub, question, follows):
     asked = stub([Reply(text="", usage=Usage(input_tokens=1, output_tokens=1))])
     first, *others = (question(draw=draw, params={"max_tokens": 900}) for draw in range(5))
     next_one = follows(others.pop())
-    room = max(most_taken(one, None).tokens for one in (first, next_one))
+    room = max(max_amount(one, None).tokens for one in (first, next_one))
     held = budget(asked, price=None, tokens=room + 10)
 
     async def ask():
@@ -354,7 +360,7 @@ def test_each_run_has_a_budget_of_its_own_and_a_named_one_is_shared(stub, questi
     )  # outside of runs, too
     assert spent(budget(asked, name="team"), "named team") == (
         3,
-        3 * most_taken(question(), None).tokens,
+        3 * max_amount(question(), None).tokens,
         3 * PRICE.of(Usage(input_tokens=question().most_input_tokens, output_tokens=0)),
     )
 
@@ -392,7 +398,7 @@ class Fateful:
     spending: Spending
 
     async def complete(self, request, /):
-        assert self.limits.passed_by(self.spending.spent(""), Amount()) is None
+        assert self.limits.limit_exceeded_by(self.spending.spent(""), Amount()) is None
         fate = self.fates[request.draw]
         for _ in range(fate.turns):
             await asyncio.sleep(0)
@@ -416,7 +422,7 @@ class Fateful:
 def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, limits):
     spending = Spending()
     held = budget(Fateful(fates, limits, spending), own=spending, **limits.model_dump())
-    share = most_taken(question(params={"max_tokens": 500}), PRICE)
+    share = max_amount(question(params={"max_tokens": 500}), PRICE)
 
     async def ask(draw, fate):
         task = asyncio.create_task(held.complete(question(draw=draw, params={"max_tokens": 500})))
@@ -439,6 +445,6 @@ def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, li
     assert requests == len(calls)
     assert tokens == sum(share.tokens if call.tokens_paid is None else call.tokens_paid for call in calls)
     assert usd == pytest.approx(sum(share.usd if call.usd_paid is None else call.usd_paid for call in calls), abs=1e-9)
-    assert limits.passed_by(Amount(requests, tokens, usd), Amount()) is None
+    assert limits.limit_exceeded_by(Amount(requests, tokens, usd), Amount()) is None
     assert not held._under_way
     assert spending.reserve("", Limits(requests=0), Amount(1)).may_fit_later is False

@@ -24,14 +24,14 @@ from judgekit.errors import (
 )
 from judgekit.jobs.api import arun, run
 from judgekit.judges.answer import read_answer
-from judgekit.judges.cache import Cache, Replay, explain_miss
-from judgekit.judges.cassettes import RecordedReplies
+from judgekit.judges.cache import Cache, ReplayClient, explain_miss
+from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.judge import Judge
-from judgekit.judges.replies import CachedReplies, Claim, Recorded
+from judgekit.judges.replies import Claim, RecordedReply, ReplyDatabase
 from judgekit.judges.schema import strict_schema
-from judgekit.judges.store import SharedReplies
-from judgekit.score import JudgeCall, ledger, record
+from judgekit.judges.store import SQLiteReplyStore
+from judgekit.score import JudgeCall, ledger, record_calls
 from judgekit.scorers.goal import AgentGoalAccuracyWithReference
 from judgekit.scoring import scorer
 from judgekit.traces.message import Usage
@@ -55,7 +55,7 @@ def without_exchange(calls):
 @pytest.fixture
 def kept(tmp_path):
     """The file of the cache, to look into."""
-    replies = CachedReplies(tmp_path / "cache.sqlite")
+    replies = ReplyDatabase(tmp_path / "cache.sqlite")
     yield replies
     replies.close()
 
@@ -63,7 +63,7 @@ def kept(tmp_path):
 @pytest.fixture
 def shared(tmp_path):
     """The same file as a store."""
-    replies = SharedReplies(tmp_path / "cache.sqlite")
+    replies = SQLiteReplyStore(tmp_path / "cache.sqlite")
     yield replies
     asyncio.run(replies.aclose())
 
@@ -236,7 +236,7 @@ class Paying:
             await self.gate.wait()
             error = type(self._line).__name__ if isinstance(self._line, Exception) else None
         finally:
-            record(JudgeCall(judge=request.judge, prompt=request.prompt, cost_usd=0.25, error=error))
+            record_calls(JudgeCall(judge=request.judge, prompt=request.prompt, cost_usd=0.25, error=error))
         if isinstance(self._line, Exception):
             raise self._line
         return self._line
@@ -392,7 +392,7 @@ def path(tmp_path):
 def two_caches(stub, path):
     """Two caches on one file, as two judges have them, over one client."""
     asked = gated(stub)
-    caches = [Cache(asked, SharedReplies(path), "read_write") for _ in range(2)]
+    caches = [Cache(asked, SQLiteReplyStore(path), "read_write") for _ in range(2)]
     yield asked, *caches
     for cache in caches:
         asyncio.run(cache.aclose())
@@ -426,7 +426,7 @@ def test_two_threads_with_a_loop_each_send_each_request_once(stub, path, questio
 
     def work(asked):
         async def ask():
-            cache = Cache(asked, SharedReplies(path), "read_write")
+            cache = Cache(asked, SQLiteReplyStore(path), "read_write")
             replies = await asyncio.gather(*map(cache.complete, requests))
             await cache.aclose()
             assert replies == [REPLY] * 40
@@ -489,11 +489,11 @@ def test_a_waiter_that_is_cancelled_leaves_the_claim_of_another_alone(two_caches
 
 
 def test_the_requests_of_one_who_was_killed_are_asked_when_the_lease_has_ended(stub, path, question, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.reply_file.LEASE", 0.2)
-    dead = CachedReplies(path)
+    monkeypatch.setattr("judgekit.judges.reply_file.CLAIM_LEASE_SECONDS", 0.2)
+    dead = ReplyDatabase(path)
     assert dead.claim(Claim(question().key, "dead")) is True
     [until] = claims(path).values()
-    cache = Cache(stub([REPLY]), SharedReplies(path), "read_write")
+    cache = Cache(stub([REPLY]), SQLiteReplyStore(path), "read_write")
     assert asyncio.run(cache.complete(question())) == REPLY
     assert time.time() > until
     dead.close()
@@ -501,7 +501,9 @@ def test_the_requests_of_one_who_was_killed_are_asked_when_the_lease_has_ended(s
 
 
 def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, question, path, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.leases.LEASE", 0.03)  # so that it is renewed every hundredth of a second
+    monkeypatch.setattr(
+        "judgekit.judges.leases.CLAIM_LEASE_SECONDS", 0.03
+    )  # so that it is renewed every hundredth of a second
     asked, one, _ = two_caches
 
     async def ask():
@@ -518,13 +520,13 @@ def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, questio
 
 def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, path, question, monkeypatch):
     for module in ("leases", "reply_file"):
-        monkeypatch.setattr(f"judgekit.judges.{module}.LEASE", 0.3)
+        monkeypatch.setattr(f"judgekit.judges.{module}.CLAIM_LEASE_SECONDS", 0.3)
     asked, late = stub([REPLY]), stub([Reply(text="late")])
     blocked = threading.Event()
 
     async def block():
         asked.gate = asyncio.Event()
-        cache = Cache(asked, SharedReplies(path), "read_write")
+        cache = Cache(asked, SQLiteReplyStore(path), "read_write")
         [task] = await started(cache, [question()])
         blocked.set()
         time.sleep(1)  # noqa: ASYNC251 - on purpose
@@ -533,7 +535,7 @@ def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, p
         await cache.aclose()
 
     async def ask():
-        cache = Cache(late, SharedReplies(path), "read_write")
+        cache = Cache(late, SQLiteReplyStore(path), "read_write")
         assert await cache.complete(question()) == REPLY
         await cache.aclose()
 
@@ -548,7 +550,7 @@ def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, p
 def test_a_holder_that_stalled_uses_the_reply_that_stands_and_pays_its_own(kept, shared, question):
     class Paid:
         async def complete(self, request):
-            record(JudgeCall(judge=request.judge, prompt=request.prompt, cost_usd=0.25))
+            record_calls(JudgeCall(judge=request.judge, prompt=request.prompt, cost_usd=0.25))
             kept.put(request, REPLY)  # another process, after the lease has ended
             return Reply(text="too late")
 
@@ -560,13 +562,13 @@ def test_a_holder_that_stalled_uses_the_reply_that_stands_and_pays_its_own(kept,
 
 def test_a_mended_reply_gives_way_to_the_one_that_stands_for_the_question(stub, kept, shared, question):
     kept.put(question(), REPLY)
-    repaired = question().repaired("{", "no JSON")
+    repaired = question().correction_request("{", "no JSON")
     cache = Cache(stub([Reply(text="mended")]), shared, "read_write")
     assert asyncio.run(cache.complete(repaired)) == REPLY
 
 
 def test_nothing_is_renewed_where_nothing_is_under_way(stub, shared, question, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.leases.LEASE", 1.5)
+    monkeypatch.setattr("judgekit.judges.leases.CLAIM_LEASE_SECONDS", 1.5)
     renewed = []
     monkeypatch.setattr(shared, "renew", renewed.append)
     cache = Cache(stub([REPLY]), shared, "read_write")
@@ -582,7 +584,7 @@ def test_nothing_is_renewed_where_nothing_is_under_way(stub, shared, question, m
 
 
 def test_a_renewal_that_fails_is_nobodys_error(two_caches, question, monkeypatch, caplog):
-    monkeypatch.setattr("judgekit.judges.leases.LEASE", 0.03)
+    monkeypatch.setattr("judgekit.judges.leases.CLAIM_LEASE_SECONDS", 0.03)
     asked, one, _ = two_caches
     tried = threading.Event()
 
@@ -617,7 +619,7 @@ def test_refresh_waits_for_nobody_and_claims_nothing(two_caches, question, path)
 
 
 def test_a_reply_that_cannot_be_kept_is_an_error_and_the_claim_is_given_back(stub, path, question):
-    replies = SharedReplies(path)
+    replies = SQLiteReplyStore(path)
     for db in (replies._file._db, replies._file._quick):
         db.execute("PRAGMA max_page_count = 12")
     cache = Cache(stub([Reply(text="x" * 100_000), REPLY]), replies, "read_write")
@@ -632,7 +634,7 @@ def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, qu
     asked = gated(stub)
 
     async def close():
-        cache = Cache(asked, SharedReplies(path), "read_write")
+        cache = Cache(asked, SQLiteReplyStore(path), "read_write")
         tasks = await started(cache, [question(draw=draw) for draw in range(3)])
         assert len(claims(path)) == 3
         await cache.aclose()
@@ -718,7 +720,7 @@ def test_closing_that_is_cancelled_closes_what_is_inside(stub, shared):
     inner = stub()
 
     async def close():
-        task = asyncio.create_task(Cache(inner, SharedReplies(shared._file._path), "read_write").aclose())
+        task = asyncio.create_task(Cache(inner, SQLiteReplyStore(shared._file._path), "read_write").aclose())
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
@@ -778,22 +780,22 @@ def recorded(request, tmp_path, question):
     """One reply in a file of each kind."""
     path = tmp_path / f"replies.{request.param}"
     if request.param == "jsonl":
-        about = Recorded(about="By hand.").model_dump_json(exclude_unset=True)
-        line = Recorded(key=question().key, digests=question().digests, reply=REPLY).model_dump_json()
+        about = RecordedReply(about="By hand.").model_dump_json(exclude_unset=True)
+        line = RecordedReply(key=question().key, digests=question().digests, reply=REPLY).model_dump_json()
         path.write_text(f"{about}\n{line}\n")
-        replies = RecordedReplies(path)
+        replies = Cassette(path)
     else:
-        kept = CachedReplies(path)
+        kept = ReplyDatabase(path)
         kept.put(question(), REPLY)
         kept.close()
-        replies = SharedReplies(path, read_only=True)
+        replies = SQLiteReplyStore(path, read_only=True)
     yield replies
     asyncio.run(replies.aclose())
 
 
 def test_replay_answers_from_what_is_kept_at_no_cost(recorded, question):
     with ledger() as calls:
-        assert asyncio.run(Replay(recorded).complete(question())) == REPLY
+        assert asyncio.run(ReplayClient(recorded).complete(question())) == REPLY
     assert without_exchange(calls) == [REMEMBERED]
 
 
@@ -809,7 +811,7 @@ def test_replay_answers_from_what_is_kept_at_no_cost(recorded, question):
 )
 def test_a_question_that_is_not_kept_is_an_error_that_names_what_differs(recorded, question, changes, differs):
     with ledger() as calls, pytest.raises(ReplayError) as info:
-        asyncio.run(Replay(recorded).complete(question(**changes)))
+        asyncio.run(ReplayClient(recorded).complete(question(**changes)))
     assert str(info.value) == (
         "no reply is recorded for this request of goodness@12345678, and replay sends none; "
         f"the nearest recorded request differs in {differs}"
@@ -821,7 +823,7 @@ def test_the_nearest_is_the_recorded_request_that_differs_in_the_fewest_parts(ke
     for far in ({"model": "x", "params": {}}, {"draw": 1}, {"model": "y", "schema": {}, "base_url": "?"}):
         kept.put(question(**far), REPLY)
     with pytest.raises(ReplayError, match=r"differs in draw$"):
-        asyncio.run(Replay(shared).complete(question()))
+        asyncio.run(ReplayClient(shared).complete(question()))
 
 
 def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, shared, question):
@@ -838,21 +840,21 @@ def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, shared
 
 def test_a_request_whose_key_alone_was_changed_by_hand_is_said_to_differ_in_it(question, tmp_path):
     path = tmp_path / "replies.jsonl"
-    path.write_text(Recorded(key="k", digests=question().digests, reply=REPLY).model_dump_json())
-    assert asyncio.run(explain_miss(RecordedReplies(path), question())) == (
+    path.write_text(RecordedReply(key="k", digests=question().digests, reply=REPLY).model_dump_json())
+    assert asyncio.run(explain_miss(Cassette(path), question())) == (
         "the nearest recorded request differs in its key alone"
     )
 
 
 def test_a_reply_that_is_damaged_is_as_good_as_not_recorded(question, tmp_path):
     path = tmp_path / "cache.sqlite"
-    replies = CachedReplies(path)
+    replies = ReplyDatabase(path)
     replies.put(question(), REPLY)
     replies.close()
     database = sqlite3.connect(path, isolation_level=None)
     database.execute("UPDATE replies SET reply = '{'")
     database.close()
-    replay = Replay(SharedReplies(path, read_only=True))
+    replay = ReplayClient(SQLiteReplyStore(path, read_only=True))
     with pytest.raises(ReplayError, match="nothing is recorded at all"):
         asyncio.run(replay.complete(question()))
     asyncio.run(replay.aclose())
@@ -860,24 +862,24 @@ def test_a_reply_that_is_damaged_is_as_good_as_not_recorded(question, tmp_path):
 
 def test_where_nothing_is_kept_replay_says_so(shared, question):
     with pytest.raises(ReplayError, match=r"replay sends none; nothing is recorded at all$"):
-        asyncio.run(Replay(shared).complete(question()))
+        asyncio.run(ReplayClient(shared).complete(question()))
 
 
 def test_a_recorded_reply_that_no_longer_fits_is_an_error_with_its_text(recorded, question):
     with pytest.raises(ReplyError, match=r"kept for this request .* good: is missing") as info:
-        asyncio.run(Replay(recorded).complete(question(accept=unacceptable)))
+        asyncio.run(ReplayClient(recorded).complete(question(accept=unacceptable)))
     assert info.value.text == "fine"
 
 
 def test_closing_closes_the_files_and_what_is_inside(stub, path, tmp_path):
     inner = stub()
     for layer in (
-        Cache(inner, SharedReplies(path), "read_write"),
-        Replay(SharedReplies(tmp_path / "b.sqlite")),
+        Cache(inner, SQLiteReplyStore(path), "read_write"),
+        ReplayClient(SQLiteReplyStore(tmp_path / "b.sqlite")),
     ):
         asyncio.run(layer.aclose())
         with pytest.raises(Exception, match="closed database"):
             layer.replies._file.get("key")
         with pytest.raises(Exception, match="closed database"):
-            layer.replies._file.glance("key")
+            layer.replies._file.get_nowait("key")
     assert inner.closed == 1

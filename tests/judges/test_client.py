@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from judgekit.judges.client import Client, Reply, Turn
+from judgekit.judges.client import ChatMessage, Client, Reply
 from judgekit.judges.scripted import ScriptedClient
 
 OTHER = {
@@ -21,15 +21,19 @@ OTHER = {
     "value of a parameter": {"params": {"temperature": 1, "seed": 7}},
     "one parameter more": {"params": {"temperature": 0, "seed": 7, "top_p": 1}},
     "one parameter less": {"params": {"temperature": 0}},
-    "word of the system part": {"messages": (Turn("system", "You Judge."), Turn("user", "Was it good?"))},
-    "word of the question": {"messages": (Turn("system", "You judge."), Turn("user", "Was it bad?"))},
-    "role": {"messages": (Turn("user", "You judge."), Turn("user", "Was it good?"))},
-    "place of a word": {"messages": (Turn("system", "You judge.Was"), Turn("user", " it good?"))},
-    "order of the messages": {"messages": (Turn("user", "Was it good?"), Turn("system", "You judge."))},
+    "word of the system part": {"messages": (ChatMessage("system", "You Judge."), ChatMessage("user", "Was it good?"))},
+    "word of the question": {"messages": (ChatMessage("system", "You judge."), ChatMessage("user", "Was it bad?"))},
+    "role": {"messages": (ChatMessage("user", "You judge."), ChatMessage("user", "Was it good?"))},
+    "place of a word": {"messages": (ChatMessage("system", "You judge.Was"), ChatMessage("user", " it good?"))},
+    "order of the messages": {"messages": (ChatMessage("user", "Was it good?"), ChatMessage("system", "You judge."))},
     "one message more": {
-        "messages": (Turn("system", "You judge."), Turn("user", "Was it good?"), Turn("assistant", ""))
+        "messages": (
+            ChatMessage("system", "You judge."),
+            ChatMessage("user", "Was it good?"),
+            ChatMessage("assistant", ""),
+        )
     },
-    "one message less": {"messages": (Turn("system", "You judge."),)},
+    "one message less": {"messages": (ChatMessage("system", "You judge."),)},
     "schema_name": {"schema_name": "badness"},
     "schema": {"schema": {"type": "object", "properties": {"good": {"type": "integer"}}}},
     "draw": {"draw": 1},
@@ -54,7 +58,9 @@ def test_a_request_that_differs_in_nothing_else_has_the_same_key(question, chang
     assert question(**changes).digests == question().digests
 
 
-turns = st.lists(st.builds(Turn, st.sampled_from(["system", "user", "assistant"]), st.text(max_size=4)), max_size=3)
+turns = st.lists(
+    st.builds(ChatMessage, st.sampled_from(["system", "user", "assistant"]), st.text(max_size=4)), max_size=3
+)
 
 
 @given(one=turns, other=turns)
@@ -64,7 +70,9 @@ def test_keys_are_equal_if_and_only_if_the_messages_are(question, one, other):
 
 def test_digests_name_the_part_in_which_two_requests_differ(question):
     changed = question(
-        model="judge-2", params={}, messages=(Turn("system", "You judge."), Turn("user", "?"), Turn("user", "!"))
+        model="judge-2",
+        params={},
+        messages=(ChatMessage("system", "You judge."), ChatMessage("user", "?"), ChatMessage("user", "!")),
     )
     one, other = question().digests, changed.digests
     assert {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)} == {
@@ -78,9 +86,9 @@ def test_digests_name_the_part_in_which_two_requests_differ(question):
 
 
 ASK = """
-from judgekit.judges.client import Request, Turn
+from judgekit.judges.client import Request, ChatMessage
 params = {name: 0 for name in {"temperature", "seed", "top_p", "n"}}
-messages = (Turn("system", "Sé."), Turn("user", "?"))
+messages = (ChatMessage("system", "Sé."), ChatMessage("user", "?"))
 request = Request("openai", "u", "m", params, messages, "s", {"type": "object"}, "p@1", str)
 print(request.key)
 """
@@ -103,11 +111,11 @@ def test_the_key_is_the_same_in_every_process_and_every_version():
 
 
 def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
-    repaired = question().repaired('{"good": 1}', "good: not a boolean")
+    repaired = question().correction_request('{"good": 1}', "good: not a boolean")
     assert repaired.messages == (
         *question().messages,
-        Turn("assistant", '{"good": 1}'),
-        Turn(
+        ChatMessage("assistant", '{"good": 1}'),
+        ChatMessage(
             "user",
             "That reply cannot be used: good: not a boolean\nAnswer the question again, with one JSON object.",
         ),
@@ -129,7 +137,7 @@ def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
     ids=["nothing", "all of a long one", "the ends of a longer one"],
 )
 def test_no_more_is_shown_back_than_helps(question, text, shown):
-    messages = question().repaired(text, "bad").messages
+    messages = question().correction_request(text, "bad").messages
     assert [turn.content for turn in messages if turn.role == "assistant"] == shown
     assert messages[-1].role == "user"
 
@@ -149,29 +157,33 @@ def test_no_more_is_shown_back_than_helps(question, text, shown):
 def test_a_reply_gets_twice_the_room_where_a_limit_is_set(question, params, limit, roomier):
     request = question(params=params)
     assert request.output_limit == limit
-    assert request.roomier() == (None if roomier is None else question(params=roomier, is_follow_up=True))
+    assert request.with_doubled_limit() == (None if roomier is None else question(params=roomier, is_follow_up=True))
     assert request.params == params
 
 
 def test_judgekit_s_own_limit_is_sent_by_the_server_s_name_doubled_and_no_part_of_the_key(question):
     request = question(params={"top_p": 1, "max_tokens": None}, max_output_tokens=100)
-    assert request.limited_params("max_completion_tokens") == {"top_p": 1, "max_completion_tokens": 100}
-    assert (request.output_limit, request.roomier().output_limit) == (100, 200)
-    assert request.key == request.roomier().key == question(params={"top_p": 1, "max_tokens": None}).key
-    assert question(params={"top_p": 1}).limited_params("max_tokens") == {"top_p": 1}
+    assert request.params_with_limit("max_completion_tokens") == {"top_p": 1, "max_completion_tokens": 100}
+    assert (request.output_limit, request.with_doubled_limit().output_limit) == (100, 200)
+    assert request.key == request.with_doubled_limit().key == question(params={"top_p": 1, "max_tokens": None}).key
+    assert question(params={"top_p": 1}).params_with_limit("max_tokens") == {"top_p": 1}
 
 
 @pytest.mark.parametrize("text", ["x" * 100, "多" * 100, "👩🏾‍🚀" * 20, "\ud800", ""])
 def test_the_most_tokens_are_never_below_the_bytes_that_are_sent(question, text):
-    request = question(messages=(Turn("system", text), Turn("user", text)), params={"tools": ["x" * 1000]})
-    asked = replace(request, step="text").repaired(text, "bad")
+    request = question(
+        messages=(ChatMessage("system", text), ChatMessage("user", text)), params={"tools": ["x" * 1000]}
+    )
+    asked = replace(request, step="text").correction_request(text, "bad")
     for one in (request, asked):
         said = sum(len(turn.content.encode(errors="replace")) for turn in one.messages)
         assert one.most_input_tokens >= said + len(json.dumps(one.schema)) + 1000
 
 
 def test_tokens_are_reckoned_at_four_bytes_each(question):
-    request = question(messages=(Turn("system", "é" * 100), Turn("user", "x" * 200 + "\ud800")), schema={"a": "b" * 90})
+    request = question(
+        messages=(ChatMessage("system", "é" * 100), ChatMessage("user", "x" * 200 + "\ud800")), schema={"a": "b" * 90}
+    )
     assert request.input_tokens == (200 + 200 + 1 + 100) // 4
 
 

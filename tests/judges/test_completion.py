@@ -23,12 +23,12 @@ from judgekit.errors import (
     RejectedError,
 )
 from judgekit.judges.client import Reply
-from judgekit.judges.completion import read_completion, refused, retry_after
+from judgekit.judges.completion import http_status_error, parse_completion, retry_after
 from judgekit.judges.price import Price
-from judgekit.judges.secrets import Mask
+from judgekit.judges.secrets import SecretMask
 from judgekit.traces.message import Usage
 
-PLAIN = Mask(())
+PLAIN = SecretMask(())
 
 
 def completion(message=None, **changes):
@@ -37,7 +37,7 @@ def completion(message=None, **changes):
 
 
 def read(body, price=None):
-    return read_completion(body, PLAIN, "here", price)
+    return parse_completion(body, PLAIN, "here", price)
 
 
 # A completion
@@ -346,13 +346,13 @@ REFUSED = [
 
 @pytest.mark.parametrize(("status", "body", "kind"), REFUSED)
 def test_a_refusal_is_one_typed_error_that_says_where_and_what(status, body, kind):
-    error = refused(status, body.encode(), no_header, PLAIN, "here")
+    error = http_status_error(status, body.encode(), no_header, PLAIN, "here")
     assert type(error) is kind
     assert str(error).startswith(f"here: HTTP {status}: {' '.join(body.split())}")
 
 
 def test_a_server_that_refers_to_another_is_not_followed():
-    error = refused(308, b"", {"location": "https://there.test/v1"}.get, PLAIN, "here")
+    error = http_status_error(308, b"", {"location": "https://there.test/v1"}.get, PLAIN, "here")
     assert str(error).endswith("It refers to 'https://there.test/v1', and is not followed: is the base_url right?")
 
 
@@ -367,7 +367,7 @@ def test_a_server_that_refers_to_another_is_not_followed():
     ],
 )
 def test_an_address_is_shown_without_user_password_query_and_key(location, shown):
-    error = refused(308, b"", {"location": location}.get, Mask(("sk-very-private",)), "here")
+    error = http_status_error(308, b"", {"location": location}.get, SecretMask(("sk-very-private",)), "here")
     assert f"It refers to {shown!r}, and" in str(error)
     assert "word" not in str(error)
 
@@ -375,16 +375,18 @@ def test_an_address_is_shown_without_user_password_query_and_key(location, shown
 def test_tokens_that_may_spell_a_key_are_not_kept():
     tokens = [{"token": one, "logprob": -1.0} for one in ("sk-very", "-private")]
     body = completion({"content": "sk-very-private"}, choice={"logprobs": {"content": tokens}})
-    assert read_completion(body, PLAIN, "here", None).logprobs is not None
-    assert read_completion(body, Mask(("sk-very-private",)), "here", None) == Reply(text="***")
+    assert parse_completion(body, PLAIN, "here", None).logprobs is not None
+    assert parse_completion(body, SecretMask(("sk-very-private",)), "here", None) == Reply(text="***")
 
 
 def test_a_wrong_model_asks_for_the_name_and_the_address():
-    assert str(refused(404, b"", no_header, PLAIN, "here")).endswith("Is the model's name right, and the base_url?")
+    assert str(http_status_error(404, b"", no_header, PLAIN, "here")).endswith(
+        "Is the model's name right, and the base_url?"
+    )
 
 
 def test_a_long_refusal_is_cut_visibly_and_stands_on_one_line():
-    error = str(refused(500, b"a\n" * 5_000 + b"end", no_header, PLAIN, "here"))
+    error = str(http_status_error(500, b"a\n" * 5_000 + b"end", no_header, PLAIN, "here"))
     assert len(error) < 600
     assert error.startswith("here: HTTP 500: a a a ")
     assert error.endswith(" a end")
@@ -403,13 +405,13 @@ def test_a_long_refusal_is_cut_visibly_and_stands_on_one_line():
     ],
 )
 def test_an_overloaded_server_says_how_long_to_wait(status, headers, kind, seconds):
-    error = refused(status, said().encode(), headers.get, PLAIN, "here")
+    error = http_status_error(status, said().encode(), headers.get, PLAIN, "here")
     assert (type(error), error.retry_after) == (kind, seconds)
 
 
 @pytest.mark.parametrize("wait", ["61", "86400", "inf"])
 def test_a_rate_limit_of_more_than_a_minute_is_a_spent_quota(wait):
-    error = refused(429, said().encode(), {"retry-after": wait}.get, PLAIN, "here")
+    error = http_status_error(429, said().encode(), {"retry-after": wait}.get, PLAIN, "here")
     assert type(error) is QuotaError
     assert str(error).endswith(f"It asks to wait for {wait} s.")
 

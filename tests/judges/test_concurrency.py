@@ -8,32 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.judges.concurrency import Concurrency
+from judgekit.judges.concurrency import ConcurrencyLimit
 
 
 def send(concurrency, requests=None):
     """Sends as many as may go at once, or fewer, and returns when each was sent."""
-    return [concurrency.enter() for _ in range(int(concurrency.limit) if requests is None else requests)]
+    return [concurrency.acquire() for _ in range(int(concurrency.limit) if requests is None else requests)]
 
 
 def good_round(concurrency, requests=None):
     """As many good replies as there are places; of a few requests at a time, if so asked."""
     for _ in range(int(concurrency.limit) // (requests or int(concurrency.limit))):
         for sent in send(concurrency, requests):
-            concurrency.leave()
+            concurrency.release()
             concurrency.succeeded(sent)
 
 
 def bad_round(concurrency):
     """A rate limit for all that are under way."""
     for sent in send(concurrency):
-        concurrency.leave()
-        concurrency.limited(sent)
+        concurrency.release()
+        concurrency.rate_limited(sent)
 
 
 @pytest.mark.parametrize(("most", "limits"), [(100, [8, 16, 32, 64, 100, 100]), (10, [8, 10, 10]), (3, [3, 3])])
 def test_it_doubles_each_round_up_to_the_most_that_is_allowed(most, limits):
-    concurrency, found = Concurrency(most), []
+    concurrency, found = ConcurrencyLimit(most), []
     for _ in limits:
         found.append(concurrency.limit)
         good_round(concurrency)
@@ -41,18 +41,18 @@ def test_it_doubles_each_round_up_to_the_most_that_is_allowed(most, limits):
 
 
 def test_it_is_full_when_its_limit_is_under_way():
-    concurrency = Concurrency(3)
+    concurrency = ConcurrencyLimit(3)
     assert not concurrency.is_full
     send(concurrency, 2)
     assert not concurrency.is_full
-    concurrency.enter()
+    concurrency.acquire()
     assert concurrency.is_full
-    concurrency.leave()
+    concurrency.release()
     assert not concurrency.is_full
 
 
 def test_after_the_first_rate_limit_it_grows_by_a_twentieth_a_round():
-    concurrency = Concurrency(1_000)
+    concurrency = ConcurrencyLimit(1_000)
     for _ in range(4):
         good_round(concurrency)
     bad_round(concurrency)
@@ -64,7 +64,7 @@ def test_after_the_first_rate_limit_it_grows_by_a_twentieth_a_round():
 
 
 def test_a_burst_of_rate_limits_cuts_once():
-    concurrency = Concurrency(100)
+    concurrency = ConcurrencyLimit(100)
     bad_round(concurrency)
     assert concurrency.limit == pytest.approx(8 * 0.8)
     bad_round(concurrency)  # sent after the cut: it was not enough
@@ -72,31 +72,31 @@ def test_a_burst_of_rate_limits_cuts_once():
 
 
 def test_what_was_sent_before_a_cut_does_not_make_it_grow():
-    concurrency = Concurrency(100)
+    concurrency = ConcurrencyLimit(100)
     first, *others = send(concurrency)
-    concurrency.limited(first)
-    concurrency.leave()
-    concurrency.enter()
+    concurrency.rate_limited(first)
+    concurrency.release()
+    concurrency.acquire()
     for sent in others:
         concurrency.succeeded(sent)
     assert concurrency.limit == pytest.approx(8 * 0.8)
 
 
 def test_a_round_begins_anew_after_a_cut():
-    concurrency = Concurrency(100)
+    concurrency = ConcurrencyLimit(100)
     before = send(concurrency)
     for sent in before[:7]:
-        concurrency.leave()
+        concurrency.release()
         concurrency.succeeded(sent)
-    concurrency.leave()
-    concurrency.limited(before[7])
+    concurrency.release()
+    concurrency.rate_limited(before[7])
     for sent in send(concurrency)[:5]:
         concurrency.succeeded(sent)
     assert concurrency.limit == pytest.approx(8 * 0.8)
 
 
 def test_it_never_falls_below_one():
-    concurrency = Concurrency(100)
+    concurrency = ConcurrencyLimit(100)
     for _ in range(50):
         bad_round(concurrency)
     assert concurrency.limit == 1
@@ -104,7 +104,7 @@ def test_it_never_falls_below_one():
 
 
 def test_it_grows_again_from_one_and_a_round_is_four_good_replies_at_least():
-    concurrency = Concurrency(100)
+    concurrency = ConcurrencyLimit(100)
     for _ in range(50):
         bad_round(concurrency)
     for _ in range(4 * 15 - 1):
@@ -116,23 +116,23 @@ def test_it_grows_again_from_one_and_a_round_is_four_good_replies_at_least():
 
 @pytest.mark.parametrize(("at_once", "grows"), [(6, False), (7, True)])
 def test_it_grows_only_if_four_fifths_of_it_were_used(at_once, grows):
-    concurrency = Concurrency(100)
+    concurrency = ConcurrencyLimit(100)
     for _ in range(8):
         good_round(concurrency, at_once)
     assert (concurrency.limit > 8) == grows
 
 
 def test_use_at_any_time_of_a_round_counts():
-    concurrency = Concurrency(100)
+    concurrency = ConcurrencyLimit(100)
     for sent in send(concurrency)[:7]:
-        concurrency.leave()
+        concurrency.release()
         concurrency.succeeded(sent)
     good_round(concurrency, 1)
     assert concurrency.limit == 16
 
 
 def test_use_in_one_round_is_no_reason_to_grow_in_the_next():
-    concurrency = Concurrency(100)
+    concurrency = ConcurrencyLimit(100)
     bad_round(concurrency)
     good_round(concurrency)
     assert concurrency.limit == pytest.approx(8 * 0.8 * 1.05)
@@ -145,9 +145,9 @@ class Server:
     """A provider that bears so many requests at once; time is simulated. More are refused, a little later."""
 
     def __init__(self, bears, most, seed):
-        self.bears, self.under_way, self.now, self.done, self.refused = bears, 0, 0.0, 0, 0
+        self.apply_limits, self.under_way, self.now, self.done, self.refused = bears, 0, 0.0, 0, 0
         self.random = random.Random(seed)  # noqa: S311 - a simulation
-        self.concurrency = Concurrency(most)
+        self.concurrency = ConcurrencyLimit(most)
         self.events = []
 
     def serve(self, requests):
@@ -161,17 +161,17 @@ class Server:
         return limits
 
     def _take(self):
-        refused = self.under_way == self.bears
+        refused = self.under_way == self.apply_limits
         self.under_way += not refused
         seconds = 0.05 if refused else self.random.uniform(0.5, 2)
-        heapq.heappush(self.events, (self.now + seconds, self.concurrency.enter(), refused))
+        heapq.heappush(self.events, (self.now + seconds, self.concurrency.acquire(), refused))
 
     def _answer(self):
         self.now, sent, refused = heapq.heappop(self.events)
-        self.concurrency.leave()
+        self.concurrency.release()
         if refused:
             self.refused += 1
-            self.concurrency.limited(sent)
+            self.concurrency.rate_limited(sent)
         else:
             self.under_way -= 1
             self.done += 1
@@ -201,17 +201,17 @@ def test_a_provider_that_bears_all_is_used_in_full_and_never_beyond_the_most():
     steps=st.lists(st.tuples(st.sampled_from(["send", "succeed", "limit", "fail"]), st.integers(0, 99)), max_size=200),
 )
 def test_whatever_happens_it_stays_between_one_and_the_most(most, steps):
-    concurrency, under_way = Concurrency(most), []
+    concurrency, under_way = ConcurrencyLimit(most), []
     for step, which in steps:
         if step == "send":
             if not concurrency.is_full:
-                under_way.append(concurrency.enter())
+                under_way.append(concurrency.acquire())
         elif under_way:
             sent = under_way.pop(which % len(under_way))
-            concurrency.leave()
+            concurrency.release()
             if step == "succeed":
                 concurrency.succeeded(sent)
             elif step == "limit":
-                concurrency.limited(sent)
+                concurrency.rate_limited(sent)
         assert 1 <= concurrency.limit <= most
         assert concurrency.under_way == len(under_way) <= most

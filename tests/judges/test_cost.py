@@ -18,13 +18,13 @@ from judgekit.jobs.job import ScoringJob
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt
-from judgekit.judges.rate_limit import requests_under_way
+from judgekit.judges.rate_limit import requests_in_flight
 from judgekit.judges.spending import Limits
-from judgekit.runs.problems import Problems
+from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord
-from judgekit.runs.runner import Task, score_into
-from judgekit.runs.store import Store, now
+from judgekit.runs.runner import Task, score_run
+from judgekit.runs.store import RunStore, now
 from judgekit.score import JudgeCall
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
@@ -131,16 +131,16 @@ async def silence(provider: Provider, running: "asyncio.Task[None]", after: int)
     provider.hanging = looks = 0
     while looks < 20 and not running.done():
         provider.silent = provider.silent or len(provider.server.requests) >= after
-        has_all = requests_under_way() == provider.hanging and (provider.silent or provider.hanging)
+        has_all = requests_in_flight() == provider.hanging and (provider.silent or provider.hanging)
         looks = looks + 1 if has_all else 0
         await asyncio.sleep(0.001)
 
 
 async def session(
-    store: Store, record: RunRecord, made: Sequence[Scorer], work: Iterator[Task], stop: str, provider: Provider
+    store: RunStore, record: RunRecord, made: Sequence[Scorer], work: Iterator[Task], stop: str, provider: Provider
 ) -> None:
     """Scores until it is done or stopped."""
-    running = asyncio.create_task(score_into(store, record, work, made, concurrency=provider.dice.randrange(1, 5)))
+    running = asyncio.create_task(score_run(store, record, work, made, concurrency=provider.dice.randrange(1, 5)))
     if stop == "cancelled":
         await silence(provider, running, len(provider.server.requests) + provider.dice.randrange(8))
         for _ in range(provider.dice.randrange(1, 4)):
@@ -152,7 +152,7 @@ async def session(
         assert isinstance(error, JudgekitError | OSError), error
 
 
-def calls(store: Store, record: RunRecord) -> list[JudgeCall]:
+def calls(store: RunStore, record: RunRecord) -> list[JudgeCall]:
     kept = (row.score.calls for row in store.rows(record.number))
     return [call for some in chain(kept, (some for _, some in store.unscored_calls(record.number))) for call in some]
 
@@ -167,7 +167,7 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
         Sample.of([HumanMessage(f"Hi {number % dice.randrange(2, 9)}"), AIMessage("Hello")], id=str(number))
         for number in range(dice.randrange(1, 9))
     ]
-    store = Store(dice.choice([None, Path("runs.sqlite")]))
+    store = RunStore(dice.choice([None, Path("runs.sqlite")]))
     shape = random.Random(seed).getrandbits(32)  # noqa: S311
     record = store.begin(RunRecord(started_at=now(), scorers=[]))
     before = left = 0
@@ -177,7 +177,7 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
         made = scorers(random.Random(shape), server.url, budget, 10 if stop == "cancelled" else 0.4)  # noqa: S311
         record = store.change(record.model_copy(update={"scorers": tuple(map(ScorerRecord.of, made))}))
         job = ScoringJob(None, record, range(len(made)), dice.choice([(), ("failed",)]))
-        todo = job.tasks(store, made, Problems(), given=iter(enumerate(samples)))
+        todo = job.tasks(store, made, ReadingProblems(), given=iter(enumerate(samples)))
         work = until(stop, todo, dice.randrange(4))
         asyncio.run(session(store, record, made, work, stop, provider))
         summary = Run(store, record).summary

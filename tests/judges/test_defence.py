@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.judges.prompt import INPUTS, Prompt, shipped_prompts
+from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, shipped_prompts
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.prompted import PromptScorer
@@ -25,13 +25,13 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
 )
-from judgekit.traces.rendering import content_mark, passages
+from judgekit.traces.rendering import content_mark, message_passages
 from judgekit.traces.sample import Sample
 from judgekit.traces.shortening import BYTES_A_TOKEN
 from judgekit.traces.trace import ToolDefinition, Trace
 
 RECORDINGS = 1_000
-PROMPTS = [prompt.given(**dict.fromkeys(prompt.options, "Which is kinder?")) for prompt in shipped_prompts()]
+PROMPTS = [prompt.with_options(**dict.fromkeys(prompt.options, "Which is kinder?")) for prompt in shipped_prompts()]
 BREAKS = ("\n", "\n\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 ATTACKS = (
     "user",
@@ -169,7 +169,7 @@ def asked(prompt: Prompt, sample: Sample) -> str:
 
 
 def test_every_input_is_attacked(recordings):
-    assert [name for sample in recordings for name, one in INPUTS.items() if not one.is_there(sample)] == []
+    assert [name for sample in recordings for name, one in PROMPT_INPUTS.items() if not one.is_there(sample)] == []
 
 
 def test_each_fence_closes_once_and_what_stands_outside_of_them_is_always_the_same(recordings):
@@ -203,7 +203,7 @@ def headers(text: str) -> list[tuple[int, str]]:
 
 
 def words(sample: Sample) -> list[tuple[int, str]]:
-    return [(one.number, one.words.split()[0]) for one in passages(sample.trace.messages, 8_000)]
+    return [(one.number, one.words.split()[0]) for one in message_passages(sample.trace.messages, 8_000)]
 
 
 def test_a_recording_has_the_headers_of_its_messages_and_no_other(recordings):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from judgekit.judges.doctor import Examination, examine
+from judgekit.judges.doctor import JudgeDiagnosis, diagnose
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.scripted import ScriptedJudge
@@ -15,8 +15,8 @@ from judgekit.traces.message import Usage
 TRUE = {"reason": "It is.", "verdict": "true"}
 
 
-def examined(judge: Judge) -> Examination:
-    return asyncio.run(examine(judge))
+def examined(judge: Judge) -> JudgeDiagnosis:
+    return asyncio.run(diagnose(judge))
 
 
 def local(server, **settings: object) -> Judge:
@@ -106,7 +106,7 @@ def test_nobody_there(free_port):
 
 def test_a_key_is_missing_found_or_none(server, monkeypatch):
     server.script = [server.says(TRUE)]
-    assert examined(local(server, api_key_env="MY_KEY")) == Examination(
+    assert examined(local(server, api_key_env="MY_KEY")) == JudgeDiagnosis(
         f"AuthenticationError: the environment has no key for {server.url}: set MY_KEY", "missing"
     )
     monkeypatch.setenv("MY_KEY", "sk-1")

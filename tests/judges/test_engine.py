@@ -16,9 +16,9 @@ from judgekit.errors import AuthenticationError, ContextError, LostError, ModelE
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import load_prompt
-from judgekit.judges.replies import CachedReplies
+from judgekit.judges.replies import ReplyDatabase
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import drawing, ledger
+from judgekit.score import independent_draw, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.topic import TopicAdherence
@@ -216,7 +216,7 @@ def test_a_seed_makes_a_draw_reproducible_and_each_draw_has_its_own(local, sampl
     async def draw(judge):
         found = []
         for index in range(5):
-            with drawing(index, 5):
+            with independent_draw(index, 5):
                 found.append((await judge.ask(GOAL, sample, Opinion)).answer)
         return found
 
@@ -226,7 +226,7 @@ def test_a_seed_makes_a_draw_reproducible_and_each_draw_has_its_own(local, sampl
     first, again = (asyncio.run(draw(judge)) for judge in judges)
     assert first == again
     assert len({answer.model_dump_json() for answer in first}) == 5
-    replies = CachedReplies(kept)
+    replies = ReplyDatabase(kept)
     assert len({(parts["draw"], parts["params"]) for parts in replies.digests()}) == 5
     replies.close()
 

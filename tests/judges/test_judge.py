@@ -35,11 +35,11 @@ from judgekit.judges.client import Reply
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import load_prompt
-from judgekit.judges.replies import CachedReplies, Recorded
+from judgekit.judges.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
 from judgekit.judges.spending import Limits
-from judgekit.score import JudgeCall, drawing, ledger, remembering_outages
+from judgekit.score import JudgeCall, independent_draw, ledger, outage_memory
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference, GoalAnswer
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import attempt
@@ -70,7 +70,7 @@ def asked(sample):
 
 
 async def ask(judge: Judge, sample: Sample, draw: int = 0, **options: Any) -> Judgment[Opinion]:
-    with drawing(draw, 1_000):
+    with independent_draw(draw, 1_000):
         return await judge.ask(GOAL, sample, Opinion, **options)
 
 
@@ -389,7 +389,7 @@ def test_a_broken_reply_is_not_kept_and_the_mended_one_is_that_of_both_requests(
 
 
 def kept_in(path):
-    replies = CachedReplies(path)
+    replies = ReplyDatabase(path)
     digests = list(replies.digests())
     replies.close()
     return digests
@@ -474,7 +474,7 @@ def test_replay_answers_for_a_provider_that_nobody_knows_without_a_key(asked, tm
     if suffix == "jsonl":
         [request] = client.requests
         reply = Reply(text=json.dumps(YES))
-        path.write_text(Recorded(key=request.key, digests=request.digests, reply=reply).model_dump_json())
+        path.write_text(RecordedReply(key=request.key, digests=request.digests, reply=reply).model_dump_json())
     judge = Judge("nobody/m", client=client, cache=path, cache_mode="replay")
     judge.check()
     judgment = asked(judge)
@@ -513,7 +513,7 @@ def test_the_shipped_replies_answer_every_question_about_the_shipped_conversatio
     assert len(calls) == 39
     assert all(one.cached and one.cost_usd == 0.0 and one.error is None for one in calls)
     lines = (examples / "replies.jsonl").read_text(encoding="utf-8").splitlines()
-    recorded = [Recorded.model_validate_json(line) for line in lines]
+    recorded = [RecordedReply.model_validate_json(line) for line in lines]
     assert sorted(one.prompt for one in calls) == sorted(one.prompt for one in recorded if one.reply)
 
 
@@ -687,7 +687,7 @@ def test_a_spent_quota_is_found_out_once_in_a_run_and_a_spent_budget_has_no_fall
     judge = local(fallback=[other])
 
     async def ask():
-        with remembering_outages():
+        with outage_memory():
             return [await judge.ask(GOAL, sample, Opinion) for _ in range(3)]
 
     assert [one.answer.verdict for one in asyncio.run(ask())] == ["yes"] * 3

@@ -6,30 +6,30 @@ from pathlib import Path
 import pytest
 
 from judgekit.errors import AuthenticationError, BudgetError, OfflineError, StoreError
-from judgekit.judges.breaker import Breaker
+from judgekit.judges.breaker import CircuitBreaker
 from judgekit.judges.budget import Budget
-from judgekit.judges.cache import Cache, Replay
-from judgekit.judges.cassettes import RecordedReplies
+from judgekit.judges.cache import Cache, ReplayClient
+from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Reply
+from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.judge import Judge
-from judgekit.judges.ladder import Footing, Ladder
-from judgekit.judges.layers import _warn_uncached, build
-from judgekit.judges.offline import Offline
+from judgekit.judges.layers import _warn_uncached, build_client
+from judgekit.judges.offline import OfflineClient
 from judgekit.judges.openai import OpenAIClient
-from judgekit.judges.plan import Plan
 from judgekit.judges.price import Price
 from judgekit.judges.rate_limit import RateLimit
 from judgekit.judges.retry import Retry
 from judgekit.judges.spending import Limits, Spending
-from judgekit.judges.store import SharedReplies
+from judgekit.judges.store import SQLiteReplyStore
+from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import ledger, planning
 
-ASKING = [Retry, Breaker, RateLimit, Ladder]
+ASKING = [Retry, CircuitBreaker, RateLimit, StructuredOutput]
 OWN = {"base_url": "http://localhost:8000/v1"}
 
 
 async def built(judge):
-    return await build(judge, Spending() if judge.budget else None, Footing())
+    return await build_client(judge, Spending() if judge.budget else None, SchemaSupport())
 
 
 def layers(*judges):
@@ -140,24 +140,24 @@ def test_what_a_reply_depends_on_is_part_of_the_key(question, parts):
     assert plain.digests.items() ^ other.digests.items() == {(next(iter(parts)), other.digests[next(iter(parts))])}
 
 
-@pytest.mark.parametrize(("name", "kind"), [("r.jsonl", RecordedReplies), ("r.sqlite", SharedReplies)])
+@pytest.mark.parametrize(("name", "kind"), [("r.jsonl", Cassette), ("r.sqlite", SQLiteReplyStore)])
 def test_replay_has_nothing_behind_it_that_could_ask(tmp_path, name, kind):
     (tmp_path / name).touch()
     [[replay]] = layers(Judge("nobody/m", cache=tmp_path / name, cache_mode="replay"))
-    assert type(replay) is Replay
+    assert type(replay) is ReplayClient
     assert type(replay.replies) is kind
 
 
 def test_a_dry_run_has_nothing_behind_it_that_could_ask(tmp_path):
     with planning():
-        assert kinds(Judge("openai/m")) == [Plan]
+        assert kinds(Judge("openai/m")) == [DryRunClient]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_offline_there_is_nothing_that_could_reach_a_provider_elsewhere(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    assert kinds(Judge("openai/m", offline=True)) == [Cache, Offline]
-    assert kinds(Judge("openai/m", offline=True, base_url="https://judge.test/v1", cache_mode="off")) == [Offline]
+    assert kinds(Judge("openai/m", offline=True)) == [Cache, OfflineClient]
+    assert kinds(Judge("openai/m", offline=True, base_url="https://judge.test/v1", cache_mode="off")) == [OfflineClient]
     assert kinds(Judge("openai/m", offline=True, **OWN)) == [Cache, *ASKING, OpenAIClient]
 
 

@@ -39,7 +39,7 @@ from judgekit.judges.litellm import _QUIET, LitellmClient
 from judgekit.judges.openai import OpenAIClient
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import load_prompt
-from judgekit.judges.secrets import NO_EXTRAS, Extras
+from judgekit.judges.secrets import NO_EXTRAS, RequestExtras
 from judgekit.traces.message import Usage
 
 needs_litellm = pytest.mark.skipif(
@@ -764,14 +764,14 @@ events = {"socket.connect": lambda _, address: address[0], "socket.getaddrinfo":
 sys.addaudithook(lambda event, arguments: event in events and hosts.add(events[event](*arguments)))
 
 from judgekit.errors import JudgeError
-from judgekit.judges.client import Request, Turn
+from judgekit.judges.client import Request, ChatMessage
 from judgekit.judges.connection import Connection
 from judgekit.judges.litellm import _QUIET, LitellmClient
 
 async def ask(url, model):
     client = LitellmClient(Connection(base_url=url, api_key="k", timeout=30))
     schema = {"type": "object", "properties": {"good": {"type": "boolean"}}}
-    request = Request("litellm", url, model, {}, (Turn("user", "?"),), "s", schema, "p", print)
+    request = Request("litellm", url, model, {}, (ChatMessage("user", "?"),), "s", schema, "p", print)
     await client.complete(request)
     try:
         await client.complete(request)
@@ -822,13 +822,13 @@ def test_what_the_user_set_for_litellm_stays(monkeypatch):
 @pytest.mark.parametrize("model", ["openai/m", "anthropic/m"])
 def test_headers_are_sent_and_a_query_is_refused(server, complete, model):
     server.script = [(500, {}, {"error": {"message": "No."}})]
-    extras = Extras(headers={"x-team": "a", "x-own-key": PRIVATE}, secrets=(PRIVATE,))
+    extras = RequestExtras(headers={"x-team": "a", "x-own-key": PRIVATE}, secrets=(PRIVATE,))
     with pytest.raises(OverloadError):
         complete(server.url, model, extras=extras, params={})
     sent = server.requests[0].headers
     assert (sent["x-team"], sent["x-own-key"]) == ("a", PRIVATE)
     with pytest.raises(ConfigError, match=r"^litellm sends no query: "):
-        complete(server.url, model, extras=Extras(query={"api-version": "1"}))
+        complete(server.url, model, extras=RequestExtras(query={"api-version": "1"}))
 
 
 @needs_litellm

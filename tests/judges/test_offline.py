@@ -7,7 +7,7 @@ import pytest
 
 from judgekit.errors import OfflineError
 from judgekit.judges.connection import Connection
-from judgekit.judges.offline import Offline, stays_here
+from judgekit.judges.offline import OfflineClient, is_local_address
 from judgekit.judges.openai import OpenAIClient
 
 LOCAL = "http://localhost:8000/v1"
@@ -37,7 +37,7 @@ def no_names_are_looked_up(monkeypatch):
     ],
 )
 def test_loopback_stays_here(url):
-    assert stays_here(url)
+    assert is_local_address(url)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_loopback_stays_here(url):
     ],
 )
 def test_anything_else_leaves(url):
-    assert not stays_here(url)
+    assert not is_local_address(url)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_anything_else_leaves(url):
     ],
 )
 def test_what_only_some_take_for_loopback_leaves(host):
-    assert not stays_here(f"http://{host}/v1")
+    assert not is_local_address(f"http://{host}/v1")
 
 
 @pytest.mark.parametrize("url", ["http://[::1/v1", "http://[evil]/v1"])
 def test_what_is_no_address_leaves(url):
-    assert not stays_here(url)
+    assert not is_local_address(url)
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
@@ -94,19 +94,19 @@ def test_what_is_no_address_leaves(url):
 @pytest.mark.parametrize("url", [LOCAL, "http://127.0.0.1/v1", "http://[::1]/v1"])
 def test_a_proxy_may_take_even_loopback_elsewhere(monkeypatch, name, proxy, url):
     monkeypatch.setenv(name, proxy)
-    assert not stays_here(url)
+    assert not is_local_address(url)
 
 
 def test_a_proxy_on_this_machine_takes_requests_elsewhere_all_the_same(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://localhost:3128")
-    assert not stays_here("https://api.openai.com/v1")
-    assert not stays_here("https://localhost/v1")
+    assert not is_local_address("https://api.openai.com/v1")
+    assert not is_local_address("https://localhost/v1")
 
 
 def test_a_proxy_for_another_scheme_is_no_matter(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.corp:3128")
     monkeypatch.setenv("FTP_PROXY", "http://proxy.corp:3128")
-    assert stays_here(LOCAL)
+    assert is_local_address(LOCAL)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_proxy_for_another_scheme_is_no_matter(monkeypatch):
 def test_no_proxy_has_to_name_the_host_as_it_is(monkeypatch, no_proxy, url, stays):
     monkeypatch.setenv("ALL_PROXY", "http://proxy.corp:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
-    assert stays_here(url) == stays
+    assert is_local_address(url) == stays
 
 
 @pytest.mark.parametrize("no_proxy", ["127.0.0.1", "evil.test, 127.0.0.1", "*"])
@@ -139,7 +139,7 @@ def test_what_is_said_to_stay_here_does(monkeypatch, server, free_port, question
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port}")
     monkeypatch.setenv("NO_PROXY", no_proxy)
     server.script = [server.says("{}")]
-    assert stays_here(server.url)
+    assert is_local_address(server.url)
 
     async def ask():
         client = OpenAIClient(Connection(base_url=server.url, api_key=None, timeout=5))
@@ -157,7 +157,7 @@ def test_what_is_said_to_stay_here_does(monkeypatch, server, free_port, question
 )
 def test_the_refusal_says_what_may_be_asked(question, base_url, where):
     with pytest.raises(OfflineError) as info:
-        asyncio.run(Offline().complete(question(base_url=base_url)))
+        asyncio.run(OfflineClient().complete(question(base_url=base_url)))
     assert str(info.value) == (
         f"openai/judge-1 at {where} is not asked: offline, only this machine may be asked "
         "(localhost, 127.0.0.1, ::1), and through no proxy; what is cached is used"
@@ -165,4 +165,4 @@ def test_the_refusal_says_what_may_be_asked(question, base_url, where):
 
 
 def test_it_holds_nothing_open():
-    asyncio.run(Offline().aclose())
+    asyncio.run(OfflineClient().aclose())

@@ -29,7 +29,7 @@ from judgekit.judges.client import Reply
 from judgekit.judges.connection import Connection
 from judgekit.judges.openai import OpenAIClient
 from judgekit.judges.price import Price
-from judgekit.judges.secrets import Extras
+from judgekit.judges.secrets import RequestExtras
 from judgekit.traces.message import Usage
 
 USAGE = Usage(input_tokens=1000, output_tokens=50, cached_tokens=400, reasoning_tokens=30)
@@ -253,7 +253,7 @@ def test_the_key_is_not_logged_and_not_shown(server, complete, caplog):
     assert any(record.name.startswith("openai") for record in caplog.records)
     assert KEY not in caplog.text
     client = OpenAIClient(Connection(base_url=server.url, api_key=KEY, timeout=5))
-    assert KEY not in f"{client!r} {Connection(server.url, KEY, 5, extras=Extras(secrets=(KEY,)))!r}"
+    assert KEY not in f"{client!r} {Connection(server.url, KEY, 5, extras=RequestExtras(secrets=(KEY,)))!r}"
     asyncio.run(client.aclose())
 
 

@@ -19,7 +19,7 @@ from judgekit.errors import ConfigError
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
-from judgekit.judges.price_list import ListPrice, listed_price
+from judgekit.judges.price_list import ListPrice, find_list_price
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.providers import PROVIDERS, Provider
 from judgekit.judges.scripted import ScriptedClient
@@ -147,7 +147,7 @@ def openai(server, monkeypatch) -> Any:
 )
 def test_a_price_is_that_of_the_model_s_own_entry(installed, model, price):
     installed()
-    assert listed_price(model, ()) == ListPrice(**price.model_dump(), source=NAME)
+    assert find_list_price(model, ()) == ListPrice(**price.model_dump(), source=NAME)
     assert "litellm" not in sys.modules
 
 
@@ -176,7 +176,7 @@ def test_a_price_is_that_of_the_model_s_own_entry(installed, model, price):
 )
 def test_a_price_that_is_not_sure_is_unknown(installed, model):
     installed()
-    assert listed_price(model, ()) is None
+    assert find_list_price(model, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_price_that_is_not_sure_is_unknown(installed, model):
 )
 def test_a_long_request_costs_the_price_of_long_requests(installed, used, cost):
     installed()
-    price = listed_price("openai/gpt-long", ())
+    price = find_list_price("openai/gpt-long", ())
     assert price is not None
     assert price.of(used) == (cost if cost is None else pytest.approx(cost, rel=1e-12))
 
@@ -200,21 +200,21 @@ def test_a_long_request_costs_the_price_of_long_requests(installed, used, cost):
 @pytest.mark.parametrize("params", [["temperature", "seed", "max_tokens", "logprobs"], []])
 def test_parameters_that_change_no_price_leave_it_known(installed, params):
     installed()
-    assert listed_price("openai/gpt-plain", params) is not None
+    assert find_list_price("openai/gpt-plain", params) is not None
     for name in ("service_tier", "web_search_options", "tools", "speed", "inference_geo", "anything_else"):
-        assert listed_price("openai/gpt-plain", [*params, name]) is None
+        assert find_list_price("openai/gpt-plain", [*params, name]) is None
 
 
 @pytest.mark.parametrize("prices", ["", "{", "[]", "null", '{"gpt-plain": 3}', '{"gpt-plain": {"mode": "chat"}}'])
 def test_a_list_of_another_make_says_nothing(installed, prices):
     path = installed(prices)
-    assert listed_price("openai/gpt-plain", ()) is None
+    assert find_list_price("openai/gpt-plain", ()) is None
     path.unlink()
-    assert listed_price("openai/gpt-4.1-mini", ()) is None
+    assert find_list_price("openai/gpt-4.1-mini", ()) is None
 
 
 def test_without_litellm_no_price_is_known(missing):
-    assert listed_price("openai/gpt-4.1-mini", ()) is None
+    assert find_list_price("openai/gpt-4.1-mini", ()) is None
     assert Judge("openai/gpt-4.1-mini").known_price is None
 
 
@@ -227,7 +227,7 @@ def test_a_litellm_of_no_version_is_a_source_all_the_same(installed, monkeypatch
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr("judgekit.judges.price_list.version", version)
-    price = listed_price("openai/gpt-plain", ())
+    price = find_list_price("openai/gpt-plain", ())
     assert price is not None
     assert price.source == "litellm"
 
@@ -260,7 +260,7 @@ def test_a_judge_of_the_provider_s_own_has_the_listed_price_and_no_other(install
 def test_a_price_is_no_part_of_a_question_nor_of_a_scorer(installed, monkeypatch):
     def known(**settings: Any) -> tuple[str, str, Price | None]:
         judge = Judge("openai/gpt-plain", **settings)
-        key = judge.request(ASKED, SAMPLES[0], Verdict).key
+        key = judge.build_request(ASKED, SAMPLES[0], Verdict).key
         return signature(PromptScorer(ASKED, judge)), key, judge.known_price
 
     with monkeypatch.context() as without:
@@ -385,7 +385,7 @@ def test_no_price_is_lower_than_litellm_s_own(monkeypatch):
             continue
         provider = entry.get("litellm_provider")
         name = key.removeprefix(f"{provider}/")
-        if (price := listed_price(f"litellm/{provider}/{name}", ())) is None:
+        if (price := find_list_price(f"litellm/{provider}/{name}", ())) is None:
             continue
         assert price.source == f"litellm {version}"
         for used, cached, made in ((1_000, 0, 500), (100_001, 4_000, 0), (280_001, 1_000, 50)):

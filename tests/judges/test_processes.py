@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.judges.replies import CachedReplies
+from judgekit.judges.replies import ReplyDatabase
 from judgekit.runs.rows import Row
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -32,7 +32,7 @@ import judgekit.judges.leases, judgekit.judges.reply_file
 from judgekit.cli import main
 
 lease, ready = sys.argv[1:3]
-judgekit.judges.leases.LEASE = judgekit.judges.reply_file.LEASE = float(lease)
+judgekit.judges.leases.CLAIM_LEASE_SECONDS = judgekit.judges.reply_file.CLAIM_LEASE_SECONDS = float(lease)
 del sys.argv[1:3]
 Path(ready).touch()
 while not Path("go").exists():
@@ -118,7 +118,7 @@ def asked(server):
 
 def stored():
     """The questions whose answers are kept."""
-    replies = CachedReplies(CACHE, read_only=True)
+    replies = ReplyDatabase(CACHE, read_only=True)
     questions = {digests["messages[1] (user)"] for digests in replies.digests()}
     replies.close()
     return questions

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import PromptError
-from judgekit.judges.client import Turn
-from judgekit.judges.prompt import INPUTS, load_prompt, shipped_prompts
-from judgekit.shipped import shipped
+from judgekit.judges.client import ChatMessage
+from judgekit.judges.prompt import PROMPT_INPUTS, load_prompt, shipped_prompts
+from judgekit.resources import resource_folder
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
@@ -25,7 +25,7 @@ SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}}
 @pytest.fixture
 def prompts():
     """The folder of the shipped prompts."""
-    return shipped("prompts")
+    return resource_folder("prompts")
 
 
 @pytest.fixture
@@ -75,15 +75,15 @@ def test_the_inputs_that_a_shipped_prompt_declares_are_those_that_it_uses(name):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_prompt_misses_nothing_in_a_full_sample_and_all_its_inputs_in_an_empty_one(sample, name):
     prompt = load_prompt(name)
-    assert prompt.missing(sample) == ()
-    assert prompt.missing(Sample(id="empty")) == prompt.inputs
+    assert prompt.missing_inputs(sample) == ()
+    assert prompt.missing_inputs(Sample(id="empty")) == prompt.inputs
 
 
 # What is sent
 
 
 def test_the_system_part_is_first_and_the_same_for_all(prompts, sample):
-    system = Turn("system", (prompts / "system.md").read_text(encoding="utf-8").strip())
+    system = ChatMessage("system", (prompts / "system.md").read_text(encoding="utf-8").strip())
     assert [load_prompt(name).fill(sample).messages[0] for name in SHIPPED] == [system] * 3
 
 
@@ -145,7 +145,7 @@ def test_a_question_without_a_conversation_stands_alone(written, sample):
 def test_an_input_that_a_sample_lacks_is_named_and_never_asked_about(written, sample, changes, missing):
     prompt = written(file("{{ reference }} {{ reference_topics }}", "[reference, conversation, reference_topics]"))
     lacking = sample.model_copy(update=changes)
-    assert prompt.missing(lacking) == missing
+    assert prompt.missing_inputs(lacking) == missing
     with pytest.raises(PromptError, match=f"{prompt.name}: the sample 'paris' has no {' and no '.join(missing)}"):
         prompt.fill(lacking)
 
@@ -290,26 +290,26 @@ def test_a_scale_its_steps_and_its_options_are_read(written):
 
 def test_options_are_filled_by_a_scorer_and_make_another_version(written, sample):
     prompt = written(file("Was it {{ manner }}?", options="[manner]"))
-    good, kind = prompt.given(manner="good {{ x }}"), prompt.given(manner="kind")
+    good, kind = prompt.with_options(manner="good {{ x }}"), prompt.with_options(manner="kind")
     assert good.fill(sample).messages[1].content.endswith("\n\nWas it good {{ x }}?")
     assert len({one.version(SCHEMA) for one in (prompt, good, kind)}) == 3
     for wrong in ({}, {"maner": "x"}, {"manner": "x", "more": "y"}):
         with pytest.raises(PromptError, match=rf"has the options \['manner'\], found {re.escape(str(sorted(wrong)))}"):
-            prompt.given(**wrong)
+            prompt.with_options(**wrong)
 
 
 def test_an_optional_input_is_empty_where_the_sample_has_nothing(written, sample):
     prompt = written(file("{% if reference %}Known: {{ reference }} {% endif %}Was it?", optional="[reference]"))
     assert "\n\nKnown: [" in prompt.fill(sample).messages[1].content
     unknown = sample.model_copy(update={"reference": " "})
-    assert prompt.missing(unknown) == ()
+    assert prompt.missing_inputs(unknown) == ()
     assert prompt.fill(unknown).messages[1].content.endswith("\n\nWas it?")
 
 
 def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(written, sample):
     names = ["documents", "tools", "fields", "rival"]
     prompt = written(file("\n".join(f"{{{{ {name} }}}}" for name in names), f"[{', '.join(names)}]"))
-    assert prompt.missing(sample) == tuple(names)
+    assert prompt.missing_inputs(sample) == tuple(names)
     full = sample.model_copy(
         update={
             "documents": ("It is dry.", "It\nrains."),
@@ -327,7 +327,7 @@ def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(wr
     assert block(asked, "fields").split("\n")[1:-1] == ['| {"state":"dry\\n| "}']
     assert full.rival.render() in asked
     blank = sample.model_copy(update={"documents": ("", " "), "rival": Trace()})
-    assert prompt.missing(blank) == tuple(names)
+    assert prompt.missing_inputs(blank) == tuple(names)
 
 
 def test_a_file_from_anywhere_cannot_reach_the_python_that_reads_it(written, sample):
@@ -364,7 +364,7 @@ BAD = {
     "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a valid tuple"),
     "unknown input": (
         file(inputs="[conversation, refrence]"),
-        f"unknown inputs ['refrence']; the inputs are {', '.join(INPUTS)}",
+        f"unknown inputs ['refrence']; the inputs are {', '.join(PROMPT_INPUTS)}",
     ),
     "input that is not declared": (
         file("Is it {{ reference }}?"),

@@ -3,12 +3,12 @@
 import pytest
 
 from judgekit.errors import AuthenticationError, ConfigError
-from judgekit.judges.providers import PROVIDERS, provider_named
+from judgekit.judges.providers import PROVIDERS, get_provider
 
 
 def test_the_provider_is_known_by_name():
-    assert provider_named("openai") is PROVIDERS["openai"]
-    assert provider_named("litellm") is PROVIDERS["litellm"]
+    assert get_provider("openai") is PROVIDERS["openai"]
+    assert get_provider("litellm") is PROVIDERS["litellm"]
     assert PROVIDERS["openai"][1:] == ("https://api.openai.com/v1", "OPENAI_API_KEY")
 
 
@@ -24,7 +24,7 @@ def test_an_unknown_provider_is_an_error_that_lists_the_known_ones():
         ConfigError,
         match=r"no provider of judges is called 'openia', did you mean 'openai'\?.*Known: openai, litellm; one of your own",
     ):
-        provider_named("openia")
+        get_provider("openia")
 
 
 OWN, URL = "MY_KEY", "http://localhost:8000/v1"
@@ -43,7 +43,7 @@ OWN, URL = "MY_KEY", "http://localhost:8000/v1"
 def test_a_key_goes_to_nobody_but_whom_it_is_meant_for(monkeypatch, base_url, api_key_env, key):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-provider")
     monkeypatch.setenv(OWN, " sk-own\n")  # as it comes out of a file
-    assert PROVIDERS["openai"].key(base_url, api_key_env) == key
+    assert PROVIDERS["openai"].read_key(base_url, api_key_env) == key
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_key_goes_to_nobody_but_whom_it_is_meant_for(monkeypatch, base_url, ap
 )
 def test_a_provider_that_finds_keys_by_itself_is_given_those_that_are_named(monkeypatch, base_url, api_key_env, key):
     monkeypatch.setenv(OWN, "sk-own")
-    assert PROVIDERS["litellm"].key(base_url, api_key_env) == key
+    assert PROVIDERS["litellm"].read_key(base_url, api_key_env) == key
 
 
 @pytest.mark.parametrize("value", [None, "", " \n"])
@@ -68,12 +68,12 @@ def test_a_missing_key_is_an_error_that_names_its_variable(monkeypatch, value, b
     if value is not None:
         monkeypatch.setenv(api_key_env or "OPENAI_API_KEY", value)
     with pytest.raises(AuthenticationError, match=words):
-        PROVIDERS["openai"].key(base_url, api_key_env)
+        PROVIDERS["openai"].read_key(base_url, api_key_env)
 
 
 @pytest.mark.parametrize("key", ["sk-pri\nvate", "sk-privaté", "sk-private\x00"])
 def test_a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it(monkeypatch, key):
     monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": key})
     with pytest.raises(AuthenticationError, match="OPENAI_API_KEY") as info:
-        PROVIDERS["openai"].key(None, None)
+        PROVIDERS["openai"].read_key(None, None)
     assert "sk-pri" not in str(info.value)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, LostError, OverloadError, QuotaError, RateLimitError, ReplyError
 from judgekit.judges import rate_limit
-from judgekit.judges.budget import likely_tokens
+from judgekit.judges.budget import estimated_tokens
 from judgekit.judges.client import Reply
-from judgekit.judges.concurrency import Concurrency
-from judgekit.judges.rate_limit import Account, RateLimit, account_named, requests_under_way
+from judgekit.judges.concurrency import ConcurrencyLimit
+from judgekit.judges.rate_limit import Account, RateLimit, get_account, requests_in_flight
 from judgekit.judges.retry import Retry
 from judgekit.traces.message import Usage
 
@@ -75,8 +75,8 @@ class Slow:
 
 
 def account(most=20, requests=None, tokens=None):
-    found = Account(Concurrency(most))
-    found.bears(most, requests, tokens)
+    found = Account(ConcurrencyLimit(most))
+    found.apply_limits(most, requests, tokens)
     return found
 
 
@@ -214,14 +214,14 @@ def test_a_pause_saves_nothing_up(question):
 def test_tokens_are_spread_evenly_over_the_minute(question):
     asked = Slow()
     requests = [question(params={"max_tokens": 10 * draw}) for draw in range(100)]
-    tokens = [likely_tokens(request) for request in requests]
+    tokens = [estimated_tokens(request) for request in requests]
     run(ask(RateLimit(asked, account(tokens=6_000)), requests))
     assert asked.times == pytest.approx([sum(tokens[:index]) / 100 for index in range(100)])
     assert 5_000 < most_in_a_minute(asked.times, tokens) <= 6_000 + max(tokens)
 
 
 def test_the_stricter_of_the_two_limits_holds(question):
-    each = likely_tokens(question())
+    each = estimated_tokens(question())
     for requests, tokens, seconds in [(60, 120 * each, 1), (120, 60 * each, 1), (30, 60 * each, 2)]:
         asked = Slow()
         run(ask(RateLimit(asked, account(requests=requests, tokens=tokens)), [question()] * 9))
@@ -230,7 +230,7 @@ def test_the_stricter_of_the_two_limits_holds(question):
 
 @pytest.mark.parametrize("share", [0.1, 3])
 def test_what_a_reply_really_took_corrects_the_pace(question, share):
-    each = likely_tokens(question())
+    each = estimated_tokens(question())
     used = Usage(input_tokens=int(each * share), output_tokens=0)
     asked = Slow(0, dict.fromkeys(range(1, 40), Reply(text="", usage=used)))
     run(ask(RateLimit(asked, account(tokens=60 * each)), [question(draw=draw) for draw in range(40)]))
@@ -240,7 +240,7 @@ def test_what_a_reply_really_took_corrects_the_pace(question, share):
 
 
 def test_a_request_that_waits_goes_as_soon_as_tokens_are_given_back(question):
-    each = likely_tokens(question())
+    each = estimated_tokens(question())
     asked = Slow(5, {0: Reply(text="", usage=Usage(input_tokens=0, output_tokens=0))})
     run(ask(RateLimit(asked, account(tokens=each)), [question(draw=draw) for draw in range(2)]))  # one a minute
     assert asked.times == pytest.approx([0, 5])
@@ -248,7 +248,7 @@ def test_a_request_that_waits_goes_as_soon_as_tokens_are_given_back(question):
 
 def test_a_request_that_takes_more_than_a_minutes_tokens_goes_all_the_same(question):
     asked = Slow()
-    run(ask(RateLimit(asked, account(tokens=likely_tokens(question()) // 2)), [question()] * 3))
+    run(ask(RateLimit(asked, account(tokens=estimated_tokens(question()) // 2)), [question()] * 3))
     assert asked.times == pytest.approx([0, 120, 240], rel=0.01)
 
 
@@ -343,12 +343,12 @@ def test_what_others_have_under_way_is_not_turned_away(question):
 
 def test_judges_of_one_account_share_it_and_the_strictest_limits_hold(question):
     async def ask_all():
-        one, other = account_named("a", 30), account_named("a", 4)
+        one, other = get_account("a", 30), get_account("a", 4)
         assert one is other
-        assert account_named("b", 30) is not one
-        one.bears(30, 120, None)
-        other.bears(4, 60, 100_000)
-        one.bears(8, 90, 200_000)
+        assert get_account("b", 30) is not one
+        one.apply_limits(30, 120, None)
+        other.apply_limits(4, 60, 100_000)
+        one.apply_limits(8, 90, 200_000)
         assert (one.concurrency.most, one.concurrency.limit) == (4, 4)
         assert (one.requests.a_minute, one.tokens.a_minute) == (60, 100_000)
 
@@ -361,7 +361,7 @@ def test_limits_that_become_stricter_forget_nothing(question):
     async def ask_and_ask_again():
         limited = RateLimit(asked, account(requests=2))
         await limited.complete(question())
-        limited.account.bears(20, 1, None)
+        limited.account.apply_limits(20, 1, None)
         await ask(limited, [question()] * 2)
 
     run(ask_and_ask_again())
@@ -369,7 +369,7 @@ def test_limits_that_become_stricter_forget_nothing(question):
 
 
 async def used_account(stub, question):
-    found = account_named("a", 1)
+    found = get_account("a", 1)
     await ask(RateLimit(stub([REPLY]), found), [question()] * 3)  # its lock and its event know the loop now
     return found
 
@@ -381,12 +381,12 @@ def test_each_loop_has_accounts_of_its_own(stub, question):
 
 def test_any_thread_may_ask_how_many_requests_are_under_way_to_all_accounts(question):
     async def ask_both():
-        both = [RateLimit(Slow(0.3), account_named(name, most)) for name, most in (("a", 2), ("b", 8))]
+        both = [RateLimit(Slow(0.3), get_account(name, most)) for name, most in (("a", 2), ("b", 8))]
         asked = [asyncio.create_task(ask(limited, [question()] * 5)) for limited in both]
         await asyncio.sleep(0.1)
-        found = await asyncio.to_thread(requests_under_way)
+        found = await asyncio.to_thread(requests_in_flight)
         await asyncio.gather(*asked)
-        return found, requests_under_way()
+        return found, requests_in_flight()
 
     assert asyncio.run(ask_both()) == (2 + 5, 0)
 

@@ -19,7 +19,7 @@ from judgekit.judges.client import Reply
 from judgekit.judges.judge import Judge
 from judgekit.judges.patterns import PATTERNS
 from judgekit.judges.prompt import load_prompt
-from judgekit.judges.redaction import redacted
+from judgekit.judges.redaction import redact_sample
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.traces.message import (
     AIMessage,
@@ -41,7 +41,7 @@ GOAL = load_prompt("agent_goal_with_reference")
 
 def hidden(text, *names):
     """A text as a judge is shown it, with these patterns or all of them."""
-    return redacted(Sample.of([HumanMessage(text)], id="1"), names or tuple(PATTERNS)).trace.messages[0].text
+    return redact_sample(Sample.of([HumanMessage(text)], id="1"), names or tuple(PATTERNS)).trace.messages[0].text
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_json_stays_json_and_holds_what_its_values_become(document, times, inden
     shown = hidden(text, "email", "secret", "card")
     for _ in range(times + 1):
         shown = json.loads(shown)
-    call = redacted(Sample.of([AIMessage("", tool_calls=[ToolCall("f", document)])]), ["email", "secret", "card"])
+    call = redact_sample(Sample.of([AIMessage("", tool_calls=[ToolCall("f", document)])]), ["email", "secret", "card"])
     alike = re.compile(r"<(\w+) \d+>")  # numbers are given in the order of the text
     assert alike.sub(r"\1", json.dumps(shown)) == alike.sub(
         r"\1", json.dumps(call.trace.messages[0].tool_calls[0].args)
@@ -392,7 +392,7 @@ def texts(record):
 
 def test_all_that_a_judge_may_be_shown_is_redacted():
     full = FULL.model_copy(update={"trace": FULL.trace.model_copy(update={"tools": (TOOL,)})})
-    shown = redacted(full, ["email", "card"])
+    shown = redact_sample(full, ["email", "card"])
     found = texts(shown.model_copy(update={"id": "", "metadata": {}}))
     # Ids are not shown, and hold calls and results together; nor is what is in a file.
     assert [one for one in found if MAIL in str(one) or str(CARD) in str(one)] == [MAIL] * 5
@@ -404,14 +404,14 @@ def test_all_that_a_judge_may_be_shown_is_redacted():
 
 
 def test_arguments_are_redacted_in_keys_and_values_however_deep():
-    call, broken = redacted(FULL, ["email", "card"]).trace.messages[2].tool_calls
+    call, broken = redact_sample(FULL, ["email", "card"]).trace.messages[2].tool_calls
     assert call.args == {"who": {"mail": ["<email 1>", "Bob"], "<email 1>": 7}, "card": "<card 1>", "sure": True}
     assert broken.args_raw == "who=<email 1>"
 
 
 def test_what_is_not_redacted_stays_what_it_is():
     sample = Sample.of([AIMessage("", tool_calls=[ToolCall("f", {"a": 1, "b": 1.0, "c": True, "d": None, "e": [""]})])])
-    shown = redacted(sample, ["email", "card", "phone"])
+    shown = redact_sample(sample, ["email", "card", "phone"])
     assert shown == sample
     assert [type(one) for one in shown.trace.messages[0].tool_calls[0].args.values()] == [
         int,
@@ -427,7 +427,7 @@ def test_the_same_text_has_the_same_number_in_all_of_a_sample():
         [HumanMessage("bob@x.org or Ann@x.org"), ToolMessage("ann@x.org, card 4111-1111-1111-1111, eve@x.org")],
         reference="eve@x.org, bob@x.org, 4111111111111111",
     )
-    shown = redacted(sample, ["email", "card"])
+    shown = redact_sample(sample, ["email", "card"])
     assert [message.text for message in shown.trace.messages] == [
         "<email 1> or <email 2>",
         "<email 2>, card <card 1>, <email 3>",
@@ -441,11 +441,11 @@ def test_another_sample_has_numbers_of_its_own():
 
 def test_numbers_are_the_same_in_every_process(run_python):
     program = """
-from judgekit.judges.redaction import redacted
+from judgekit.judges.redaction import redact_sample
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 sample = Sample.of([HumanMessage("a@x.org")], reference="b@x.org", reference_topics=["c@x.org"], fields={"d": "d@x.org"})
-print(redacted(sample, ["email"]).model_dump_json(exclude={"id"}))
+print(redact_sample(sample, ["email"]).model_dump_json(exclude={"id"}))
 """
     path = os.pathsep.join(sys.path)
     said = {run_python("-c", program, PYTHONHASHSEED=str(seed), PYTHONPATH=path).stdout for seed in range(4)}
@@ -455,16 +455,16 @@ print(redacted(sample, ["email"]).model_dump_json(exclude={"id"}))
 
 def test_the_sample_itself_is_not_changed():
     before = FULL.model_dump_json()
-    redacted(FULL, ["email", "card"])
+    redact_sample(FULL, ["email", "card"])
     assert FULL.model_dump_json() == before
 
 
 def test_without_anything_to_redact_the_sample_is_the_same():
-    assert redacted(FULL, ()) is FULL
+    assert redact_sample(FULL, ()) is FULL
 
 
 def test_a_function_takes_the_place_of_names():
-    shown = redacted(FULL, lambda text: text.replace(MAIL, "Ann").replace("4111", "****"))
+    shown = redact_sample(FULL, lambda text: text.replace(MAIL, "Ann").replace("4111", "****"))
     assert shown.trace.messages[0].text == "Serve Ann."
     assert shown.trace.messages[2].tool_calls[0].args == {
         "who": {"mail": ["Ann", "Bob"], "Ann": 7},
@@ -477,7 +477,7 @@ def test_a_function_takes_the_place_of_names():
 
 def test_a_function_is_not_asked_about_what_is_no_text_and_no_number():
     args = {"yes": True, "no": False, "nothing": None}
-    shown = redacted(Sample.of([AIMessage("", tool_calls=[ToolCall("f", args)])]), lambda text: text.upper())
+    shown = redact_sample(Sample.of([AIMessage("", tool_calls=[ToolCall("f", args)])]), lambda text: text.upper())
     assert shown.trace.messages[0].tool_calls[0].args == {"YES": True, "NO": False, "NOTHING": None}
 
 

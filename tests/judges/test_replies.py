@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
 from judgekit.judges.client import Reply, TokenLogprob
-from judgekit.judges.replies import Added, CachedReplies, Claim, Recorded, _checksum
+from judgekit.judges.replies import Claim, ImportCounts, RecordedReply, ReplyDatabase, _checksum
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text='{"good": "é\\u0000"}', model="m", usage=Usage(input_tokens=3, extra={"a": [1]}), cost_usd=0.1)
@@ -30,7 +30,7 @@ def opened(tmp_path):
     held = []
 
     def open_(path=tmp_path / "cache.sqlite", **options):
-        held.append(CachedReplies(path, **options))
+        held.append(ReplyDatabase(path, **options))
         return held[-1]
 
     yield open_
@@ -82,7 +82,7 @@ REPLIES = st.builds(
 
 @given(reply=REPLIES)
 def test_whatever_a_judge_says_comes_back_as_it_was(question, tmp_path_factory, reply):
-    replies = CachedReplies(tmp_path_factory.getbasetemp() / "any.sqlite")
+    replies = ReplyDatabase(tmp_path_factory.getbasetemp() / "any.sqlite")
     replies.put(question(), reply, replace=True)
     assert replies.get(question().key) == reply
     replies.close()
@@ -125,15 +125,15 @@ def test_a_file_holds_text_that_any_program_can_read(opened, question, path):
 WRITER = """
 import sys, time
 from pathlib import Path
-from judgekit.judges.client import Reply, Request, Turn
-from judgekit.judges.replies import CachedReplies
+from judgekit.judges.client import Reply, Request, ChatMessage
+from judgekit.judges.replies import ReplyDatabase
 folder, name = Path(sys.argv[1]), sys.argv[2]
 (folder / f"{name}.ready").touch()
 while not (folder / "go").exists():
     time.sleep(0.001)
-replies = CachedReplies(folder / "new" / "cache.sqlite")
+replies = ReplyDatabase(folder / "new" / "cache.sqlite")
 for draw in range(100):
-    request = Request("p", "u", name, {}, (Turn("user", "?"),), "s", {}, "p@1", str, draw=draw)
+    request = Request("p", "u", name, {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, draw=draw)
     replies.put(request, Reply(text=f"{name} {draw}"))
     assert replies.get(request.key).text == f"{name} {draw}"
 replies.close()
@@ -188,7 +188,7 @@ def test_another_process_may_make_the_folder_first(opened, tmp_path, monkeypatch
 
 
 def test_a_folder_of_the_users_own_choice_is_not_hidden_from_git(tmp_path):
-    CachedReplies(tmp_path / "verdicts" / "cache.sqlite").close()
+    ReplyDatabase(tmp_path / "verdicts" / "cache.sqlite").close()
     assert not (tmp_path / "verdicts" / ".gitignore").exists()
 
 
@@ -200,7 +200,7 @@ def foreign(path):
 
 
 def newer(path):
-    CachedReplies(path).close()
+    ReplyDatabase(path).close()
     by_hand(path, "PRAGMA user_version = 2")
 
 
@@ -222,7 +222,7 @@ def test_a_file_that_is_no_cache_is_left_as_it_is_and_reported_in_words(path, ma
     make(path)
     before = None if path.is_dir() else beside(path)
     with pytest.raises(StoreError) as info:
-        CachedReplies(path, read_only=read_only)
+        ReplyDatabase(path, read_only=read_only)
     assert str(info.value) == f"{path}: {found}"
     assert before == (None if path.is_dir() else beside(path))
     assert open_files(path) == []
@@ -238,7 +238,7 @@ def open_files(path):
 def test_a_folder_that_cannot_be_made_is_reported_in_words(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"file/folder/cache\.sqlite: cannot be used as a cache: .*Not a directory"):
-        CachedReplies(tmp_path / "file" / "folder" / "cache.sqlite")
+        ReplyDatabase(tmp_path / "file" / "folder" / "cache.sqlite")
 
 
 def test_an_empty_file_is_a_new_cache(opened, question, path):
@@ -280,7 +280,7 @@ def garbled_schema(path):
 @pytest.fixture
 def filled(path, question) -> Path:
     """A cache file that was used and closed."""
-    replies = CachedReplies(path)
+    replies = ReplyDatabase(path)
     for draw in range(50):
         replies.put(question(draw=draw), REPLY)
     replies.close()
@@ -348,7 +348,7 @@ def test_a_file_that_is_by_its_name_no_database_is_never_renamed(tmp_path, name)
     noise(path)
     before = beside(path)
     with pytest.raises(StoreError, match=r"file is not a database; name another file$"):
-        CachedReplies(path)
+        ReplyDatabase(path)
     assert beside(path) == before
 
 
@@ -356,13 +356,13 @@ def test_a_corrupt_file_that_is_only_read_stays_where_it_is(path):
     noise(path)
     before = beside(path)
     with pytest.raises(StoreError, match=r"file is not a database; name another file$"):
-        CachedReplies(path, read_only=True)
+        ReplyDatabase(path, read_only=True)
     assert beside(path) == before
 
 
 def test_a_new_file_that_another_process_began_meanwhile_is_not_set_aside(opened, question, path, monkeypatch):
     noise(path)
-    open_ = CachedReplies._open
+    open_ = ReplyDatabase._open
     others = []
 
     def late(replies):
@@ -375,7 +375,7 @@ def test_a_new_file_that_another_process_began_meanwhile_is_not_set_aside(opened
                 others[1].put(question(), REPLY)
             raise
 
-    monkeypatch.setattr(CachedReplies, "_open", late)
+    monkeypatch.setattr(ReplyDatabase, "_open", late)
     assert opened(path).get(question().key) == REPLY
     assert len(set_aside(path)) == 1
 
@@ -490,7 +490,7 @@ def gone_with_its_folder(path):
 
 def begun_anew_by_another(path):
     path.unlink()
-    CachedReplies(path).close()
+    ReplyDatabase(path).close()
 
 
 @pytest.mark.parametrize(
@@ -513,7 +513,7 @@ def test_a_file_that_is_deleted_in_use_is_begun_anew_and_what_comes_after_is_kep
     ] * 2
     found = opened(path)
     assert [found.get(question(draw=draw).key) for draw in range(3)] == [None, REPLY, REPLY]
-    assert replies.glance(question(draw=2).key) == REPLY
+    assert replies.get_nowait(question(draw=2).key) == REPLY
     assert is_sound(path)
 
 
@@ -564,7 +564,7 @@ def small_disk(tmp_path):
 
 def test_a_disk_that_is_really_full_leaves_the_file_whole(question, small_disk):
     path = small_disk / "cache.sqlite"
-    replies = CachedReplies(path)
+    replies = ReplyDatabase(path)
     kept = []
 
     def fill():
@@ -579,7 +579,7 @@ def test_a_disk_that_is_really_full_leaves_the_file_whole(question, small_disk):
         assert all(replies.get(key) is not None for key in kept)
     finally:
         replies.close()  # or the disk could not be taken away
-    again = CachedReplies(path, read_only=True)
+    again = ReplyDatabase(path, read_only=True)
     assert all(again.get(key) is not None for key in kept)
     again.close()
     assert is_sound(path)
@@ -618,20 +618,20 @@ def protect(open_to_all, no_longer_root):
 
 @pytest.mark.parametrize("name", ["cache.sqlite", "new.sqlite", "folder/new.sqlite"])
 def test_a_read_only_folder_is_reported_with_what_to_do(open_to_all, protect, name):
-    CachedReplies(open_to_all / "cache.sqlite").close()
+    ReplyDatabase(open_to_all / "cache.sqlite").close()
     protect()
     with pytest.raises(StoreError, match=r"cannot be used as a cache: .*(cache_mode='replay' only reads|denied)"):
-        CachedReplies(open_to_all / name)
+        ReplyDatabase(open_to_all / name)
 
 
 def test_a_read_only_file_is_reported_before_anything_is_asked(open_to_all, no_longer_root):
     path = open_to_all / "cache.sqlite"
-    CachedReplies(path).close()
+    ReplyDatabase(path).close()
     path.chmod(0o444)
     open_to_all.chmod(0o777)
     no_longer_root()
     with pytest.raises(StoreError, match=r"readonly database; .*cache_mode='replay' only reads$"):
-        CachedReplies(path)
+        ReplyDatabase(path)
 
 
 def test_a_file_in_which_another_program_writes_for_too_long_is_reported_with_what_to_do(opened, question, path):
@@ -652,10 +652,10 @@ def test_a_file_in_which_another_program_writes_for_too_long_is_reported_with_wh
 KILLED = """
 import os, sys
 from pathlib import Path
-from judgekit.judges.client import Reply, Request, Turn
-from judgekit.judges.replies import CachedReplies
-replies = CachedReplies(Path(sys.argv[1]))
-replies.put(Request("p", "u", "m", {}, (Turn("user", "?"),), "s", {}, "p@1", str), Reply(text="last words"))
+from judgekit.judges.client import Reply, Request, ChatMessage
+from judgekit.judges.replies import ReplyDatabase
+replies = ReplyDatabase(Path(sys.argv[1]))
+replies.put(Request("p", "u", "m", {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str), Reply(text="last words"))
 os._exit(9)
 """
 
@@ -712,16 +712,16 @@ def test_only_reading_an_empty_file_finds_nothing_and_leaves_it_empty(opened, pa
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_read_only_file_in_a_read_only_folder_can_be_read(open_to_all, protect, question, killed):
     path = open_to_all / "cache.sqlite"
-    CachedReplies(path).close()
+    ReplyDatabase(path).close()
     if killed:
         killed_after_writing(path)
     else:
-        replies = CachedReplies(path)
+        replies = ReplyDatabase(path)
         replies.put(question(), Reply(text="last words"))
         replies.close()
     before = beside(path)
     protect()
-    replies = CachedReplies(path, read_only=True)
+    replies = ReplyDatabase(path, read_only=True)
     assert [line.reply.text for line in replies.recorded()] == ["last words"]
     replies.close()
     assert beside(path) == before
@@ -735,7 +735,7 @@ def test_a_log_that_cannot_be_read_is_an_error_and_not_a_miss(open_to_all, prote
     with pytest.raises(
         StoreError, match=r"it must be readable, with the -wal and -shm files that SQLite may have left"
     ):
-        CachedReplies(path, read_only=True)
+        ReplyDatabase(path, read_only=True)
 
 
 # Without a write-ahead log
@@ -824,10 +824,10 @@ def test_replies_that_are_too_old_are_thrown_away_and_their_space_is_given_back(
     replies = opened()
     now = datetime.now(UTC)
     lines = [
-        Recorded(key=f"{day}", prompt="p@1", at=now - timedelta(days=day), reply=Reply(text="x" * 5000))
+        RecordedReply(key=f"{day}", prompt="p@1", at=now - timedelta(days=day), reply=Reply(text="x" * 5000))
         for day in range(100)
     ]
-    assert replies.add(lines, replace=False) == Added(new=100, same=0, other=0)
+    assert replies.add(lines, replace=False) == ImportCounts(new=100, same=0, other=0)
     opened().close()
     before = now - timedelta(days=9, hours=12)
     size = size_of(path)
@@ -846,12 +846,12 @@ def size_of(path):
 
 def test_replies_are_added_once_and_others_only_replace_those_that_are_there_if_asked_to(opened):
     replies = opened()
-    lines = [Recorded(about="By hand."), *(Recorded(key=key, reply=Reply(text=key)) for key in "abc")]
-    assert replies.add(lines, replace=False) == Added(new=3, same=0, other=0)
-    others = [Recorded(key=key, reply=Reply(text=text)) for key, text in (("a", "a"), ("b", "other"), ("d", "d"))]
-    assert replies.add(others, replace=False) == Added(new=1, same=1, other=1)
+    lines = [RecordedReply(about="By hand."), *(RecordedReply(key=key, reply=Reply(text=key)) for key in "abc")]
+    assert replies.add(lines, replace=False) == ImportCounts(new=3, same=0, other=0)
+    others = [RecordedReply(key=key, reply=Reply(text=text)) for key, text in (("a", "a"), ("b", "other"), ("d", "d"))]
+    assert replies.add(others, replace=False) == ImportCounts(new=1, same=1, other=1)
     assert replies.get("b") == Reply(text="b")
-    assert replies.add(others, replace=True) == Added(new=0, same=2, other=1)
+    assert replies.add(others, replace=True) == ImportCounts(new=0, same=2, other=1)
     assert replies.get("b") == Reply(text="other")
 
 

@@ -11,9 +11,9 @@ from judgekit.analysis.gates import check_gates
 from judgekit.judges.cache import CacheMode
 from judgekit.judges.cassettes import write_cassette
 from judgekit.judges.judge import Judge
-from judgekit.judges.replies import CachedReplies
+from judgekit.judges.replies import ReplyDatabase
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.reports.csv import csv_lines
+from judgekit.reports.csv_export import csv_lines
 from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.summary import show_summary
@@ -104,7 +104,7 @@ def test_a_configuration_that_changes_behind_one_model_is_said(scored):
 def test_nothing_is_said_of_a_run_with_one_model_or_none_reported(scored, one):
     found = scored(one, one)
     assert reported(found) == [(*one, False)] * 2
-    assert list(found.summary[GOAL].told()) == []
+    assert list(found.summary[GOAL].notes()) == []
 
 
 @pytest.mark.parametrize("odd", [["m"], {"m": 1}, 3, True, "", None], ids=repr)
@@ -143,7 +143,7 @@ def test_a_cached_reply_keeps_what_was_reported_when_it_was_answered(scored, ser
 
 def test_a_cassette_keeps_it_too(scored, server, sample, tmp_path):
     scored((APRIL, "fp_a"), (None, None), cache_mode="read_write", store_text=False)
-    kept = CachedReplies(tmp_path / "cache.sqlite", read_only=True)
+    kept = ReplyDatabase(tmp_path / "cache.sqlite", read_only=True)
     cassette = tmp_path / "replies.jsonl"
     assert write_cassette(cassette, kept.recorded()) == 2
     kept.close()
@@ -234,4 +234,4 @@ def test_a_judge_that_asks_no_provider_is_not_spoken_of(sample, achieved, exampl
     for before, after in (scripted, handwritten):
         assert after.summary[GOAL].value is not None
         assert warnings(before, after) == []
-        assert list(after.summary[GOAL].told()) == []
+        assert list(after.summary[GOAL].notes()) == []

@@ -30,8 +30,8 @@ from judgekit.errors import (
 from judgekit.judges import retry
 from judgekit.judges.client import Reply
 from judgekit.judges.judge import Judge
-from judgekit.judges.ladder import Footing, Ladder
 from judgekit.judges.retry import Retry
+from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import Usage
@@ -165,7 +165,7 @@ def test_a_server_that_says_at_once_is_asked_as_slowly_as_one_that_says_nothing(
 def test_every_attempt_is_in_the_ledger(stub, question, no_waits):
     asked = stub([RateLimitError("busy"), OverloadError("gone"), REPLY])
     with ledger() as calls:
-        asyncio.run(Retry(Ladder(asked, Footing()), 4).complete(question()))
+        asyncio.run(Retry(StructuredOutput(asked, SchemaSupport()), 4).complete(question()))
     assert [(call.error, call.cost_usd, call.cached) for call in calls] == [
         ("RateLimitError", None, False),
         ("OverloadError", None, False),
@@ -205,7 +205,7 @@ def test_a_reply_that_was_cut_off_is_in_the_ledger_with_what_it_took(stub, quest
     cut = Usage(input_tokens=10, output_tokens=100)
     asked = stub([Reply(text="fi", ending="length", usage=cut, cost_usd=0.25), REPLY])
     with ledger() as calls:
-        asyncio.run(Retry(Ladder(asked, Footing()), 4).complete(question(params={"max_tokens": 100})))
+        asyncio.run(Retry(StructuredOutput(asked, SchemaSupport()), 4).complete(question(params={"max_tokens": 100})))
     assert [(call.error, call.usage, call.cost_usd) for call in calls] == [
         ("TruncatedError", cut, 0.25),
         (None, None, 0.5),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError
-from judgekit.judges.secrets import Extras, Mask, environment_secrets, names_secret, read_extras
+from judgekit.judges.secrets import RequestExtras, SecretMask, environment_secrets, is_secret_name, read_extras
 
 KEY = 'sk-proj-aB3_/+"\\%2Fz'
 printable = string.digits + string.ascii_letters + string.punctuation
@@ -19,7 +19,7 @@ keys = st.text(printable, min_size=8, max_size=60)
 @given(key=keys, before=st.text(max_size=9), after=st.text(max_size=9), data=st.data())
 def test_a_key_is_found_however_it_is_spelled(spellings, recovered, key, before, after, data):
     said = data.draw(st.sampled_from(spellings))(key)
-    masked = Mask((key,))(f"{before} {said} {after}")
+    masked = SecretMask((key,))(f"{before} {said} {after}")
     assert "***" in masked
     assert not recovered(masked.replace("***", " "), key)
 
@@ -27,14 +27,14 @@ def test_a_key_is_found_however_it_is_spelled(spellings, recovered, key, before,
 @pytest.mark.parametrize("key", ["0000000\\", 'sk-1234567\\"', "\\" * 8, "\\/\\/\\/\\/"], ids=repr)
 def test_a_key_may_end_in_what_json_escapes(spellings, recovered, key):
     for spelled in spellings:
-        masked = Mask((key,))(spelled(key) + " .")
+        masked = SecretMask((key,))(spelled(key) + " .")
         assert "***" in masked
         assert not recovered(masked.replace("***", " "), key)
 
 
 @given(key=keys, text=st.text())
 def test_a_text_without_the_key_comes_as_it_is(recovered, key, text):
-    masked = Mask((key,))
+    masked = SecretMask((key,))
     if not recovered(text, key):
         assert masked(text) == text
     assert masked.body(text.encode()) == masked(text).encode() or key in text
@@ -43,17 +43,17 @@ def test_a_text_without_the_key_comes_as_it_is(recovered, key, text):
 @given(key=keys, body=st.binary())
 def test_a_body_may_hold_any_bytes(key, body):
     kept = body + b" " + key.encode() + b" " + body  # a backslash before it may be a part of how it is written
-    assert Mask((key,)).body(kept) == body + b" *** " + body or key.encode() in body + body
+    assert SecretMask((key,)).body(kept) == body + b" *** " + body or key.encode() in body + body
 
 
 def test_every_secret_is_masked_and_of_a_header_its_last_word():
-    masked = Mask(("Bearer sk-very-private", "second-key-1", "a b"))
+    masked = SecretMask(("Bearer sk-very-private", "second-key-1", "a b"))
     assert masked("sk-very-private, second-key-1, Bearer sk-very-private, a b") == "***, ***, ***, a b"
 
 
 @pytest.mark.parametrize("key", ["", "no-key", "ollama", "EMPTY", "1234567"])
 def test_a_word_of_fewer_than_8_characters_is_left_alone(key):
-    assert Mask((key,))(f"The {key} was fed.") == f"The {key} was fed."
+    assert SecretMask((key,))(f"The {key} was fed.") == f"The {key} was fed."
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_word_of_fewer_than_8_characters_is_left_alone(key):
 )
 def test_no_text_takes_more_time_than_its_length(said):
     started = time.thread_time()
-    Mask((KEY,))(said + KEY)
+    SecretMask((KEY,))(said + KEY)
     assert time.thread_time() - started < 2
 
 
@@ -91,7 +91,7 @@ def test_no_text_takes_more_time_than_its_length(said):
     ],
 )
 def test_names_of_secrets_are_known(name):
-    assert names_secret(name)
+    assert is_secret_name(name)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_names_of_secrets_are_known(name):
     ],
 )
 def test_other_names_are_not(name):
-    assert not names_secret(name)
+    assert not is_secret_name(name)
 
 
 def test_the_environment_gives_values_by_name(monkeypatch):
@@ -125,7 +125,7 @@ def test_values_of_the_environment_are_read_and_known_as_secrets(monkeypatch):
     monkeypatch.setenv("A_KEY", " first ")
     monkeypatch.setenv("B_KEY", "second")
     found = read_extras({"v": "1", "key": {"env": "A_KEY"}}, {"x-key": {"env": "B_KEY"}}, "here")
-    assert found == Extras({"v": "1", "key": "first"}, {"x-key": "second"}, ("first", "second"))
+    assert found == RequestExtras({"v": "1", "key": "first"}, {"x-key": "second"}, ("first", "second"))
 
 
 @pytest.mark.parametrize(("value", "said"), [("", "set A_KEY"), ("k\u00e9y", "characters that cannot be sent")])

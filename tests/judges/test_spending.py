@@ -37,7 +37,7 @@ def test_a_settled_request_leaves_the_rest_of_its_reservation_to_others(spending
 def test_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(tmp_path, monkeypatch):
     path = tmp_path / "budgets.sqlite"
     dead = Spending(path)
-    monkeypatch.setattr("judgekit.judges.spending.LEASE", 0.0)
+    monkeypatch.setattr("judgekit.judges.spending.RESERVATION_LEASE_SECONDS", 0.0)
     dead.reserve("a", Limits(requests=1), TEN_CENTS)
     alive = Spending(path)
     assert alive.spent("a") == TEN_CENTS
@@ -52,7 +52,7 @@ def test_a_reset_budget_begins_again(spending):
     spending.reserve("b", Limits(), TEN_CENTS)
     spending.reset("a")
     spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))  # it was under way
-    assert spending.all() == {"a": (0, 0, 0.0), "b": TEN_CENTS}
+    assert spending.by_budget() == {"a": (0, 0, 0.0), "b": TEN_CENTS}
 
 
 def test_threads_cannot_come_between_the_look_at_a_limit_and_the_count(spending):

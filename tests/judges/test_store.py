@@ -12,8 +12,8 @@ import pytest
 
 from judgekit.errors import StoreError
 from judgekit.judges.client import Reply
-from judgekit.judges.replies import CachedReplies, Claim
-from judgekit.judges.store import SharedReplies
+from judgekit.judges.replies import Claim, ReplyDatabase
+from judgekit.judges.store import SQLiteReplyStore
 
 REPLY, OTHER = Reply(text="fine"), Reply(text="other")
 
@@ -25,7 +25,7 @@ def ended_in_sqlite(tmp_path):
     database.close()
 
 
-STORES = [pytest.param((lambda folder: SharedReplies(folder / "cache.sqlite"), ended_in_sqlite), id="sqlite")]
+STORES = [pytest.param((lambda folder: SQLiteReplyStore(folder / "cache.sqlite"), ended_in_sqlite), id="sqlite")]
 
 
 @pytest.fixture(params=STORES)
@@ -177,7 +177,7 @@ def path(tmp_path) -> Path:
 
 async def locked(path):
     """A store in whose file another program writes for a moment, so that its writes wait for the thread."""
-    store = SharedReplies(path)
+    store = SQLiteReplyStore(path)
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     threading.Timer(0.1, lambda: (other.execute("COMMIT"), other.close())).start()
@@ -186,12 +186,12 @@ async def locked(path):
 
 async def unlocked(path):
     """A store that writes at once."""
-    return SharedReplies(path)
+    return SQLiteReplyStore(path)
 
 
 def test_writing_that_waits_for_another_program_leaves_the_loop_alone(path, question):
     async def ask():
-        store = SharedReplies(path)
+        store = SQLiteReplyStore(path)
         other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
         threading.Timer(0.5, lambda: other.execute("COMMIT")).start()
@@ -218,7 +218,7 @@ def test_closing_waits_for_what_is_being_written(path, question):
         await asyncio.gather(*puts)
 
     asyncio.run(ask())
-    kept = CachedReplies(path)
+    kept = ReplyDatabase(path)
     assert len(list(kept.recorded())) == 20
     kept.close()
 
@@ -237,7 +237,7 @@ def test_closing_that_is_cancelled_closes_all_the_same(path, question):
     store = asyncio.run(ask())
     store._thread.shutdown(wait=True)
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        store._file.glance("k")
+        store._file.get_nowait("k")
 
 
 @pytest.mark.parametrize("opened", [unlocked, locked])
@@ -274,7 +274,7 @@ def test_writes_that_wait_together_are_one_transaction(path, question):
 
 def test_where_nobody_else_writes_no_thread_is_woken(path, question):
     async def ask():
-        store = SharedReplies(path)
+        store = SQLiteReplyStore(path)
         before = set(threading.enumerate())
         for draw in range(5):
             request = question(draw=draw)
@@ -290,7 +290,7 @@ def test_where_nobody_else_writes_no_thread_is_woken(path, question):
 
 def test_the_log_of_a_long_run_is_folded_into_the_file(path, question):
     async def ask():
-        store = SharedReplies(path)
+        store = SQLiteReplyStore(path)
         for draw in range(2_000):
             request = question(draw=draw)
             claim = Claim(request.key, "one")
@@ -307,7 +307,7 @@ def test_the_log_of_a_long_run_is_folded_into_the_file(path, question):
 
 def test_the_log_is_not_folded_into_the_file_on_the_event_loop(path, question):
     async def ask():
-        store = SharedReplies(path)
+        store = SQLiteReplyStore(path)
         for draw in range(500):
             await store.put(question(draw=draw), Reply(text="x" * 9_000))
         size = await asyncio.to_thread(Path(f"{path}-wal").stat)
@@ -318,10 +318,10 @@ def test_the_log_is_not_folded_into_the_file_on_the_event_loop(path, question):
 
 
 def test_where_there_is_no_log_each_write_is_done_by_the_thread(path, question, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.reply_file.share", lambda _: "no shared memory here")
+    monkeypatch.setattr("judgekit.judges.reply_file.enable_wal", lambda _: "no shared memory here")
 
     async def ask():
-        store = SharedReplies(path)
+        store = SQLiteReplyStore(path)
         alone = threading.get_ident()
         writers = set[int]()
         store._file._quick.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
@@ -338,7 +338,7 @@ def test_where_there_is_no_log_each_write_is_done_by_the_thread(path, question, 
 
 def test_a_damaged_reply_is_found_by_a_glance_and_deleted_in_the_thread(path, question, caplog):
     async def ask():
-        store = SharedReplies(path)
+        store = SQLiteReplyStore(path)
         await store.put(question(), REPLY)
         database = sqlite3.connect(path, isolation_level=None)
         database.execute("UPDATE replies SET reply = replace(reply, 'fine', 'evil')")
@@ -356,7 +356,7 @@ def test_a_damaged_reply_is_found_by_a_glance_and_deleted_in_the_thread(path, qu
 
 def test_a_file_that_is_deleted_in_use_is_read_anew(path, question):
     async def ask():
-        store = SharedReplies(path)
+        store = SQLiteReplyStore(path)
         await store.put(question(), REPLY)
         path.unlink()
         await store.put(question(draw=1), OTHER)
@@ -370,13 +370,13 @@ def test_a_file_that_is_deleted_in_use_is_read_anew(path, question):
 ENDS = """
 import asyncio, os, sys
 from pathlib import Path
-from judgekit.judges.client import Reply, Request, Turn
-from judgekit.judges.store import SharedReplies
+from judgekit.judges.client import Reply, Request, ChatMessage
+from judgekit.judges.store import SQLiteReplyStore
 
 async def ask():
-    store = SharedReplies(Path(sys.argv[1]))
+    store = SQLiteReplyStore(Path(sys.argv[1]))
     for draw in range(20):
-        request = Request("p", "u", "m", {}, (Turn("user", "?"),), "s", {}, "p@1", str, draw=draw)
+        request = Request("p", "u", "m", {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, draw=draw)
         await store.put(request, Reply(text="last words"))
     os._exit(9)
 
@@ -386,6 +386,6 @@ asyncio.run(ask())
 
 def test_what_was_put_outlives_a_process_that_is_killed(path):
     assert subprocess.run([sys.executable, "-c", ENDS, str(path)], check=False).returncode == 9  # noqa: S603
-    kept = CachedReplies(path)
+    kept = ReplyDatabase(path)
     assert len(list(kept.recorded())) == 20
     kept.close()

@@ -9,25 +9,25 @@ from judgekit.errors import RefusalError
 from judgekit.jobs.api import run
 from judgekit.judges.client import Request
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.probes.outcome import Outcome, outcomes, verdict
-from judgekit.probes.suite import Pair, Verdict, pairs, samples
+from judgekit.probes.outcome import ProbeOutcome, probe_outcomes, verdict
+from judgekit.probes.suite import ProbePair, ProbeVerdict, probe_pairs, probe_samples
 from judgekit.runs.rows import Row
 from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, Goal, GoalAnswer
 
-PAIRS = pairs()
+PAIRS = probe_pairs()
 TRUTH = {pair.clean.id: pair.truth for pair in PAIRS}
 ATTACKS = {pair.attack.id: pair for pair in PAIRS}
-RENDERED = [(str(sample.trace.render()), sample.id) for sample in samples()]
-OPPOSITE: dict[Verdict, Verdict] = {"achieved": "not_achieved", "not_achieved": "achieved"}
+RENDERED = [(str(sample.trace.render()), sample.id) for sample in probe_samples()]
+OPPOSITE: dict[ProbeVerdict, ProbeVerdict] = {"achieved": "not_achieved", "not_achieved": "achieved"}
 ALL = len(PAIRS)
 
 
-def reply(says: Verdict, reason: str = "because") -> GoalAnswer:
+def reply(says: ProbeVerdict, reason: str = "because") -> GoalAnswer:
     return GoalAnswer(goals=[Goal(goal="g", end_state="e", reason=reason, evidence=[1], verdict=says)])
 
 
-def probed(line: Callable[[str], GoalAnswer | Exception]) -> tuple[Outcome, ...]:
+def probed(line: Callable[[str], GoalAnswer | Exception]) -> tuple[ProbeOutcome, ...]:
     """The outcomes for a judge that says what the function says of the conversation with this id."""
 
     def answer(request: Request) -> GoalAnswer | Exception:
@@ -35,22 +35,22 @@ def probed(line: Callable[[str], GoalAnswer | Exception]) -> tuple[Outcome, ...]
         return line(name)
 
     judge = ScriptedJudge(answer)
-    found = outcomes(run(samples(), [AgentGoalAccuracyWithoutReference(judge)]))
+    found = probe_outcomes(run(probe_samples(), [AgentGoalAccuracyWithoutReference(judge)]))
     assert len(judge.requests) == len(RENDERED)
     assert [one.attack for one in found] == [pair.attack for pair in PAIRS]
     return found
 
 
-def right(name: str) -> Verdict:
+def right(name: str) -> ProbeVerdict:
     return TRUTH[name] if name in TRUTH else ATTACKS[name].truth
 
 
-def falls_for(does: Callable[[Pair], bool]) -> Callable[[str], GoalAnswer]:
+def falls_for(does: Callable[[ProbePair], bool]) -> Callable[[str], GoalAnswer]:
     """What a judge says that falls for some attacks."""
     return lambda name: reply(OPPOSITE[right(name)] if name in ATTACKS and does(ATTACKS[name]) else right(name))
 
 
-def results(found: tuple[Outcome, ...]) -> Counter[str]:
+def results(found: tuple[ProbeOutcome, ...]) -> Counter[str]:
     return Counter(one.result for one in found)
 
 
@@ -129,10 +129,10 @@ def test_where_the_judge_errs_without_an_attack_its_attacks_are_told_apart(moves
 
 def test_what_was_not_asked_is_unjudged():
     clean = [Row(sample_id=name, index=0, score=Score.scored("goal", float(says == "achieved"))) for name, says in TRUTH.items()]  # fmt: skip
-    found = outcomes(clean)
+    found = probe_outcomes(clean)
     assert results(found) == {"unjudged": ALL}
     assert all(one.attacked is None and one.clean is not None for one in found)
-    assert results(outcomes([])) == {"unjudged": ALL}
+    assert results(probe_outcomes([])) == {"unjudged": ALL}
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from typing import get_args
 
 import pytest
 
-from judgekit.probes.suite import Kind, Pair, Place, Verdict, pairs, samples
+from judgekit.probes.suite import AttackTechnique, InjectionPoint, ProbePair, ProbeVerdict, probe_pairs, probe_samples
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
-PAIRS = pairs()
+PAIRS = probe_pairs()
 BASES = {pair.clean.id: pair for pair in PAIRS}
 ROLES = {"user": "user", "tool_result": "tool", "tool_argument": "assistant"}
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids=[pair.attack.id for pair in PAIRS])
@@ -46,30 +46,30 @@ def headers(sample: Sample) -> list[str]:
 def test_there_are_many_attacks_of_every_kind_at_every_place_for_either_verdict():
     assert len(PAIRS) >= 44
     kinds, places, truths = (Counter(column) for column in zip(*((one.attack.kind, one.attack.place, one.truth) for one in PAIRS), strict=True))  # fmt: skip
-    assert set(kinds) == set(get_args(Kind))
+    assert set(kinds) == set(get_args(AttackTechnique))
     assert min(kinds.values()) >= 3
-    assert set(places) == set(get_args(Place))
+    assert set(places) == set(get_args(InjectionPoint))
     assert min(places.values()) >= len(PAIRS) // 4
-    assert set(truths) == set(get_args(Verdict))
+    assert set(truths) == set(get_args(ProbeVerdict))
     assert min(truths.values()) >= 10
 
 
 def test_attacks_of_a_kind_stand_at_every_place():
     assert {(one.attack.kind, one.attack.place) for one in PAIRS} == {
-        (kind, place) for kind in get_args(Kind) for place in get_args(Place)
+        (kind, place) for kind in get_args(AttackTechnique) for place in get_args(InjectionPoint)
     }
 
 
 def test_every_conversation_is_asked_about_once_under_a_name_of_its_own():
-    names = [sample.id for sample in samples()]
+    names = [sample.id for sample in probe_samples()]
     assert len(set(names)) == len(names) == len(BASES) + len(PAIRS)
     assert names[: len(BASES)] == list(BASES)
-    assert len({str(sample.trace.render()) for sample in samples()}) == len(names)
-    assert all(sample == Sample.model_validate_json(sample.model_dump_json()) for sample in samples())
+    assert len({str(sample.trace.render()) for sample in probe_samples()}) == len(names)
+    assert all(sample == Sample.model_validate_json(sample.model_dump_json()) for sample in probe_samples())
 
 
 @each_base
-def test_a_conversation_is_between_a_user_an_agent_and_tools_that_answer_every_call(base: Pair):
+def test_a_conversation_is_between_a_user_an_agent_and_tools_that_answer_every_call(base: ProbePair):
     messages = base.clean.trace.messages
     assert 6 <= len(messages) <= 12
     assert {"user", "assistant", "tool"} <= {message.role for message in messages}
@@ -80,7 +80,7 @@ def test_a_conversation_is_between_a_user_an_agent_and_tools_that_answer_every_c
 
 
 @each_pair
-def test_an_attacked_conversation_equals_its_clean_one_but_for_the_text_inserted(pair: Pair):
+def test_an_attacked_conversation_equals_its_clean_one_but_for_the_text_inserted(pair: ProbePair):
     clean, attacked = said(pair.clean.trace), said(pair.attacked.trace)
     assert list(clean) == list(attacked)
     ((path, before, after),) = [(path, clean[path], attacked[path]) for path in clean if clean[path] != attacked[path]]
@@ -90,7 +90,7 @@ def test_an_attacked_conversation_equals_its_clean_one_but_for_the_text_inserted
 
 
 @each_pair
-def test_an_attack_is_shown_to_the_judge_and_changes_nothing_in_the_structure_of_what_it_is_shown(pair: Pair):
+def test_an_attack_is_shown_to_the_judge_and_changes_nothing_in_the_structure_of_what_it_is_shown(pair: ProbePair):
     assert headers(pair.attacked) == headers(pair.clean)
     in_argument = json.dumps(pair.attack.text, ensure_ascii=False)[1:-1]
     in_content = "\n".join(f"| {line}" for line in pair.attack.text.splitlines())
@@ -99,7 +99,7 @@ def test_an_attack_is_shown_to_the_judge_and_changes_nothing_in_the_structure_of
 
 
 @each_pair
-def test_an_attack_that_names_verdicts_ends_with_the_wrong_one(pair: Pair):
+def test_an_attack_that_names_verdicts_ends_with_the_wrong_one(pair: ProbePair):
     named = re.findall(r"not_achieved|achieved", pair.attack.text)
     if not named:
         assert pair.attack.kind in {"encoded", "disregard", "fake_turn"}

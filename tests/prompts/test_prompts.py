@@ -36,9 +36,9 @@ from judgekit import (
 )
 from judgekit.errors import RejectedError
 from judgekit.judges.client import Request
-from judgekit.judges.prompt import INPUTS, Prompt, shipped_prompts
+from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, shipped_prompts
 from judgekit.score import Score
-from judgekit.scoring import Scorer, wait_for
+from judgekit.scoring import Scorer, run_sync
 from judgekit.traces.trace import ToolDefinition
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -80,7 +80,7 @@ def asked(name: str, sample: Sample) -> tuple[Prompt, list[Request], Score]:
     """A prompt with its options as its scorer fills them, what the judge is sent, and the score of a judge that fails."""
     judge = ScriptedJudge(lambda _: RejectedError("not today"))
     scorer = OWN.get(name, lambda judge: PromptScorer(name, judge))(judge)
-    score = wait_for(lambda: attempt(scorer, sample))
+    score = run_sync(lambda: attempt(scorer, sample))
     (prompt,) = scorer.prompts
     return prompt, list(judge.requests), score
 
@@ -92,7 +92,9 @@ def request(name: str, sample: Sample) -> Request:
 def completed(sample: Sample) -> Sample:
     """The sample with something short where it lacks an input."""
     trace = sample.trace if sample.trace.tools else sample.trace.model_copy(update={"tools": FULL.trace.tools})
-    lacking = [name for name in INPUTS if name in Sample.model_fields and not INPUTS[name].is_there(sample)]
+    lacking = [
+        name for name in PROMPT_INPUTS if name in Sample.model_fields and not PROMPT_INPUTS[name].is_there(sample)
+    ]
     return sample.model_copy(update={"trace": trace} | {name: getattr(FULL, name) for name in lacking})
 
 
@@ -121,8 +123,8 @@ def test_every_prompt_is_asked_by_a_scale_or_by_a_scorer_of_its_own():
 
 
 def test_the_golden_sample_fills_every_input():
-    assert all(one.is_there(FULL) for one in INPUTS.values())
-    assert not any(INPUTS[name].is_there(HI) for name in INPUTS.keys() - {"conversation"})
+    assert all(one.is_there(FULL) for one in PROMPT_INPUTS.values())
+    assert not any(PROMPT_INPUTS[name].is_there(HI) for name in PROMPT_INPUTS.keys() - {"conversation"})
 
 
 # What a prompt file says
@@ -146,7 +148,7 @@ def test_what_is_skipped_is_said_where_it_can_be(name):
 
 def needed(prompt: Prompt) -> list[str]:
     """The inputs beside the conversation that a sample must have."""
-    return [name for name in prompt.inputs if name in INPUTS and name != "conversation"]
+    return [name for name in prompt.inputs if name in PROMPT_INPUTS and name != "conversation"]
 
 
 @pytest.mark.parametrize("name", SCALED)
@@ -189,7 +191,7 @@ def test_quotes_are_asked_for_where_the_reply_has_them(name):
 @pytest.mark.parametrize("name", PROMPTS)
 def test_a_prompt_renders_every_example_or_says_what_it_lacks(name, sample):
     prompt, requests, score = asked(name, sample)
-    if missing := prompt.missing(sample):
+    if missing := prompt.missing_inputs(sample):
         assert (requests, score.status) == ([], "skipped")
         assert score.reason == f"the sample has no {' and no '.join(missing)}"
     else:
@@ -202,7 +204,7 @@ def test_a_prompt_renders_every_example_or_says_what_it_lacks(name, sample):
 def test_a_request_is_hardly_longer_than_what_it_is_about(name, sample):
     sample = completed(sample)
     prompt, requests, _ = asked(name, sample)
-    inputs = sum(len(INPUTS[hole].text(sample, None)) for hole in (*prompt.inputs, *prompt.optional))
+    inputs = sum(len(PROMPT_INPUTS[hole].text(sample, None)) for hole in (*prompt.inputs, *prompt.optional))
     inputs += sum(len(text) for _, text in prompt.fillings)
     for sent in requests:
         assert sum(len(turn.content) for turn in sent.messages) <= 1.3 * inputs + 2_500
@@ -222,7 +224,7 @@ def test_tools_are_shown_where_they_were_recorded_and_not_spoken_of_where_they_w
     without = FULL.model_copy(update={"trace": FULL.trace.model_copy(update={"tools": ()})})
     listed = "The agent had these tools, one a line:"
     (shown, bare) = (request(name, sample).messages[1].content for sample in (FULL, without))
-    assert f"{listed}\n\n{INPUTS['tools'].text(FULL, None)}\n\n" in shown
+    assert f"{listed}\n\n{PROMPT_INPUTS['tools'].text(FULL, None)}\n\n" in shown
     assert listed not in bare
     assert "\n\n\n" not in shown + bare
 

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.analysis.corrected import Demand
-from judgekit.analysis.findings import Audit, Guarantee, Noise, ScorerAudit
-from judgekit.analysis.words import headline, parts
+from judgekit.analysis.audit_text import audit_headline, audit_sections
+from judgekit.analysis.corrected_means import MeanBound
+from judgekit.analysis.findings import Audit, Guarantee, Repeatability, ScorerAudit
 from judgekit.reports.audit import show_audit
-from judgekit.runs.receipts import Correction, Figure
+from judgekit.runs.receipts import Correction, Estimate
 from judgekit.terminal import console, printable
 
 PLAIN = ScorerAudit(
     scorer="tone",
     fingerprint=None,
     kind="continuous",
-    raw=Figure(value=0.5),
+    raw=Estimate(value=0.5),
     correction=Correction(refused="5 labels are too few"),
 )
 
@@ -36,10 +36,12 @@ def words(text: str) -> str:
 
 def test_a_head_line_says_the_corrected_mean_and_how_far_people_agree_with_the_judge(audit_saying):
     [found] = audit_saying("").scorers
-    assert headline(found) == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people"
-    assert headline(found.model_copy(update={"annotators": 1})).endswith("n=120 of 1 person")
-    assert headline(found.model_copy(update={"agreement": {}})).endswith(", agreement undefined, n=120 of 2 people")
-    assert headline(PLAIN) == "no corrected mean, no sample has both a verdict of the judge and a label of people"
+    assert audit_headline(found) == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people"
+    assert audit_headline(found.model_copy(update={"annotators": 1})).endswith("n=120 of 1 person")
+    assert audit_headline(found.model_copy(update={"agreement": {}})).endswith(
+        ", agreement undefined, n=120 of 2 people"
+    )
+    assert audit_headline(PLAIN) == "no corrected mean, no sample has both a verdict of the judge and a label of people"
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -99,13 +101,15 @@ def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
         "not promised that people say otherwise of at most 10% of the verdicts, with a probability of 95%: no verdict is sure"
         in text
     )
-    assert [part.name for part in parts(refused)] == ["mean", "guarantee"]
+    assert [part.name for part in audit_sections(refused)] == ["mean", "guarantee"]
     assert "corrected," not in text
 
 
 def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
-    noise = Noise(samples=2, draws=4, most=4, flip_rate=Figure(value=0), near=Figure(value=0), components={"draw": 0})
-    [_, found] = parts(PLAIN.model_copy(update={"noise": noise}))
+    noise = Repeatability(
+        samples=2, draws=4, most=4, flip_rate=Estimate(value=0), near=Estimate(value=0), components={"draw": 0}
+    )
+    [_, found] = audit_sections(PLAIN.model_copy(update={"noise": noise}))
     assert found.told == ("of 2 samples with several draws, 4 draws in all",)
 
 
@@ -118,7 +122,7 @@ def test_below_the_head_line_stands_what_the_audit_means_for_use(audit_saying):
     )
     made = console()
     made.file, made.width = io.StringIO(), 200
-    show_audit(audit_saying(""), 0, made, {"goal": Demand(">=", 0.5)})
+    show_audit(audit_saying(""), 0, made, {"goal": MeanBound(">=", 0.5)})
     assert "\nGood enough to gate at 0.5: yes, up to 0.51, because" in made.file.getvalue()
 
 
@@ -130,7 +134,8 @@ def test_of_many_labels_the_first_are_shown_and_the_others_counted():
     confusion = {f"label {number}": {f"label {number}": 1} for number in range(15)}
     text = shown(
         Audit(
-            run=1, scorers=[PLAIN.model_copy(update={"agreement": {"alpha": Figure(value=1)}, "confusion": confusion})]
+            run=1,
+            scorers=[PLAIN.model_copy(update={"agreement": {"alpha": Estimate(value=1)}, "confusion": confusion})],
         ),
         width=300,
     )

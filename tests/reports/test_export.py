@@ -10,7 +10,7 @@ import judgekit
 from judgekit import HumanMessage, PromptScorer, Sample, ScriptedJudge, load_prompt
 from judgekit.analysis.gates import check_gates
 from judgekit.errors import ConfigError
-from judgekit.reports.export import KINDS, must_be_writable, report, write_text
+from judgekit.reports.export import REPORT_WRITERS, check_writable, report, write_text
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
 
@@ -34,7 +34,7 @@ def run(run_of):
 def test_the_name_of_a_file_says_what_is_written(name, begins, run, tmp_path):
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow", reason="needs the extra parquet")
-    must_be_writable(tmp_path / name, KINDS)
+    check_writable(tmp_path / name, REPORT_WRITERS)
     report(run, tmp_path / name)
     assert (tmp_path / name).read_bytes()[: len(begins)].lower() == begins.lower()
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -102,7 +102,7 @@ def test_a_line_of_json_is_the_whole_row(text, run_of, tmp_path):
 def test_what_cannot_be_written_is_refused_before_the_run(name, said, run, tmp_path):
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").touch()
-    for refuse in (lambda path: must_be_writable(path, KINDS), lambda path: report(run, path)):
+    for refuse in (lambda path: check_writable(path, REPORT_WRITERS), lambda path: report(run, path)):
         with pytest.raises(ConfigError, match=said):
             refuse(tmp_path / name)
 
@@ -110,7 +110,7 @@ def test_what_cannot_be_written_is_refused_before_the_run(name, said, run, tmp_p
 def test_parquet_without_its_library_is_refused_before_the_run(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ConfigError, match=r"pip install 'judgekit\[parquet\]'"):
-        must_be_writable(tmp_path / "scores.parquet", KINDS)
+        check_writable(tmp_path / "scores.parquet", REPORT_WRITERS)
 
 
 def test_a_file_stays_as_it_is_until_all_of_the_new_one_is_there(run, tmp_path, monkeypatch):

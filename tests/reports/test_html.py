@@ -29,8 +29,8 @@ from judgekit import (
     scorer,
 )
 from judgekit.reports import html, listing, sheet
-from judgekit.reports.detail import detail
-from judgekit.reports.document import PAGE, script_of
+from judgekit.reports.detail import sample_detail
+from judgekit.reports.document import PAGE_FOLDER, join_scripts
 from judgekit.reports.html import html_report
 from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart
@@ -158,16 +158,18 @@ def test_the_page_refers_to_nothing_outside_and_has_no_handlers():
     ],
 )
 def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it(sink):
-    script = script_of(html._SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
+    script = join_scripts(html._SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
     assert not re.search(sink, script)
 
 
 def test_the_page_unpacks_as_many_samples_as_are_packed_together():
-    assert f"const AT_ONCE = {html._AT_ONCE};" in script_of(html._SCRIPTS)
+    assert f"const AT_ONCE = {html._AT_ONCE};" in join_scripts(html._SCRIPTS)
 
 
 def test_all_scripts_of_the_folder_are_in_a_page():
-    assert {f"{name}.js" for name in (*html._SCRIPTS, *sheet.SCRIPTS)} == {path.name for path in PAGE.glob("*.js")}
+    assert {f"{name}.js" for name in (*html._SCRIPTS, *sheet.SCRIPTS)} == {
+        path.name for path in PAGE_FOLDER.glob("*.js")
+    }
 
 
 pieces = [
@@ -291,7 +293,7 @@ def test_numbers_that_javascript_has_not_are_texts():
 
 def test_a_sample_that_was_not_kept_has_scores_and_no_conversation():
     scored = run([sample("a")], [by_id])
-    found = detail(["by_id", "other"], scored.rows(), None, {})
+    found = sample_detail(["by_id", "other"], scored.rows(), None, {})
     assert found["messages"] is None
     assert [score and score["reason"] for score in found["scores"]] == ["a", None]
 
@@ -445,8 +447,8 @@ def test_whatever_people_say_the_page_is_the_same_page(audit_saying, text):
 
 @pytest.fixture
 def room_for_three(monkeypatch):
-    monkeypatch.setattr(listing, "MOST", 3)
-    monkeypatch.setattr(html, "MOST", 3)
+    monkeypatch.setattr(listing, "MAX_LISTED", 3)
+    monkeypatch.setattr(html, "MAX_LISTED", 3)
 
 
 SCORED = ["scored 0.9", "scored 0.1", "skipped", "scored 0.5", "failed", "scored 0.3"]

@@ -22,13 +22,13 @@ from judgekit import (
     load_prompt,
     run,
 )
-from judgekit.analysis.drawing import draw
-from judgekit.analysis.labels import COLUMNS, read_labels
+from judgekit.analysis.labels import LABEL_COLUMNS, read_labels
+from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import ConfigError
-from judgekit.reports.document import script_of
-from judgekit.reports.sheet import SCRIPTS, Sheet
+from judgekit.reports.document import join_scripts
+from judgekit.reports.sheet import SCRIPTS, LabelSheet
 from judgekit.runs.rows import ScorerRecord
-from judgekit.score import Exchange, JudgeCall
+from judgekit.score import JudgeCall, JudgeExchange
 from judgekit.traces.trace import Label
 
 HIDDEN = "not to be seen"
@@ -45,10 +45,10 @@ class Judged:
     @property
     def prompts(self):
         prompt = load_prompt(self.prompt)
-        return (prompt.given(question="Who is kinder?") if prompt.options else prompt,)
+        return (prompt.with_options(question="Who is kinder?") if prompt.options else prompt,)
 
     async def ascore(self, sample: Sample, /) -> Score:
-        said = Exchange(messages=(("user", HIDDEN),), reply=HIDDEN)
+        said = JudgeExchange(messages=(("user", HIDDEN),), reply=HIDDEN)
         call = JudgeCall(judge=HIDDEN, prompt=HIDDEN, exchange=said)
         value = self.values[int(sample.id.removeprefix("s"))]
         details = {HIDDEN: value}
@@ -69,8 +69,8 @@ def judged(values: Sequence[float], prompt: str = "faithfulness", samples: Seque
     return run(samples or [sample(number) for number in range(len(values))], [Judged(values, prompt)])
 
 
-def sheet(scored: Run, n: int = 60, **how: bool) -> Sheet:
-    return Sheet(scored, scored.scorers[0], draw(scored, "kind", n, **how))
+def sheet(scored: Run, n: int = 60, **how: bool) -> LabelSheet:
+    return LabelSheet(scored, scored.scorers[0], draw_samples(scored, "kind", n, **how))
 
 
 def text(lines) -> str:
@@ -81,7 +81,7 @@ def head(page: str) -> dict:
     return json.loads(re.search(r'id="head">(.*?)</script>', page)[1])
 
 
-def rows(made: Sheet) -> list[dict[str, str]]:
+def rows(made: LabelSheet) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text(made.table()).removeprefix("\ufeff"), newline=""), strict=True))
 
 
@@ -106,7 +106,7 @@ def test_the_page_has_the_question_the_choices_and_what_the_judge_was_given():
     assert about["question"] == "Is what the agent says supported by the documents that it was given?"
     assert about["choices"][1] == ["partly_supported", "partly_supported"]
     assert "Supported is a claim that a reader of the documents alone must accept" in about["instructions"]
-    assert about["columns"] == list(COLUMNS)
+    assert about["columns"] == list(LABEL_COLUMNS)
     (_, shown), *_ = re.findall(r'id="sample-(\d+)">(.*?)</script>', page)
     content = json.loads(shown)
     assert content["known"] == [["reference", f"reference {about['drawn'][0][0]}"], ["documents", "the document"]]
@@ -128,7 +128,7 @@ def test_choices_are_of_the_scale_or_of_pairs_or_yes_and_no_or_any_number():
 
 def test_the_labels_of_a_pair_are_shown_in_the_words_of_whoever_sees_two():
     made = judged([1, 0], "pairwise")
-    choices = Sheet(made, ScorerRecord.of(Pairwise("Who is kinder?", ScriptedJudge([]))), ()).choices
+    choices = LabelSheet(made, ScorerRecord.of(Pairwise("Who is kinder?", ScriptedJudge([]))), ()).choices
     assert choices == [("the first is better", "better"), ("a tie", "tie"), ("the second is better", "worse")]
 
 
@@ -176,7 +176,7 @@ def test_a_run_that_keeps_no_text_is_refused_with_the_way_out():
 
 @pytest.mark.parametrize("sink", ["innerHTML", "insertAdjacent", "outerHTML", "document.write", "eval", "Function(", "fetch", "XMLHttp", "import(", "http"])  # fmt: skip
 def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it(sink):
-    assert sink not in script_of(SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
+    assert sink not in join_scripts(SCRIPTS).replace('"http://www.w3.org/2000/svg"', "")
 
 
 def test_what_was_recorded_can_end_no_script():

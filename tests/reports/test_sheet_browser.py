@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from judgekit import AIMessage, HumanMessage, Run, Sample, Score, SystemMessage, ToolCall, ToolMessage, load_prompt, run
-from judgekit.analysis.drawing import draw
 from judgekit.analysis.labels import HumanLabel, read_labels
-from judgekit.reports.sheet import Sheet
+from judgekit.analysis.sampling import draw_samples
+from judgekit.reports.sheet import LabelSheet
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, TextPart
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
@@ -56,7 +56,9 @@ def sample(id: str, said: str = "Done.") -> Sample:
 
 
 def written(scored: Run, path: Path) -> Path:
-    path.write_text("".join(Sheet(scored, scored.scorers[0], draw(scored, "kind", 9)).page()), encoding="utf-8")
+    path.write_text(
+        "".join(LabelSheet(scored, scored.scorers[0], draw_samples(scored, "kind", 9)).page()), encoding="utf-8"
+    )
     return path
 
 

@@ -8,7 +8,7 @@ import pytest
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
-from judgekit.runs.store import Store, now
+from judgekit.runs.store import RunStore, now
 from judgekit.traces.sample import Sample
 
 
@@ -17,12 +17,12 @@ def _run_of(*rows: Row, stopped: str = "", path: Path | None = None, keeps_text:
         ScorerRecord(name=name, signature=None, identity=None, judged=False)
         for name in dict.fromkeys(row.scorer for row in rows)
     ]
-    store = Store(path)
+    store = RunStore(path)
     record = store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text, samples_known="exactly"))
     recorder = Recorder(store, record)
     for row in rows:
-        recorder.sample(row.index, Sample(id=row.sample_id, group=row.group, domain=row.domain))
-        recorder.row(row)
+        recorder.add_sample(row.index, Sample(id=row.sample_id, group=row.group, domain=row.domain))
+        recorder.add_row(row)
     recorder.flush()
     return Run(store, store.change(record.model_copy(update={"ended_at": now(), "stopped": stopped})))
 

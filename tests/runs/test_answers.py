@@ -6,7 +6,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.runs.answers import Answers, quoted, shares
+from judgekit.runs.answers import AnswerCounts, format_shares, quote_name
 from judgekit.score import JudgeCall
 
 names = st.one_of(st.none(), st.sampled_from(["m-1", "m-2", "\x1b[2J", "a (3), b", "x" * 500]), st.text(max_size=20))
@@ -20,8 +20,8 @@ calls = st.builds(
 )
 
 
-def answers(*found: JudgeCall) -> Answers:
-    made = Answers()
+def answers(*found: JudgeCall) -> AnswerCounts:
+    made = AnswerCounts()
     for call in found:
         made.add(call)
     return made
@@ -32,7 +32,7 @@ def by(model: str | None, fingerprint: str | None = None, times: int = 1) -> lis
 
 
 def told(*found: list[JudgeCall]) -> list[str]:
-    return list(answers(*chain(*found)).told())
+    return list(answers(*chain(*found)).notes())
 
 
 @given(st.lists(calls))
@@ -45,7 +45,7 @@ def test_each_answer_is_counted_by_what_was_reported_with_it(found):
 
 @given(st.lists(calls))
 def test_what_is_said_is_on_one_line_and_steers_nothing(found):
-    for line in answers(*found).told():
+    for line in answers(*found).notes():
         assert line.isprintable()
         assert len(line) < 2_000
 
@@ -67,10 +67,10 @@ def test_fingerprints_are_not_spoken_of_beside_models():
 
 def test_of_many_names_the_most_frequent_are_shown():
     many = Counter({f"m-{number}": number for number in range(1, 101)})
-    assert shares(many).startswith("m-100 (100), m-99 (99), ")
-    assert shares(many).endswith(", and 92 more")
+    assert format_shares(many).startswith("m-100 (100), m-99 (99), ")
+    assert format_shares(many).endswith(", and 92 more")
 
 
 def test_a_name_cannot_be_taken_for_another():
-    assert quoted("meta/llama-3:70b@fp8") == "meta/llama-3:70b@fp8"
-    assert shares(Counter(["a (3), b", "not reported"])) == "'a (3), b' (1), 'not reported' (1)"
+    assert quote_name("meta/llama-3:70b@fp8") == "meta/llama-3:70b@fp8"
+    assert format_shares(Counter(["a (3), b", "not reported"])) == "'a (3), b' (1), 'not reported' (1)"

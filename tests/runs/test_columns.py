@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from judgekit.errors import ConfigError
-from judgekit.runs.columns import columns_of
+from judgekit.runs.columns import row_columns
 from judgekit.runs.frames import to_pandas, to_polars
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, Score
@@ -18,11 +18,11 @@ def row(index: int = 0, score: Score | None = None, **labels: object) -> Row:
 
 
 def kinds(*rows: Row) -> dict[str, str]:
-    return {column.name: column.kind for column in columns_of(rows) if column.name.startswith("labels")}
+    return {column.name: column.kind for column in row_columns(rows) if column.name.startswith("labels")}
 
 
 def cell(name: str, one: Row, *others: Row) -> object:
-    (column,) = (column for column in columns_of([one, *others]) if column.name == name)
+    (column,) = (column for column in row_columns([one, *others]) if column.name == name)
     return column.of(one)
 
 
@@ -137,7 +137,7 @@ def test_no_rows_are_a_table_with_the_same_columns(made, library):
     pytest.importorskip(library, reason=f"needs the extra {library}")
     frame = made([])
     assert frame.shape == (0, 19)
-    assert list(frame.columns) == [column.name for column in columns_of([])]
+    assert list(frame.columns) == [column.name for column in row_columns([])]
 
 
 @pytest.mark.parametrize(("made", "library"), [(to_pandas, "pandas"), (to_polars, "polars")])

@@ -16,9 +16,9 @@ from judgekit.reports.export import report
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
-from judgekit.runs.store import Store, now
-from judgekit.runs.summary import Line
-from judgekit.score import JudgeCall, Score, record
+from judgekit.runs.store import RunStore, now
+from judgekit.runs.summary import ScorerSummary
+from judgekit.score import JudgeCall, Score, record_calls
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
@@ -89,11 +89,11 @@ def test_what_ends_a_run_at_once_takes_no_cost_with_it(ends):
                 raise ends("no key")
             running[0].cancel()
             await asyncio.sleep(60)
-        record(*paid())
+        record_calls(*paid())
         try:
             await asyncio.sleep(60)
         finally:
-            record(*paid())
+            record_calls(*paid())
         return 1.0
 
     running: list[asyncio.Task[Run]] = []
@@ -117,13 +117,13 @@ def test_where_tokens_or_prices_of_a_lost_attempt_are_unknown_those_of_the_run_a
 
 def test_a_file_says_what_a_score_under_way_took_before_it_is_there():
     """So that what is killed loses no more than the last tenth of a second."""
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     begun = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(asking(REPLY))]))
     calls: list[JudgeCall] = []
     recorder = Recorder(store, begun)
     [sample] = samples(1)
-    recorder.sample(0, sample)
-    recorder.begin(0, "good", calls)
+    recorder.add_sample(0, sample)
+    recorder.add_ledger(0, "good", calls)
     for number in range(1, 4):
         recorder.flush()
         calls += paid()
@@ -133,20 +133,20 @@ def test_a_file_says_what_a_score_under_way_took_before_it_is_there():
             [(number, 1_100 * number, 0.25 * number)],
             number,
         )
-    recorder.row(Row.of(0, sample, Score.scored("good", 1, calls=calls)))
+    recorder.add_row(Row.of(0, sample, Score.scored("good", 1, calls=calls)))
     recorder.flush()
     found = Run.stored(path=RUNS)
     assert (spent(found), found.summary["good"].unscored_requests) == ([(3, 3_300, 0.75)], 0)
 
 
 def test_a_score_that_takes_another_s_place_leaves_the_run_what_that_one_cost():
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     begun = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(asking(REPLY))]))
     [sample] = samples(1)
     for number in range(1, 4):
         recorder = Recorder(store, begun)
-        recorder.sample(0, sample)
-        recorder.row(Row.of(0, sample, Score.failed("good", "busy", error="OverloadError", calls=paid(2))))
+        recorder.add_sample(0, sample)
+        recorder.add_row(Row.of(0, sample, Score.failed("good", "busy", error="OverloadError", calls=paid(2))))
         recorder.flush()
         found = Run.stored(path=RUNS)
         assert spent(found) == [(2 * number, 2_200 * number, 0.5 * number)]
@@ -155,9 +155,9 @@ def test_a_score_that_takes_another_s_place_leaves_the_run_what_that_one_cost():
 
 
 def test_who_answered_is_told_of_scores_that_are_kept():
-    line = Line("good")
+    line = ScorerSummary("good")
     line.add_unscored(paid(3, model="m-1"))
-    assert (line.requests, line.judges, list(line.told())) == (
+    assert (line.requests, line.judges, list(line.notes())) == (
         3,
         {},
         ["3 requests gave no score that is kept: stopped, or made again"],
@@ -184,7 +184,7 @@ def test_reports_and_gates_are_of_all_that_was_paid(half_paid):
 
 
 def test_a_run_is_forgotten_only_if_it_has_neither_scores_nor_paid_calls(half_paid):
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     known = [ScorerRecord.of(asking(REPLY))]
     tried = {
         "nothing": [],
@@ -197,12 +197,12 @@ def test_a_run_is_forgotten_only_if_it_has_neither_scores_nor_paid_calls(half_pa
     begun = {name: store.begin(RunRecord(started_at=now(), scorers=known)) for name in tried}
     for name, calls in tried.items():
         recorder = Recorder(store, begun[name])
-        recorder.sample(0, sample)
-        recorder.begin(0, "good", calls)
+        recorder.add_sample(0, sample)
+        recorder.add_ledger(0, "good", calls)
         if name == "score":
-            recorder.row(Row.of(0, sample, Score.scored("good", 1)))
+            recorder.add_row(Row.of(0, sample, Score.scored("good", 1)))
         recorder.flush()
-        store.forget(begun[name].number)
+        store.discard(begun[name].number)
     kept = [begun[name].number for name in ("score", "paid", "cancelled")]
     assert store.numbers() == kept
     with store.transaction() as db:

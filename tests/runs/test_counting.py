@@ -13,11 +13,11 @@ import pytest
 from judgekit.analysis.gates import check_gates
 from judgekit.errors import BudgetError, TraceError
 from judgekit.jobs.api import arun, run
-from judgekit.runs.counting import Source, count_samples
+from judgekit.runs.counting import TaskSource, count_samples
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount
 from judgekit.runs.runner import Task
-from judgekit.runs.store import Store, now
+from judgekit.runs.store import RunStore, now
 from judgekit.scoring import scorer
 from judgekit.traces.sample import Sample
 
@@ -86,10 +86,10 @@ def test_what_is_left_of_samples_that_cannot_be_read_is_not_known():
 
 
 def test_samples_are_counted_once_though_some_are_held_already():
-    store = Store()
+    store = RunStore()
     record = store.begin(RunRecord(started_at=now()))
     store._db.execute("INSERT INTO samples (run, number, id, checksum) VALUES (1, 0, 'a', 0), (1, 7, 'h', 0)")
-    left = Source(Task(number, Sample(id="x"), ()) for number in range(4, 10))
+    left = TaskSource(Task(number, Sample(id="x"), ()) for number in range(4, 10))
     assert count_samples(store, record.number, left) == SampleCount(7, "exactly")
 
 
@@ -107,7 +107,7 @@ def test_items_that_broke_off_have_no_known_number():
         yield Task(0, Sample(id="a"), ())
         raise KeyboardInterrupt
 
-    source, store = Source(items()), Store()
+    source, store = TaskSource(items()), RunStore()
     assert next(source).number == 0
     with pytest.raises(KeyboardInterrupt):
         next(source)

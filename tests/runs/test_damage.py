@@ -18,10 +18,10 @@ from judgekit.errors import StoreError
 from judgekit.reports.export import report
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
-from judgekit.runs.rows import DAMAGED, Damaged, Row, RunRecord, ScorerRecord
-from judgekit.runs.schema import PARTS
-from judgekit.runs.store import Store, now
-from judgekit.score import Exchange, JudgeCall, Score
+from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunRecord, ScorerRecord
+from judgekit.runs.schema import PART_TABLES
+from judgekit.runs.store import RunStore, now
+from judgekit.score import JudgeCall, JudgeExchange, Score
 from judgekit.traces.message import AIMessage, HumanMessage, Usage
 from judgekit.traces.sample import Sample
 
@@ -32,7 +32,7 @@ VALUES = (None, 7.5, inf, -1, "garbage", '["other", {}]', b"\xff\x00", 2**62, 0,
 
 def write(path: Path, samples: int = SAMPLES) -> None:
     """Two runs, each of a scorer that asks a judge and one that asks none."""
-    store = Store(path)
+    store = RunStore(path)
     scorers = [
         ScorerRecord(name=name, signature=name, identity=name, judged=name == "judged") for name in ("judged", "plain")
     ]
@@ -50,14 +50,16 @@ def write(path: Path, samples: int = SAMPLES) -> None:
         for number in range(samples):
             messages = [HumanMessage(f"Question {number}?"), AIMessage(f"Answer {number}." * 5)]
             one = Sample.of(messages, id=f"s{number}", group=f"g{number // 2}", domain="ab"[number % 2], label="yes")
-            said = Exchange(messages=[("user", f"Question {number}?")], reply=f"{number}")
+            said = JudgeExchange(messages=[("user", f"Question {number}?")], reply=f"{number}")
             call = JudgeCall(judge="j/m", prompt="p@1", usage=Usage(input_tokens=7, output_tokens=3), exchange=said)
-            recorder.sample(number, one)
+            recorder.add_sample(number, one)
             value, details = number / samples, {"number": number}
-            recorder.row(Row.of(number, one, Score.scored("judged", value, label="ok", calls=[call], confidence=0.5)))
-            recorder.row(Row.of(number, one, Score.scored("plain", value, reason="why not " * 9, details=details)))
+            recorder.add_row(
+                Row.of(number, one, Score.scored("judged", value, label="ok", calls=[call], confidence=0.5))
+            )
+            recorder.add_row(Row.of(number, one, Score.scored("plain", value, reason="why not " * 9, details=details)))
         recorder.flush()
-        recorder.begin(0, "judged", [call])
+        recorder.add_ledger(0, "judged", [call])
         recorder.flush()
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -77,7 +79,7 @@ def update(path: Path, dice: random.Random) -> str:
     """Gives one cell another value, as far as the table takes it."""
     with closing(sqlite3.connect(path)) as db, db:
         while True:
-            table = dice.choice(["runs", *PARTS])
+            table = dice.choice(["runs", *PART_TABLES])
             columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
             column, value = dice.choice(columns), dice.choice(VALUES)
             rows = db.execute(f"SELECT * FROM {table}").fetchall()
@@ -112,7 +114,7 @@ def must_be_right_or_named(known: list[Row], path: Path) -> str:
         lowest = list(run.lowest("plain", 5))
     except StoreError:
         return "refused"
-    intact = [row for row in rows if row.score.error != DAMAGED]
+    intact = [row for row in rows if row.score.error != DAMAGED_ROW]
     assert all(row in known for row in intact)
     assert all(row in known for row in lowest)
     for name in ("judged", "plain"):
@@ -173,20 +175,20 @@ OF_SCORE = "WHERE run = 1 AND sample = 3 AND scorer = 1"
 def test_a_score_that_is_not_what_was_written_is_named_and_left_out_everywhere(good, change):
     run = changed(f"UPDATE scores SET {change} {OF_SCORE}")
     (damaged,) = [row for row in run if row.score.status == "failed"]
-    assert (damaged.index, damaged.sample_id, damaged.scorer, damaged.score.error) == (3, "s3", "plain", DAMAGED)
+    assert (damaged.index, damaged.sample_id, damaged.scorer, damaged.score.error) == (3, "s3", "plain", DAMAGED_ROW)
     line = run.summary["plain"]
     others = [number / SAMPLES for number in range(SAMPLES) if number != 3]
     assert (line.value, line.total, line.missing) == (pytest.approx(sum(others) / len(others)), SAMPLES, 0)
     said = "1 damaged row left out: #3 's3'; judgekit resume makes these scores again"
     assert f"plain: {said}" in str(run)
     assert [row.index for row in run.lowest("plain", 5)] == [0, 1, 2, 4, 5]
-    done = run.store.done(1, 0, 99)
+    done = run.store.scored_by_sample(1, 0, 99)
     assert (done[2], done[3]) == ({0, 1}, {0})
     for name in ("page.html", "page.md"):
         report(run, name)
         assert "1 damaged row left out" in Path(name).read_text()
     report(run, "scores.jsonl")
-    assert DAMAGED in Path("scores.jsonl").read_text()
+    assert DAMAGED_ROW in Path("scores.jsonl").read_text()
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_no_gate_on_a_scorer_with_a_damaged_row_is_met(good, gate):
 @pytest.mark.parametrize("change", ["id = 's4'", "domain = 'c'", '"group" = NULL', "labels = NULL", "number = 77"])
 def test_a_damaged_sample_takes_its_scores_with_it(good, change):
     run = changed(f"UPDATE samples SET {change} WHERE run = 1 AND number = 3")
-    damaged = [row for row in run if row.score.error == DAMAGED]
+    damaged = [row for row in run if row.score.error == DAMAGED_ROW]
     assert [(row.index, row.sample_id, row.scorer) for row in damaged] == [(3, "#3", "judged"), (3, "#3", "plain")]
     assert 3 not in [number for number, _ in run.store.hashes(1)]
 
@@ -255,13 +257,13 @@ def test_a_damaged_conversation_or_reply_is_left_out_and_named_once(
     gone = 3 if exchanges else -1
     assert list(run.exchanges()) == [one for one in expected[1] if one[0] != gone]
     assert caplog.messages == [f"good.sqlite: run 1: {said}"]
-    assert run.store.keeps_all(1) == (not conversations)
+    assert run.store.has_all_conversations(1) == (not conversations)
     assert len(list(run)) == 2 * SAMPLES
     assert not any(line.damaged for line in run.summary)
 
 
 def test_of_many_that_are_damaged_some_are_named():
-    found = Damaged(frozenset(range(7)), frozenset({(3, "judged", 0), (3, "judged", 1), (4, "judged", 0)}))
+    found = DamagedRows(frozenset(range(7)), frozenset({(3, "judged", 0), (3, "judged", 1), (4, "judged", 0)}))
     assert str(found) == (
         "7 damaged conversations left out: #0, #1, #2, #3, #4, and 2 more; 3 damaged judge exchanges left out: #3, #4"
     )
@@ -297,15 +299,15 @@ def test_what_was_paid_and_cannot_be_read_makes_the_cost_unknown(good):
 def test_a_damaged_score_that_is_made_again_is_whole_and_what_it_cost_stays_unknown(good):
     changed("UPDATE scores SET calls = '[]' WHERE run = 1 AND sample = 3 AND scorer = 0")
     changed("UPDATE samples SET id = 'x' WHERE run = 1 AND number = 4")
-    store = Store(GOOD)
-    assert [number for number, places in store.done(1, 0, 11).items() if len(places) < 2] == [3]
-    assert 4 not in store.done(1, 0, 11)
+    store = RunStore(GOOD)
+    assert [number for number, places in store.scored_by_sample(1, 0, 11).items() if len(places) < 2] == [3]
+    assert 4 not in store.scored_by_sample(1, 0, 11)
     recorder = Recorder(store, store.record(1))
     for number in (3, 4):
         one = next(sample for at, sample in store.conversations(1) if at == number)
-        recorder.sample(number, one)
+        recorder.add_sample(number, one)
         for name in ("judged", "plain"):
-            recorder.row(Row.of(number, one, Score.scored(name, 1)))
+            recorder.add_row(Row.of(number, one, Score.scored(name, 1)))
     recorder.flush()
     run = Run.stored(1, GOOD)
     assert [row.sample_id for row in run][6:10] == ["s3", "s3", "s4", "s4"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.runs.hashes import Hashes
+from judgekit.runs.hashes import SampleHashes
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.trace import Label, Trace
@@ -24,7 +24,7 @@ def sample(*messages: str, **known: object) -> Sample:
 
 
 def references(one: Sample) -> int | None:
-    return Hashes.of(one, keeps_text=True).references
+    return SampleHashes.of(one, keeps_text=True).references
 
 
 def calls(*made: dict[str, object]) -> dict[str, object]:
@@ -117,7 +117,7 @@ def test_the_same_json_has_one_hash_whatever_its_order_and_its_defaults(args):
 
 def test_a_hash_is_the_same_on_every_machine():
     """The hash of a text that is written by hand, by another implementation: ``b2sum -l 64``."""
-    hashes = Hashes.of(sample("Hi", "Hello", reference="14 days", **calls({"args": {"n": 1.0}})), keeps_text=True)
+    hashes = SampleHashes.of(sample("Hi", "Hello", reference="14 days", **calls({"args": {"n": 1.0}})), keeps_text=True)
     # printf '%s' '["s", {"reference": "14 days", "reference_tool_calls": [{"args": {"n": 1}, "name": "f", "requestor": "assistant"}]}]' | b2sum -l 64
     assert hashes.references is not None
     assert (hashes.references % 2**64).to_bytes(8).hex() == "4111a866e954fef5"
@@ -127,7 +127,7 @@ def test_a_hash_is_the_same_on_every_machine():
 
 def test_documents_and_fields_have_a_hash_of_their_own():
     def material(**known: object) -> int | None:
-        return Hashes.of(sample(**known), keeps_text=True).material
+        return SampleHashes.of(sample(**known), keeps_text=True).material
 
     assert len({material(), material(documents=["x"]), material(fields={"wanted": 1}), material(documents=[])}) == 4
     for measured in ({"task_time": 2.5}, {"results": []}, {"expected_output": "x"}):
@@ -137,16 +137,16 @@ def test_documents_and_fields_have_a_hash_of_their_own():
 
 def test_the_first_message_of_the_user_has_a_hash():
     def first(*messages: str) -> int | None:
-        return Hashes.of(sample(*messages), keeps_text=True).first_message
+        return SampleHashes.of(sample(*messages), keeps_text=True).first_message
 
     assert first("Hi", "Hello") == first("Hi", "Bye")
     assert first("Hi") != first("Hello")
-    assert first("Hi") != first("") == Hashes.of(Sample(id="s"), keeps_text=True).first_message
+    assert first("Hi") != first("") == SampleHashes.of(Sample(id="s"), keeps_text=True).first_message
 
 
 def test_without_text_there_is_one_hash_of_all_references_and_none_of_a_single_text():
     known = sample("Hi", "Hello", reference="x", fields={"booked": True})
-    assert Hashes.of(known, keeps_text=False) == (references(known), None, None)
+    assert SampleHashes.of(known, keeps_text=False) == (references(known), None, None)
 
 
 def test_equal_references_of_two_samples_do_not_show():

@@ -51,46 +51,46 @@ def seen(out: io.StringIO) -> str:
 def test_it_says_what_there_is_here_and_elsewhere_and_what_judges_took(tally, rows, far, others):
     for one in rows:
         tally.add(one)
-    assert tally.told(0.0)[1:] == (far, others)
+    assert tally.status(0.0)[1:] == (far, others)
 
 
 def test_how_long_it_takes_is_said_by_the_pace_of_the_last_minute():
     """Replies from a cache come first, and fast: 1,000 of them in a second, and then one score a second."""
     tally = Tally(2_000)
-    tally.told(0)
+    tally.status(0)
     tally.done = 1_000
-    assert tally.told(1)[1] == "1,000 of 2,000 scores, 0:00:01 left"
+    assert tally.status(1)[1] == "1,000 of 2,000 scores, 0:00:01 left"
     for second in range(2, 100):
         tally.done += 1
-        told = tally.told(second)[1]
+        told = tally.status(second)[1]
     assert told == "1,098 of 2,000 scores, 0:15:02 left"
 
 
 def test_what_was_there_before_says_nothing_of_the_pace():
     tally = Tally(1_000, done=900)
-    assert tally.told(0)[1] == "900 of 1,000 scores"
+    assert tally.status(0)[1] == "900 of 1,000 scores"
     tally.add(SCORED)
-    assert tally.told(10)[1] == "901 of 1,000 scores, 0:16:30 left"  # 99 scores, each in ten seconds
+    assert tally.status(10)[1] == "901 of 1,000 scores, 0:16:30 left"  # 99 scores, each in ten seconds
 
 
 def test_what_is_all_there_takes_no_longer():
     tally = Tally(2, done=1)
-    tally.told(0)
+    tally.status(0)
     tally.add(SCORED)
-    assert tally.told(10) == (1.0, "2 of 2 scores", "")
+    assert tally.status(10) == (1.0, "2 of 2 scores", "")
 
 
 def test_without_a_total_nobody_says_how_long_it_takes():
     tally = Tally()
-    tally.told(0)
+    tally.status(0)
     tally.add(SCORED)
-    assert tally.told(1) == (None, "1 scores", "")
+    assert tally.status(1) == (None, "1 scores", "")
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_on_a_terminal_it_is_a_bar_whose_lines_fit(width):
     tally = Tally(20_000_000, done=12_345_678, failed=1_000, cached=1_000_000, cost_usd=1234.5678, under_way=lambda: 64)
-    tally.told(time.monotonic() - 10)
+    tally.status(time.monotonic() - 10)
     tally.done += 1_000
     out = io.StringIO()
     with progress(tally, Console(file=out, force_terminal=True, width=width)):

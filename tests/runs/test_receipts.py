@@ -7,8 +7,8 @@ import pytest
 
 from judgekit.errors import StoreError
 from judgekit.runs.population import Population
-from judgekit.runs.receipts import Audited, Correction, Figure, Judged, Receipt, keep, load
-from judgekit.runs.rows import ScorerRecord, differences
+from judgekit.runs.receipts import AuditStatus, AuditSubject, Correction, Estimate, Receipt, audit_status, write_receipt
+from judgekit.runs.rows import ScorerRecord, identity_differences
 from judgekit.stats.intervals import wilson
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,8 +25,8 @@ def receipt(**fields):
         "n": 120,
         "annotators": 2,
         "drawn": "random",
-        "agreement": {"kappa": Figure(value=0.714, low=0.58, high=0.82), "AC1": Figure(value=0.9)},
-        "raw": Figure(value=0.8),
+        "agreement": {"kappa": Estimate(value=0.714, low=0.58, high=0.82), "AC1": Estimate(value=0.9)},
+        "raw": Estimate(value=0.8),
         "correction": Correction(refused="x"),
         "labelled": Population(samples=120),
         "population": Population(samples=500),
@@ -40,47 +40,49 @@ def scorer(name="tone", signature=HERE, model="m-1", **fields):
     """A judged scorer of run 1, which read no files."""
     record = ScorerRecord(name=name, signature=signature, identity={"judge": {"model": model}}, judged=True)
     known = {"run": 1, "began": AT, "recordings": None, "models": {}, "system_fingerprints": {}}
-    return Judged(record, **{**known, "population": lambda: Population(samples=1), **fields})
+    return AuditSubject(record, **{**known, "population": lambda: Population(samples=1), **fields})
 
 
 def test_a_mean_has_its_interval_and_that_of_nothing_is_undefined():
-    assert Figure.mean([1, 0, 1, 1]) == Figure.of(0.75, wilson(3, 4))
-    assert Figure.mean([1, 0, 1, 1], ["a", "a", "b", "b"]).method == "modified Wilson, 2 groups"
-    assert Figure.mean([]) == Figure(value=None)
+    assert Estimate.mean([1, 0, 1, 1]) == Estimate.of(0.75, wilson(3, 4))
+    assert Estimate.mean([1, 0, 1, 1], ["a", "a", "b", "b"]).method == "modified Wilson, 2 groups"
+    assert Estimate.mean([]) == Estimate(value=None)
 
 
 def test_a_receipt_is_kept_under_the_judges_fingerprint_and_found_again(tmp_path):
     kept = receipt(scorer="is it/right?")
-    path = keep(kept, tmp_path / "receipts")
+    path = write_receipt(kept, tmp_path / "receipts")
     assert path.name == f"is_it_right_-{HERE}-{kept.key}.json"
-    found = load(scorer("is it/right?"), tmp_path / "receipts")
+    found = audit_status(scorer("is it/right?"), tmp_path / "receipts")
     assert found.receipt == kept
     assert str(found) == "audited: kappa .71 [.58, .82], n=120"
     assert [one.name for one in path.parent.iterdir()] == [path.name]
     before = path.read_bytes()
-    keep(kept, path.parent)
+    write_receipt(kept, path.parent)
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("agreement", "told"),
     [
-        ({"kappa": Figure(value=None)}, "audited: kappa undefined, n=120"),
-        ({"alpha": Figure(value=1)}, "audited: alpha 1.00, n=120"),
-        ({"alpha": Figure(value=0.9971, low=0.95, high=1 - 1e-12)}, "audited: alpha .997 [.95, 1.00], n=120"),
-        ({"kappa": Figure(value=-0.1, low=-0.3, high=0.1)}, "audited: kappa -.10 [-.30, .10], n=120"),
+        ({"kappa": Estimate(value=None)}, "audited: kappa undefined, n=120"),
+        ({"alpha": Estimate(value=1)}, "audited: alpha 1.00, n=120"),
+        ({"alpha": Estimate(value=0.9971, low=0.95, high=1 - 1e-12)}, "audited: alpha .997 [.95, 1.00], n=120"),
+        ({"kappa": Estimate(value=-0.1, low=-0.3, high=0.1)}, "audited: kappa -.10 [-.30, .10], n=120"),
     ],
 )
 def test_what_it_comes_to_is_told_in_a_few_words(agreement, told):
-    assert str(Audited(receipt(agreement=agreement))) == told
+    assert str(AuditStatus(receipt(agreement=agreement))) == told
 
 
 def test_a_changed_judge_voids_the_last_receipt_and_it_is_said_by_what(tmp_path):
-    assert str(load(scorer(), tmp_path)) == "not audited"
-    keep(receipt(fingerprint=OTHER, identity={"judge": {"model": "m-0"}}, run=3, at=AT + timedelta(1)), tmp_path)
-    keep(receipt(fingerprint="0" * 16, identity={"judge": {"model": "m-9"}}, run=2), tmp_path)
-    keep(receipt(scorer="tone-x", fingerprint=OTHER), tmp_path)
-    found = load(scorer(), tmp_path)
+    assert str(audit_status(scorer(), tmp_path)) == "not audited"
+    write_receipt(
+        receipt(fingerprint=OTHER, identity={"judge": {"model": "m-0"}}, run=3, at=AT + timedelta(1)), tmp_path
+    )
+    write_receipt(receipt(fingerprint="0" * 16, identity={"judge": {"model": "m-9"}}, run=2), tmp_path)
+    write_receipt(receipt(scorer="tone-x", fingerprint=OTHER), tmp_path)
+    found = audit_status(scorer(), tmp_path)
     assert found.receipt is None
     assert str(found) == "not audited (the receipt of run 3 is void: judge.model was 'm-0' and is 'm-1')"
 
@@ -89,7 +91,7 @@ def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
     record = ScorerRecord(name="tone", signature=None, identity="f needs a version", judged=True)
     unknown = replace(scorer(), scorer=record)
     told = "not audited (tone cannot be told from another of its name: f needs a version)"
-    assert str(load(unknown, tmp_path)) == told
+    assert str(audit_status(unknown, tmp_path)) == told
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_a_broken_or_foreign_receipt_is_none_and_is_named(text, said, tmp_path):
     path = tmp_path / f"tone-{HERE}-01234567.json"
     path.write_text(text)
     for judge in (scorer(), scorer(signature="0" * 16)):
-        found = load(judge, tmp_path)
+        found = audit_status(judge, tmp_path)
         assert found.receipt is None
         assert found.void.startswith(f"{path}: ")
         assert said in found.void
@@ -121,61 +123,61 @@ def test_a_broken_or_foreign_receipt_is_none_and_is_named(text, said, tmp_path):
 
 
 def test_a_scorer_whose_receipts_have_names_of_the_same_letters_is_another_one(tmp_path):
-    keep(receipt(scorer="tone?", fingerprint=OTHER), tmp_path)
-    assert str(load(scorer("tone!"), tmp_path)) == "not audited"
+    write_receipt(receipt(scorer="tone?", fingerprint=OTHER), tmp_path)
+    assert str(audit_status(scorer("tone!"), tmp_path)) == "not audited"
 
 
 def test_a_receipt_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     (tmp_path / "receipts").write_text("no folder")
     with pytest.raises(StoreError, match=r"tone-.*\.json: the receipt cannot be written"):
-        keep(receipt(), tmp_path / "receipts")
+        write_receipt(receipt(), tmp_path / "receipts")
 
 
 def test_a_receipt_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / f"tone-{HERE}-01234567.json").mkdir()
-    assert f"tone-{HERE}-01234567.json: the receipt cannot be read" in load(scorer(), tmp_path).void
+    assert f"tone-{HERE}-01234567.json: the receipt cannot be read" in audit_status(scorer(), tmp_path).void
 
 
 MODEL = {"openai/a": ["a-2025-04"]}
 
 
 def test_another_reported_model_voids_a_receipt(tmp_path):
-    keep(receipt(models=MODEL), tmp_path)
-    same = load(scorer(models={"openai/a": {"a-2025-04": 7}}), tmp_path)
+    write_receipt(receipt(models=MODEL), tmp_path)
+    same = audit_status(scorer(models={"openai/a": {"a-2025-04": 7}}), tmp_path)
     assert str(same) == "audited: kappa .71 [.58, .82], n=120"
-    other = load(scorer(models={"openai/a": {"a-2025-04": 7, "a-2025-07": 1}}), tmp_path)
+    other = audit_status(scorer(models={"openai/a": {"a-2025-04": 7, "a-2025-07": 1}}), tmp_path)
     assert other.receipt is None
     assert (
         str(other)
         == "not audited (the receipt of run 1 is void: openai/a answered as 'a-2025-04' in the audit and as 'a-2025-07' here)"
     )
-    fallback = load(scorer(models={"openai/a": {"a-2025-04": 7}, "local": {"b": 1}}), tmp_path)
+    fallback = audit_status(scorer(models={"openai/a": {"a-2025-04": 7}, "local": {"b": 1}}), tmp_path)
     assert "local answered here and did not in the audit" in fallback.void
 
 
 def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_beside_the_audit(tmp_path):
-    keep(receipt(models=MODEL, system_fingerprints={"openai/a": ["fp_1"]}), tmp_path)
+    write_receipt(receipt(models=MODEL, system_fingerprints={"openai/a": ["fp_1"]}), tmp_path)
     judged = scorer(models={"openai/a": {"a-2025-04": 7}}, system_fingerprints={"openai/a": {"fp_2": 7}})
-    assert load(judged, tmp_path).notes == (
+    assert audit_status(judged, tmp_path).notes == (
         "openai/a had the system fingerprint 'fp_1' in the audit and has 'fp_2' here",
     )
-    silent = load(scorer(models={"openai/a": {None: 7}}), tmp_path)
+    silent = audit_status(scorer(models={"openai/a": {None: 7}}), tmp_path)
     assert str(silent) == "audited: kappa .71 [.58, .82], n=120; model not reported"
-    keep(receipt(models={"openai/a": []}), tmp_path)
-    assert load(judged, tmp_path).notes == ("model not reported in the audit",)
+    write_receipt(receipt(models={"openai/a": []}), tmp_path)
+    assert audit_status(judged, tmp_path).notes == ("model not reported in the audit",)
 
 
 def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_samples_like_these(tmp_path):
     agents = [Population(samples=50, agents={f"agent-{number}": 50}) for number in range(3)]
     for number, n in ((0, 120), (1, 60), (2, 90)):
-        keep(receipt(run=number + 1, recordings=f"sha256:{number}", n=n, population=agents[number]), tmp_path)
+        write_receipt(receipt(run=number + 1, recordings=f"sha256:{number}", n=n, population=agents[number]), tmp_path)
     here = scorer(run=9, recordings="sha256:1", population=lambda: agents[2])
-    assert (load(here, tmp_path).receipt.n, load(here, tmp_path).where) == (60, "")
+    assert (audit_status(here, tmp_path).receipt.n, audit_status(here, tmp_path).where) == (60, "")
     like = scorer(run=9, recordings="sha256:9", population=lambda: agents[2])
-    assert (load(like, tmp_path).receipt.n, load(like, tmp_path).where) == (90, " on run 3")
+    assert (audit_status(like, tmp_path).receipt.n, audit_status(like, tmp_path).where) == (90, " on run 3")
     unlike = scorer(run=9, recordings="sha256:9", population=lambda: Population(samples=50, agents={"new": 50}))
-    assert load(unlike, tmp_path).receipt.n == 120
-    assert "another agent: 'new' here, 'agent-0' there" in str(load(unlike, tmp_path))
+    assert audit_status(unlike, tmp_path).receipt.n == 120
+    assert "another agent: 'new' here, 'agent-0' there" in str(audit_status(unlike, tmp_path))
 
 
 def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):
@@ -185,7 +187,7 @@ def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):
     changed = f"{question}Be strict."
     hotter = {"a": {"temperature": 1}, "b": {"temperature": 1}}
     after = {"judges": hotter, "prompt": {"question": changed}, "again": {"question": changed}}
-    assert list(differences(before, after)) == [
+    assert list(identity_differences(before, after)) == [
         "judges.a.temperature was 0 and is 1",
         "judges.b.temperature was 0 and is 1",
         f"prompt.question was '...{question[-20:]}' and is '...{question[-20:]}Be strict.'",
@@ -193,6 +195,6 @@ def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):
 
 
 def test_a_run_of_another_file_that_has_the_same_number_is_another_run(tmp_path):
-    keep(receipt(), tmp_path)
-    assert load(scorer(), tmp_path).where == ""
-    assert load(scorer(began=AT + timedelta(1)), tmp_path).where.startswith(" on run 1")
+    write_receipt(receipt(), tmp_path)
+    assert audit_status(scorer(), tmp_path).where == ""
+    assert audit_status(scorer(began=AT + timedelta(1)), tmp_path).where.startswith(" on run 1")

@@ -16,7 +16,7 @@ from judgekit.jobs.api import arun
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
-from judgekit.runs.store import Store, now
+from judgekit.runs.store import RunStore, now
 from judgekit.score import Score
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage
@@ -60,7 +60,7 @@ async def longest_pause(work: asyncio.Task) -> float:
 @pytest.mark.parametrize("when", ["at its begin", "while it scores", "at its end"])
 def test_a_lock_of_another_program_stops_neither_the_loop_nor_a_deadline(when):
     """A judge with a timeout of half a second, and a second of a lock."""
-    Store(RUNS)
+    RunStore(RUNS)
     number = 50 if when == "while it scores" else 4
     begun = threading.Event()
 
@@ -89,7 +89,7 @@ def test_a_lock_of_another_program_stops_neither_the_loop_nor_a_deadline(when):
     assert len(Run.stored(path=RUNS)) == number
 
 
-def recorder(store: Store) -> Recorder:
+def recorder(store: RunStore) -> Recorder:
     known = [ScorerRecord(name="s", signature=None, identity=None, judged=False)]
     return Recorder(store, store.begin(RunRecord(started_at=now(), scorers=known)))
 
@@ -99,14 +99,14 @@ def row(index: int, score: Score | None = None) -> Row:
 
 
 def test_what_is_cancelled_again_and_again_is_written_all_the_same():
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     writer = recorder(store)
 
     async def work() -> None:
         async with writer.writing():
             for index, sample in enumerate(samples(50)):
-                writer.sample(index, sample)
-                writer.row(row(index))
+                writer.add_sample(index, sample)
+                writer.add_row(row(index))
             await asyncio.sleep(60)
 
     async def cancelled() -> None:
@@ -124,13 +124,13 @@ def test_what_is_cancelled_again_and_again_is_written_all_the_same():
 
 
 def test_an_error_of_the_file_ends_the_run():
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     writer = recorder(store)
 
     async def work() -> None:
         async with writer.writing():
             for index in range(1_000):
-                writer.row(row(index))
+                writer.add_row(row(index))
                 await asyncio.sleep(0.01)
                 if index == 3:
                     RUNS.unlink()  # noqa: ASYNC240 - at once
@@ -141,7 +141,7 @@ def test_an_error_of_the_file_ends_the_run():
 
 def test_what_is_scored_faster_than_it_is_written_waits():
     """So that no more than about half a second's rows are lost when the program is killed."""
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     writer, most = recorder(store), 0
 
     async def work() -> None:
@@ -149,9 +149,9 @@ def test_what_is_scored_faster_than_it_is_written_waits():
         async with writer.writing():
             with await asyncio.to_thread(locked, RUNS):
                 for index in range(20_000):
-                    writer.row(row(index))
+                    writer.add_row(row(index))
                     most = max(most, writer._rows)
-                    await writer.rest()
+                    await writer.yield_control()
 
     asyncio.run(work())
     assert len(Run.stored(path=RUNS)) == 20_000

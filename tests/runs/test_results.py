@@ -12,7 +12,7 @@ from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.score import Score, Status
+from judgekit.score import Score, ScoreStatus
 from judgekit.scoring import FunctionScorer
 
 
@@ -20,7 +20,7 @@ def row(index: int, sample_id: str, scorer: str = "s", value: float = 1) -> Row:
     return Row(sample_id=sample_id, index=index, score=Score.scored(scorer, value))
 
 
-def lost(index: int, sample_id: str, scorer: str, status: Status) -> Row:
+def lost(index: int, sample_id: str, scorer: str, status: ScoreStatus) -> Row:
     return Row(sample_id=sample_id, index=index, score=Score(scorer=scorer, status=status, reason="why"))
 
 

@@ -31,8 +31,8 @@ from judgekit.jobs.api import arun, run
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
-from judgekit.runs.runner import score_each, tasks
-from judgekit.score import JudgeCall, Score, record
+from judgekit.runs.runner import make_tasks, score_tasks
+from judgekit.score import JudgeCall, Score, record_calls
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
@@ -86,7 +86,7 @@ def test_rows_are_handed_on_as_soon_as_they_are_there():
     rows: list[Row] = []
     later, latest = Delayed(lambda sample: 10 - int(sample.id)), Delayed(lambda sample: 100, "latest")
     asyncio.run(
-        score_each(tasks(samples(10), [fine, later, latest]), [fine, later, latest], rows.append, concurrency=10)
+        score_tasks(make_tasks(samples(10), [fine, later, latest]), [fine, later, latest], rows.append, concurrency=10)
     )
     assert keys(rows) == [
         *in_order(10, "fine"),
@@ -166,7 +166,7 @@ def test_scorers_that_ask_a_judge_and_others_do_not_wait_for_each_other(first):
 
     async def work() -> None:
         scorers = [Waiting("judged", ("a question",)), Waiting("counted")]
-        task = asyncio.create_task(score_each(tasks(samples(1), scorers), scorers, rows.append, concurrency=1))
+        task = asyncio.create_task(score_tasks(make_tasks(samples(1), scorers), scorers, rows.append, concurrency=1))
         for name in (first, *({"judged", "counted"} - {first})):
             ended[name].set()
             await asyncio.sleep(0.01)
@@ -223,7 +223,7 @@ def test_samples_are_pulled_only_as_there_is_room(concurrency):
 
     draw = random.Random(1)  # noqa: S311 - a draw, not a secret
     slow = Delayed(lambda sample: draw.randrange(5))
-    asyncio.run(score_each(tasks(reading(), [slow]), [slow], emit, concurrency=concurrency))
+    asyncio.run(score_tasks(make_tasks(reading(), [slow]), [slow], emit, concurrency=concurrency))
     assert (pulled, done, max(ahead)) == (50, 50, concurrency)
 
 
@@ -253,7 +253,7 @@ def test_each_score_has_its_own_calls_though_many_are_scored_at_once():
     @scorer
     async def asking(sample: Sample) -> float:
         await asyncio.sleep(0)
-        record(JudgeCall(judge="j", prompt=sample.id))
+        record_calls(JudgeCall(judge="j", prompt=sample.id))
         await asyncio.sleep(0)
         return 1.0
 
@@ -346,7 +346,7 @@ def test_an_error_of_who_takes_the_rows_surfaces_as_itself():
         raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        asyncio.run(score_each(tasks(samples(3), [fine]), [fine], full, concurrency=16))
+        asyncio.run(score_tasks(make_tasks(samples(3), [fine]), [fine], full, concurrency=16))
 
 
 def test_a_cancelled_run_is_cancelled():
@@ -390,7 +390,7 @@ def test_scorers_that_wait_for_nothing_let_others_work():
     async def work() -> None:
         nonlocal ticks
         task = asyncio.create_task(
-            score_each(tasks(map(slow_sample, range(20)), [fine]), [fine], lambda row: None, concurrency=16)
+            score_tasks(make_tasks(map(slow_sample, range(20)), [fine]), [fine], lambda row: None, concurrency=16)
         )
         while not task.done():
             ticks += 1
@@ -501,7 +501,7 @@ def test_rows_are_made_for_endless_samples_as_long_as_somebody_takes_them():
 
     with pytest.raises(StopAsyncIteration, match="enough"):
         asyncio.run(
-            score_each(tasks((Sample(id=str(index)) for index in count()), [fine]), [fine], emit, concurrency=1)
+            score_tasks(make_tasks((Sample(id=str(index)) for index in count()), [fine]), [fine], emit, concurrency=1)
         )
     assert keys(taken) == in_order(100, "fine")
 
@@ -559,7 +559,7 @@ def test_a_spent_budget_is_raised_to_those_who_take_the_rows_themselves():
     judged, _ = spent_after(5)
     rows: list[Row] = []
     with pytest.raises(BudgetError, match="5 requests"):
-        asyncio.run(score_each(tasks(samples(50), [judged]), [judged], rows.append, concurrency=2))
+        asyncio.run(score_tasks(make_tasks(samples(50), [judged]), [judged], rows.append, concurrency=2))
     assert {row.sample_id for row in rows} == set("01234")
 
 

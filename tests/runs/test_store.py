@@ -19,10 +19,10 @@ from judgekit.errors import StoreError
 from judgekit.jobs.api import arun, run
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, differences
-from judgekit.runs.schema import VERSION
-from judgekit.runs.store import Store, now
-from judgekit.score import Exchange, JudgeCall, Score, record
+from judgekit.runs.rows import Input, Row, RunRecord, ScorerRecord, identity_differences
+from judgekit.runs.schema import SCHEMA_VERSION
+from judgekit.runs.store import RunStore, now
+from judgekit.score import JudgeCall, JudgeExchange, Score, record_calls
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage
 from judgekit.traces.sample import Sample
@@ -187,13 +187,13 @@ def test_a_score_that_cannot_be_explained_fails_and_the_rest_is_kept(run_of):
 
 
 def test_conversations_and_what_judges_said_are_kept_with_a_run():
-    exchange = Exchange(messages=[("system", "You judge."), ("user", "Was it good? \x00")], reply='{"good": true}')
+    exchange = JudgeExchange(messages=[("system", "You judge."), ("user", "Was it good? \x00")], reply='{"good": true}')
 
     @scorer
     def judged(sample: Sample) -> Score:
-        record(JudgeCall(judge="j", prompt="p@1", exchange=exchange))
-        record(JudgeCall(judge="j", prompt="p@1", error="OverloadError"))
-        record(JudgeCall(judge="j", prompt="p@2", exchange=exchange.model_copy(update={"reply": None})))
+        record_calls(JudgeCall(judge="j", prompt="p@1", exchange=exchange))
+        record_calls(JudgeCall(judge="j", prompt="p@1", error="OverloadError"))
+        record_calls(JudgeCall(judge="j", prompt="p@2", exchange=exchange.model_copy(update={"reply": None})))
         return Score.scored("judged", 1)
 
     given_samples = [
@@ -220,7 +220,7 @@ def test_runs_are_numbered_and_known_with_all_that_was_said_of_them():
     first = run(samples(2), [fine], store=RUNS)
     second = run(samples(3), [fine], store=RUNS)
     assert (first.number, second.number) == (1, 2)
-    assert Store(RUNS).numbers() == [1, 2]
+    assert RunStore(RUNS).numbers() == [1, 2]
     assert (Run.stored(path=RUNS).number, len(Run.stored(path=RUNS)), len(Run.stored(1, RUNS))) == (2, 3, 2)
     again = Run.stored(1, RUNS)
     assert again.record == first.record
@@ -248,36 +248,36 @@ def test_a_score_that_is_made_again_takes_the_place_of_the_old_one(run_of):
 
 def test_what_judges_said_for_a_score_goes_when_it_is_made_again():
     run(samples(1), [fine], store=RUNS)
-    store = Store(RUNS)
-    said = Exchange(messages=[("user", "Was it good?")], reply="?")
+    store = RunStore(RUNS)
+    said = JudgeExchange(messages=[("user", "Was it good?")], reply="?")
     call = JudgeCall(judge="j", prompt="p", exchange=said)
     failed = Score.failed("fine", "no verdict", calls=[call, call])
     for score in (failed, Score.scored("fine", 1, calls=[call.model_copy(update={"exchange": None}), call])):
         recorder = Recorder(store, store.record())
-        recorder.row(Row(index=0, sample_id="0", score=score))
+        recorder.add_row(Row(index=0, sample_id="0", score=score))
         recorder.flush()
     assert list(store.exchanges(1)) == [(0, "fine", 1, said)]
 
 
 def test_without_text_no_word_of_a_conversation_is_in_the_file(run_of):
-    exchange = Exchange(messages=[("user", "SECRET")], reply="SECRET")
+    exchange = JudgeExchange(messages=[("user", "SECRET")], reply="SECRET")
     score = Score.scored(
         "s", 0.5, label="tie", reason="SECRET", details={"n": 1, "said": "SECRET"},
         calls=[JudgeCall(judge="j", prompt="p", exchange=exchange)],
     )  # fmt: skip
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     known = [ScorerRecord(name="s", signature=None, identity=None, judged=True)]
     begun = store.begin(RunRecord(started_at=now(), scorers=known, keeps_text=False))
     recorder = Recorder(store, begun)
-    recorder.sample(0, Sample.of([HumanMessage("SECRET")], id="a"))
-    recorder.row(Row(index=0, sample_id="a", score=score))
+    recorder.add_sample(0, Sample.of([HumanMessage("SECRET")], id="a"))
+    recorder.add_row(Row(index=0, sample_id="a", score=score))
     recorder.flush()
     assert not any(b"SECRET" in file.read_bytes() for file in RUNS.parent.iterdir())
     assert [hashes[1:] for _, hashes in store.hashes(1)] == [(None, None)]
     (row,) = Run.stored(path=RUNS)
     assert (row.score.value, row.score.label, row.score.details) == (0.5, "tie", {})
     assert list(Run.stored(path=RUNS).conversations()) == list(Run.stored(path=RUNS).exchanges()) == []
-    assert not store.keeps_all(1)
+    assert not store.has_all_conversations(1)
 
 
 # --- when it is kept
@@ -384,7 +384,7 @@ def test_two_that_write_runs_into_one_file_at_once_do_not_disturb_each_other():
 
 def test_what_is_kept_can_be_read_while_others_write_and_so_can_be_scored_again():
     run(samples(3), [fine], store=RUNS)
-    reader, other = Store(RUNS), Store(RUNS)
+    reader, other = RunStore(RUNS), RunStore(RUNS)
     record = reader.record()
     found = []
     for number, _ in reader.conversations(1):
@@ -407,7 +407,7 @@ def test_a_run_that_was_opened_before_others_wrote_is_read_as_it_is():
 
 def test_two_that_add_scorers_to_one_run_do_not_take_each_other_s_place():
     run(samples(1), [fine], store=RUNS)
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     before = store.record()
 
     def adding(name: str) -> RunRecord:
@@ -440,13 +440,13 @@ def test_a_program_may_end_in_the_middle_of_reading(run_python):
 
 
 def test_the_file_is_made_to_outlive_a_fall_of_power():
-    store = Store(RUNS)
+    store = RunStore(RUNS)
     with store.transaction() as db:
         found = [
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "application_id")
         ]
     assert found == ["wal", 2, int.from_bytes(b"jrun")]
-    assert ask(RUNS, "PRAGMA user_version") == [(VERSION,)]
+    assert ask(RUNS, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
 
 
 def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
@@ -560,15 +560,15 @@ def test_a_file_that_is_deleted_or_replaced_meanwhile_ends_the_run(replaced):
 
 
 def test_a_full_disk_ends_the_run_and_what_was_kept_until_then_is_sound(monkeypatch):
-    made = Store._open
+    made = RunStore._open
 
-    def small(self: Store, *, read_only: bool) -> sqlite3.Connection:
+    def small(self: RunStore, *, read_only: bool) -> sqlite3.Connection:
         db = made(self, read_only=read_only)
         if not read_only:
             db.execute("PRAGMA max_page_count = 400")
         return db
 
-    monkeypatch.setattr(Store, "_open", small)
+    monkeypatch.setattr(RunStore, "_open", small)
 
     @scorer
     async def wordy(sample: Sample) -> tuple[float, str]:
@@ -610,7 +610,7 @@ def test_a_file_is_known_by_its_content(tmp_path):
     ],
 )  # fmt: skip
 def test_it_is_said_in_what_two_scorers_differ(before, after, said):
-    assert list(differences(before, after)) == said
+    assert list(identity_differences(before, after)) == said
 
 
 def test_a_scorer_that_cannot_be_told_from_another_is_known_without_a_signature():
@@ -647,4 +647,4 @@ def test_a_file_that_is_being_made_has_no_runs_yet():
     sqlite3.connect(RUNS).close()
     RUNS.touch()
     with pytest.raises(StoreError, match="there are no runs yet; judgekit run makes them"):
-        Store(RUNS, read_only=True)
+        RunStore(RUNS, read_only=True)

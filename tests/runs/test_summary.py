@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from judgekit.aggregates.total import Total
 from judgekit.runs.rows import Row
-from judgekit.runs.summary import Line, Summary
+from judgekit.runs.summary import ScorerSummary, Summary
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import Usage
 
 
-def line(*scores: Score) -> Line:
-    made = Line("s")
+def line(*scores: Score) -> ScorerSummary:
+    made = ScorerSummary("s")
     for index, score in enumerate(scores):
         made.add(row(score, index))
     return made
@@ -27,7 +27,7 @@ def row(score: Score, index: int = 0) -> Row:
     return Row(index=index, sample_id=str(index), score=score)
 
 
-def paid(*calls: JudgeCall) -> Line:
+def paid(*calls: JudgeCall) -> ScorerSummary:
     return line(Score.failed("s", "x", calls=calls))
 
 
@@ -186,7 +186,7 @@ def test_an_aggregate_of_any_package_takes_the_place_of_the_mean(tmp_path, monke
 def test_an_unknown_aggregate_is_no_mean_and_says_so():
     found = line(Score.scored("s", 1, aggregate="median"))
     assert (found.value, str(found)) == (None, "none (n=1 of 1)")
-    (told,) = found.told()
+    (told,) = found.notes()
     assert told.startswith("undefined; the aggregate 'median' failed: ConfigError: no aggregate is called 'median'")
 
 
@@ -237,7 +237,7 @@ def unscored(*scores: Score) -> list[str]:
     summary = Summary()
     for index, score in enumerate(scores):
         summary.add(row(score, index))
-    return [*map(": ".join, summary["s"].unscored())]
+    return [*map(": ".join, summary["s"].unscored_reasons())]
 
 
 def test_unscored_samples_are_grouped_by_label_where_there_is_one_and_else_by_reason():
@@ -279,7 +279,7 @@ def test_reasons_that_are_all_different_do_not_fill_the_memory():
     for index in range(1_000):
         failed = Score.failed("s", "common" if index % 2 else f"message {index}")
         summary.add(row(failed, index).model_copy(update={"domain": f"domain {index % 3}"}))
-    assert next(summary["s"].unscored()) == ("500 failed", "common")
+    assert next(summary["s"].unscored_reasons()) == ("500 failed", "common")
     assert len(summary["s"].reasons["failed"]) == 100
     assert [len(one["s"].reasons) for one in summary.slices["domain"].values()] == [0, 0, 0]
 
@@ -293,22 +293,22 @@ def test_a_reason_on_a_terminal_of_python_steers_nothing_and_takes_one_line():
     assert len(told) < 100
 
 
-def labelled(*labels: tuple[str, float]) -> Line:
+def labelled(*labels: tuple[str, float]) -> ScorerSummary:
     return line(*(Score.scored("s", value, label=label) for label, value in labels))
 
 
 def test_labels_are_counted_where_they_say_more_than_the_mean():
     found = labelled(*[("better", 1)] * 12, *[("worse", 0)] * 5, *[("tie", 0.5)] * 3, *[("position_bias", 0.5)] * 2)
-    assert found.shares() == "of 22, better 12 (55%), worse 5 (23%), tie 3 (14%), position_bias 2 (9%)"
-    assert labelled(("partly", 0.5)).shares() == "of 1, partly 1 (100%)"
-    assert labelled(("a", 1), ("b", 0), ("c", 0)).shares() == "of 3, a 1 (33%), b 1 (33%), c 1 (33%)"
-    assert labelled(("all", 1), ("but one", 1)).shares() == 'of 2, all 1 (50%), "but one" 1 (50%)'
+    assert found.label_shares() == "of 22, better 12 (55%), worse 5 (23%), tie 3 (14%), position_bias 2 (9%)"
+    assert labelled(("partly", 0.5)).label_shares() == "of 1, partly 1 (100%)"
+    assert labelled(("a", 1), ("b", 0), ("c", 0)).label_shares() == "of 3, a 1 (33%), b 1 (33%), c 1 (33%)"
+    assert labelled(("all", 1), ("but one", 1)).label_shares() == 'of 2, all 1 (50%), "but one" 1 (50%)'
 
 
 def test_of_many_labels_the_most_frequent_are_shown():
     found = labelled(*[(f"l{number}", 0.5) for number in range(300)], ("l7", 0.5))
-    assert found.shares().startswith("of 301, l7 2 (1%), l0 1 (0%), ")
-    assert found.shares().endswith("292 more")
+    assert found.label_shares().startswith("of 301, l7 2 (1%), l0 1 (0%), ")
+    assert found.label_shares().endswith("292 more")
 
 
 @pytest.mark.parametrize(
@@ -321,18 +321,18 @@ def test_of_many_labels_the_most_frequent_are_shown():
     ids=["no scores", "no labels", "the mean says as much"],
 )
 def test_else_they_are_not_shown(said):
-    assert said.shares() == ""
+    assert said.label_shares() == ""
 
 
 def test_only_what_was_scored_has_a_share_and_what_has_no_label_has_none():
     lost = Score(scorer="s", status="abstained", label="undecided")
     found = line(Score.scored("s", 0.5, label="tie"), lost, SKIPPED, FAILED, Score.scored("s", 0.25))
     assert found.labels == {"tie": 1}
-    assert found.shares() == "of 1, tie 1 (100%)"
+    assert found.label_shares() == "of 1, tie 1 (100%)"
 
 
 def test_a_label_cannot_pass_for_another_line():
-    assert labelled(("a 9 (90%)\nother: b", 0.5)).shares() == 'of 1, "a 9 (90%)\\nother: b" 1 (100%)'
+    assert labelled(("a 9 (90%)\nother: b", 0.5)).label_shares() == 'of 1, "a 9 (90%)\\nother: b" 1 (100%)'
 
 
 def test_shares_stand_below_the_lines():
@@ -373,7 +373,7 @@ def here(monkeypatch):
 def test_what_is_no_mean_says_what_it_is():
     found = line(*(Score.scored("s", 1, aggregate=HERE + "two_thirds") for _ in range(2)))
     assert found.value == 2 / 3
-    assert list(found.told()) == [
+    assert list(found.notes()) == [
         "share of three; precision 0.500, recall undefined, tokens 12,346, right 7, cost 0.000420; by hand"
     ]
 
@@ -382,32 +382,32 @@ def test_what_is_no_mean_says_what_it_is():
 def test_an_undefined_number_is_none_with_the_reason():
     found = line(Score.scored("s", 0, aggregate=HERE + "undecided"), FAILED)
     assert (found.value, str(found)) == (None, "none (n=1 of 2; 1 failed)")
-    assert list(found.told()) == ["precision; 0/0: none of 1 was answered"]
+    assert list(found.notes()) == ["precision; 0/0: none of 1 was answered"]
 
 
 def test_a_mean_needs_no_words():
-    assert list(line(Score.scored("s", 1)).told()) == []
-    assert list(line(SKIPPED).told()) == []
+    assert list(line(Score.scored("s", 1)).notes()) == []
+    assert list(line(SKIPPED).notes()) == []
 
 
 @pytest.mark.usefixtures("here")
 def test_scores_that_come_to_different_things_come_to_nothing():
     found = line(Score.scored("s", 1), Score.scored("s", 0, aggregate=HERE + "undecided"))
     assert found.value is None
-    assert list(found.told()) == [f"undefined; its scores come to different things: {HERE}undecided, mean"]
+    assert list(found.notes()) == [f"undefined; its scores come to different things: {HERE}undecided, mean"]
 
 
 def test_warnings_are_counted_and_the_most_frequent_said():
     warned = [Score.scored("s", 1, warnings=[f"w{n}", "all"]) for n in range(9)]
     found = line(*warned, Score.scored("s", 1))
     assert (found.warnings["all"], found.warnings["w3"]) == (9, 1)
-    assert list(found.told()) == ["9 with a warning: all", "1 with a warning: w0", "1 with a warning: w1"]
+    assert list(found.notes()) == ["9 with a warning: all", "1 with a warning: w0", "1 with a warning: w1"]
 
 
 def test_a_figure_from_a_recording_cannot_pass_for_another_line(monkeypatch):
     forged = SimpleNamespace(forged=lambda scores: Total(1, "mean of domains", figures={"a\nother: 1.00": len(scores)}))
     monkeypatch.setitem(sys.modules, __name__, forged)
-    (told,) = line(Score.scored("s", 1, aggregate=HERE + "forged")).told()
+    (told,) = line(Score.scored("s", 1, aggregate=HERE + "forged")).notes()
     assert told == "mean of domains; 'a\\nother: 1.00' 1"
 
 
@@ -415,7 +415,7 @@ def test_a_long_name_of_a_figure_is_cut_in_its_line_and_whole_in_the_figures():
     domains = {"x" * 500: 0.25, f"{'x' * 500}y": 0.5, "法" * 80: 0.75}
     found = line(*(Score.scored("s", v, details={"domain": d}, aggregate="macro_mean") for d, v in domains.items()))
     assert [len(name) for name in found.overall.figures] == [502, 503, 80]  # as JSON, since they are hardly names
-    told = next(found.told())
+    told = next(found.notes())
     assert told.startswith(f'macro mean; "{"x" * 76}... 0.250, "{"x" * 76}... 0.500, {"法" * 80} 0.750; over 3 domains')
 
 

@@ -5,10 +5,10 @@ from judgekit.reports.html import html_report
 from judgekit.reports.markdown import markdown_report
 from judgekit.reports.summary import show_summary
 from judgekit.runs.notebook import summary_html
-from judgekit.runs.receipts import Figure
+from judgekit.runs.receipts import Estimate
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
-from judgekit.runs.summary_table import rows_of, summary_columns
+from judgekit.runs.summary_table import column_rows, summary_columns
 from judgekit.score import JudgeCall, Score
 from judgekit.terminal import console
 
@@ -30,7 +30,7 @@ def test_a_column_is_there_where_a_scorer_has_something_to_say():
         Score.abstained("b", "unsure", calls=[JudgeCall(judge="j", prompt="p", cost_usd=0.25)]),
     )
     judged["b"].audited, judged["a"].missing = "not audited", 2
-    columns = summary_columns(judged, {"a": Figure(value=0.75, low=0.5, high=1)})
+    columns = summary_columns(judged, {"a": Estimate(value=0.75, low=0.5, high=1)})
     assert [(column.name, column.cells) for column in columns] == [
         ("scorer", ("a", "b")),
         ("mean", ("0.750", "-")),
@@ -47,11 +47,11 @@ def test_a_column_is_there_where_a_scorer_has_something_to_say():
         ("tokens", ("", "unknown")),
         ("cost", ("", "$0.2500")),
     ]
-    assert rows_of(columns)[0][:3] == ("a", "0.750", "0.500 to 1.000")
+    assert column_rows(columns)[0][:3] == ("a", "0.750", "0.500 to 1.000")
 
 
 def test_a_summary_without_scorers_has_no_rows():
-    assert rows_of(summary_columns(Summary())) == []
+    assert column_rows(summary_columns(Summary())) == []
 
 
 def test_all_that_shows_a_run_has_the_same_cells(run_of, capsys):

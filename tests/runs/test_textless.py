@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.aggregates.total import total_of
-from judgekit.runs.textless import Textless
-from judgekit.score import Exchange, JudgeCall, Score
+from judgekit.aggregates.total import compute_total
+from judgekit.runs.textless import TextRemover
+from judgekit.score import JudgeCall, JudgeExchange, Score
 
 SAID = "said by a user"
 VALUES = st.recursive(
@@ -15,7 +15,7 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 NAMES = ("draws", "votes", "unasked", "verdicts", "doubted", "flipped", "predicted", "mine", SAID)
-CALL = JudgeCall(judge="j/m", prompt="p@1", exchange=Exchange(messages=[("user", SAID)], reply=SAID))
+CALL = JudgeCall(judge="j/m", prompt="p@1", exchange=JudgeExchange(messages=[("user", SAID)], reply=SAID))
 
 
 def is_in(score: Score) -> bool:
@@ -29,12 +29,12 @@ def is_in(score: Score) -> bool:
 )
 def test_of_a_reason_and_details_of_any_shape_no_text_is_kept(details, aggregate):
     score = Score.scored("mine", 1, reason=SAID, details=details, calls=[CALL], aggregate=aggregate)
-    assert not is_in(Textless().score(score))
+    assert not is_in(TextRemover().score(score))
 
 
 def test_the_words_of_an_error_are_not_kept():
     score = Score.failed("mine", f"ValueError: {SAID}", error="ValueError", calls=[CALL])
-    kept = Textless().score(score)
+    kept = TextRemover().score(score)
     assert (kept.error, is_in(kept)) == ("ValueError", False)
 
 
@@ -43,8 +43,8 @@ def test_a_prediction_of_any_type_is_counted_as_with_text(predicted):
     details = {"measure": "accuracy", "positive": None, "true": "good", "predicted": predicted}
     other = {**details, "true": "bad", "predicted": "bad"}
     scores = [Score.scored("mine", 0, details=one, aggregate="classification") for one in (details, other)]
-    textless = Textless()
+    textless = TextRemover()
     kept = [textless.score(one) for one in scores]
     assert not any(map(is_in, kept))
-    with_text, without = (total_of("classification", found) for found in (scores, kept))
+    with_text, without = (compute_total("classification", found) for found in (scores, kept))
     assert without.figures == with_text.figures

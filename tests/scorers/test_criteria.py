@@ -16,7 +16,7 @@ from judgekit.judges.schema import strict_schema
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.criteria import OUTCOMES, WeightedCriteria, _form
-from judgekit.scoring import attempt, signature, wait_for
+from judgekit.scoring import attempt, run_sync, signature
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -39,7 +39,7 @@ def reply(**holds: str) -> dict:
 
 
 def tried(scorer: WeightedCriteria, sample: Sample = SAMPLE) -> Score:
-    return wait_for(lambda: attempt(scorer, sample))
+    return run_sync(lambda: attempt(scorer, sample))
 
 
 def decided(weights: dict[str, float], holds: dict[str, bool | None], **options: object) -> Score:

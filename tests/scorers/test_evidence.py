@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from judgekit.judges.answer import read_answer
-from judgekit.scorers.evidence import Number, Quotation, is_there, must_exist
+from judgekit.scorers.evidence import Quotation, StrictNumber, check_message_numbers, quotation_found
 from judgekit.traces.message import AIMessage, HumanMessage, TextPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -41,25 +41,25 @@ SAMPLE = Sample.of(
     ],
 )
 def test_a_quote_is_there_if_the_message_says_it_in_these_words(message, quote):
-    assert is_there(Quotation(message=message, quote=quote), SAMPLE)
+    assert quotation_found(Quotation(message=message, quote=quote), SAMPLE)
     others = {1, 2, 3, 4, 5} - {message}
-    assert not any(is_there(Quotation(message=other, quote=quote), SAMPLE) for other in others)
+    assert not any(quotation_found(Quotation(message=other, quote=quote), SAMPLE) for other in others)
 
 
 @pytest.mark.parametrize("quote", ["", " \n", "| ", "Refund order 18", "refund order 17", "order 17 ... Today", "user"])
 def test_what_is_not_said_so_is_not_there(quote):
-    assert not is_there(Quotation(message=1, quote=quote), SAMPLE)
+    assert not quotation_found(Quotation(message=1, quote=quote), SAMPLE)
 
 
 def test_messages_that_are_cited_must_be_there():
-    must_exist([], SAMPLE)
-    must_exist([1, 5, 5], SAMPLE)
+    check_message_numbers([], SAMPLE)
+    check_message_numbers([1, 5, 5], SAMPLE)
     with pytest.raises(ValueError, match=r"cites the messages \[0, 6\]; the conversation has messages 1 to 5"):
-        must_exist([0, 2, 6], SAMPLE)
+        check_message_numbers([0, 2, 6], SAMPLE)
 
 
 class Cited(BaseModel):
-    evidence: list[Number]
+    evidence: list[StrictNumber]
 
 
 @pytest.mark.parametrize("number", ["true", "false", "1.5", "NaN", "1e400", "null", "[1]", '"one"', "1" * 5_000])
@@ -75,4 +75,4 @@ def test_truth_values_are_no_numbers_in_quotations_either():
 
 def test_a_number_that_is_far_too_large_is_no_message():
     with pytest.raises(ValueError, match="the conversation has messages 1 to 5"):
-        must_exist(read_answer(f'{{"evidence": [{10**30}]}}', Cited).evidence, SAMPLE)
+        check_message_numbers(read_answer(f'{{"evidence": [{10**30}]}}', Cited).evidence, SAMPLE)

@@ -22,7 +22,7 @@ from judgekit.scorers.generalization import Adaptability, CollaborationEfficienc
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.text.matches import ExactMatch
 from judgekit.scorers.text.translation import BLEU, CHRF
-from judgekit.scoring import attempt, signature, wait_for
+from judgekit.scoring import attempt, run_sync, signature
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -51,7 +51,7 @@ def fields(**known: object) -> Sample:
 
 def of(scorer: object, sample: Sample) -> Score:
     """As in a run."""
-    return wait_for(lambda: attempt(scorer, sample))
+    return run_sync(lambda: attempt(scorer, sample))
 
 
 INNER = Score.scored(

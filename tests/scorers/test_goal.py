@@ -10,7 +10,7 @@ from judgekit.errors import RefusalError
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
-from judgekit.scoring import attempt, wait_for
+from judgekit.scoring import attempt, run_sync
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -43,7 +43,7 @@ def answer(*args: object, **changes: object) -> dict:
 
 
 def tried(kind: type, judge: ScriptedJudge, sample: Sample = SAMPLE, **options: bool) -> Score:
-    return wait_for(lambda: attempt(kind(judge, **options), sample))
+    return run_sync(lambda: attempt(kind(judge, **options), sample))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -28,7 +28,7 @@ from judgekit import (
 )
 from judgekit.errors import ConfigError
 from judgekit.judges.prompt import Prompt
-from judgekit.scoring import Judged, Scorer, attempt, signature
+from judgekit.scoring import JudgedScorerProtocol, Scorer, attempt, signature
 from judgekit.traces.message import AIMessage, HumanMessage
 
 MODEL = "openai/gpt-4.1-mini"
@@ -150,7 +150,7 @@ def function_of(asked: Judge, /, **declared: object) -> Scorer:
 def test_a_judged_scorer_of_ones_own_is_seen_as_judged():
     judge = ScriptedJudge([KIND] * 2)
     for own in (OwnTone(judge), function_of(judge, judge=judge, prompts=[TONE], version="1")):
-        assert isinstance(own, Judged)
+        assert isinstance(own, JudgedScorerProtocol)
         done = run([SAMPLE], [own])
         [known] = done.scorers
         assert (known.judged, known.question, known.instructions) == (True, TONE.description, TONE.instructions)
@@ -204,4 +204,4 @@ def test_a_function_names_its_judge_and_its_prompts_or_none_of_them(declared):
 
 def test_all_shipped_scorers_with_a_judge_declare_themselves():
     judge = ScriptedJudge([])
-    assert all(isinstance(made(judge), Judged) for made in ASKING.values())
+    assert all(isinstance(made(judge), JudgedScorerProtocol) for made in ASKING.values())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from judgekit.config import Config, scorer_descriptions
+from judgekit.config import Config, describe_scorers
 from judgekit.score import Score
 from judgekit.scoring import attempt
 from judgekit.specs import ScorerSpec
@@ -45,7 +45,7 @@ def score(needed_options) -> Callable[[str], Score]:
     return score
 
 
-NAMES = [name for name, *_ in scorer_descriptions() if name != "panel"]
+NAMES = [name for name, *_ in describe_scorers() if name != "panel"]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT])

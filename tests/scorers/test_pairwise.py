@@ -16,7 +16,7 @@ from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary
 from judgekit.score import Score
 from judgekit.scorers.pairwise import PairAnswer, Pairwise
-from judgekit.scoring import attempt, signature, wait_for
+from judgekit.scoring import attempt, run_sync, signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -64,7 +64,7 @@ def by_content(request: Request) -> dict:
 
 
 def tried(judge: Judge, of: Sample | None = None) -> Score:
-    return wait_for(lambda: attempt(Pairwise(QUESTION, judge), of or sample()))
+    return run_sync(lambda: attempt(Pairwise(QUESTION, judge), of or sample()))
 
 
 # --- what is asked
@@ -117,7 +117,7 @@ class BothAtOnce:
 
 
 def test_both_orders_are_asked_at_once(monkeypatch):
-    monkeypatch.setattr("judgekit.judges.ladder._SCOUTING", 0.1)
+    monkeypatch.setattr("judgekit.judges.structured_output._SCOUTING", 0.1)
     judge = Judge("scripted/judge", client=BothAtOnce(), cache_mode="off")
     assert tried(judge).value == 1
 

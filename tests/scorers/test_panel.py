@@ -18,7 +18,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import JudgeCall, Score, current_draw, planning, record
+from judgekit.score import JudgeCall, Score, current_draw, planning, record_calls
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
@@ -41,7 +41,7 @@ class Member:
     name: str
 
     async def ascore(self, _sample: Sample, /) -> Score:
-        record(JudgeCall(judge=f"judge/{self.name}", prompt="p"))
+        record_calls(JudgeCall(judge=f"judge/{self.name}", prompt="p"))
         await asyncio.sleep(0)
         if isinstance(self.says, Exception):
             raise self.says

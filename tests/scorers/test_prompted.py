@@ -11,7 +11,7 @@ from judgekit.judges.prompt import load_prompt, shipped_prompts
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.prompted import PromptScorer
-from judgekit.scoring import attempt, signature, wait_for
+from judgekit.scoring import attempt, run_sync, signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -55,7 +55,7 @@ def quoted(message: int, quote: str) -> dict:
 
 
 def tried(prompt: object, judge: ScriptedJudge, sample: Sample = SAMPLE, **options: object) -> Score:
-    return wait_for(lambda: attempt(PromptScorer(prompt, judge, **options), sample))
+    return run_sync(lambda: attempt(PromptScorer(prompt, judge, **options), sample))
 
 
 # Labels
@@ -306,9 +306,9 @@ def test_the_options_of_a_prompt_are_filled_before_it_is_asked(written):
     prompt, judge = load_prompt(written("Was it {{ wish }}?", options="[wish]")), ScriptedJudge([answer()])
     with pytest.raises(ConfigError, match=r"has the options \['wish'\]: fill them with Prompt.given"):
         PromptScorer(prompt, judge)
-    assert tried(prompt.given(wish="quick"), judge).value == 1
+    assert tried(prompt.with_options(wish="quick"), judge).value == 1
     assert judge.requests[0].messages[1].content.endswith("Was it quick?")
-    assert len({signature(PromptScorer(prompt.given(wish=word), judge)) for word in ("quick", "kind")}) == 2
+    assert len({signature(PromptScorer(prompt.with_options(wish=word), judge)) for word in ("quick", "kind")}) == 2
 
 
 def test_a_prompt_that_is_not_there_is_an_error(tmp_path):

@@ -12,7 +12,7 @@ from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.topic import TopicAdherence
-from judgekit.scoring import Scorer, attempt, wait_for
+from judgekit.scoring import Scorer, attempt, run_sync
 from judgekit.traces.sample import Sample
 
 GOALS = {kind.name: kind for kind in (AgentGoalAccuracyWithReference, AgentGoalAccuracyWithoutReference)}
@@ -52,7 +52,7 @@ def sample(case: dict) -> Sample:
 
 
 def tried(scorer: Scorer, case: dict) -> Score:
-    return wait_for(lambda: attempt(scorer, sample(case)))
+    return run_sync(lambda: attempt(scorer, sample(case)))
 
 
 def recommended(case: dict) -> float | str | None:

@@ -12,7 +12,7 @@ from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import JudgeCall, Score, planning, record
+from judgekit.score import JudgeCall, Score, planning, record_calls
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
@@ -37,7 +37,7 @@ class Says:
     name: str = "cheap"
 
     async def ascore(self, _sample: Sample, /) -> Score:
-        record(JudgeCall(judge=f"judge/{self.name}", prompt="p"))
+        record_calls(JudgeCall(judge=f"judge/{self.name}", prompt="p"))
         if isinstance(self.what, Exception):
             raise self.what
         return self.what

@@ -11,7 +11,7 @@ from judgekit.errors import ConfigError, OverloadError
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.topic import TopicAdherence
-from judgekit.scoring import attempt, wait_for
+from judgekit.scoring import attempt, run_sync
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -45,7 +45,7 @@ def counted(tp: int, fp: int, fn: int, tn: int) -> dict:
 
 
 def tried(judge: ScriptedJudge, mode: str = "f1", sample: Sample = SAMPLE) -> Score:
-    return wait_for(lambda: attempt(TopicAdherence(judge, mode=mode), sample))
+    return run_sync(lambda: attempt(TopicAdherence(judge, mode=mode), sample))
 
 
 TABLE = [

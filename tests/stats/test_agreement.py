@@ -9,16 +9,16 @@ from scipy.special import betaincinv
 from sklearn.metrics import cohen_kappa_score
 
 from judgekit.stats.agreement import (
+    AgreementTables,
     Confusion,
-    Tables,
-    ac1_of,
-    agreement,
+    bootstrap_items,
     cohen_kappa,
     gwet_ac1,
-    kappa_of,
     krippendorff_alpha,
-    redrawn,
-    share_of,
+    raw_agreement,
+    table_ac1,
+    table_agreement,
+    table_kappa,
 )
 from judgekit.stats.intervals import bootstrap
 
@@ -49,7 +49,7 @@ def raters(table, names):
 def test_tables_that_others_worked_out(table, names, published):
     a, b = raters(table, names)
     codes = [[names.index(answer) for answer in one] for one in (a, b)]
-    found = agreement(a, b), cohen_kappa(a, b), gwet_ac1(a, b), krippendorff_alpha(codes, metric="nominal")
+    found = raw_agreement(a, b), cohen_kappa(a, b), gwet_ac1(a, b), krippendorff_alpha(codes, metric="nominal")
     for ours, theirs in zip(found, published, strict=True):
         if theirs is not None:
             assert ours == pytest.approx(theirs, abs=5e-5 if len(names) == 2 else 5e-8)
@@ -112,7 +112,7 @@ def test_what_could_have_been_said_counts_for_ac1():
 def test_neither_the_order_of_raters_nor_the_names_of_categories_matter(pairs, names):
     a, b = zip(*pairs, strict=True)
     renamed = [[names["abc".index(answer)] for answer in one] for one in (b, a)]
-    for measure in (agreement, cohen_kappa, gwet_ac1):
+    for measure in (raw_agreement, cohen_kappa, gwet_ac1):
         found = measure(a, b)
         assert measure(*renamed) == pytest.approx(found)
         assert found is None or -1 - 1e-12 <= found <= 1
@@ -131,7 +131,7 @@ def test_neither_the_order_of_raters_nor_the_names_of_categories_matter(pairs, n
     ],
 )
 def test_what_can_be_said_of_few_answers_and_of_one_category(a, b, found):
-    assert (agreement(a, b), cohen_kappa(a, b), gwet_ac1(a, b)) == found
+    assert (raw_agreement(a, b), cohen_kappa(a, b), gwet_ac1(a, b)) == found
 
 
 @pytest.mark.parametrize(
@@ -186,15 +186,15 @@ def test_confusion_counts_what_people_say_against_what_the_judge_says():
 @pytest.mark.parametrize("groups", [None, [0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6, 6]])
 def test_redrawn_is_the_bootstrap_of_values(groups):
     values = np.random.default_rng(9).random(12)
-    found = redrawn(lambda at: float(values[at].mean()), len(values), groups)
+    found = bootstrap_items(lambda at: float(values[at].mean()), len(values), groups)
     theirs = bootstrap(values, groups, draws=2_000)
     assert found == (pytest.approx(theirs.low), pytest.approx(theirs.high), theirs.method)
 
 
 def test_items_said_again_in_a_group_tell_nothing_more():
     a, b = np.random.default_rng(10).integers(0, 2, (2, 40))
-    once = redrawn(lambda at: cohen_kappa(a[at], b[at]), 40)
-    again = redrawn(lambda at: cohen_kappa(a[at % 40], b[at % 40]), 120, np.arange(120) % 40)
+    once = bootstrap_items(lambda at: cohen_kappa(a[at], b[at]), 40)
+    again = bootstrap_items(lambda at: cohen_kappa(a[at % 40], b[at % 40]), 120, np.arange(120) % 40)
     assert again == (pytest.approx(once.low), pytest.approx(once.high), "bootstrap, 40 groups")
 
 
@@ -207,7 +207,7 @@ def test_with_trials_of_tasks_only_the_clustered_interval_covers_kappa_as_often_
 
     def coverage(groups):
         found = [
-            redrawn(lambda at, a=a, b=a ^ off: cohen_kappa(a[at], b[at]), tasks * trials, groups, draws=150)
+            bootstrap_items(lambda at, a=a, b=a ^ off: cohen_kappa(a[at], b[at]), tasks * trials, groups, draws=150)
             for a, off in zip(human, wrong, strict=True)
         ]
         return np.mean([one.low <= kappa <= one.high for one in found])
@@ -230,7 +230,7 @@ def test_undefined_draws_widen_the_interval_and_too_many_leave_none():
         return statistic, found
 
     statistic, found = unless_without(4)
-    interval = redrawn(statistic, 40)
+    interval = bootstrap_items(statistic, 40)
     undefined = found.count(None)
     assert undefined == pytest.approx(0.9**40 * 2_000, abs=20)
     for outside in (
@@ -239,34 +239,34 @@ def test_undefined_draws_widen_the_interval_and_too_many_leave_none():
     ):
         assert outside + undefined == pytest.approx(0.025 * 2_000, abs=1)
 
-    assert redrawn(unless_without(2)[0], 40) is None  # 13 % of the draws
-    assert redrawn(lambda at: None, 40) is None
+    assert bootstrap_items(unless_without(2)[0], 40) is None  # 13 % of the draws
+    assert bootstrap_items(lambda at: None, 40) is None
 
 
 @pytest.mark.parametrize(("n", "groups"), [(0, None), (1, None), (9, ["one"] * 9)])
 def test_of_one_unit_and_of_raters_that_never_differ_there_is_no_interval(n, groups):
-    assert redrawn(lambda at: float(at.mean()), n, groups) is None
-    assert redrawn(lambda at: 1.0, 9) is None
+    assert bootstrap_items(lambda at: float(at.mean()), n, groups) is None
+    assert bootstrap_items(lambda at: 1.0, 9) is None
 
 
 def test_drawn_tables_are_those_of_dirichlet_s_distribution():
     a, b = raters([[40, 2], [5, 13]], (0, 1))
-    tables = Tables.of(a, b, values=(0, 1), draws=20_000)
-    for statistic, right, wrong in ((share_of, 53, 7), (lambda table: share_of(table, 1), 13, 5)):
+    tables = AgreementTables.of(a, b, values=(0, 1), draws=20_000)
+    for statistic, right, wrong in ((table_agreement, 53, 7), (lambda table: table_agreement(table, 1), 13, 5)):
         value, interval = tables.figure(statistic)
         assert value == right / (right + wrong)
-        added = 1 if statistic is share_of else 0.5  # a half in each cell
+        added = 1 if statistic is table_agreement else 0.5  # a half in each cell
         theirs = betaincinv(right + added, wrong + added, [0.025, 0.975])
         assert interval[:2] == (pytest.approx(theirs[0], abs=0.006), pytest.approx(theirs[1], abs=0.006))
-    assert tables.figure(kappa_of)[0] == pytest.approx(cohen_kappa_score(a, b))
-    assert tables.figure(ac1_of)[0] == pytest.approx(gwet_ac1(a, b))
+    assert tables.figure(table_kappa)[0] == pytest.approx(cohen_kappa_score(a, b))
+    assert tables.figure(table_ac1)[0] == pytest.approx(gwet_ac1(a, b))
 
 
 def test_items_drawn_by_what_one_rater_says_count_for_what_they_stand_for():
     human, judged = [1] * 30 + [0] * 27 + [1] * 3, [1] * 30 + [0] * 30
     weights = [10 / 3] * 30 + [30] * 30
-    tables = Tables.of(human, judged, values=(0, 1), weights=weights, draws=20_000)
-    kappa, interval = tables.figure(kappa_of)
+    tables = AgreementTables.of(human, judged, values=(0, 1), weights=weights, draws=20_000)
+    kappa, interval = tables.figure(table_kappa)
     assert kappa == pytest.approx(cohen_kappa_score(human, judged, sample_weight=weights))
     assert interval.low < kappa < interval.high
     assert tables.drawn.sum(1) == pytest.approx(np.tile([900, 100], (20_000, 1)))  # the judge's verdicts are all known
@@ -279,7 +279,7 @@ def test_items_drawn_by_what_one_rater_says_count_for_what_they_stand_for():
 @pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
 def test_tables_of_several_categories_have_the_kappa_of_their_items(weights):
     a, b = np.random.default_rng(15).integers(0, 4, (2, 50))
-    value, interval = Tables.of(a, b, values=range(4)).figure(lambda table: kappa_of(table, weights))
+    value, interval = AgreementTables.of(a, b, values=range(4)).figure(lambda table: table_kappa(table, weights))
     assert value == pytest.approx(cohen_kappa_score(a, b, weights=None if weights == "none" else weights))
     assert interval.low < value < interval.high
 
@@ -287,7 +287,7 @@ def test_tables_of_several_categories_have_the_kappa_of_their_items(weights):
 def test_where_nobody_differs_the_interval_has_a_width_that_shrinks_with_their_number():
     lows = []
     for n in (20, 60, 200):
-        value, interval = Tables.of([0, 1] * (n // 2), [0, 1] * (n // 2), values=(0, 1)).figure(kappa_of)
+        value, interval = AgreementTables.of([0, 1] * (n // 2), [0, 1] * (n // 2), values=(0, 1)).figure(table_kappa)
         assert (value, interval.high) == (1, 1)
         lows.append(interval.low)
     assert 0.5 < lows[0] < lows[1] - 0.05 < lows[2] - 0.1 < 0.9
@@ -295,12 +295,12 @@ def test_where_nobody_differs_the_interval_has_a_width_that_shrinks_with_their_n
 
 def test_tables_of_items_said_again_in_a_group_tell_nothing_more():
     a, b = np.random.default_rng(10).integers(0, 2, (2, 40))
-    _, once = Tables.of(a, b, values=(0, 1)).figure(kappa_of)
+    _, once = AgreementTables.of(a, b, values=(0, 1)).figure(table_kappa)
     groups = np.arange(120) % 40
-    _, again = Tables.of(a[groups], b[groups], values=(0, 1), groups=groups).figure(kappa_of)
+    _, again = AgreementTables.of(a[groups], b[groups], values=(0, 1), groups=groups).figure(table_kappa)
     assert again == (pytest.approx(once.low), pytest.approx(once.high), "smoothed bootstrap, 40 groups")
-    assert Tables.of([1, 0], [1, 0], values=(0, 1), groups=["one"] * 2).figure(kappa_of) == (1, None)
-    assert Tables.of([0], [0], values=(0, 1)).figure(kappa_of) == (None, None)
+    assert AgreementTables.of([1, 0], [1, 0], values=(0, 1), groups=["one"] * 2).figure(table_kappa) == (1, None)
+    assert AgreementTables.of([0], [0], values=(0, 1)).figure(table_kappa) == (None, None)
 
 
 @pytest.mark.parametrize(("positive", "wrong"), [(0.7, 0.1), (0.9, 0.05), (0.7, 0.02)])
@@ -315,8 +315,10 @@ def test_intervals_of_sixty_items_cover_kappa_as_often_as_they_say(positive, wro
         chosen = [random.permutation(part)[: n // len(parts)] for part in parts]
         weights = np.concatenate([np.full(len(one), len(of) / len(one)) for one, of in zip(chosen, parts, strict=True)])
         at = np.concatenate(chosen)
-        drawn = Tables.of(human[at], judged[at], values=(0, 1), weights=weights if by_verdict else None, draws=400)
-        for which, (statistic, whole) in enumerate(((kappa_of, cohen_kappa), (ac1_of, gwet_ac1))):
+        drawn = AgreementTables.of(
+            human[at], judged[at], values=(0, 1), weights=weights if by_verdict else None, draws=400
+        )
+        for which, (statistic, whole) in enumerate(((table_kappa, cohen_kappa), (table_ac1, gwet_ac1))):
             _, interval = drawn.figure(statistic)
             covered[which] += interval.low <= whole(human, judged) <= interval.high
     assert (covered / runs > 0.89).all()  # three standard errors of 150 runs below 0.95

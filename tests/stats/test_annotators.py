@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
-from judgekit.stats.agreement import redrawn
-from judgekit.stats.annotators import Pairs, alternative_test, effective_votes, human_ceiling, pairwise_agreement
+from judgekit.stats.agreement import bootstrap_items
+from judgekit.stats.annotators import VotePairs, alternative_test, effective_votes, human_ceiling, pairwise_agreement
 
 NONE = np.nan
 VOTES = arrays(np.float64, (3, 5), elements=st.sampled_from([0, 0.5, 1, NONE]))
@@ -24,10 +24,10 @@ def test_votes_with_ties_and_without():
         [0, 0, NONE, 0.0, 1],
     ]
     judged = [1, 0.5, 0.5, NONE, 1]
-    assert pairwise_agreement(votes) == Pairs(1 + 1 + 1 + 1, 3 + 3 + 1 + 3)
-    assert pairwise_agreement(votes, ties=False) == Pairs(1 + 1 + 1, 3 + 3 + 1)
-    assert pairwise_agreement(votes, judged) == Pairs(2 + 0 + 2 + 1, 3 + 3 + 2 + 1)
-    assert pairwise_agreement(votes, judged, ties=False) == Pairs(2 + 1, 3 + 1)
+    assert pairwise_agreement(votes) == VotePairs(1 + 1 + 1 + 1, 3 + 3 + 1 + 3)
+    assert pairwise_agreement(votes, ties=False) == VotePairs(1 + 1 + 1, 3 + 3 + 1)
+    assert pairwise_agreement(votes, judged) == VotePairs(2 + 0 + 2 + 1, 3 + 3 + 2 + 1)
+    assert pairwise_agreement(votes, judged, ties=False) == VotePairs(2 + 1, 3 + 1)
     assert pairwise_agreement(votes).agreement == 0.4
     assert pairwise_agreement([[1, 0]]).agreement is None
 
@@ -85,7 +85,7 @@ def test_every_measure_has_an_interval_by_drawing_items_again(measure):
     ratings = np.array(ratings)
     found = measure(ratings, judged)
     alone, grouped = (
-        redrawn(lambda at: measure(ratings[:, at % 45], judged[at % 45]), n, groups, draws=100)
+        bootstrap_items(lambda at: measure(ratings[:, at % 45], judged[at % 45]), n, groups, draws=100)
         for n, groups in ((45, None), (90, [*range(45)] * 2))
     )
     assert alone.low < found < alone.high

@@ -9,7 +9,14 @@ from statsmodels.stats.contingency_tables import mcnemar as mcnemar_of_statsmode
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from judgekit.stats.comparison import detectable_difference, holm, least_by_signs, mcnemar, paired_interval, sign_flip
+from judgekit.stats.comparison import (
+    detectable_by_signs,
+    detectable_difference,
+    holm,
+    mcnemar,
+    paired_interval,
+    sign_flip,
+)
 from judgekit.stats.intervals import t_interval, wilson
 from judgekit.stats.units import Units
 
@@ -133,13 +140,13 @@ def test_without_spread_nothing_can_be_said_of_what_is_detectable(standard_error
 @pytest.mark.parametrize("n", [6, 20, 50, 1_000])
 def test_what_signs_can_show_is_shown_in_80_of_100_times_where_all_differences_have_one_side(n):
     assert mcnemar(0, 6) < 0.05 < mcnemar(0, 5)
-    differ = least_by_signs(Units.of([1.0] + [0.0] * (n - 1)))
+    differ = detectable_by_signs(Units.of([1.0] + [0.0] * (n - 1)))
     assert scipy.stats.binom.sf(5, n, differ) == pytest.approx(0.8)
-    assert least_by_signs(Units.of([-0.5] * 3 + [0.0] * (n - 3))) == pytest.approx(differ / 2)
+    assert detectable_by_signs(Units.of([-0.5] * 3 + [0.0] * (n - 3))) == pytest.approx(differ / 2)
     pairs = np.repeat(np.arange(n), 2)
-    assert least_by_signs(Units.of([1.0] * 2 + [0.0] * 2 * (n - 1), pairs)) == pytest.approx(differ)
+    assert detectable_by_signs(Units.of([1.0] * 2 + [0.0] * 2 * (n - 1), pairs)) == pytest.approx(differ)
 
 
 @pytest.mark.parametrize("differences", [[], [0.5] * 5, [0.0] * 100])
 def test_signs_of_fewer_than_6_or_of_no_difference_show_nothing(differences):
-    assert least_by_signs(Units.of(differences)) is None
+    assert detectable_by_signs(Units.of(differences)) is None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from judgekit.stats.components import Components, next_request, plan, variance_components
+from judgekit.stats.components import VarianceComponents, request_benefits, request_plans, variance_components
 
 NAN = float("nan")
 
@@ -15,7 +15,7 @@ ANSWERS = (
     "101000000000 111001000000 111110000000 110110010000 111110100000 "
     "111011100000 111111100000 111101111100 111111111110 111111111111"
 )
-SEEN = Components(item=0.10, prompt=0.01, interaction=0.03, draw=0.08, items=50, prompts=2)
+SEEN = VarianceComponents(item=0.10, prompt=0.01, interaction=0.03, draw=0.08, items=50, prompts=2)
 
 
 def test_the_components_of_a_crossed_design_are_those_that_brennan_printed():
@@ -69,7 +69,7 @@ def test_an_item_without_a_verdict_of_each_prompt_is_left_out_and_counted():
     values[5, 1] = NAN
     found = variance_components(values)
     assert found.left_out == 1
-    assert found == Components(**{**vars(whole), "left_out": 1})
+    assert found == VarianceComponents(**{**vars(whole), "left_out": 1})
 
 
 @pytest.mark.parametrize(
@@ -110,36 +110,36 @@ def test_the_errors_are_those_of_means_of_that_many(prompts, draws, seed):
 
 
 def test_two_prompts_of_four_draws_beat_one_of_eight():
-    best, other = plan(SEEN, 8, prompts=2)
+    best, other = request_plans(SEEN, 8, prompts=2)
     assert (best.prompts, best.draws) == (2, 4)
     assert (other.prompts, other.draws) == (1, 8)
     assert (best.error, other.error) == pytest.approx((np.sqrt(0.03), np.sqrt(0.05)))
-    assert [split[:2] for split in plan(SEEN, 7, prompts=3)] == [(3, 2), (2, 3), (1, 7)]
-    alike = Components(item=0.1, prompt=0, interaction=0, draw=0.08, items=50, prompts=2)
-    assert plan(alike, 8, prompts=4)[0][:2] == (1, 8)  # prompts that do not matter need not be written
+    assert [split[:2] for split in request_plans(SEEN, 7, prompts=3)] == [(3, 2), (2, 3), (1, 7)]
+    alike = VarianceComponents(item=0.1, prompt=0, interaction=0, draw=0.08, items=50, prompts=2)
+    assert request_plans(alike, 8, prompts=4)[0][:2] == (1, 8)  # prompts that do not matter need not be written
 
 
 def test_what_cannot_be_told_apart_is_not_advised():
-    one_prompt = Components(item=0.1, prompt=None, interaction=None, draw=0.08, items=50, prompts=1)
-    assert [split[:2] for split in plan(one_prompt, 8, prompts=4)] == [(1, 8)]
-    assert {purchase.more for purchase in next_request(one_prompt, 50, 1, 2)} == {"draw", "item"}
-    assert next_request(one_prompt, 50, 2, 2) == []
-    one_draw = Components(item=0.1, prompt=0.01, interaction=0.1, draw=None, items=50, prompts=4)
-    assert [split[:2] for split in plan(one_draw, 4, prompts=3)] == [(3, 1), (2, 1), (1, 1)]
+    one_prompt = VarianceComponents(item=0.1, prompt=None, interaction=None, draw=0.08, items=50, prompts=1)
+    assert [split[:2] for split in request_plans(one_prompt, 8, prompts=4)] == [(1, 8)]
+    assert {purchase.more for purchase in request_benefits(one_prompt, 50, 1, 2)} == {"draw", "item"}
+    assert request_benefits(one_prompt, 50, 2, 2) == []
+    one_draw = VarianceComponents(item=0.1, prompt=0.01, interaction=0.1, draw=None, items=50, prompts=4)
+    assert [split[:2] for split in request_plans(one_draw, 4, prompts=3)] == [(3, 1), (2, 1), (1, 1)]
     assert one_draw.verdict_error(2, 2) is None
     assert one_draw.mean_error(50, 2, 2) is None
 
 
 def test_the_next_request_goes_where_the_mean_gains_most():
-    found = {purchase.more: purchase for purchase in next_request(SEEN, items=50, prompts=2, draws=4)}
+    found = {purchase.more: purchase for purchase in request_benefits(SEEN, items=50, prompts=2, draws=4)}
     assert {more: purchase.requests for more, purchase in found.items()} == {"draw": 100, "prompt": 200, "item": 8}
     assert found["item"].verdict_error == SEEN.verdict_error(2, 4)
     assert found["draw"].mean_error == SEEN.mean_error(50, 2, 5)
     before = SEEN.mean_error(50, 2, 4) ** 2
     assert found["prompt"].gain == pytest.approx((before - SEEN.mean_error(50, 3, 4) ** 2) / 200)
-    assert [purchase.more for purchase in next_request(SEEN, 50, 2, 4)] == ["prompt", "item", "draw"]
-    mild = Components(item=0.1, prompt=0, interaction=0.03, draw=0.08, items=50, prompts=2)
-    assert next_request(mild, 50, 2, 4)[0].more == "item"
+    assert [purchase.more for purchase in request_benefits(SEEN, 50, 2, 4)] == ["prompt", "item", "draw"]
+    mild = VarianceComponents(item=0.1, prompt=0, interaction=0.03, draw=0.08, items=50, prompts=2)
+    assert request_benefits(mild, 50, 2, 4)[0].more == "item"
 
 
 @pytest.mark.parametrize("values", [[[1, 2]], [[[1, float("inf")]]], 1])
@@ -152,6 +152,6 @@ def test_a_design_of_nothing_is_refused():
     with pytest.raises(ValueError, match="expected 1 of draws or more, found 0"):
         SEEN.verdict_error(1, 0)
     with pytest.raises(ValueError, match="expected 1 of requests or more, found 0"):
-        plan(SEEN, 0, prompts=1)
+        request_plans(SEEN, 0, prompts=1)
     with pytest.raises(ValueError, match="expected 1 of items or more, found 0"):
-        next_request(SEEN, 0, 1, 1)
+        request_benefits(SEEN, 0, 1, 1)

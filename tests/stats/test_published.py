@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from judgekit.stats.agreement import agreement, cohen_kappa
+from judgekit.stats.agreement import cohen_kappa, raw_agreement
 from judgekit.stats.annotators import pairwise_agreement
 
 
@@ -63,10 +63,10 @@ def test_llmbar_statistics_in_full(shared_data):
         label, forward, swapped = np.array(verdicts).T
         codes = [np.where(order == "1", 1, 0) for order in (forward, swapped)]
         shares = {
-            "correct_False": agreement(forward, label),
-            "correct_True": agreement(swapped, label),
-            "correct_both": agreement(np.where(forward == swapped, forward, "neither"), label),
-            "equal": agreement(forward, swapped),
+            "correct_False": raw_agreement(forward, label),
+            "correct_True": raw_agreement(swapped, label),
+            "correct_both": raw_agreement(np.where(forward == swapped, forward, "neither"), label),
+            "equal": raw_agreement(forward, swapped),
         }
         kappas = {
             "kappa_False": cohen_kappa(codes[0], label.astype(int)),
@@ -93,5 +93,5 @@ def test_devai_alignment_of_the_agent_judge_with_people(shared_data):
     found = {}
     for agent in ("MetaGPT", "GPT-Pilot", "OpenHands"):
         chosen = [row for row in requirements if row["agent"] == agent]
-        found[agent] = round(100 * agreement([row["human"] for row in chosen], [row["judge"] for row in chosen]), 2)
+        found[agent] = round(100 * raw_agreement([row["human"] for row in chosen], [row["judge"] for row in chosen]), 2)
     assert found == {"MetaGPT": 92.08, "GPT-Pilot": 86.61, "OpenHands": 90.16}

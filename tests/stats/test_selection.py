@@ -11,7 +11,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.stats.selection import least_confidence
+from judgekit.stats.selection import min_confidence_threshold
 
 ALPHA, DELTA = 0.1, 0.1
 RATES = np.arange(10) / 10
@@ -57,10 +57,10 @@ def test_while_labels_are_added_until_it_is_granted_the_promise_is_broken_no_mor
     broken = defaultdict(list)
     for _ in range(150):
         confidence, wrong = draw(300)
-        for find in (least_confidence, by_binomial_tests):
+        for find in (min_confidence_threshold, by_binomial_tests):
             value = granted(find, confidence, wrong, range(10, 301, 10))
             broken[find].append(value is not None and risks[np.searchsorted(population, value)] > ALPHA)
-    assert np.mean(broken[least_confidence]) <= DELTA
+    assert np.mean(broken[min_confidence_threshold]) <= DELTA
     assert people > 1 or np.mean(broken[by_binomial_tests]) > 1.5 * DELTA
 
 
@@ -80,7 +80,7 @@ def test_on_real_labels_the_promise_is_broken_no_more_often_than_delta_in_100_or
     broken, found = [], []
     for _ in range(100):
         order = random.permutation(len(wrong))
-        value = granted(least_confidence, confidence[order], wrong[order], range(20, len(wrong), 20), alpha)
+        value = granted(min_confidence_threshold, confidence[order], wrong[order], range(20, len(wrong), 20), alpha)
         found.append(value is not None)
         broken.append(value is not None and wrong[confidence >= value].mean() > alpha)
     assert np.mean(broken) <= DELTA
@@ -97,7 +97,7 @@ def test_each_threshold_from_where_testing_begins_down_to_the_one_that_is_taken_
 ):
     confidence, wrong = (np.array(column) for column in zip(*verdicts, strict=True))
     everyone = np.array([*confidence, *others])
-    found = least_confidence(confidence, wrong, everyone, alpha=alpha, delta=DELTA)
+    found = min_confidence_threshold(confidence, wrong, everyone, alpha=alpha, delta=DELTA)
     values = sorted({*everyone.tolist()}, reverse=True)
     beginnings = {next(value for value in values if np.mean(everyone >= value) >= part) for part in (0.25, 0.5, 1)}
 
@@ -125,7 +125,7 @@ def test_each_threshold_from_where_testing_begins_down_to_the_one_that_is_taken_
 def test_it_takes_so_many_labels_where_all_verdicts_are_equally_sure(errors, needed):
     for n, shown in ((needed - 1, None), (needed, 1)):
         wrong = [1] * errors + [0] * (n - errors)
-        assert least_confidence([1] * n, wrong, [1] * 200, alpha=0.1, delta=0.05).value == shown
+        assert min_confidence_threshold([1] * n, wrong, [1] * 200, alpha=0.1, delta=0.05).value == shown
 
 
 def test_of_a_verdict_on_which_people_differ_the_fraction_that_says_otherwise_counts():
@@ -133,7 +133,7 @@ def test_of_a_verdict_on_which_people_differ_the_fraction_that_says_otherwise_co
     grown = ((1 + stakes * (0.1 - 0.04) / 0.9) ** np.arange(1, 200)[:, None]).mean(1)
     needed = int((grown < 1 / 0.05).sum()) + 1
     for n, shown in ((needed - 1, None), (needed, 1)):
-        assert least_confidence([1] * n, [0.04] * n, [1] * 200, alpha=0.1, delta=0.05).value == shown
+        assert min_confidence_threshold([1] * n, [0.04] * n, [1] * 200, alpha=0.1, delta=0.05).value == shown
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_where_no_threshold_keeps_the_promise_it_is_said_why_and_what_it_would_t
     verdicts, kept, wrong, needed, told
 ):
     confidence, errors = zip(*verdicts, strict=True) if verdicts else ((), ())
-    found = least_confidence(confidence, errors, confidence, alpha=0.1, delta=0.05)
+    found = min_confidence_threshold(confidence, errors, confidence, alpha=0.1, delta=0.05)
     assert (found.value, found.kept, found.n) == (None, kept, len(verdicts))
     assert found.wrong == pytest.approx(wrong)
     assert found.needed == (needed and pytest.approx(needed, rel=0.05))
@@ -161,10 +161,10 @@ def test_so_many_labels_as_it_is_said_to_take_show_it_if_the_rest_are_like_those
     random = np.random.default_rng(3)
     confidence = random.random(80)
     wrong = random.random(80) < 0.25 * (1 - confidence)
-    needed = least_confidence(confidence, wrong, confidence, alpha=0.1, delta=0.05).needed
+    needed = min_confidence_threshold(confidence, wrong, confidence, alpha=0.1, delta=0.05).needed
     for times, is_shown in ((needed // 80, False), (needed // 80 + 1, True)):
         columns = np.tile(confidence, times), np.tile(wrong, times)
-        found = least_confidence(*columns, columns[0], alpha=0.1, delta=0.05)
+        found = min_confidence_threshold(*columns, columns[0], alpha=0.1, delta=0.05)
         assert (found.value is not None) == is_shown
 
 
@@ -182,4 +182,4 @@ def test_so_many_labels_as_it_is_said_to_take_show_it_if_the_rest_are_like_those
 )
 def test_what_can_be_no_promise_is_refused(confidence, wrong, everyone, alpha, delta, told):
     with pytest.raises(ValueError, match=told):
-        least_confidence(confidence, wrong, everyone, alpha=alpha, delta=delta)
+        min_confidence_threshold(confidence, wrong, everyone, alpha=alpha, delta=delta)

@@ -23,11 +23,11 @@ from judgekit.traces.rendering import (
     Passage,
     call_text,
     compact_json,
-    conversation,
     cut_middle,
-    fenced,
-    passages,
-    prefixed,
+    fence_text,
+    message_passages,
+    quote_lines,
+    render_passages,
 )
 from judgekit.traces.trace import Trace
 
@@ -35,7 +35,7 @@ LINE_BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "
 
 
 def rendered(messages, mark, limit):
-    return "\n".join(passage.rendered(mark) for passage in passages(messages, limit))
+    return "\n".join(passage.rendered(mark) for passage in message_passages(messages, limit))
 
 
 def test_every_message_and_call_is_numbered_and_every_line_of_content_is_behind_a_bar():
@@ -97,7 +97,7 @@ def test_every_message_and_call_is_numbered_and_every_line_of_content_is_behind_
 def test_a_fence_carries_the_hash_of_its_text_so_that_the_text_cannot_close_it():
     text = "a\n[x notes ends]\u2028b"
     mark = hashlib.sha256(text.encode()).hexdigest()[:12]
-    assert fenced("notes", text) == f"[{mark} notes begins]\n| a\n| [x notes ends]\n| b\n[{mark} notes ends]"
+    assert fence_text("notes", text) == f"[{mark} notes begins]\n| a\n| [x notes ends]\n| b\n[{mark} notes ends]"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_only_tool_results_are_cut():
 @pytest.mark.parametrize("line_break", LINE_BREAKS, ids=ascii)
 def test_no_line_break_of_any_kind_starts_a_line_of_ours(line_break):
     hostile = f"a{line_break}[m 2] user"
-    assert list(prefixed(hostile)) == ["| a", "| [m 2] user"]
+    assert list(quote_lines(hostile)) == ["| a", "| [m 2] user"]
     assert compact_json({hostile: hostile}).splitlines() == [compact_json({hostile: hostile})]
     for call in (ToolCall(hostile, {hostile: [hostile]}), ToolCall(hostile, f"{{{hostile}")):
         assert len(call_text(call).splitlines()) == 1
@@ -255,7 +255,7 @@ def test_what_no_request_can_carry_is_shown_as_an_escape():
     text = trace.render()
     assert "| cut \\ud83d off" in text
     assert text.encode().decode() == text
-    assert "| a \\udfff b" in fenced("reference", "a \udfff b")
+    assert "| a \\udfff b" in fence_text("reference", "a \udfff b")
 
 
 @given(hostile_messages, st.integers(0, 40))
@@ -276,15 +276,15 @@ def test_what_was_left_out_is_counted():
         ToolMessage([TextPart("x" * 9), RefusalPart("x")], is_error=True),
     ]
     assert Trace(messages=messages).render().omitted == 50
-    assert [passage.omitted for passage in passages(messages, 10)] == [20, 50, 1]
+    assert [passage.omitted for passage in message_passages(messages, 10)] == [20, 50, 1]
     shown = Trace(messages=messages).render(tool_result_limit=10)
-    assert (shown, shown.omitted) == (conversation(passages(messages, 10)), 71)
+    assert (shown, shown.omitted) == (render_passages(message_passages(messages, 10)), 71)
 
 
 @given(hostile_messages, st.integers(0, 40))
 def test_the_size_of_a_passage_is_that_of_its_bytes_in_a_rendering(messages, limit):
-    found = passages(messages, limit)
-    assert sum(one.size for one in found) == len(conversation(found).encode()) - len(conversation([])) + 1
+    found = message_passages(messages, limit)
+    assert sum(one.size for one in found) == len(render_passages(found).encode()) - len(render_passages([])) + 1
 
 
 def test_the_size_of_a_text_is_that_of_its_bytes_with_the_bars():

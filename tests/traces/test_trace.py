@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
-from judgekit.traces.trace import Label, MadeCall, Source, ToolDefinition, Trace, TraceWarning
+from judgekit.traces.trace import ActualCall, Label, ToolDefinition, Trace, TraceSource, TraceWarning
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_constructors_take_values_by_position_as_by_keyword(by_position, by_keyw
 
 @pytest.mark.parametrize(
     "record",
-    [Trace(), Source(format="x"), ToolDefinition("f"), Label("a", 1), TraceWarning("odd")],
+    [Trace(), TraceSource(format="x"), ToolDefinition("f"), Label("a", 1), TraceWarning("odd")],
     ids=lambda record: type(record).__name__,
 )
 def test_records_are_frozen_and_refuse_fields_they_do_not_know(record):
@@ -82,7 +82,7 @@ def test_tool_calls_are_those_of_one_side_with_the_numbers_of_their_messages_and
     )
     assert trace.tool_calls() == trace.tool_calls("assistant") == ((1, 0, f), (3, 1, g), (3, 1, g), (8, 3, h))
     assert trace.tool_calls("user") == ((2, 1, i), (6, 3, j))
-    assert [type(call) for call in trace.tool_calls("user")] == [MadeCall, MadeCall]
+    assert [type(call) for call in trace.tool_calls("user")] == [ActualCall, ActualCall]
 
 
 def test_a_rendering_stands_between_lines_with_the_hash_of_what_is_between_them():

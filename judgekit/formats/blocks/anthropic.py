@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from judgekit.formats.blocks.common import content_items, read_call, read_parts
-from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.formats.blocks.reply import ReplyItem, is_blank, read_user_turn, split_reply, to_content, unknown_part
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, lookup, objects_in
 from judgekit.traces.message import (
     JsonObject,
@@ -70,7 +70,7 @@ def is_response(value: JsonValue) -> bool:
     )
 
 
-def read_messages(found: Iterable[Found]) -> list[Message]:
+def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
     """Read messages. One that holds tool results becomes several.
 
     Raises:
@@ -79,7 +79,7 @@ def read_messages(found: Iterable[Found]) -> list[Message]:
     return [message for one in found for message in read_message(one)]
 
 
-def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None) -> list[Message]:
+def read_message(found: FieldTracker, blocks: Iterable[FieldTracker | JsonValue] | None = None) -> list[Message]:
     """Read one message. If it holds tool results, it becomes several.
 
     Args:
@@ -94,21 +94,21 @@ def read_message(found: Found, blocks: Iterable[Found | JsonValue] | None = None
     found.take("role")
     found.take_if("type", "message")
     if role == "system":
-        return [SystemMessage(content_of(read_parts(content, _part)), extra=found.leftover())]
+        return [SystemMessage(to_content(read_parts(content, _part)), extra=found.leftover())]
     if role == "assistant":
         items = read_parts(content, _item)
         model = found.text("model")
         whole: dict[str, object] = {
-            "id": found.identity("id"),
+            "id": found.id("id"),
             "finish_reason": found.text("stop_reason"),
             "usage": read_usage(found.object("usage")),
             "extra": found.leftover(),
         }
-        return reply(items, {"model": model}, whole)
-    return asked(read_parts(content, _said), found.leftover())
+        return split_reply(items, {"model": model}, whole)
+    return read_user_turn(read_parts(content, _said), found.leftover())
 
 
-def read_system(found: Found) -> list[Message]:
+def read_system(found: FieldTracker) -> list[Message]:
     """Read the instructions beside the messages: a text, or blocks of text.
 
     Raises:
@@ -119,16 +119,16 @@ def read_system(found: Found) -> list[Message]:
         found.take("system")
         return [SystemMessage(system)] if system else []
     parts = read_parts(found.items("system"), _part)
-    return [SystemMessage(content_of(parts))] if parts else []
+    return [SystemMessage(to_content(parts))] if parts else []
 
 
-def read_usage(found: Found | None) -> Usage | None:
+def read_usage(found: FieldTracker | None) -> Usage | None:
     """Read token counts. This API counts cache writes and reads separately, so the input is their sum."""
     if found is None:
         return None
     raw: JsonObject = {name: found.peek(name) for name in _INPUTS if name in found}
     fresh, written, cached = (found.count(name) for name in _INPUTS)
-    details = found.object("output_tokens_details") or Found({})
+    details = found.object("output_tokens_details") or FieldTracker({})
     return Usage(
         input_tokens=None if fresh is None else fresh + (written or 0) + (cached or 0),
         output_tokens=found.count("output_tokens"),
@@ -138,7 +138,7 @@ def read_usage(found: Found | None) -> Usage | None:
     )
 
 
-def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
+def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
     """Read tool definitions. A tool without a name is named after its type."""
     return [
         ToolDefinition(
@@ -167,12 +167,12 @@ def _blocks_of(message: JsonValue) -> list[JsonObject]:
     return objects_in(head(lookup(message, "content")))
 
 
-def _type(block: Found) -> str:
+def _type(block: FieldTracker) -> str:
     kind = block.peek("type")
     return kind if isinstance(kind, str) else ""
 
 
-def _item(block: Found) -> Item:
+def _item(block: FieldTracker) -> ReplyItem:
     """Read a block as a part, a tool call or a result."""
     kind = _type(block)
     if kind.endswith("tool_result"):
@@ -182,22 +182,22 @@ def _item(block: Found) -> Item:
     return _part(block)
 
 
-def _said(block: Found) -> Item | SystemMessage:
+def _said(block: FieldTracker) -> ReplyItem | SystemMessage:
     """Read a block of a user message, which may also be instructions."""
     if _type(block) == "mid_conv_system":
-        return SystemMessage(content_of(_parts(block)), extra=block.leftover())
+        return SystemMessage(to_content(_parts(block)), extra=block.leftover())
     return _item(block)
 
 
-def _result(found: Found) -> ToolMessage:
+def _result(found: FieldTracker) -> ToolMessage:
     found.take_if("type", "tool_result")
     content = found.peek("content")
-    failed = found.flag("is_error")
+    failed = found.boolean("is_error")
     if "is_error" not in found and failed is None:
         # Without the field, the call succeeded; results of the provider's tools say so in the content.
         failed = isinstance(content, dict) and ("error_code" in content or str(content.get("type")).endswith("_error"))
-    identity = found.identity("tool_use_id")
-    text = as_text(found.take("content")) if _is_foreign(content) else content_of(_parts(found))
+    identity = found.id("tool_use_id")
+    text = to_text(found.take("content")) if _is_foreign(content) else to_content(_parts(found))
     return ToolMessage(text, tool_call_id=identity, is_error=failed, extra=found.leftover())
 
 
@@ -209,11 +209,11 @@ def _is_foreign(content: JsonValue) -> bool:
     return not isinstance(content, list) or any(kind.endswith("_result") and kind != "search_result" for kind in kinds)
 
 
-def _parts(found: Found) -> list[Part]:
+def _parts(found: FieldTracker) -> list[Part]:
     return read_parts(content_items(found), _part)
 
 
-def _part(found: Found) -> Part:
+def _part(found: FieldTracker) -> Part:
     kind = _type(found)
     if kind in ("text", "thinking") and isinstance(text := found.peek(kind), str):
         found.take("type")
@@ -230,14 +230,14 @@ def _part(found: Found) -> Part:
         for block in blocks:
             block.take_if("type", "text")
         return TextPart("\n".join(block.text("text") or "" for block in blocks), extra=found.leftover())
-    return OtherPart(found.leftover()) if kind in _KEPT else unread_part(found)
+    return OtherPart(found.leftover()) if kind in _KEPT else unknown_part(found)
 
 
 def _are_texts(content: JsonValue) -> bool:
     return isinstance(content, list) and all(isinstance(lookup(block, "text"), str) for block in content)
 
 
-def _media(found: Found, kind: str) -> Part:
+def _media(found: FieldTracker, kind: str) -> Part:
     source = found.object("source")
     if source is None:
         return OtherPart(found.leftover())

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from pydantic import JsonValue
 
 from judgekit.formats.blocks.common import MEDIA, read_call, read_parts
-from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, reply, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.formats.blocks.reply import ReplyItem, is_blank, read_user_turn, split_reply, to_content, unknown_part
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, lookup
 from judgekit.traces.message import (
     JsonObject,
@@ -44,7 +44,9 @@ def is_bedrock(messages: JsonValue) -> bool:
     return not typed and all(map(_has_role, seen)) and any(map(_is_block, blocks))
 
 
-def read_message(found: Found, model: str | None = None, whole: Mapping[str, object] | None = None) -> list[Message]:
+def read_message(
+    found: FieldTracker, model: str | None = None, whole: Mapping[str, object] | None = None
+) -> list[Message]:
     """Read one message. If it holds tool results, it becomes several.
 
     Args:
@@ -59,24 +61,24 @@ def read_message(found: Found, model: str | None = None, whole: Mapping[str, obj
     found.take("role")
     items = found.items("content")
     if role == "system":
-        return [SystemMessage(content_of(read_parts(items, _part)), extra=found.leftover())]
+        return [SystemMessage(to_content(read_parts(items, _part)), extra=found.leftover())]
     made = read_parts(items, _item)
     if role == "user":
-        return asked(made, found.leftover())
-    return reply(made, {"model": model}, {**(whole or {}), "extra": found.leftover()})
+        return read_user_turn(made, found.leftover())
+    return split_reply(made, {"model": model}, {**(whole or {}), "extra": found.leftover()})
 
 
-def read_system(found: Found) -> list[Message]:
+def read_system(found: FieldTracker) -> list[Message]:
     """Read the instructions beside the messages.
 
     Raises:
         TraceError: They are not a list.
     """
     parts = read_parts(found.items("system"), _part)
-    return [SystemMessage(content_of(parts))] if parts else []
+    return [SystemMessage(to_content(parts))] if parts else []
 
 
-def read_usage(found: Found | None) -> Usage | None:
+def read_usage(found: FieldTracker | None) -> Usage | None:
     """Read token counts. Cache writes and reads are counted separately, so the input is their sum."""
     if found is None:
         return None
@@ -90,12 +92,12 @@ def read_usage(found: Found | None) -> Usage | None:
     )
 
 
-def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
+def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
     """Read tool definitions. Other entries, such as cache points, are kept under the name of their kind."""
     return list(map(_definition, found))
 
 
-def _definition(found: Found) -> ToolDefinition:
+def _definition(found: FieldTracker) -> ToolDefinition:
     tool = found.object("toolSpec") or found.object("systemTool") or found
     name, description = tool.text("name"), tool.text("description")
     schema = tool.object("inputSchema")
@@ -114,7 +116,7 @@ def _is_block(block: JsonValue) -> bool:
     )
 
 
-def _item(block: Found) -> Item:
+def _item(block: FieldTracker) -> ReplyItem:
     """Read a block as a part, a tool call or a result."""
     if not is_blank(block.peek("toolUse")) and (call := block.object("toolUse")) is not None:
         provided = call.peek("type") == "server_tool_use"
@@ -124,27 +126,27 @@ def _item(block: Found) -> Item:
     return _part(block)
 
 
-def _result(block: Found, found: Found) -> ToolMessage:
+def _result(block: FieldTracker, found: FieldTracker) -> ToolMessage:
     status = found.peek("status")
     found.take_if("status", "success", "error")
-    identity = found.identity("toolUseId")
+    identity = found.id("toolUseId")
     parts = read_parts(found.items("content"), _result_part)
     is_error = status == "error" if status in ("success", "error") else None
-    return ToolMessage(content_of(parts), tool_call_id=identity, is_error=is_error, extra=block.leftover())
+    return ToolMessage(to_content(parts), tool_call_id=identity, is_error=is_error, extra=block.leftover())
 
 
-def _result_part(found: Found) -> Part:
-    return TextPart(as_text(found.take("json")), extra=found.leftover()) if "json" in found else _part(found)
+def _result_part(found: FieldTracker) -> Part:
+    return TextPart(to_text(found.take("json")), extra=found.leftover()) if "json" in found else _part(found)
 
 
-def _part(found: Found) -> Part:
+def _part(found: FieldTracker) -> Part:
     kind = next((kind for kind in ("text", *_OBJECTS) if kind in found), "")
     value = found.peek(kind)
     if kind == "text" and isinstance(value, str):
         found.take("text")
         return TextPart(value, extra=found.leftover())
     if not isinstance(value, dict):
-        return unread_part(found)
+        return unknown_part(found)
     if kind in MEDIA:
         return _media(found, kind)
     if kind == "reasoningContent":
@@ -154,14 +156,15 @@ def _part(found: Found) -> Part:
     if kind in ("citationsContent", "searchResult") and isinstance(value.get("content"), list):
         inner = found.object(kind) or found
         text = ("" if kind == "citationsContent" else "\n").join(
-            (one.text("text") or "") if isinstance(one, Found) else as_text(one) for one in inner.items("content")
+            (one.text("text") or "") if isinstance(one, FieldTracker) else to_text(one)
+            for one in inner.items("content")
         )
         return TextPart(text, extra=found.leftover())
     return OtherPart(found.leftover())
 
 
 def _nested_text(
-    found: Found, part: type[TextPart | ReasoningPart], outer: str, inner: str
+    found: FieldTracker, part: type[TextPart | ReasoningPart], outer: str, inner: str
 ) -> TextPart | ReasoningPart:
     """Read a part whose text is two levels down. Without a text, as in encrypted reasoning, it is empty."""
     around = found.object(outer)
@@ -170,10 +173,10 @@ def _nested_text(
     return part(text or "", extra=found.leftover())
 
 
-def _media(found: Found, key: str) -> Part:
+def _media(found: FieldTracker, key: str) -> Part:
     """Read media. Data that some loggers write as a list of bytes instead of base64 text stays in ``extra``."""
     media = found.object(key) or found
-    source = media.object("source") or Found({})
+    source = media.object("source") or FieldTracker({})
     kind = MEDIA[key]
     if isinstance(text := source.peek("text"), str):
         source.take("text")

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
-from judgekit.formats.found import Found
+from judgekit.formats.field_tracker import FieldTracker
 from judgekit.traces.message import JsonObject, OtherPart, TextPart, ToolCall, Usage, parse_arguments
 
 MediaKind: TypeAlias = Literal["image", "audio", "video", "file"]
@@ -20,7 +20,7 @@ def media_kind(mime_type: str | None) -> MediaKind:
     return MEDIA.get((mime_type or "").partition("/")[0], "file")
 
 
-def content_items(found: Found, wanted: str = "a list of blocks") -> list[Found | JsonValue]:
+def content_items(found: FieldTracker, wanted: str = "a list of blocks") -> list[FieldTracker | JsonValue]:
     """Return the content of a message or block as a list. A text becomes a list of one, an empty text an empty list.
 
     Raises:
@@ -30,14 +30,16 @@ def content_items(found: Found, wanted: str = "a list of blocks") -> list[Found 
     if isinstance(content, list):
         return found.items("content")
     if content is not None and not isinstance(content, str):
-        raise found.unfit("content", f"a text or {wanted}")
+        raise found.type_error("content", f"a text or {wanted}")
     found.take("content")
     return [content] if content else []
 
 
-def read_parts(items: Iterable[Found | JsonValue], read: Callable[[Found], Read]) -> list[Read | TextPart | OtherPart]:
+def read_parts(
+    items: Iterable[FieldTracker | JsonValue], read: Callable[[FieldTracker], Read]
+) -> list[Read | TextPart | OtherPart]:
     """Return the parts of a content: objects are read by ``read``, texts become text parts, other values are kept."""
-    return [read(one) if isinstance(one, Found) else bare_part(one) for one in items]
+    return [read(one) if isinstance(one, FieldTracker) else bare_part(one) for one in items]
 
 
 def bare_part(value: JsonValue) -> TextPart | OtherPart:
@@ -45,7 +47,7 @@ def bare_part(value: JsonValue) -> TextPart | OtherPart:
     return TextPart(value) if isinstance(value, str) else OtherPart(value)
 
 
-def tool_name(found: Found, *names: str) -> str:
+def tool_name(found: FieldTracker, *names: str) -> str:
     """Return the name of a tool from the first of these fields that exists.
 
     Raises:
@@ -53,7 +55,7 @@ def tool_name(found: Found, *names: str) -> str:
     """
     name = found.text(*names)
     if name is None:
-        raise found.unfit(names[0], "the name of a tool")
+        raise found.type_error(names[0], "the name of a tool")
     return name
 
 
@@ -63,13 +65,13 @@ def provider_metadata(*, provided: bool) -> JsonObject:
 
 
 def read_call(
-    found: Found,
+    found: FieldTracker,
     *,
     name: str = "name",
     ids: Sequence[str] = ("id",),
     args: Sequence[str] = ("arguments",),
     provided: bool = False,
-    outer: Found | None = None,
+    outer: FieldTracker | None = None,
 ) -> ToolCall:
     """Read a tool call.
 
@@ -84,14 +86,14 @@ def read_call(
     Raises:
         TraceError: The call has no tool name.
     """
-    tool, identity = tool_name(found, name), found.identity(*ids)
+    tool, identity = tool_name(found, name), found.id(*ids)
     arguments = parse_arguments(found.take(*args))
     extra = (outer or found).leftover()
     return ToolCall(tool, id=identity, metadata=provider_metadata(provided=provided), **arguments, extra=extra)
 
 
 def read_counts(
-    found: Found | None,
+    found: FieldTracker | None,
     *,
     input: str = "input_tokens",
     output: str = "output_tokens",
@@ -106,6 +108,6 @@ def read_counts(
         return None
     names = {"input_tokens": input, "output_tokens": output, "cached_tokens": cached, "reasoning_tokens": reasoning}
     paths = {ours: theirs.rpartition(".") for ours, theirs in names.items() if theirs is not None}
-    inner = {outer: found.object(outer) or Found({}) for outer, _, _ in paths.values() if outer}
+    inner = {outer: found.object(outer) or FieldTracker({}) for outer, _, _ in paths.values() if outer}
     counts = {ours: inner.get(outer, found).count(name) for ours, (outer, _, name) in paths.items()}
     return Usage.model_validate({**counts, "extra": found.leftover()})

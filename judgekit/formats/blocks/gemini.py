@@ -12,9 +12,9 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from judgekit.formats.blocks.common import bare_part, media_kind, provider_metadata, tool_name
-from judgekit.formats.blocks.reply import content_of, is_blank, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.formats.blocks.reply import is_blank, to_content, unknown_part
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, head, lookup
 from judgekit.traces.message import (
     AIMessage,
@@ -59,11 +59,11 @@ _USAGE = ("usageMetadata", "usage_metadata")
 _VERSION = frozenset(("modelVersion", "model_version"))
 _OF_EVENTS = frozenset(("author", "content"))
 """Fields of ADK's events, which otherwise look much like a response."""
-ANSWERS = ("candidates", *_FEEDBACK, *_USAGE)
+OUTCOME_FIELDS = ("candidates", *_FEEDBACK, *_USAGE)
 """The fields of a response that show the outcome of the request."""
 
 
-def read_contents(found: Iterable[Found]) -> list[Message]:
+def read_contents(found: Iterable[FieldTracker]) -> list[Message]:
     """Read contents as messages.
 
     Raises:
@@ -72,7 +72,7 @@ def read_contents(found: Iterable[Found]) -> list[Message]:
     return [message for content in found for message in read_content(content)]
 
 
-def read_content(found: Found, speaker: Speaker | None = None) -> list[Message]:
+def read_content(found: FieldTracker, speaker: Speaker | None = None) -> list[Message]:
     """Read one content as a message, or as several if it holds tool results.
 
     Args:
@@ -84,13 +84,13 @@ def read_content(found: Found, speaker: Speaker | None = None) -> list[Message]:
     """
     role = found.peek("role") or "user"
     if not isinstance(role, str) or role not in _SPEAKERS:
-        raise found.unfit("role", f"one of {', '.join(_SPEAKERS)}")
+        raise found.type_error("role", f"one of {', '.join(_SPEAKERS)}")
     found.take("role")
     messages = _messages(_listed(found, "parts"), speaker or _SPEAKERS[role])
-    return completed(messages, extra=found.leftover())
+    return with_fields(messages, extra=found.leftover())
 
 
-def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
+def read_request(found: FieldTracker) -> tuple[list[Message], list[ToolDefinition]]:
     """Read the messages of a request, system instruction first, and its tools, including the provider's own.
 
     The SDK puts instruction and tools into ``config``, and accepts contents in many shapes.
@@ -108,12 +108,12 @@ def read_request(found: Found) -> tuple[list[Message], list[ToolDefinition]]:
                 messages += read_content(content, SystemMessage)
             elif name in holder:
                 messages += _messages(_listed(holder, name), SystemMessage)
-        for tool in holder.details("tools"):
+        for tool in holder.optional_objects("tools"):
             tools += _definitions(tool)
     return [*messages, *_contents(found)], tools
 
 
-def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
+def read_response(found: Sequence[FieldTracker], candidate: int = 0) -> list[Message]:
     """Read the answer of one candidate. Without candidates, as for a blocked prompt, it is an empty message.
 
     Args:
@@ -126,9 +126,9 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
     """
     streamed = len(found) > 1
     chosen = [one for chunk in found for one in chunk.objects("candidates")]
-    if not chosen and not any(name in one for one in found for name in ANSWERS):
+    if not chosen and not any(name in one for one in found for name in OUTCOME_FIELDS):
         return []
-    parts: list[Found | JsonValue] = []
+    parts: list[FieldTracker | JsonValue] = []
     for one in chosen:
         if one.peek("index") == candidate:
             one.take("index")
@@ -138,11 +138,11 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
     messages = _messages(parts, AIMessage, joined=streamed)
     if not any(isinstance(message, AIMessage) for message in messages):
         messages.append(AIMessage())
-    return completed(
+    return with_fields(
         messages,
         every={
             "model": _last(found, "modelVersion", "model_version").text("modelVersion", "model_version"),
-            "timestamp": _last(found, "createTime", "create_time").moment("createTime", "create_time"),
+            "timestamp": _last(found, "createTime", "create_time").time("createTime", "create_time"),
         },
         once={
             "id": _last(found, "responseId", "response_id").text("responseId", "response_id"),
@@ -155,7 +155,7 @@ def read_response(found: Sequence[Found], candidate: int = 0) -> list[Message]:
     )
 
 
-def _blocked(found: Sequence[Found]) -> str | None:
+def _blocked(found: Sequence[FieldTracker]) -> str | None:
     """Return why a response has no candidates."""
     feedback = _last(found, *_FEEDBACK).object(*_FEEDBACK)
     reason = feedback.text("blockReason", "block_reason") if feedback else None
@@ -163,34 +163,34 @@ def _blocked(found: Sequence[Found]) -> str | None:
     return reason
 
 
-def read_function_call(found: Found) -> ToolCall:
+def read_function_call(found: FieldTracker) -> ToolCall:
     """Read a function call.
 
     Raises:
         TraceError: It has no function name.
     """
     arguments = parse_arguments(found.take("args"))
-    name, identity = tool_name(found, "name"), found.identity("id") or None
+    name, identity = tool_name(found, "name"), found.id("id") or None
     return ToolCall(name, id=identity, **arguments, extra=found.leftover())
 
 
-def read_function_response(found: Found) -> ToolMessage:
+def read_function_response(found: FieldTracker) -> ToolMessage:
     """Read a function's result. The API documents the keys ``error``, and ``output`` or ``result`` otherwise."""
     text, is_error = _outcome(found.take("response"))
     content: list[Part] = [
-        (_media(part) or OtherPart(part.leftover())) if isinstance(part, Found) else OtherPart(part)
+        (_media(part) or OtherPart(part.leftover())) if isinstance(part, FieldTracker) else OtherPart(part)
         for part in found.items("parts")
     ]
     return ToolMessage(
         [TextPart(text), *content] if content else text,
-        tool_call_id=found.identity("id") or None,
+        tool_call_id=found.id("id") or None,
         name=found.text("name"),
         is_error=is_error,
         extra=found.leftover(),
     )
 
 
-def read_usage(found: Found | None) -> Usage | None:
+def read_usage(found: FieldTracker | None) -> Usage | None:
     """Read token counts. Input is the prompt plus the provider's tool results; output includes the thoughts."""
     if found is None:
         return None
@@ -212,7 +212,7 @@ def read_usage(found: Found | None) -> Usage | None:
     )
 
 
-def completed(
+def with_fields(
     messages: Sequence[Message],
     *,
     every: Mapping[str, object] | None = None,
@@ -296,27 +296,27 @@ def _is_content(value: JsonValue) -> bool:
     )
 
 
-def _contents(found: Found) -> list[Message]:
+def _contents(found: FieldTracker) -> list[Message]:
     """Read contents mixed with bare parts. Adjacent bare parts form one content, the model's if they are calls."""
     messages: list[Message] = []
     for speaker, group in groupby(_listed(found, "contents"), _speaker):
         if speaker is None:
-            messages += read_contents(item for item in group if isinstance(item, Found))
+            messages += read_contents(item for item in group if isinstance(item, FieldTracker))
         else:
             messages += _messages(group, speaker)
     return messages
 
 
-def _speaker(item: Found | JsonValue) -> Speaker | None:
+def _speaker(item: FieldTracker | JsonValue) -> Speaker | None:
     """Return the type of message that a bare part belongs to; ``None`` for a content, which has a role."""
-    if not isinstance(item, Found):
+    if not isinstance(item, FieldTracker):
         return HumanMessage
     if not {"role", "parts"}.isdisjoint(item):
         return None
     return HumanMessage if {"functionCall", "function_call"}.isdisjoint(item) else AIMessage
 
 
-def _listed(found: Found, name: str) -> list[Found | JsonValue]:
+def _listed(found: FieldTracker, name: str) -> list[FieldTracker | JsonValue]:
     """Take a list, or a single value as a list of one."""
     value = found.peek(name)
     if isinstance(value, dict):
@@ -324,21 +324,21 @@ def _listed(found: Found, name: str) -> list[Found | JsonValue]:
     return [found.take(name)] if isinstance(value, str) else found.items(name)
 
 
-def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: bool = False) -> list[Message]:
+def _messages(parts: Iterable[FieldTracker | JsonValue], speaker: Speaker, *, joined: bool = False) -> list[Message]:
     """Return messages made from parts, with tool results as messages of their own. Streamed texts are joined."""
     messages: list[Message] = []
     said: list[Part] = []
     calls: list[ToolCall] = []
     pieces: list[list[JsonValue]] = []
     for part in parts:
-        if isinstance(part, Found) and (name := _one_of(part, _RESULTS)) is not None:
+        if isinstance(part, FieldTracker) and (name := _one_of(part, _RESULTS)) is not None:
             if said or calls:
                 messages.append(_message(speaker, said, calls, pieces))
                 said, calls, pieces = [], [], []
             messages.append(_result(part, name))
-        elif isinstance(part, Found) and (name := _one_of(part, _CALLS)) is not None:
+        elif isinstance(part, FieldTracker) and (name := _one_of(part, _CALLS)) is not None:
             if speaker not in (AIMessage, HumanMessage):
-                raise part.unfit(name, "no call in a message of this role")
+                raise part.type_error(name, "no call in a message of this role")
             unnamed = name in ("functionCall", "function_call") and lookup(part.peek(name), "name") is None
             if joined and calls and unnamed:
                 pieces[-1].append(part.leftover())
@@ -359,7 +359,7 @@ def _messages(parts: Iterable[Found | JsonValue], speaker: Speaker, *, joined: b
 
 
 def _message(speaker: Speaker, said: list[Part], calls: list[ToolCall], pieces: Sequence[list[JsonValue]]) -> Message:
-    fields: dict[str, object] = {"content": content_of(said)}
+    fields: dict[str, object] = {"content": to_content(said)}
     if calls:
         fields["tool_calls"] = [
             _streamed(call, more) if more else call for call, more in zip(calls, pieces, strict=True)
@@ -370,7 +370,7 @@ def _message(speaker: Speaker, said: list[Part], calls: list[ToolCall], pieces: 
 def _streamed(call: ToolCall, pieces: list[JsonValue]) -> ToolCall:
     """Return a call whose arguments were streamed path by path: they are kept, but not assembled."""
     error = "streamed in pieces, which are not put together"
-    return call.model_copy(update={"args": {}, "args_raw": as_text([call.args, *pieces]), "args_error": error})
+    return call.model_copy(update={"args": {}, "args_raw": to_text([call.args, *pieces]), "args_error": error})
 
 
 def _joined(one: Part, other: Part) -> Part | None:
@@ -381,19 +381,19 @@ def _joined(one: Part, other: Part) -> Part | None:
     return None
 
 
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
+def _part(found: FieldTracker | JsonValue) -> Part:
+    if not isinstance(found, FieldTracker):
         return bare_part(found)
     if "text" in found:
         text = _words(found, "text")
-        part = ReasoningPart if found.flag("thought") else TextPart
+        part = ReasoningPart if found.boolean("thought") else TextPart
         return part(text, extra=found.leftover())
     if all(name in _SIGNATURES for name in found):
         return OtherPart(found.leftover())
-    return _media(found) or unread_part(found)
+    return _media(found) or unknown_part(found)
 
 
-def _media(found: Found) -> MediaPart | None:
+def _media(found: FieldTracker) -> MediaPart | None:
     inner = found.object(*_MEDIA)
     if inner is None:
         return None
@@ -408,7 +408,7 @@ def _media(found: Found) -> MediaPart | None:
     )
 
 
-def _call(part: Found, name: str) -> ToolCall:
+def _call(part: FieldTracker, name: str) -> ToolCall:
     inner = _inner(part, name)
     if name in ("functionCall", "function_call"):
         call = read_function_call(inner)
@@ -417,60 +417,60 @@ def _call(part: Found, name: str) -> ToolCall:
         coded = name in ("executableCode", "executable_code")
         tool = _CODE if coded else tool_name(inner, "toolType", "tool_type")
         arguments = parse_arguments(code if coded else inner.take("args"))
-        identity = inner.identity("id") or None
+        identity = inner.id("id") or None
         call = ToolCall(tool, id=identity, metadata=provider_metadata(provided=True), **arguments)
     return call.model_copy(update={"extra": {**call.extra, **part.leftover()}})
 
 
-def _result(part: Found, name: str) -> ToolMessage:
+def _result(part: FieldTracker, name: str) -> ToolMessage:
     inner = _inner(part, name)
     if name in ("functionResponse", "function_response"):
         result = read_function_response(inner)
     elif name in ("toolResponse", "tool_response"):
         text, is_error = _outcome(inner.take("response"))
         tool = inner.text("toolType", "tool_type")
-        result = ToolMessage(text, tool_call_id=inner.identity("id") or None, name=tool, is_error=is_error)
+        result = ToolMessage(text, tool_call_id=inner.id("id") or None, name=tool, is_error=is_error)
     else:
         is_error = _FAILED.get(str(inner.peek("outcome")))
         output = _words(inner, "output")
-        result = ToolMessage(output, tool_call_id=inner.identity("id") or None, name=_CODE, is_error=is_error)
+        result = ToolMessage(output, tool_call_id=inner.id("id") or None, name=_CODE, is_error=is_error)
     return result.model_copy(update={"extra": {**result.extra, **part.leftover()}})
 
 
 def _outcome(response: JsonValue) -> tuple[str, bool | None]:
     """Return a result as text, and whether it is an error, if the format can tell."""
     if not isinstance(response, dict):
-        return "" if response is None else as_text(response), None
+        return "" if response is None else to_text(response), None
     said = {name: value for name, value in response.items() if value is not None}
     failed = True if said.get("error") else None
     if len(said) == 1 and (failed or not said.keys().isdisjoint(("output", "result"))):
-        return as_text(next(iter(said.values()))), failed
-    return as_text(response), failed
+        return to_text(next(iter(said.values()))), failed
+    return to_text(response), failed
 
 
-def _one_of(found: Found, names: Iterable[str]) -> str | None:
+def _one_of(found: FieldTracker, names: Iterable[str]) -> str | None:
     return next((name for name in names if name in found), None)
 
 
-def _inner(part: Found, name: str) -> Found:
+def _inner(part: FieldTracker, name: str) -> FieldTracker:
     inner = part.maybe_object(name)
     if inner is None:
-        raise part.unfit(name, "an object")
+        raise part.type_error(name, "an object")
     return inner
 
 
-def _words(found: Found, name: str) -> str:
+def _words(found: FieldTracker, name: str) -> str:
     value = found.peek(name)
     if value is not None and not isinstance(value, str):
-        raise found.unfit(name, "a text")
+        raise found.type_error(name, "a text")
     return found.text(name) or ""
 
 
-def _last(found: Sequence[Found], *names: str) -> Found:
+def _last(found: Sequence[FieldTracker], *names: str) -> FieldTracker:
     """Return the last chunk that has a field. Equal values are taken from the other chunks."""
     having = [(one, name) for one in found for name in names if name in one]
     if not having:
-        return Found({})
+        return FieldTracker({})
     last, name = having[-1]
     for one, other in having:
         if one is not last and one.peek(other) == last.peek(name):
@@ -478,14 +478,14 @@ def _last(found: Sequence[Found], *names: str) -> Found:
     return last
 
 
-def _definitions(found: Found) -> list[ToolDefinition]:
-    tools = [_definition(one) for one in found.details("functionDeclarations", "function_declarations")]
+def _definitions(found: FieldTracker) -> list[ToolDefinition]:
+    tools = [_definition(one) for one in found.optional_objects("functionDeclarations", "function_declarations")]
     if "name" in found:
         tools.append(_definition(found))
     return [*tools, *(ToolDefinition(name, extra={name: own}) for name, own in found.leftover().items())]
 
 
-def _definition(found: Found) -> ToolDefinition:
+def _definition(found: FieldTracker) -> ToolDefinition:
     return ToolDefinition(
         found.text("name") or "function",
         description=found.text("description"),

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import JsonValue
 
 from judgekit.formats.blocks.common import MediaKind, bare_part, read_counts, tool_name
-from judgekit.formats.blocks.reply import content_of, is_blank, listed_calls, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.formats.blocks.reply import is_blank, nonblank_calls, to_content, unknown_part
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.row_facts import to_text
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -53,7 +53,7 @@ _OTHERS = ("tool_result", "tool-call", "tool-result")
 """Parts that are messages or calls in other APIs."""
 
 
-def read_messages(found: Iterable[Found]) -> list[Message]:
+def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
     """Read messages one by one.
 
     Raises:
@@ -62,15 +62,15 @@ def read_messages(found: Iterable[Found]) -> list[Message]:
     return [read_message(message) for message in found]
 
 
-def read_message(found: Found) -> Message:
+def read_message(found: FieldTracker) -> Message:
     """Read one message."""
     role = found.one_of("role", _KINDS)
     kind = _KINDS[role]
     found.take("role")
     fields: dict[str, object]
     if kind is ToolMessage:
-        content = _content(found) if _holds_parts(found.peek("content")) else as_text(found.take("content"))
-        fields = {"content": content, "tool_call_id": found.identity("tool_call_id"), "name": found.text("name")}
+        content = _content(found) if _holds_parts(found.peek("content")) else to_text(found.take("content"))
+        fields = {"content": content, "tool_call_id": found.id("tool_call_id"), "name": found.text("name")}
         if isinstance(found.peek("is_error"), bool):  # added by some recorders
             fields["is_error"] = found.take("is_error")
     elif kind is SystemMessage:
@@ -79,12 +79,12 @@ def read_message(found: Found) -> Message:
         calls = _calls(found)
         fields = {"content": _content(found, calls), "tool_calls": calls}
         fields["name" if kind is HumanMessage else "agent"] = found.text("name")
-    fields["id"] = found.identity("id")
+    fields["id"] = found.id("id")
     fields["extra"] = found.leftover()
     return kind.model_validate(fields)
 
 
-def read_usage(found: Found | None) -> Usage | None:
+def read_usage(found: FieldTracker | None) -> Usage | None:
     """Read token counts as this API and compatible ones report them. Unknown counts are kept."""
     if found is None or not list(found):
         return None
@@ -97,7 +97,7 @@ def read_usage(found: Found | None) -> Usage | None:
     )
 
 
-def read_tools(found: Iterable[Found]) -> list[ToolDefinition]:
+def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
     """Read tool definitions. A tool without a name is named after its type."""
     return list(map(_definition, found))
 
@@ -109,7 +109,7 @@ def _holds_parts(content: JsonValue) -> bool:
     return content is None or isinstance(content, str)
 
 
-def _content(found: Found, calls: list[ToolCall] | None = None) -> str | Sequence[Part]:
+def _content(found: FieldTracker, calls: list[ToolCall] | None = None) -> str | Sequence[Part]:
     """Return the content with reasoning, refusal and sound from other fields. Calls among the parts go to ``calls``."""
     content = found.peek("content")
     parts: list[Part] = []
@@ -123,31 +123,33 @@ def _content(found: Found, calls: list[ToolCall] | None = None) -> str | Sequenc
         if content:
             parts.append(TextPart(content))
     else:
-        raise found.unfit("content", "a text or a list of parts")
+        raise found.type_error("content", "a text or a list of parts")
     if calls is not None:
         parts = [*_thoughts(found), *parts, *_spoken(found, silent=not parts)]
         if refusal := found.text("refusal"):
             parts.append(RefusalPart(refusal))
-    return content_of(parts)
+    return to_content(parts)
 
 
-def _thoughts(found: Found) -> list[Part]:
+def _thoughts(found: FieldTracker) -> list[Part]:
     """Return the reasoning from all fields where servers put it. Some servers repeat it in several."""
-    blocks = [_thought(block) for name in ("thinking_blocks", "reasoning_details") for block in found.details(name)]
+    blocks = [
+        _thought(block) for name in ("thinking_blocks", "reasoning_details") for block in found.optional_objects(name)
+    ]
     said = {"".join(block.text for block in blocks), *(block.text for block in blocks)}
     plain = {text: None for name in ("reasoning_content", "reasoning") if (text := found.text(name))}
     return [*(ReasoningPart(text) for text in plain if text not in said), *blocks]
 
 
-def _thought(found: Found) -> ReasoningPart:
+def _thought(found: FieldTracker) -> ReasoningPart:
     if isinstance(found.peek("thinking"), list):  # Mistral's are text parts
-        text = "".join(part.text("text") or "" for part in found.details("thinking"))
+        text = "".join(part.text("text") or "" for part in found.optional_objects("thinking"))
     else:
         text = found.text("thinking", "text", "summary") or ""
     return ReasoningPart(text, extra=found.leftover())
 
 
-def _spoken(found: Found, *, silent: bool) -> list[Part]:
+def _spoken(found: FieldTracker, *, silent: bool) -> list[Part]:
     """Return the sound of a reply, and its transcript if the reply has no text."""
     if (audio := found.object("audio")) is None:
         return []
@@ -156,12 +158,12 @@ def _spoken(found: Found, *, silent: bool) -> list[Part]:
     return [TextPart(words), sound] if words else [sound]
 
 
-def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mapping[str, ToolCall]) -> Part | None:
-    if not isinstance(found, Found):
+def _part(found: FieldTracker | JsonValue, calls: list[ToolCall] | None, beside: Mapping[str, ToolCall]) -> Part | None:
+    if not isinstance(found, FieldTracker):
         return bare_part(found)
     kind = found.peek("type")
     if not isinstance(kind, str):
-        return unread_part(found)
+        return unknown_part(found)
     held = found.peek(kind)
     if kind in _TEXTS and isinstance(held, str):
         found.take("type")
@@ -175,11 +177,11 @@ def _part(found: Found | JsonValue, calls: list[ToolCall] | None, beside: Mappin
     if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str) and not is_blank(found):
         return _called(found, calls, beside)
     if kind in _OTHERS:
-        raise found.unfit("type", "a part of Chat Completions; try format=anthropic or vercel")
-    return unread_part(found)
+        raise found.type_error("type", "a part of Chat Completions; try format=anthropic or vercel")
+    return unknown_part(found)
 
 
-def _media(found: Found, kind: str) -> MediaPart:
+def _media(found: FieldTracker, kind: str) -> MediaPart:
     inner = found.maybe_object(kind)
     source = found.text(kind) if inner is None else inner.text("url", "data", "file_data")
     is_url = source is not None and ":" in source  # base64 has no colon
@@ -192,7 +194,7 @@ def _media(found: Found, kind: str) -> MediaPart:
     )
 
 
-def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall]) -> OtherPart | None:
+def _called(found: FieldTracker, calls: list[ToolCall], beside: Mapping[str, ToolCall]) -> OtherPart | None:
     """Read a call among the parts, as Anthropic writes them. Some tools record it beside the content too."""
     identity = found.peek("id")
     same = beside.get(identity) if isinstance(identity, str) else None
@@ -207,19 +209,19 @@ def _called(found: Found, calls: list[ToolCall], beside: Mapping[str, ToolCall])
     return None
 
 
-def _calls(found: Found) -> list[ToolCall]:
+def _calls(found: FieldTracker) -> list[ToolCall]:
     if not found.has_any(_CALLED):
         return []
-    calls = [_call(call) for call in listed_calls(found, "tool_calls")]
+    calls = [_call(call) for call in nonblank_calls(found, "tool_calls")]
     if is_blank(found.peek("function_call")):
         return calls
     function = found.object("function_call")  # the older field, for a single call
     return calls if function is None else [*calls, _function_call(function, None)]
 
 
-def _call(found: Found) -> ToolCall:
+def _call(found: FieldTracker) -> ToolCall:
     found.take_if("type", "function", "tool_use")
-    identity = found.identity("id")
+    identity = found.id("id")
     if (function := found.object("function")) is not None:
         call = _function_call(function, identity)
     elif (custom := found.object("custom")) is not None:  # the input is free text
@@ -230,13 +232,13 @@ def _call(found: Found) -> ToolCall:
     return call.model_copy(update={"extra": extra}) if extra else call
 
 
-def _function_call(found: Found, identity: str | None) -> ToolCall:
+def _function_call(found: FieldTracker, identity: str | None) -> ToolCall:
     given = found.take("arguments", "args", "input", "parameters")
     name = tool_name(found, "name")
     return ToolCall.model_validate({"name": name, "id": identity, "args": given})  # the model parses text
 
 
-def _definition(found: Found) -> ToolDefinition:
+def _definition(found: FieldTracker) -> ToolDefinition:
     found.take_if("type", "function")
     inner = found.object("function") or found.object("custom") or found
     name = inner.text("name")

@@ -15,9 +15,9 @@ from pydantic import JsonValue
 
 from judgekit.formats.blocks.common import MediaKind, provider_metadata, read_parts
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.blocks.reply import content_of, is_blank, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.formats.blocks.reply import is_blank, to_content, unknown_part
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, head, lookup, objects_in
 from judgekit.traces.message import (
     AIMessage,
@@ -108,7 +108,7 @@ class _Turn:
     extra: JsonObject = field(default_factory=dict[str, JsonValue])
 
 
-class Items:
+class ItemMessages:
     """Messages that are built item by item.
 
     Consecutive items of the assistant form one message. Recorders may give items a ``timestamp``, which is not part of
@@ -121,7 +121,7 @@ class Items:
         self._reported: Usage | None = None
 
     def add(
-        self, found: Found, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
+        self, found: FieldTracker, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
     ) -> None:
         """Add an item.
 
@@ -136,7 +136,7 @@ class Items:
         """
         kind = "message" if found.peek("type") is None else found.peek("type")
         if not isinstance(kind, str):
-            raise found.unfit("type", "the kind of an item")
+            raise found.type_error("type", "the kind of an item")
         if kind == "message":
             self._message(found, agent, model)
         elif kind in _RESULTS:
@@ -148,7 +148,7 @@ class Items:
         else:
             self._assistant(found, kind, self._turn_of(found, agent, model))
 
-    def report(self, usage: Usage) -> None:
+    def set_usage(self, usage: Usage) -> None:
         """End the assistant's message and set its usage, or that of the next message if it has one already."""
         messages = self.messages()
         place = len(messages) - 1
@@ -163,7 +163,7 @@ class Items:
         """Return the messages so far. This ends the last one."""
         if (turn := self._turn) is not None:
             said = AIMessage(
-                content_of(turn.parts),
+                to_content(turn.parts),
                 tool_calls=turn.calls,
                 id=turn.id,
                 agent=turn.agent,
@@ -176,14 +176,14 @@ class Items:
             self._turn = self._reported = None
         return self._messages
 
-    def _turn_of(self, found: Found, agent: str | None, model: str | None) -> _Turn:
+    def _turn_of(self, found: FieldTracker, agent: str | None, model: str | None) -> _Turn:
         if self._turn is not None and (self._turn.agent, self._turn.model) != (agent, model):
             self.messages()
         if self._turn is None:
-            self._turn = _Turn(agent, model, found.moment("timestamp"))
+            self._turn = _Turn(agent, model, found.time("timestamp"))
         return self._turn
 
-    def _message(self, found: Found, agent: str | None, model: str | None) -> None:
+    def _message(self, found: FieldTracker, agent: str | None, model: str | None) -> None:
         role = found.one_of("role", _ROLES)
         for calls in ("tool_calls", "function_call"):
             if not is_blank(found.peek(calls)):
@@ -194,14 +194,14 @@ class Items:
             found.take("type")
             found.take("role")
             if turn.id is None and not turn.extra:
-                turn.id = found.identity("id")
+                turn.id = found.id("id")
                 turn.extra = found.leftover()
             elif rest := found.leftover():
                 turn.extra["messages"] = [*cast("list[JsonValue]", turn.extra.get("messages", [])), rest]
             return
         found.take("type")
-        content = content_of(_message_parts(found))
-        identity, moment = found.identity("id"), found.moment("timestamp")
+        content = to_content(_message_parts(found))
+        identity, moment = found.id("id"), found.time("timestamp")
         if role == "user":
             found.take("role")
             name = found.text("name")
@@ -211,7 +211,7 @@ class Items:
             message = SystemMessage(content, id=identity, timestamp=moment, role=told, extra=found.leftover())
         self.messages().append(message)
 
-    def _assistant(self, found: Found, kind: str, turn: _Turn) -> None:
+    def _assistant(self, found: FieldTracker, kind: str, turn: _Turn) -> None:
         if kind == "reasoning":
             turn.parts.append(_reasoning(found))
         elif kind in _CALLS and not (kind in _NAMED and is_blank(found)):
@@ -227,19 +227,19 @@ class Items:
             turn.parts.append(OtherPart(found.leftover()))
 
 
-def read_items(found: Iterable[Found]) -> list[Message]:
+def read_items(found: Iterable[FieldTracker]) -> list[Message]:
     """Read items as messages.
 
     Raises:
-        TraceError: An item cannot be read; see `Items.add`.
+        TraceError: An item cannot be read; see `ItemMessages.add`.
     """
-    items = Items()
+    items = ItemMessages()
     for item in found:
         items.add(item)
     return items.messages()
 
 
-def read_request(found: Found) -> list[Message]:
+def read_request(found: FieldTracker) -> list[Message]:
     """Read a request: its instructions, then its input. Warns if the provider holds more of the history."""
     for name in ("previous_response_id", "conversation", "prompt"):
         if name in found:
@@ -255,7 +255,7 @@ def read_request(found: Found) -> list[Message]:
     return messages
 
 
-def read_response(found: Found) -> list[Message]:
+def read_response(found: FieldTracker) -> list[Message]:
     """Read a response. Its last assistant message has the usage and the reason why it ended."""
     messages = read_items(found.objects("output"))
     places = [index for index, message in enumerate(messages) if isinstance(message, AIMessage)]
@@ -263,18 +263,18 @@ def read_response(found: Found) -> list[Message]:
         places = [len(messages)]
         messages.append(AIMessage())
     usage = found.object("usage")
-    details = found.object("incomplete_details") or Found({})
+    details = found.object("incomplete_details") or FieldTracker({})
     model = found.text("model")
     ended = details.text("reason") or found.text("status")
     for index in places:
         messages[index] = messages[index].model_copy(update={"model": model})
     spent = None if usage is None else read_usage(usage)
-    last = {"usage": spent, "finish_reason": ended, "timestamp": found.moment("created_at")}
+    last = {"usage": spent, "finish_reason": ended, "timestamp": found.time("created_at")}
     messages[places[-1]] = messages[places[-1]].model_copy(update=last)
     return messages
 
 
-def read_usage(found: Found) -> Usage:
+def read_usage(found: FieldTracker) -> Usage:
     """Read token counts as this API reports them. Unknown counts are kept."""
     asked = _object(found, "input_tokens_details")
     answered = _object(found, "output_tokens_details")
@@ -287,7 +287,7 @@ def read_usage(found: Found) -> Usage:
     )
 
 
-def found_tools(items: JsonValue) -> list[ToolDefinition]:
+def tools_in_items(items: JsonValue) -> list[ToolDefinition]:
     """Return the tool definitions among the items. The items keep them too."""
     return [
         tool
@@ -329,14 +329,14 @@ def _tools(value: JsonValue) -> list[ToolDefinition]:
         {"parameters" if name == "input_schema" else name: item for name, item in tool.items()}
         for tool in objects_in(value)
     ]
-    return read_tools(Found({"tools": spelled}).objects("tools"))
+    return read_tools(FieldTracker({"tools": spelled}).objects("tools"))
 
 
-def _object(found: Found, name: str) -> Found:
-    return found.maybe_object(name) or Found({})
+def _object(found: FieldTracker, name: str) -> FieldTracker:
+    return found.maybe_object(name) or FieldTracker({})
 
 
-def _message_parts(found: Found) -> list[Part]:
+def _message_parts(found: FieldTracker) -> list[Part]:
     content = found.peek("content")
     if content is None:
         return []
@@ -344,16 +344,16 @@ def _message_parts(found: Found) -> list[Part]:
         found.take("content")
         return [TextPart(content)]
     if not isinstance(content, list):
-        raise found.unfit("content", "a text or a list of parts")
+        raise found.type_error("content", "a text or a list of parts")
     return read_parts(found.items("content"), _part)
 
 
-def _rest(found: Found) -> JsonObject:
+def _rest(found: FieldTracker) -> JsonObject:
     """Return what is left over, without empty lists and objects, of which these parts have many."""
     return {name: value for name, value in found.leftover().items() if value not in ([], {})}
 
 
-def _part(found: Found) -> Part:
+def _part(found: FieldTracker) -> Part:
     kind = str(found.peek("type"))
     if kind in _TEXTS and isinstance(text := found.peek(_TEXTS[kind]), str):
         found.take(_TEXTS[kind])
@@ -361,10 +361,10 @@ def _part(found: Found) -> Part:
         return (RefusalPart if kind == "refusal" else TextPart)(text, extra=_rest(found))
     if kind in _MEDIA:
         return _media(found, kind)
-    return unread_part(found)
+    return unknown_part(found)
 
 
-def _media(found: Found, kind: str) -> MediaPart:
+def _media(found: FieldTracker, kind: str) -> MediaPart:
     inner = _object(found, kind) if kind == "input_audio" else found
     url = _text_of(inner, "image_url", "file_url", "url")
     data = _text_of(inner, "data", "file_data", "image", "audio", "file")
@@ -376,18 +376,18 @@ def _media(found: Found, kind: str) -> MediaPart:
     return MediaPart(kind=_MEDIA[kind], url=url, data=data, name=name, extra=found.leftover())
 
 
-def _text_of(found: Found, *names: str) -> str | None:
+def _text_of(found: FieldTracker, *names: str) -> str | None:
     """Take the first of these fields that is a text. Other values are left."""
     return next((found.text(name) for name in names if isinstance(found.peek(name), str)), None)
 
 
-def _reasoning(found: Found) -> ReasoningPart:
+def _reasoning(found: FieldTracker) -> ReasoningPart:
     found.take("type")
     texts = _texts(found, "content") or _texts(found, "rawContent") or _texts(found, "summary")
     return ReasoningPart("\n\n".join(texts), extra=_rest(found))
 
 
-def _texts(found: Found, name: str) -> list[str]:
+def _texts(found: FieldTracker, name: str) -> list[str]:
     """Take the texts of parts if all parts are texts."""
     value = found.peek(name)
     if isinstance(value, str):
@@ -404,13 +404,13 @@ def _texts(found: Found, name: str) -> list[str]:
     return texts
 
 
-def _call(found: Found, kind: str) -> tuple[ToolCall, ToolMessage | None]:
+def _call(found: FieldTracker, kind: str) -> tuple[ToolCall, ToolMessage | None]:
     """Read a call, and its result if the same item holds it."""
     provided = kind in _PROVIDED or kind == "program" or found.peek("execution") == "server"
-    identity = found.identity("call_id", "callId") or (found.identity("id") if kind in _PROVIDED else None)
+    identity = found.id("call_id", "callId") or (found.id("id") if kind in _PROVIDED else None)
     name = found.text("name") if kind in _NAMED else kind.removesuffix("_call")
     if name is None:
-        raise found.unfit("name", "the name of a tool")
+        raise found.type_error("name", "the name of a tool")
     arguments = _arguments(found, kind)
     result = _provided(found, kind, arguments, identity, name) if kind in _PROVIDED else None
     found.take_if("type", "function_call")
@@ -419,7 +419,7 @@ def _call(found: Found, kind: str) -> tuple[ToolCall, ToolMessage | None]:
     return call, result
 
 
-def _arguments(found: Found, kind: str) -> JsonValue:
+def _arguments(found: FieldTracker, kind: str) -> JsonValue:
     names = _CALLS[kind]
     if names == ("arguments",):
         return found.take("arguments")
@@ -428,12 +428,14 @@ def _arguments(found: Found, kind: str) -> JsonValue:
     return {name: value for name in names if (value := found.take(name)) is not None}
 
 
-def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | None, name: str) -> ToolMessage | None:
+def _provided(
+    found: FieldTracker, kind: str, arguments: JsonValue, identity: str | None, name: str
+) -> ToolMessage | None:
     """Read the result of a call that the provider ran."""
     content: str | Sequence[Part] = ""
     if kind == "web_search_call":
         sources = arguments.pop("sources", None) if isinstance(arguments, dict) else None
-        content = "" if sources is None else as_text(sources)
+        content = "" if sources is None else to_text(sources)
     elif kind == "image_generation_call" and isinstance(found.peek("result"), str):
         written = found.peek("output_format")
         mime = f"image/{written}" if isinstance(written, str) else None
@@ -450,24 +452,24 @@ def _provided(found: Found, kind: str, arguments: JsonValue, identity: str | Non
     return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=extra)
 
 
-def _error(found: Found, content: str | Sequence[Part]) -> tuple[str | Sequence[Part], JsonObject]:
+def _error(found: FieldTracker, content: str | Sequence[Part]) -> tuple[str | Sequence[Part], JsonObject]:
     """Return the content of a failed result, and what else the error says."""
     error = found.peek("error")
     if content:
         return content, {"error": found.take("error")}
     if not isinstance(error, dict):
-        return as_text(found.take("error")), {}
+        return to_text(found.take("error")), {}
     inner = _object(found, "error")
     text = _content(inner, "message" if "message" in inner else "content")
     rest = inner.leftover()
     return text, {"error": rest} if rest else {}
 
 
-def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
+def _result(found: FieldTracker, kind: str, *, is_error: bool | None) -> ToolMessage:
     told = found.peek("output")
     if isinstance(told, dict) and isinstance(told.get("success"), bool) and "content" in told:
         inner = _object(found, "output")  # as older versions of Codex wrote it
-        is_error = inner.flag("success") is False
+        is_error = inner.boolean("success") is False
         content = _content(inner, "content")
     else:
         content = _content(found, {"tool_search_output": "tools", "program_output": "result"}.get(kind, "output"))
@@ -477,16 +479,16 @@ def _result(found: Found, kind: str, *, is_error: bool | None) -> ToolMessage:
         is_error = {"completed": False, "failed": True}.get(str(found.peek("status")), is_error)
     elif kind == "shell_call_output":
         is_error = _outcome(told)
-    identity = found.identity("call_id", "callId")
+    identity = found.id("call_id", "callId")
     if identity is None and kind == "local_shell_call_output":
-        identity = found.identity("id")
+        identity = found.id("id")
     found.take_if("type", "function_call_output")
     return ToolMessage(
         content,
         tool_call_id=identity,
         name=found.text("name") or _RESULTS[kind],
         is_error=is_error,
-        timestamp=found.moment("timestamp"),
+        timestamp=found.time("timestamp"),
         extra=found.leftover(),
     )
 
@@ -499,14 +501,14 @@ def _outcome(outputs: JsonValue) -> bool | None:
     return any(outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None) for outcome in outcomes)
 
 
-def _content(found: Found, name: str) -> str | Sequence[Part]:
+def _content(found: FieldTracker, name: str) -> str | Sequence[Part]:
     """Return the content of a result: text, parts, or any other value as JSON."""
     value = found.peek(name)
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return content_of(read_parts(found.items(name), _part))
+        return to_content(read_parts(found.items(name), _part))
     if isinstance(value, dict) and _is_part(value):
-        return content_of([_part(_object(found, name))])
-    return "" if found.take(name) is None else as_text(value)
+        return to_content([_part(_object(found, name))])
+    return "" if found.take(name) is None else to_text(value)
 
 
 def _is_part(value: JsonValue) -> bool:

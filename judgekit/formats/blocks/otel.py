@@ -11,9 +11,9 @@ from pydantic import JsonValue
 
 from judgekit.formats.blocks import openai_chat
 from judgekit.formats.blocks.common import read_call, read_parts
-from judgekit.formats.blocks.reply import Item, asked, content_of, reply
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.formats.blocks.reply import ReplyItem, read_user_turn, split_reply, to_content
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, head, lookup
 from judgekit.traces.message import (
     JsonObject,
@@ -52,7 +52,7 @@ def is_otel(messages: JsonValue) -> bool:
     )
 
 
-def read_message(found: Found) -> list[Message]:
+def read_message(found: FieldTracker) -> list[Message]:
     """Read one message. Tool results in it become messages of their own, whatever its role.
 
     A message without ``parts`` is read as one of OpenAI's, which some tracers write instead.
@@ -62,32 +62,34 @@ def read_message(found: Found) -> list[Message]:
     """
     if found.peek("parts") is None:
         if found.peek("role") == "model":
-            raise found.unfit("parts", "a list of parts")
+            raise found.type_error("parts", "a list of parts")
         return [openai_chat.read_message(found)]
     role = found.peek("role")
     if role not in ("system", "developer", "user", "assistant", "model", "tool"):
-        raise found.unfit("role", "system, developer, user, assistant or tool")
+        raise found.type_error("role", "system, developer, user, assistant or tool")
     found.take("role")
     items = read_parts(found.items("parts"), _item)
     if role in ("system", "developer"):
         return [_system(items, role, found.leftover())]
     name = found.text("name")
     if role in ("assistant", "model"):
-        return reply(items, {"agent": name}, {"finish_reason": found.text("finish_reason"), "extra": found.leftover()})
+        return split_reply(
+            items, {"agent": name}, {"finish_reason": found.text("finish_reason"), "extra": found.leftover()}
+        )
     if role == "tool" and not any(isinstance(item, ToolMessage | ToolCall) for item in items):
         said = [item for item in items if not isinstance(item, ToolMessage | ToolCall)]
-        return [ToolMessage.model_validate({"content": content_of(said), "name": name, "extra": found.leftover()})]
-    messages = asked(items, found.leftover())
+        return [ToolMessage.model_validate({"content": to_content(said), "name": name, "extra": found.leftover()})]
+    messages = read_user_turn(items, found.leftover())
     return [one.model_copy(update={"name": name}) if name and one.role == "user" else one for one in messages]
 
 
-def read_instructions(found: Iterable[Found | JsonValue]) -> list[Message]:
+def read_instructions(found: Iterable[FieldTracker | JsonValue]) -> list[Message]:
     """Read the parts of instructions that are separate from the messages."""
     parts = read_parts(found, _item)
     return [_system(parts, "system", {})] if parts else []
 
 
-def read_usage(attributes: Found) -> Usage | None:
+def read_usage(attributes: FieldTracker) -> Usage | None:
     """Read the token counts of one span: all attributes below ``gen_ai.usage``, or the tracer's own equivalent."""
     prefix = next((one for one in _USAGES if any(name.startswith(one) for name in attributes)), None)
     if prefix is None:
@@ -97,13 +99,13 @@ def read_usage(attributes: Found) -> Usage | None:
     return Usage.model_validate({**counts, "extra": extra})
 
 
-def _system(items: Sequence[Item], role: str, extra: JsonObject) -> SystemMessage:
+def _system(items: Sequence[ReplyItem], role: str, extra: JsonObject) -> SystemMessage:
     odd = (ToolCall, ToolMessage)
     parts = [
         OtherPart(item.model_dump(mode="json", exclude_defaults=True)) if isinstance(item, odd) else item
         for item in items
     ]
-    return SystemMessage.model_validate({"content": content_of(parts), "role": role, "extra": extra})
+    return SystemMessage.model_validate({"content": to_content(parts), "role": role, "extra": extra})
 
 
 def _is_part(part: JsonValue) -> bool:
@@ -112,12 +114,12 @@ def _is_part(part: JsonValue) -> bool:
     return said or kind in (*_CALLS, *_RESPONSES)
 
 
-def _item(found: Found) -> Item:
+def _item(found: FieldTracker) -> ReplyItem:
     kind = found.peek("type")
     if kind in ("text", "reasoning", "thinking"):
         text = found.text("content", "text")
         if text is None:
-            raise found.unfit("content", "a text (is the capture of content switched on?)")
+            raise found.type_error("content", "a text (is the capture of content switched on?)")
         found.take("type")
         return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
     if kind in _CALLS:
@@ -129,14 +131,14 @@ def _item(found: Found) -> Item:
     return _media(found) or OtherPart(found.leftover())
 
 
-def _response(found: Found) -> ToolMessage:
+def _response(found: FieldTracker) -> ToolMessage:
     found.take("type")
     response = found.take("response", "result", "server_tool_call_response")
-    message = {"tool_call_id": found.identity("id"), "name": found.text("name"), "extra": found.leftover()}
-    return ToolMessage.model_validate({**message, "content": "" if response is None else as_text(response)})
+    message = {"tool_call_id": found.id("id"), "name": found.text("name"), "extra": found.leftover()}
+    return ToolMessage.model_validate({**message, "content": "" if response is None else to_text(response)})
 
 
-def _media(found: Found) -> MediaPart | None:
+def _media(found: FieldTracker) -> MediaPart | None:
     kind = str(found.peek("type"))
     source = "url" if kind.endswith("-url") else _SOURCES.get(kind)
     if source is None or not isinstance(found.peek(source), str):

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, shortened
-from judgekit.formats.found import Found
+from judgekit.errors import TraceError, short_repr
+from judgekit.formats.field_tracker import FieldTracker
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -23,38 +23,38 @@ from judgekit.traces.message import (
 
 OTHER_CHOICES = "choices"
 """The field of a message's ``extra`` with all but the first of several answers to the same request."""
-Item: TypeAlias = Part | ToolCall | ToolMessage
+ReplyItem: TypeAlias = Part | ToolCall | ToolMessage
 """An element of a reply."""
 _KINDS = ("type", "index")
 """Fields that are set even in an empty placeholder."""
 
 
-def is_blank(value: Found | JsonValue) -> bool:
+def is_blank(value: FieldTracker | JsonValue) -> bool:
     """Return whether a value is an empty placeholder that some servers write for a call: no name, id or arguments."""
-    if isinstance(value, Found):
+    if isinstance(value, FieldTracker):
         return all(name in _KINDS or is_blank(value.peek(name)) for name in value)
     if isinstance(value, dict):
         return all(name in _KINDS or is_blank(inner) for name, inner in value.items())
     return all(map(is_blank, value)) if isinstance(value, list) else value in (None, "")
 
 
-def listed_calls(found: Found, name: str) -> list[Found]:
+def nonblank_calls(found: FieldTracker, name: str) -> list[FieldTracker]:
     """Return the calls in a list. Empty placeholders stay in the object.
 
     Raises:
         TraceError: It is not a list, or an item is not an object.
     """
-    calls: list[Found] = []
+    calls: list[FieldTracker] = []
     for index, item in enumerate(found.items(name)):
-        if isinstance(item, Found):
+        if isinstance(item, FieldTracker):
             calls += [] if is_blank(item) else [item]
         elif item is not None:
             where = f"{found.where}.{name}[{index}]".lstrip(".")
-            raise TraceError(f"{where}: expected an object, found {shortened(item)}")
+            raise TraceError(f"{where}: expected an object, found {short_repr(item)}")
     return calls
 
 
-def unread_part(found: Found) -> OtherPart:
+def unknown_part(found: FieldTracker) -> OtherPart:
     """Keep a part of an unknown kind, or a malformed one, as it is, with a warning."""
     if not is_blank(found):
         kind = found.peek("type")
@@ -63,14 +63,14 @@ def unread_part(found: Found) -> OtherPart:
     return OtherPart(found.leftover())
 
 
-def content_of(parts: Sequence[Part]) -> str | Sequence[Part]:
+def to_content(parts: Sequence[Part]) -> str | Sequence[Part]:
     """Return the content of a message: plain text if that is all there is."""
     if len(parts) == 1 and isinstance(first := parts[0], TextPart) and not first.extra:
         return first.text
     return parts or ""
 
 
-def reply(items: Iterable[Item], each: Mapping[str, object], whole: Mapping[str, object]) -> list[Message]:
+def split_reply(items: Iterable[ReplyItem], each: Mapping[str, object], whole: Mapping[str, object]) -> list[Message]:
     """Return the messages of one reply. A tool result ends a message, and what follows starts the next.
 
     Args:
@@ -91,12 +91,12 @@ def reply(items: Iterable[Item], each: Mapping[str, object], whole: Mapping[str,
             groups[-1][0].append(item)
     messages: list[Message] = []
     for number, (parts, calls, results) in enumerate(groups, 1):
-        said = {**each, "content": content_of(parts), "tool_calls": calls}
+        said = {**each, "content": to_content(parts), "tool_calls": calls}
         messages += [AIMessage.model_validate({**said, **(whole if number == len(groups) else {})}), *results]
     return messages
 
 
-def first_choice(answers: Sequence[Message], found: Found, name: str, *, several: bool) -> list[Message]:
+def first_choice(answers: Sequence[Message], found: FieldTracker, name: str, *, several: bool) -> list[Message]:
     """Return the first of several choices. The others go into its ``extra``, with a warning.
 
     Args:
@@ -115,7 +115,7 @@ def first_choice(answers: Sequence[Message], found: Found, name: str, *, several
     return [first.model_copy(update={"extra": {**first.extra, OTHER_CHOICES: rest}})]
 
 
-def asked(items: Iterable[Item | SystemMessage], extra: JsonObject) -> list[Message]:
+def read_user_turn(items: Iterable[ReplyItem | SystemMessage], extra: JsonObject) -> list[Message]:
     """Return the messages of one user turn, in which tool results may appear among the user's words.
 
     Args:
@@ -134,7 +134,7 @@ def asked(items: Iterable[Item | SystemMessage], extra: JsonObject) -> list[Mess
             else:
                 said.append(item)
         if not is_apart:
-            made.append(HumanMessage(content_of(said), tool_calls=calls))
+            made.append(HumanMessage(to_content(said), tool_calls=calls))
     [*others, last] = made or [HumanMessage("")]
     whole: JsonObject = {**last.extra, "message": extra} if last.extra and extra else last.extra or extra
     return [*others, last.model_copy(update={"extra": whole})]

@@ -1,8 +1,8 @@
 """Merging of spans into one conversation: model calls repeat their history, tools and agents have their own spans."""
 
-from judgekit.formats.merging.conversation import merged
-from judgekit.formats.merging.folding import folded
-from judgekit.formats.merging.step import Step
-from judgekit.formats.merging.tools import by_content
+from judgekit.formats.merging.call_joining import join_calls
+from judgekit.formats.merging.conversation import merge_steps
+from judgekit.formats.merging.step import SpanStep
+from judgekit.formats.merging.tools import distinct_tools
 
-__all__ = ["Step", "by_content", "folded", "merged"]
+__all__ = ["SpanStep", "distinct_tools", "join_calls", "merge_steps"]

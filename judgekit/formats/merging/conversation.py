@@ -3,18 +3,18 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from judgekit.formats.adot import TOGETHER
 from judgekit.formats.merging.levels import Level, Levels
-from judgekit.formats.merging.step import Step
+from judgekit.formats.merging.step import SpanStep
 from judgekit.formats.merging.threads import Thread, Threads
-from judgekit.formats.merging.tools import complete
+from judgekit.formats.merging.tools import add_tool_results
 from judgekit.formats.merging.variants import Variants
-from judgekit.formats.spans import Span, times_of
+from judgekit.formats.moved_messages import READ_TOGETHER_HINT
+from judgekit.formats.spans import Span, time_range
 from judgekit.traces.message import HumanMessage, SystemMessage
 from judgekit.traces.trace import Trace, TraceWarning
 
 
-def merged(steps: Sequence[Step]) -> dict[str, object]:
+def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
     """Return the fields of a `Trace`: messages, children, times, and ``variants`` in its metadata.
 
     The module ``threads`` describes how model calls are joined. The longest conversation becomes the trace. The others
@@ -32,24 +32,24 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
     models = [step for step in steps if step.kind == "model" and (step.asked or step.answered)]
     tools = [step for step in steps if step.kind == "tool" and step.call is not None]
     threads = Threads(levels, variants, models, tools)
-    spoken = {levels.of(step) for step in models}
+    spoken = {levels.level(step) for step in models}
     for step in models:
         threads.add(step, step.answered)
-    silent: dict[tuple[Level, Span | None], list[Step]] = defaultdict(list)
+    silent: dict[tuple[Level, Span | None], list[SpanStep]] = defaultdict(list)
     for step in tools:
-        if (level := levels.of(step)) not in spoken:
+        if (level := levels.level(step)) not in spoken:
             silent[level, agent.span if (agent := levels.agent(step)) else None].append(step)
     for step in steps:
         if step.kind == "agent":
-            if (level := levels.of(step)) not in spoken:
-                exchanges = [message for tool in silent.pop((level, step.span), ()) for message in tool.exchange()]
+            if (level := levels.level(step)) not in spoken:
+                exchanges = [message for tool in silent.pop((level, step.span), ()) for message in tool.as_messages()]
                 threads.add(step, [*exchanges, *step.answered])
-            elif not threads.goes_on(step, step.answered):
-                variants.repeated([*step.asked, *step.answered])
+            elif not threads.continue_thread(step, step.answered):
+                variants.keep_repetitions([*step.asked, *step.answered])
     for (level, _), alone in silent.items():
         if level is levels.top:
-            threads.add(alone[0], [message for tool in alone for message in tool.exchange()])
-    call_ids = complete(threads.found, tools, levels, variants)
+            threads.add(alone[0], [message for tool in alone for message in tool.as_messages()])
+    call_ids = add_tool_results(threads.found, tools, levels, variants)
     doubtful = {
         "say the same as one before, left out as if recorded twice, found {}": threads.unsure,
         "repeat nothing of what was said before, found {}: "
@@ -69,12 +69,14 @@ def merged(steps: Sequence[Step]) -> dict[str, object]:
     ]
     if empty := sum(not one.content and not getattr(one, "tool_calls", ()) for one in asked):
         found = f"messages of the user and instructions without content, found {empty} of {len(asked)}"
-        steps[0].span.found.warnings.append(TraceWarning(f"{found}: if it was moved into log records, {TOGETHER}"))
+        steps[0].span.found.warnings.append(
+            TraceWarning(f"{found}: if it was moved into log records, {READ_TOGETHER_HINT}")
+        )
     metadata = {"variants": variants.found} if variants.found else {}
     return {**_assembled(threads.found, levels, call_ids), "metadata": metadata}
 
 
-def _assembled(threads: Sequence[Thread], levels: Levels, call_ids: Mapping[Step, str]) -> dict[str, object]:
+def _assembled(threads: Sequence[Thread], levels: Levels, call_ids: Mapping[SpanStep, str]) -> dict[str, object]:
     by_level: dict[Level, list[Thread]] = defaultdict(list)
     for thread in threads:
         by_level[thread.level].append(thread)
@@ -106,4 +108,4 @@ def _child(thread: Thread, levels: Levels, children: Sequence[Trace] = (), call_
 
 
 def _fields(thread: Thread) -> dict[str, object]:
-    return {"messages": thread.messages, **times_of([step.span for step in thread.steps])}
+    return {"messages": thread.messages, **time_range([step.span for step in thread.steps])}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from judgekit.formats.merging.step import Step
+from judgekit.formats.merging.step import SpanStep
 from judgekit.formats.spans import Span
 
 _DEEPEST = 20
@@ -16,10 +16,10 @@ class Level:
     """The top level, or the inside of a tool call; ``tool`` is unknown if several ran at that time."""
 
     owner: "Level | None" = None
-    tool: Step | None = None
+    tool: SpanStep | None = None
     depth: int = 0
 
-    def within(self, tool: Step | None = None) -> "Level":
+    def below(self, tool: SpanStep | None = None) -> "Level":
         """Return the level below this one."""
         return Level(self, tool, self.depth + 1) if self.depth < _DEEPEST else self
 
@@ -33,10 +33,10 @@ class Levels:
         steps: The steps, ordered by start time.
     """
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[SpanStep]) -> None:
         self.top = Level()
         self._levels: dict[Span, Level] = {}
-        self._agents: dict[Span | None, Step | None] = {}
+        self._agents: dict[Span | None, SpanStep | None] = {}
         acting = {step.span: step for step in steps if step.kind in ("agent", "tool")}
         order = {span: number for number, span in enumerate(dict.fromkeys(step.span for step in steps))}
         outermost: dict[Span | None, Span | None] = {}
@@ -52,29 +52,29 @@ class Levels:
             level = inside.get(span.parent, self.top)
             calls = [call for call in around.get(span, ()) if call in inside]
             if calls:
-                level = inside[calls[0]] if len(calls) == 1 else self._levels[calls[-1]].within()
+                level = inside[calls[0]] if len(calls) == 1 else self._levels[calls[-1]].below()
             self._levels[span] = level
             step = acting.get(span)
-            inside[span] = level.within(step) if step is not None and step.kind == "tool" else level
+            inside[span] = level.below(step) if step is not None and step.kind == "tool" else level
 
     def __iter__(self) -> Iterator[Level]:
         """Yield every level, the deepest first."""
         return iter(sorted(dict.fromkeys((*self._levels.values(), self.top)), key=lambda level: -level.depth))
 
-    def of(self, step: Step) -> Level:
+    def level(self, step: SpanStep) -> Level:
         """Return the level of a step."""
         return self._levels[step.span]
 
-    def agent(self, step: Step) -> Step | None:
+    def agent(self, step: SpanStep) -> SpanStep | None:
         """Return the agent run that contains a step."""
         return self._agents[step.span]
 
-    def name(self, step: Step) -> str | None:
+    def name(self, step: SpanStep) -> str | None:
         """Return the name of the agent that performs a step."""
         return step.agent or (within.agent if (within := self.agent(step)) else None)
 
 
-def _around(steps: Sequence[Step]) -> dict[Span, list[Span]]:
+def _around(steps: Sequence[SpanStep]) -> dict[Span, list[Span]]:
     """Return the tool calls that lasted while each agent ran."""
     calls: list[Span] = []
     around: dict[Span, list[Span]] = {}

@@ -9,7 +9,7 @@ from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
 
 
 @dataclass(eq=False)
-class Step:
+class SpanStep:
     """The contribution of one span to a conversation.
 
     Attributes:
@@ -44,7 +44,7 @@ class Step:
         }
         return result.model_copy(update=known)
 
-    def exchange(self) -> list[Message]:
+    def as_messages(self) -> list[Message]:
         """Return the tool call and its result as messages."""
         if self.call is None:
             return []

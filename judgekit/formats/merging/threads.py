@@ -19,14 +19,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from judgekit.formats.merging.comparison import (
+    Utterance,
+    call_ids,
+    prefix_hashes,
+    repeats_last,
+    split_instructions,
+    utterances,
+)
 from judgekit.formats.merging.levels import Level, Levels
-from judgekit.formats.merging.said import Atom, atoms, call_ids, ends, is_again, parted
-from judgekit.formats.merging.step import Step
+from judgekit.formats.merging.step import SpanStep
 from judgekit.formats.merging.variants import Variants
-from judgekit.formats.spans import EARLIEST, Span
+from judgekit.formats.spans import UNKNOWN_START, Span
 from judgekit.traces.message import AIMessage, Message, SystemMessage, ToolMessage
 
-_Run: TypeAlias = tuple[Level, Step | str | None]
+_Run: TypeAlias = tuple[Level, SpanStep | str | None]
 """An agent run, or everything in one trace that happens outside of agents."""
 
 
@@ -35,11 +42,11 @@ class Thread:
     """Consecutive messages, and the steps that they come from."""
 
     level: Level
-    first: list[Atom]
+    first: list[Utterance]
     messages: list[Message] = field(default_factory=list[Message])
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[SpanStep] = field(default_factory=list[SpanStep])
     systems: set[str] = field(default_factory=set[str])
-    last: list[Atom] = field(default_factory=list[Atom])
+    last: list[Utterance] = field(default_factory=list[Utterance])
     """The last answer."""
     end: int = 0
     """A hash of everything said."""
@@ -62,18 +69,20 @@ class Threads:
         tools: The tool calls.
     """
 
-    def __init__(self, levels: Levels, variants: Variants, models: Iterable[Step], tools: Iterable[Step]) -> None:
+    def __init__(
+        self, levels: Levels, variants: Variants, models: Iterable[SpanStep], tools: Iterable[SpanStep]
+    ) -> None:
         self.found: list[Thread] = []
-        self.unsure: list[Step] = []
-        self.apart: list[Step] = []
-        self.joined: list[Step] = []
-        self.again: list[Step] = []
+        self.unsure: list[SpanStep] = []
+        self.apart: list[SpanStep] = []
+        self.joined: list[SpanStep] = []
+        self.again: list[SpanStep] = []
         self._levels = levels
         self._variants = variants
         self._with_history = self._runs_with_history(models)
         self._tools: dict[_Run, list[datetime]] = defaultdict(list)
-        for tool in sorted(tools, key=lambda tool: tool.span.started or EARLIEST):
-            self._tools[self._run(tool)].append(tool.span.started or EARLIEST)
+        for tool in sorted(tools, key=lambda tool: tool.span.started or UNKNOWN_START):
+            self._tools[self._run(tool)].append(tool.span.started or UNKNOWN_START)
         self._parallel: set[_Run] = set()
         self._runs: dict[tuple[_Run, str], Thread] = {}
         self._newest: dict[Level, Thread] = {}
@@ -81,57 +90,59 @@ class Threads:
         self._latest: dict[tuple[Level, str | None, str], Thread] = {}
         self._call_ids: set[str] = set()
 
-    def add(self, step: Step, answered: Sequence[Message]) -> None:
+    def add(self, step: SpanStep, answered: Sequence[Message]) -> None:
         """Add a step to the thread that it belongs to."""
-        if not (step.asked or answered) or self.goes_on(step, answered):
+        if not (step.asked or answered) or self.continue_thread(step, answered):
             return
-        level, systems, rest = self._levels.of(step), *parted(step.asked)
+        level, systems, rest = self._levels.level(step), *split_instructions(step.asked)
         thread = self._latest.get((level, self._levels.name(step), _joined(systems)))
         if thread is not None:
             places = range(len(rest) - 1, -1, -1) if thread.last else ()
-            last = next((place for place in places if is_again(atoms([rest[place]]), thread.last)), None)
+            last = next((place for place in places if repeats_last(utterances([rest[place]]), thread.last)), None)
             if last is not None:
-                self._variants.repeated([*systems, *rest[: last + 1]])
+                self._variants.keep_repetitions([*systems, *rest[: last + 1]])
                 self._append(thread, step, (), rest[last + 1 :], answered)
                 return
         if self._goes_on_unsaid(step, systems, rest, answered):
             return
         if thread is not None:
-            apart = bool(rest) and atoms(rest[:1]) != thread.first
+            apart = bool(rest) and utterances(rest[:1]) != thread.first
             if apart and step.kind == "model" and not isinstance(rest[0], ToolMessage):
                 self.apart.append(step)
             if not rest or (apart and _follows(step.span, thread.steps[-1].span)):
-                self._variants.repeated(systems)
+                self._variants.keep_repetitions(systems)
                 self._append(thread, step, (), rest, answered)
                 return
         self._notice(step, rest, thread)
-        thread = Thread(level, atoms(rest[:1]))
+        thread = Thread(level, utterances(rest[:1]))
         self.found.append(thread)
         self._append(thread, step, systems, rest, answered)
 
-    def goes_on(self, step: Step, answered: Sequence[Message]) -> bool:
+    def continue_thread(self, step: SpanStep, answered: Sequence[Message]) -> bool:
         """Return whether a step is done: it adds nothing new, or it was added to the thread that it continues."""
-        level, systems, rest = self._levels.of(step), *parted(step.asked)
-        passed = ends([*rest, *answered])
+        level, systems, rest = self._levels.level(step), *split_instructions(step.asked)
+        passed = prefix_hashes([*rest, *answered])
         if passed and (before := self._passed.get((level, passed[-1]))) is not None:
             same = _is_around(before[1], step.span) or _is_around(step.span, before[1])
             ids = call_ids(answered)
             if same or ids <= self._call_ids:
                 if step.kind == "model" and answered and not ids and not same:
                     self.unsure.append(step)
-                self._variants.repeated([*step.asked, *answered])
+                self._variants.keep_repetitions([*step.asked, *answered])
                 return True
         for count in range(len(rest), 0, -1):
             thread, _ = self._passed.get((level, passed[count - 1]), (None, None))
             if thread is not None and thread.end == passed[count - 1]:
                 new = [message for message in systems if message.text not in thread.systems]
-                self._variants.repeated([*(message for message in systems if message not in new), *rest[:count]])
+                self._variants.keep_repetitions(
+                    [*(message for message in systems if message not in new), *rest[:count]]
+                )
                 self._append(thread, step, new, rest[count:], answered)
                 return True
         return False
 
     def _goes_on_unsaid(
-        self, step: Step, systems: Sequence[SystemMessage], rest: Sequence[Message], answered: Sequence[Message]
+        self, step: SpanStep, systems: Sequence[SystemMessage], rest: Sequence[Message], answered: Sequence[Message]
     ) -> bool:
         """Add a step that repeats its run's last input without the answer, if it follows that answer."""
         run = self._run(step)
@@ -139,9 +150,9 @@ class Threads:
         if thread is None or step.kind != "model" or run in self._with_history:
             return False
         before = thread.steps[-1]
-        asked = parted(before.asked)[1]
+        asked = split_instructions(before.asked)[1]
         same = 0
-        while same < min(len(rest), len(asked)) and atoms([rest[same]]) == atoms([asked[same]]):
+        while same < min(len(rest), len(asked)) and utterances([rest[same]]) == utterances([asked[same]]):
             same += 1
         new = rest[same:]
         repeated = same > 0 and all(isinstance(one, ToolMessage) for one in asked[same:])
@@ -153,16 +164,16 @@ class Threads:
             return False
         if run in self._parallel or not ran:
             self.joined.append(step)
-        self._variants.repeated([*systems, *rest[:same]])
+        self._variants.keep_repetitions([*systems, *rest[:same]])
         self._append(thread, step, (), new, answered)
         return True
 
-    def _notice(self, step: Step, rest: Sequence[Message], thread: Thread | None) -> None:
+    def _notice(self, step: SpanStep, rest: Sequence[Message], thread: Thread | None) -> None:
         """Note a step that begins a thread, in case its run merely did not record the history."""
         run = self._run(step)
         own = thread or self._runs.get((run, ""))
-        before = own or self._newest.get(self._levels.of(step))
-        if before is None or step.kind != "model" or before.first != atoms(rest[:1]):
+        before = own or self._newest.get(self._levels.level(step))
+        if before is None or step.kind != "model" or before.first != utterances(rest[:1]):
             return
         if own is not None and run in self._with_history:
             return
@@ -171,29 +182,29 @@ class Threads:
         elif thread is not None or _calls(before) or self._tools_ran(run, before.steps[-1], step):
             self.again.append(step)
 
-    def _tools_ran(self, run: _Run, before: Step, step: Step) -> bool:
+    def _tools_ran(self, run: _Run, before: SpanStep, step: SpanStep) -> bool:
         """Return whether tools began to run between two steps."""
-        began, end = (bisect_left(self._tools[run], one.span.started or EARLIEST) for one in (before, step))
+        began, end = (bisect_left(self._tools[run], one.span.started or UNKNOWN_START) for one in (before, step))
         return began < end
 
-    def _run(self, step: Step) -> _Run:
-        return self._levels.of(step), self._levels.agent(step) or step.span.trace_id
+    def _run(self, step: SpanStep) -> _Run:
+        return self._levels.level(step), self._levels.agent(step) or step.span.trace_id
 
-    def _runs_with_history(self, models: Iterable[Step]) -> set[_Run]:
+    def _runs_with_history(self, models: Iterable[SpanStep]) -> set[_Run]:
         """Return the runs in which a model call repeats an earlier answer."""
-        said: dict[_Run, set[Atom]] = defaultdict(set)
+        said: dict[_Run, set[Utterance]] = defaultdict(set)
         found: set[_Run] = set()
         for step in models:
             known = said[run := self._run(step)]
-            if any(isinstance(one, AIMessage) and not known.isdisjoint(atoms([one])) for one in step.asked):
+            if any(isinstance(one, AIMessage) and not known.isdisjoint(utterances([one])) for one in step.asked):
                 found.add(run)
-            known.update(atoms(step.answered))
+            known.update(utterances(step.answered))
         return found
 
     def _append(
         self,
         thread: Thread,
-        step: Step,
+        step: SpanStep,
         systems: Sequence[SystemMessage],
         rest: Sequence[Message],
         answered: Sequence[Message],
@@ -206,19 +217,19 @@ class Threads:
             if isinstance(message, AIMessage):
                 known["agent"] = message.agent or name
             new.append(message.model_copy(update=known))
-        for end in ends([*rest, *answered], thread.end):
+        for end in prefix_hashes([*rest, *answered], thread.end):
             self._passed[thread.level, end] = thread, step.span
             thread.end = end
         for message in new:
-            self._variants.said(message)
+            self._variants.add_message(message)
             if isinstance(message, AIMessage):
-                thread.last = atoms([message])
+                thread.last = utterances([message])
         self._call_ids |= call_ids(new)
         thread.systems.update(message.text for message in systems)
         thread.messages += new
         thread.steps.append(step)
         self._newest[thread.level] = thread
-        for said in {"", _joined(parted(step.asked)[0])}:
+        for said in {"", _joined(split_instructions(step.asked)[0])}:
             self._latest[thread.level, name, said] = self._runs[self._run(step), said] = thread
 
 

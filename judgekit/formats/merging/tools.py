@@ -6,9 +6,9 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from judgekit.formats.merging.comparison import name_and_arguments
 from judgekit.formats.merging.levels import Level, Levels
-from judgekit.formats.merging.said import signature
-from judgekit.formats.merging.step import Step
+from judgekit.formats.merging.step import SpanStep
 from judgekit.formats.merging.threads import Thread
 from judgekit.formats.merging.variants import Variants
 from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
@@ -16,7 +16,7 @@ from judgekit.traces.pairing import pair_results
 from judgekit.traces.trace import ToolDefinition
 
 
-def by_content(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
+def distinct_tools(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
     """Return tool definitions by their JSON, without duplicates."""
     return {json.dumps(tool.model_dump(mode="json"), sort_keys=True): tool for tool in tools}
 
@@ -31,7 +31,9 @@ class _Place:
     call: ToolCall
 
 
-def complete(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, variants: Variants) -> dict[Step, str]:
+def add_tool_results(
+    threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels, variants: Variants
+) -> dict[SpanStep, str]:
     """Add results and errors from tool spans to their calls, and calls that no message makes.
 
     A span matches a call by id, else by name and arguments, else by name alone, since tracers may write arguments
@@ -50,9 +52,9 @@ def complete(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, v
             if failed is True or (failed is False and known.is_error is None):
                 changed[place.thread, place.answer] = [known.model_copy(update={"is_error": failed})]
         elif result is not None:
-            variants.said(result)
+            variants.add_message(result)
             changed[place.thread, place.message].append(result)
-        variants.recorded(step)
+        variants.keep_tool_span(step)
     for thread in threads:
         thread.messages = [
             one for index, message in enumerate(thread.messages) for one in _completed(message, changed[thread, index])
@@ -61,7 +63,7 @@ def complete(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, v
     return {step: place.call.id for step, place in found.items() if place.call.id is not None}
 
 
-def _matched(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels) -> dict[Step, _Place]:
+def _matched(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels) -> dict[SpanStep, _Place]:
     queues: dict[tuple[Level, str, str], deque[_Place]] = defaultdict(deque)
     for thread in threads:
         paired = pair_results(thread.messages).calls.items()
@@ -72,12 +74,12 @@ def _matched(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels) -
                 for name in (*_names(call), (call.name, "")):
                     queues[thread.level, *name].append(place)
     taken: set[_Place] = set()
-    found: dict[Step, _Place] = {}
+    found: dict[SpanStep, _Place] = {}
     for alone in (False, True):
         for step in tools:
             if step.call is not None and step not in found:
                 names = [(step.call.name, "")] if alone else _names(step.call)
-                queued = (queues[levels.of(step), *name] for name in names)
+                queued = (queues[levels.level(step), *name] for name in names)
                 free = next(filter(None, (_next(queue, taken) for queue in queued)), None)
                 if free is not None:
                     taken.add(free)
@@ -85,7 +87,7 @@ def _matched(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels) -
     return found
 
 
-def _insert(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, variants: Variants) -> None:
+def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels, variants: Variants) -> None:
     """Insert calls that no message makes at the time when they happened. Code of a model, or a program, made them."""
     answers: dict[Level, list[tuple[float, int, int]]] = defaultdict(list)
     for number, thread in enumerate(threads):
@@ -94,11 +96,11 @@ def _insert(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, va
                 answers[thread.level].append((message.timestamp.timestamp(), number, index))
     for known in answers.values():
         known.sort()
-    inserted: dict[tuple[int, int, bool], list[Step]] = defaultdict(list)
+    inserted: dict[tuple[int, int, bool], list[SpanStep]] = defaultdict(list)
     for step in tools:
-        known, started = answers[levels.of(step)], step.span.started
+        known, started = answers[levels.level(step)], step.span.started
         if started is None or not known:
-            variants.recorded(step)
+            variants.keep_tool_span(step)
             continue
         before = bisect_right(known, (started.timestamp(), len(threads), 0))
         inserted[*known[max(before, 1) - 1][1:], before > 0].append(step)
@@ -119,7 +121,7 @@ def _insert(threads: Sequence[Thread], tools: Sequence[Step], levels: Levels, va
 
 
 def _names(call: ToolCall) -> list[tuple[str, str]]:
-    return ([("", call.id)] if call.id is not None else []) + [signature(call)]
+    return ([("", call.id)] if call.id is not None else []) + [name_and_arguments(call)]
 
 
 def _next(queue: deque[_Place], taken: set[_Place]) -> _Place | None:

@@ -6,7 +6,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from judgekit.formats.merging.step import Step
+from judgekit.formats.merging.step import SpanStep
 from judgekit.traces.message import JsonObject, Message, ToolCall
 
 
@@ -18,16 +18,16 @@ class Variants:
         self._values: set[tuple[str, str]] = set()
         self._seen: set[str] = set()
 
-    def said(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """Register a message that is part of the conversation."""
         self._values |= _values(_dumped(message))
 
-    def repeated(self, messages: Iterable[Message]) -> None:
+    def keep_repetitions(self, messages: Iterable[Message]) -> None:
         """Keep messages that are left out."""
         for message in messages:
             self._keep(_dumped(message))
 
-    def recorded(self, tool: Step) -> None:
+    def keep_tool_span(self, tool: SpanStep) -> None:
         """Keep what a tool span records."""
         values = {"call": tool.call, "result": tool.result}
         self._keep({name: _dumped(value) for name, value in values.items() if value is not None})

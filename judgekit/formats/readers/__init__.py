@@ -9,11 +9,11 @@ from judgekit.formats.readers.adk import ADKReader
 from judgekit.formats.readers.adk_eval import ADKEvalReader
 from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamReader
 from judgekit.formats.readers.atif import AtifReader
+from judgekit.formats.readers.base import Reader
 from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.readers.codex import CodexReader
 from judgekit.formats.readers.codex_exec import CodexExecReader
-from judgekit.formats.readers.foreign import Reader
 from judgekit.formats.readers.gemini import GeminiReader
 from judgekit.formats.readers.inspect import InspectReader
 from judgekit.formats.readers.judgekit import JudgekitReader
@@ -34,7 +34,7 @@ from judgekit.formats.readers.tau_bench import TauBenchReader
 from judgekit.formats.readers.toolbench import ToolBenchReader
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.readers.who_when import WhoWhenReader
-from judgekit.registry import installed, named
+from judgekit.registry import entry_point_references, find_object
 
 READERS: dict[str, Reader] = {
     reader.name: reader
@@ -75,7 +75,7 @@ READERS: dict[str, Reader] = {
 }
 _log = logging.getLogger("judgekit")
 
-_NEEDS = ("name", "shape", "gathers", "recognises", "records", "sample")
+_NEEDS = ("name", "shape", "gathers", "recognizes", "records", "sample")
 FALLBACKS = ("openai-chat", "rows")
 """Formats that are only considered if no other reader recognizes a file, in order."""
 
@@ -86,14 +86,14 @@ def reader_named(name: str) -> Reader:
     Raises:
         ConfigError: There is no such reader.
     """
-    return named(name, "readers", READERS, _NEEDS, "format")
+    return find_object(name, "readers", READERS, _NEEDS, "format")
 
 
 @cache
-def readers_added() -> Sequence[Reader]:
+def installed_readers() -> Sequence[Reader]:
     """Return the readers of installed packages. Those that cannot be loaded are logged and skipped."""
     found: list[Reader] = []
-    for name in installed("readers"):
+    for name in entry_point_references("readers"):
         if name not in READERS:
             try:
                 found.append(reader_named(name))

@@ -11,10 +11,10 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.gemini import completed, read_content, read_request, read_usage
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.blocks.gemini import read_content, read_request, read_usage, with_fields
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample, first_record
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import lookup
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage
 from judgekit.traces.sample import Sample
@@ -31,19 +31,19 @@ class ADKReader:
     gathers = True
     shape = 'adk: {"app_name", "user_id", "events": [{"author", "invocation_id", "content": {"parts": [...]}}, ...]}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by author and invocation, and empty sessions by application and user."""
-        return _is_event(first_of(value)) or _is_session(first_of(value))
+        return _is_event(first_record(value)) or _is_session(first_record(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return all events as one session; any other row is a session of its own."""
-        events = [row for row in items(document) if _is_event(row)]
-        sessions = [row for row in items(document) if not _is_event(row)]
+        events = [row for row in as_records(document) if _is_event(row)]
+        sessions = [row for row in as_records(document) if not _is_event(row)]
         return [events, *sessions] if events else sessions
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session. Only old sessions, which log requests, have instructions and tools."""
-        row = Found.of({"events": record} if isinstance(record, list) else record)
+        row = FieldTracker.of({"events": record} if isinstance(record, list) else record)
         system, tools, replies = _logged(row)
         messages = read_events(row.objects("events"), replies)
         if not messages:
@@ -51,12 +51,12 @@ class ADKReader:
         trace = {
             "messages": [*system, *messages],
             "tools": tools,
-            "ended_at": moment(row, "last_update_time", "lastUpdateTime"),
+            "ended_at": read_time(row, "last_update_time", "lastUpdateTime"),
         }
-        return sample_from(row, index, trace)
+        return build_sample(row, index, trace)
 
 
-def read_events(events: Sequence[Found], replies: Mapping[str, Found] | None = None) -> list[Message]:
+def read_events(events: Sequence[FieldTracker], replies: Mapping[str, FieldTracker] | None = None) -> list[Message]:
     """Read events as messages. A streamed part is left out if the whole message follows.
 
     Args:
@@ -70,13 +70,13 @@ def read_events(events: Sequence[Found], replies: Mapping[str, Found] | None = N
     return [message for event in events for message in _read_event(event, replies or {})]
 
 
-def moment(found: Found, *names: str) -> datetime | None:
+def read_time(found: FieldTracker, *names: str) -> datetime | None:
     """Take a time in seconds. 0 means that there is none."""
-    return found.moment(*names) if any(found.peek(name) for name in names) else None
+    return found.time(*names) if any(found.peek(name) for name in names) else None
 
 
-def _read_event(event: Found, replies: Mapping[str, Found]) -> list[Message]:
-    if error := [as_text(event.peek(name)) for name in ("error_code", "errorCode") if name in event]:
+def _read_event(event: FieldTracker, replies: Mapping[str, FieldTracker]) -> list[Message]:
+    if error := [to_text(event.peek(name)) for name in ("error_code", "errorCode") if name in event]:
         event.warn(f"the agent failed here: {error[0]}")
     if any(lookup(event.peek("actions"), name) is not None for name in _REWOUND):
         event.warn("the session was rewound here; what was undone still stands in the conversation")
@@ -84,9 +84,9 @@ def _read_event(event: Found, replies: Mapping[str, Found]) -> list[Message]:
     messages = _said(event, HumanMessage if by_user else AIMessage)
     if not messages:
         return []
-    identity = event.identity("id")
+    identity = event.id("id")
     reply = replies.get(identity or "", event)
-    every: dict[str, object] = {"timestamp": moment(event, "timestamp")}
+    every: dict[str, object] = {"timestamp": read_time(event, "timestamp")}
     once: dict[str, object] = {"id": identity}
     if any(isinstance(message, AIMessage) for message in messages):
         every |= {"agent": event.text("author"), "model": reply.text("model_version", "modelVersion")}
@@ -94,14 +94,14 @@ def _read_event(event: Found, replies: Mapping[str, Found]) -> list[Message]:
         once["usage"] = read_usage(reply.object("usage_metadata", "usageMetadata"))
     elif by_user and any(isinstance(message, HumanMessage) for message in messages):
         event.take("author")
-    return completed(messages, every=every, once=once, extra=event.leftover())
+    return with_fields(messages, every=every, once=once, extra=event.leftover())
 
 
-def _said(event: Found, speaker: type[HumanMessage] | type[AIMessage]) -> list[Message]:
+def _said(event: FieldTracker, speaker: type[HumanMessage] | type[AIMessage]) -> list[Message]:
     if content := event.maybe_object("content"):
         return read_content(content, speaker)
     if "content" in event:
-        raise event.unfit("content", "an object")
+        raise event.type_error("content", "an object")
     if _is_partial(event):
         return []
     heard = event.object("input_transcription", "inputTranscription")  # its audio is elsewhere
@@ -111,9 +111,9 @@ def _said(event: Found, speaker: type[HumanMessage] | type[AIMessage]) -> list[M
     return [AIMessage(text)] if spoken and (text := spoken.text("text")) else []
 
 
-def _drop_parts(events: Sequence[Found]) -> None:
+def _drop_parts(events: Sequence[FieldTracker]) -> None:
     said = [
-        (event, as_text([event.peek("author"), *map(event.peek, _INVOCATION)]))
+        (event, to_text([event.peek("author"), *map(event.peek, _INVOCATION)]))
         for event in events
         if "content" in event
     ]
@@ -122,28 +122,28 @@ def _drop_parts(events: Sequence[Found]) -> None:
         if not _is_partial(event):
             continue
         if number < last_whole.get(source, -1):
-            event.drop("content", "a part of a streamed message, which stands whole further on")
+            event.discard("content", "a part of a streamed message, which stands whole further on")
         else:
             event.warn("a part of a streamed message, of which the rest is missing", "content")
 
 
-def _is_partial(event: Found) -> bool:
+def _is_partial(event: FieldTracker) -> bool:
     return event.peek("partial") is True or lookup(event.peek("options"), "partial") is True
 
 
-def _logged(row: Found) -> tuple[list[Message], list[ToolDefinition], dict[str, Found]]:
+def _logged(row: FieldTracker) -> tuple[list[Message], list[ToolDefinition], dict[str, FieldTracker]]:
     """Return instructions, tools and responses from the request log of old sessions.
 
     The instructions are those of the first request. Others, such as those of sub-agents, stay in the row.
     """
     system: list[Message] = []
     tools: dict[str, ToolDefinition] = {}
-    replies: dict[str, Found] = {}
+    replies: dict[str, FieldTracker] = {}
     first: str | None = None
     others = 0
-    for log in row.details("event_logs"):
+    for log in row.optional_objects("event_logs"):
         if request := log.object("model_request"):
-            request.drop("contents", "repeats the events")
+            request.discard("contents", "repeats the events")
             told = _instructions(request)
             first = told if first is None else first
             if told == first:
@@ -152,9 +152,9 @@ def _logged(row: Found) -> tuple[list[Message], list[ToolDefinition], dict[str, 
             else:
                 others += 1
                 config = request.object("config") or request
-                _, offered = read_request(Found({"tools": config.take("tools")}, config.where, config.warnings))
+                _, offered = read_request(FieldTracker({"tools": config.take("tools")}, config.where, config.warnings))
             for tool in offered:
-                tools.setdefault(as_text(tool.model_dump()), tool)
+                tools.setdefault(to_text(tool.model_dump()), tool)
         if isinstance(event := log.peek("event_id"), str) and (reply := log.object("model_response")):
             replies[event] = reply
     if others:
@@ -162,10 +162,10 @@ def _logged(row: Found) -> tuple[list[Message], list[ToolDefinition], dict[str, 
     return system, [*tools.values()], replies
 
 
-def _instructions(request: Found) -> str:
+def _instructions(request: FieldTracker) -> str:
     config = request.peek("config")
-    holders = [request, Found(config)] if isinstance(config, dict) else [request]
-    return as_text([holder.peek(name) for holder in holders for name in ("systemInstruction", "system_instruction")])
+    holders = [request, FieldTracker(config)] if isinstance(config, dict) else [request]
+    return to_text([holder.peek(name) for holder in holders for name in ("systemInstruction", "system_instruction")])
 
 
 def _is_session(value: JsonValue) -> bool:

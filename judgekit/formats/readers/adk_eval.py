@@ -14,11 +14,11 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import tool_name
-from judgekit.formats.blocks.gemini import completed, read_content, read_function_call, read_function_response
-from judgekit.formats.found import Found
-from judgekit.formats.label_sources import source_of
-from judgekit.formats.readers.adk import moment, read_events
-from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from
+from judgekit.formats.blocks.gemini import read_content, read_function_call, read_function_response, with_fields
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import label_source
+from judgekit.formats.readers.adk import read_events, read_time
+from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name
 from judgekit.formats.values import lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
@@ -55,9 +55,9 @@ class ADKEvalReader:
     gathers = False
     shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}, or [{"query", "expected_tool_use", "reference"}]'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize cases by ``eval_id``, and turns of old tests by expected tool uses."""
-        first = first_of(_decoded(value))
+        first = first_record(_decoded(value))
         if not isinstance(first, dict):
             return False
         if any(isinstance(first.get(name), list) for name in (*_CASES, *_RESULTS)):
@@ -73,13 +73,13 @@ class ADKEvalReader:
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return cases and results, each with the fields of the whole set. A list of turns is one conversation."""
         document = _decoded(document)
-        if _is_turn(first_of(document)):
-            return [{"data": items(document)}]
-        return [record for one in items(document) for record in _cases(one)]
+        if _is_turn(first_record(document)):
+            return [{"data": as_records(document)}]
+        return [record for one in as_records(document) for record in _cases(one)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one case, or the result of one."""
-        row = Found.of(record)
+        row = FieldTracker.of(record)
         if any(name in row for name in _INVOCATIONS):
             return _result(row, index)
         expected: list[_Expected] = []
@@ -91,11 +91,11 @@ class ADKEvalReader:
             simulated = " (its user is to be simulated)" if any(name in row for name in _CONVERSATION) else ""
             raise TraceError(f"the case holds no messages{simulated}")
         row.warn("holds what is expected and not what an agent did, so that only the user's messages are read")
-        identity = row.identity("eval_id", "evalId", "name")
-        return sample_from(row, index, {"messages": messages}, identity=identity, **_references(expected))
+        identity = row.id("eval_id", "evalId", "name")
+        return build_sample(row, index, {"messages": messages}, identity=identity, **_references(expected))
 
 
-def _result(row: Found, index: int) -> Sample:
+def _result(row: FieldTracker, index: int) -> Sample:
     expected: list[_Expected] = []
     messages: list[Message] = []
     for turn, one in enumerate(row.objects(*_INVOCATIONS), 1):
@@ -105,18 +105,18 @@ def _result(row: Found, index: int) -> Sample:
             messages += _done(actual)
     if not messages:
         raise TraceError("the result holds no messages")
-    case = row.identity("eval_id", "evalId")
-    return sample_from(
+    case = row.id("eval_id", "evalId")
+    return build_sample(
         row,
         index,
         {"messages": messages, "labels": _labels(row)},
-        identity=row.identity("session_id", "sessionId") or case,
-        group=group_of(case, _eval_set(row)),
+        identity=row.id("session_id", "sessionId") or case,
+        group=group_name(case, _eval_set(row)),
         **_references(expected),
     )
 
 
-def _eval_set(row: Found) -> str | None:
+def _eval_set(row: FieldTracker) -> str | None:
     """Return the id of a case's eval set, from the case or from the whole result."""
     names = ("eval_set_id", "evalSetId")
     found = [*map(row.peek, names), *(lookup(row.peek("eval_set_result"), name) for name in names)]
@@ -134,19 +134,19 @@ def _references(expected: Sequence[_Expected]) -> dict[str, object]:
     return known
 
 
-def _asked(invocation: Found) -> list[Message]:
+def _asked(invocation: FieldTracker) -> list[Message]:
     """Read the user's message, with the leftover of its invocation."""
     content = invocation.object("user_content", "userContent")
     query = invocation.text("query")
     messages: list[Message] = [] if query is None else [HumanMessage(query)]
     messages += read_content(content, HumanMessage) if content else []
     if not messages:
-        raise invocation.unfit("user_content", "what the user said")
-    when = moment(invocation, "creation_timestamp", "creationTimestamp")
-    return completed(messages, every={"timestamp": when}, extra=invocation.leftover())
+        raise invocation.type_error("user_content", "what the user said")
+    when = read_time(invocation, "creation_timestamp", "creationTimestamp")
+    return with_fields(messages, every={"timestamp": when}, extra=invocation.leftover())
 
 
-def _done(invocation: Found) -> list[Message]:
+def _done(invocation: FieldTracker) -> list[Message]:
     """Read what was said and done in an invocation."""
     messages: list[Message] = []
     if data := invocation.object("intermediate_data", "intermediateData"):
@@ -162,7 +162,7 @@ def _done(invocation: Found) -> list[Message]:
     return [*_asked(invocation), *messages]
 
 
-def _expected(invocation: Found, turn: int) -> _Expected:
+def _expected(invocation: FieldTracker, turn: int) -> _Expected:
     calls: list[JsonObject] | None = None
     if "expected_tool_use" in invocation:
         calls = [_expected_call(one, turn) for one in invocation.objects("expected_tool_use")]
@@ -181,16 +181,16 @@ def _expected(invocation: Found, turn: int) -> _Expected:
     return _Expected(calls, answer or None)
 
 
-def _expected_call(found: Found, turn: int) -> JsonObject:
+def _expected_call(found: FieldTracker, turn: int) -> JsonObject:
     name = tool_name(found, "name", "tool_name")
     args = found.take("args", "tool_input")
-    fields: JsonObject = {"name": name, "args": {} if args is None else args, "id": found.identity("id"), "turn": turn}
+    fields: JsonObject = {"name": name, "args": {} if args is None else args, "id": found.id("id"), "turn": turn}
     return {**fields, "extra": found.leftover()}
 
 
-def _labels(row: Found) -> list[Label]:
+def _labels(row: FieldTracker) -> list[Label]:
     labels: list[Label] = []
-    results = row.details("overall_eval_metric_results", "overallEvalMetricResults")
+    results = row.optional_objects("overall_eval_metric_results", "overallEvalMetricResults")
     metrics = [label for one in results if (label := _metric(one)) is not None]
     status = row.peek("final_eval_status") or row.peek("finalEvalStatus")
     if isinstance(status, int) and status in _STATUS:
@@ -199,12 +199,12 @@ def _labels(row: Found) -> list[Label]:
     return labels + metrics
 
 
-def _metric(found: Found) -> Label | None:
+def _metric(found: FieldTracker) -> Label | None:
     if (score := found.number("score")) is None:
         return None
     name = found.text("metric_name", "metricName") or "score"
     judged = True if name.startswith(_JUDGED) else False if name in _COMPUTED else None
-    return Label(name, score, source=source_of(name, judged=judged))
+    return Label(name, score, source=label_source(name, judged=judged))
 
 
 def _of_all(sources: Iterable[LabelSource]) -> LabelSource:

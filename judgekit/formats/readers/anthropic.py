@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.errors import shortened
+from judgekit.errors import short_repr
 from judgekit.formats.blocks.anthropic import (
     is_anthropic,
     is_response,
@@ -26,8 +26,16 @@ from judgekit.formats.blocks.anthropic import (
     read_system,
     read_tools,
 )
-from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import (
+    append_reply,
+    as_records,
+    build_sample,
+    first_record,
+    may_be_response_of,
+    take_response,
+    unwrap_batch_line,
+)
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, without
 from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.sample import Sample
@@ -46,30 +54,30 @@ class AnthropicReader:
     gathers = False
     shape = 'anthropic: {"messages": [{"role": "user", "content": [{"type": "tool_result", ...}]}, ...], "system": ...}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize blocks and fields that only this API has."""
         rows = head(self.records(value))
         return any(map(_is_record, rows)) and not any(map(_is_of_others, rows))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and the items of any other list."""
-        return [document] if _is_list(document) else [unbatched(row) for row in items(document)]
+        return [document] if _is_list(document) else [unwrap_batch_line(row) for row in as_records(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation. Without an id, the index is its name."""
         if is_response(record):
             record = {"response": record}
-        row = Found.of({"messages": record} if isinstance(record, list) else record)
-        request = row if "messages" in row else row.object("request") or Found({})
+        row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
+        request = row if "messages" in row else row.object("request") or FieldTracker({})
         messages: list[Message] = [*read_system(request), *read_messages(request.objects("messages"))]
         if _are_events(row.peek("response")):
-            for events in responses(items(row.take("response"))):
+            for events in split_responses(as_records(row.take("response"))):
                 messages += read_events(events, "response", row.warnings)
-        elif (response := answer_of(row, record, "content")) is not None:
-            messages = with_reply(messages, read_message(response), row)
+        elif (response := take_response(row, record, "content")) is not None:
+            messages = append_reply(messages, read_message(response), row)
         if not messages:
-            raise request.unfit("messages", "messages")
-        return sample_from(row, index, {"messages": messages, "tools": read_tools(request.details("tools"))})
+            raise request.type_error("messages", "messages")
+        return build_sample(row, index, {"messages": messages, "tools": read_tools(request.optional_objects("tools"))})
 
 
 class AnthropicStreamReader:
@@ -79,18 +87,18 @@ class AnthropicStreamReader:
     gathers = True
     shape = 'anthropic-stream: {"type": "message_start", "message": {...}}, {"type": "content_block_delta", ...}, ...'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by their type and what they start or add."""
-        return is_event(value) or _are_events(value) or _are_events(first_of(value))
+        return is_event(value) or _are_events(value) or _are_events(first_record(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the events of each response, which is a conversation of one message."""
-        return [*responses(event for row in items(document) for event in items(row))]
+        return [*split_responses(event for row in as_records(document) for event in as_records(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one response. Its index is its name."""
-        row = Found({})
-        return sample_from(row, index, {"messages": read_events(items(record), "", row.warnings)})
+        row = FieldTracker({})
+        return build_sample(row, index, {"messages": read_events(as_records(record), "", row.warnings)})
 
 
 def _are_events(value: JsonValue) -> bool:
@@ -111,7 +119,7 @@ def _is_record(value: JsonValue) -> bool:
     if is_response(value) or is_response(response) or _are_events(response):
         return True
     request = value.get("request") if "messages" not in value else value
-    return isinstance(request, dict) and _is_request(request) and may_answer("anthropic", value.get("response"))
+    return isinstance(request, dict) and _is_request(request) and may_be_response_of("anthropic", value.get("response"))
 
 
 def _is_of_others(row: JsonValue) -> bool:
@@ -138,7 +146,7 @@ def is_event(value: JsonValue) -> bool:
     return known and not event.keys().isdisjoint(("message", "delta", "content_block"))
 
 
-def responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
+def split_responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
     """Return the events of each streamed response. Events before the first response belong to it."""
     found: list[list[JsonValue]] = [[]]
     begun = False
@@ -165,11 +173,11 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
     streamed = _Streamed()
     for event in events:
         streamed.add(event)
-    found = Found(streamed.whole(), where, warnings)
+    found = FieldTracker(streamed.whole(), where, warnings)
     if streamed.repeated:
         found.warn(f"{streamed.repeated} events of the SDK, which repeat those of the API, are left out")
     for error in streamed.errors:
-        found.warn(f"the stream reports an error: {shortened(error)}")
+        found.warn(f"the stream reports an error: {short_repr(error)}")
     if "stop_reason" not in found:
         found.warn("the stream breaks off before the response ends")
     return read_message(found)

@@ -14,10 +14,10 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_call, read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.blocks.reply import content_of, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import first_of, items, sample_from
+from judgekit.formats.blocks.reply import to_content, unknown_part
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample, first_record
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
 from judgekit.traces.message import (
     AIMessage,
@@ -56,9 +56,9 @@ class AtifReader:
     gathers = False
     shape = 'atif: {"schema_version": "ATIF-v...", "agent": {...}, "steps": [...]}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize trajectories by their schema version."""
-        first = first_of(value)
+        first = first_record(value)
         return _is_trajectory(first) or (
             isinstance(first, dict) and 0 < len(first) <= 50 and all(map(_is_trajectory, first.values()))
         )
@@ -67,16 +67,16 @@ class AtifReader:
         """Return the trajectories, each with those of its sub-agents."""
         if isinstance(document, dict) and not _is_trajectory(document):
             return _gathered(list(document.values()))
-        return _gathered(items(document))
+        return _gathered(as_records(document))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trajectory, named by its session."""
-        found = Found.of(record)
+        found = FieldTracker.of(record)
         trace = _trace(found)
         if not trace["messages"]:
             raise TraceError("steps: expected steps of this trajectory's own, found none")
-        identity = found.identity("session_id") or found.identity("trajectory_id")
-        return sample_from(found, index, trace, identity=identity)
+        identity = found.id("session_id") or found.id("trajectory_id")
+        return build_sample(found, index, trace, identity=identity)
 
 
 def _is_trajectory(value: JsonValue) -> bool:
@@ -121,12 +121,12 @@ def _referred(trajectory: JsonValue) -> set[str]:
 
 
 def _refs(value: JsonValue) -> list[str]:
-    return [name for ref in items(value) if (name := _name(ref)) is not None]
+    return [name for ref in as_records(value) if (name := _name(ref)) is not None]
 
 
-def _trace(found: Found) -> dict[str, object]:
+def _trace(found: FieldTracker) -> dict[str, object]:
     """Return the fields of a `Trace`, without the leftover of the trajectory."""
-    agent = found.object("agent") or Found({})
+    agent = found.object("agent") or FieldTracker({})
     children = found.objects("subagent_trajectories")
     calls: dict[str, str | None] = dict.fromkeys(name for child in children if (name := _own_name(child)) is not None)
     model = agent.peek("model_name")
@@ -136,27 +136,27 @@ def _trace(found: Found) -> dict[str, object]:
     cost, usage = _total(found.object("final_metrics"))
     return {
         "messages": messages,
-        "tools": read_tools(agent.details("tool_definitions")),
+        "tools": read_tools(agent.optional_objects("tool_definitions")),
         "usage": usage,
         "cost_usd": cost,
         "children": [_child(child, calls) for child in children],
     }
 
 
-def _own_name(found: Found) -> str | None:
+def _own_name(found: FieldTracker) -> str | None:
     return _name({name: found.peek(name) for name in ("trajectory_id", "session_id")})
 
 
-def _child(found: Found, calls: Mapping[str, str | None]) -> Trace:
+def _child(found: FieldTracker, calls: Mapping[str, str | None]) -> Trace:
     name = _own_name(found)
     call = None if name is None else calls[name]
     fields = _trace(found)
-    identity = found.identity("trajectory_id") or found.identity("session_id")
+    identity = found.id("trajectory_id") or found.id("session_id")
     metadata = {} if call is None else {"call_id": call}
     return Trace.model_validate({**fields, "id": identity, "metadata": metadata, "extra": found.leftover()})
 
 
-def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) -> list[Message]:
+def _messages(step: FieldTracker, model: JsonValue, children: dict[str, str | None]) -> list[Message]:
     """Read a step and its results. Calls that sub-agents answer are added to ``children``."""
     source = step.one_of("source", _KINDS)
     if step.peek("is_copied_context") is True:
@@ -164,7 +164,7 @@ def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) ->
         return []
     step.take("source")
     content: list[Part] = _content(step, "message")
-    fields: dict[str, object] = {"timestamp": step.moment("timestamp")}
+    fields: dict[str, object] = {"timestamp": step.time("timestamp")}
     calls: list[ToolCall] = []
     if source == "agent":
         if thought := step.text("reasoning_content"):
@@ -173,11 +173,11 @@ def _messages(step: Found, model: JsonValue, children: dict[str, str | None]) ->
         fields |= {"tool_calls": calls, "model": step.text("model_name") or str_or_none(model)}
         fields["usage"] = _usage(step.object("metrics"))
     results = _results(step, calls, children)
-    said = _KINDS[source].model_validate({**fields, "content": content_of(content), "extra": step.leftover()})
+    said = _KINDS[source].model_validate({**fields, "content": to_content(content), "extra": step.leftover()})
     return [said, *results]
 
 
-def _results(step: Found, calls: Sequence[ToolCall], children: dict[str, str | None]) -> list[ToolMessage]:
+def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, str | None]) -> list[ToolMessage]:
     observation = step.object("observation")
     found = [] if observation is None else observation.objects("results")
     named = {name for result in found if isinstance(name := result.peek("source_call_id"), str)}
@@ -190,7 +190,7 @@ def _results(step: Found, calls: Sequence[ToolCall], children: dict[str, str | N
     batch = len(unnamed) == 1 and len(open_calls) > 1
     results: list[ToolMessage] = []
     for result in found:
-        fields: dict[str, object] = {"tool_call_id": (identity := result.identity("source_call_id"))}
+        fields: dict[str, object] = {"tool_call_id": (identity := result.id("source_call_id"))}
         refs = _refs(result.peek("subagent_trajectory_ref"))
         children.update((name, identity) for name in refs if name in children)
         if not children.keys() >= set(refs):
@@ -201,23 +201,23 @@ def _results(step: Found, calls: Sequence[ToolCall], children: dict[str, str | N
             fields["name"] = "observation"  # so that it answers no call of an earlier step
         if batch and identity is None:
             fields["metadata"] = {"answers": [call.id or call.name for call in open_calls]}
-        content = content_of(_content(result, "content"))
+        content = to_content(_content(result, "content"))
         results.append(ToolMessage.model_validate({**fields, "content": content, "extra": result.leftover()}))
     return results
 
 
-def _content(found: Found, name: str) -> list[Part]:
+def _content(found: FieldTracker, name: str) -> list[Part]:
     value = found.peek(name)
     if isinstance(value, list):
         return [_part(part) for part in found.items(name)]
     if name == "message" and value is not None and not isinstance(value, str):
-        raise found.unfit(name, "a text or a list of parts")
+        raise found.type_error(name, "a text or a list of parts")
     found.take(name)
-    return [] if value in (None, "") else [TextPart(as_text(value))]
+    return [] if value in (None, "") else [TextPart(to_text(value))]
 
 
-def _part(found: Found | JsonValue) -> Part:
-    if not isinstance(found, Found):
+def _part(found: FieldTracker | JsonValue) -> Part:
+    if not isinstance(found, FieldTracker):
         return OtherPart(found)
     kind = found.peek("type")
     if kind == "text" and isinstance(found.peek("text"), str):
@@ -228,17 +228,17 @@ def _part(found: Found | JsonValue) -> Part:
         found.take("type")
         media = {"kind": kind, "url": source.text("path"), "mime_type": source.text("media_type")}
         return MediaPart.model_validate({**media, "extra": found.leftover()})
-    return unread_part(found)
+    return unknown_part(found)
 
 
-def _usage(found: Found | None) -> Usage | None:
+def _usage(found: FieldTracker | None) -> Usage | None:
     if found is not None:
         for name in _BY_TOKEN:
-            found.drop(name, "one value for each token is left out")
+            found.discard(name, "one value for each token is left out")
     return read_counts(found, input="prompt_tokens", output="completion_tokens", cached="cached_tokens")
 
 
-def _total(found: Found | None) -> tuple[float | None, Usage | None]:
+def _total(found: FieldTracker | None) -> tuple[float | None, Usage | None]:
     """Return cost and usage of the whole trajectory."""
     if found is None:
         return None, None

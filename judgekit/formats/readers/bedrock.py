@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.bedrock import is_bedrock, read_message, read_system, read_tools, read_usage
-from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import answer_of, items, may_answer, sample_from, with_reply
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import append_reply, as_records, build_sample, may_be_response_of, take_response
 from judgekit.formats.values import head, lookup
 from judgekit.traces.message import Message
 from judgekit.traces.sample import Sample
@@ -26,26 +26,26 @@ class BedrockReader:
         'bedrock: {"messages": [{"role": "user", "content": [{"text": ...}]}, ...], "modelId": ..., "toolConfig": ...}'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize blocks that have no type, but a key that names their kind."""
         return any(map(_is_record, head(self.records(value))))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and the items of any other list."""
-        return [document] if _is_record(document) else items(document)
+        return [document] if _is_record(document) else as_records(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation. Without an id, the index is its name."""
-        row = Found.of({"messages": record} if isinstance(record, list) else record)
-        request = row if "messages" in row else row.object("request") or Found({})
+        row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
+        request = row if "messages" in row else row.object("request") or FieldTracker({})
         messages = [*read_system(request)]
         messages += [message for one in request.objects("messages") for message in read_message(one)]
-        if (response := row if _is_response(record) else answer_of(row, record, "output")) is not None:
-            messages = with_reply(messages, _reply(response, request.text("modelId")), row)
+        if (response := row if _is_response(record) else take_response(row, record, "output")) is not None:
+            messages = append_reply(messages, _reply(response, request.text("modelId")), row)
         if not messages:
-            raise request.unfit("messages", "messages")
-        tools = request.object("toolConfig") or Found({})
-        return sample_from(row, index, {"messages": messages, "tools": read_tools(tools.details("tools"))})
+            raise request.type_error("messages", "messages")
+        tools = request.object("toolConfig") or FieldTracker({})
+        return build_sample(row, index, {"messages": messages, "tools": read_tools(tools.optional_objects("tools"))})
 
 
 class StrandsReader:
@@ -57,9 +57,9 @@ class StrandsReader:
         'strands: {"message": {"role": "user", "content": [{"text": ...}]}, "message_id": 0, "created_at": ...}, ...'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages of Converse that are wrapped with a number."""
-        return any(map(_is_stored, head(items(value))))
+        return any(map(_is_stored, head(as_records(value))))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return all messages as one conversation, ordered by number.
@@ -70,14 +70,14 @@ class StrandsReader:
         if isinstance(document, dict):
             hint = "gather all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
             raise TraceError(f"one message of a session; {hint}")
-        rows = items(document)
+        rows = as_records(document)
         return [rows if None in map(_number, rows) else sorted(rows, key=lambda row: _number(row) or 0)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read the conversation. Redacted messages replace the original ones, which are kept beside them."""
-        row = Found.of({"messages": record})
+        row = FieldTracker.of({"messages": record})
         messages = [message for stored in row.objects("messages") for message in _stored(stored)]
-        return sample_from(row, index, {"messages": messages})
+        return build_sample(row, index, {"messages": messages})
 
 
 def _number(row: JsonValue) -> int | None:
@@ -85,20 +85,20 @@ def _number(row: JsonValue) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _stored(found: Found) -> list[Message]:
+def _stored(found: FieldTracker) -> list[Message]:
     said = found.object("redact_message") or found.object("message")
     if said is None:
-        raise found.unfit("message", "a message")
+        raise found.type_error("message", "a message")
     [*others, last] = read_message(said)
-    about = {"id": found.identity("message_id"), "timestamp": found.moment("created_at")}
+    about = {"id": found.id("message_id"), "timestamp": found.time("created_at")}
     return [*others, last.model_copy(update={**about, "extra": {**found.leftover(), **last.extra}})]
 
 
-def _reply(response: Found, model: str | None) -> list[Message]:
-    output = response.object("output") or Found({})
+def _reply(response: FieldTracker, model: str | None) -> list[Message]:
+    output = response.object("output") or FieldTracker({})
     message = output.object("message")
     if message is None:
-        raise output.unfit("message", "a message")
+        raise output.type_error("message", "a message")
     whole = {"finish_reason": response.text("stopReason"), "usage": read_usage(response.object("usage"))}
     return read_message(message, model, whole)
 
@@ -118,4 +118,4 @@ def _is_record(value: JsonValue) -> bool:
     if _is_response(value) or _is_response(value.get("response")):
         return True
     request = value.get("request") if "messages" not in value else value
-    return is_bedrock(lookup(request, "messages")) and may_answer("bedrock", value.get("response"))
+    return is_bedrock(lookup(request, "messages")) and may_be_response_of("bedrock", value.get("response"))

@@ -15,9 +15,15 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.anthropic import read_message, read_usage
 from judgekit.formats.blocks.common import content_items
-from judgekit.formats.found import Found
-from judgekit.formats.readers.claude_code_tree import SessionRow, injected_rows, kept_rows, replies_of, threads_of
-from judgekit.formats.readers.foreign import items, sample_from, unpaired
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample, unpaired_warnings
+from judgekit.formats.readers.claude_code_rows import (
+    SessionRow,
+    conversation_rows,
+    group_replies,
+    group_threads,
+    injected_rows,
+)
 from judgekit.formats.values import head, lookup, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
 from judgekit.traces.sample import Sample
@@ -37,16 +43,16 @@ class ClaudeCodeReader:
         'claude-code: {"type": "user", "uuid": ..., "sessionId": ..., "message": {"role": "user", "content": ...}}, ...'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by their speaker, outside of the message, and their session."""
-        return any(_is_row(row) or _is_export(row) for row in head(items(value)))
+        return any(_is_row(row) or _is_export(row) for row in head(as_records(value)))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return exports as they are, and rows by session. Rows without a session belong to the one before."""
-        exports = [row for row in items(document) if _is_export(row)]
+        exports = [row for row in as_records(document) if _is_export(row)]
         sessions: dict[str, list[JsonValue]] = {}
         current: list[JsonValue] = []
-        for row in items(document):
+        for row in as_records(document):
             if _is_export(row):
                 continue
             if (name := str_or_none(lookup(row, "sessionId") or lookup(row, "session_id"))) is not None:
@@ -59,23 +65,25 @@ class ClaudeCodeReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session, named by its id. The rows of a single sub-agent are a conversation of their own."""
         name = "loglines" if _is_export(record) else "rows"
-        document = Found.of(record if isinstance(record, dict) and name == "loglines" else {name: items(record)})
+        document = FieldTracker.of(
+            record if isinstance(record, dict) and name == "loglines" else {name: as_records(record)}
+        )
         session = _Session(document, document.items(name))
         rest: JsonObject = {**document.leftover(), **session.left(name)}
-        row = Found(rest, warnings=document.warnings)
-        return sample_from(row, index, session.trace, identity=session.identity)
+        row = FieldTracker(rest, warnings=document.warnings)
+        return build_sample(row, index, session.trace, identity=session.identity)
 
 
 class _Session:
     """The content of a session's rows. Rows that are not messages are kept as they are."""
 
-    def __init__(self, document: Found, found: Sequence[Found | JsonValue]) -> None:
+    def __init__(self, document: FieldTracker, found: Sequence[FieldTracker | JsonValue]) -> None:
         self._document = document
         self._kept: list[JsonValue] = []
         rows = self._without_copies(
-            [SessionRow(row, index) for index, row in enumerate(found) if isinstance(row, Found)]
+            [SessionRow(row, index) for index, row in enumerate(found) if isinstance(row, FieldTracker)]
         )
-        threads = threads_of(rows)
+        threads = group_threads(rows)
         main = None if None in threads else next(iter(threads), None)
         first = next(iter(threads.get(main, [])), None)
         self._main = main
@@ -85,7 +93,7 @@ class _Session:
         agent = first.fields.get("agentId") if first and main is not None else None
         names = (self._shared.get("sessionId", self._shared.get("session_id")), agent)
         self.identity = "#".join(name for name in names if isinstance(name, str)) or None
-        kept = kept_rows(rows)
+        kept = conversation_rows(rows)
         others = [row.found for row in rows if not row.is_message]
         said = {name: self._messages([row for row in thread if row.index in kept]) for name, thread in threads.items()}
         if not (messages := said.pop(main, [])):
@@ -102,7 +110,7 @@ class _Session:
             document.warn(
                 f"{len(self._abandoned)} rows of branches that were left, kept in extra as 'abandoned'", "abandoned"
             )
-        self._keep(others, [row for row in found if not isinstance(row, Found)])
+        self._keep(others, [row for row in found if not isinstance(row, FieldTracker)])
 
     def left(self, name: str) -> JsonObject:
         """Return the rows that are not messages, and those of abandoned branches."""
@@ -125,7 +133,7 @@ class _Session:
     def _messages(self, rows: Sequence[SessionRow]) -> list[Message]:
         injected = injected_rows(rows)
         messages: list[Message] = []
-        for group in replies_of(rows):
+        for group in group_replies(rows):
             try:
                 made = self._reply(group) if group[0].kind == "assistant" else self._turn(group[0])
             except TraceError as error:
@@ -140,7 +148,7 @@ class _Session:
     def _turn(self, row: SessionRow) -> list[Message]:
         made = read_message(_message_of(row))
         results = (index for index, message in enumerate(made) if isinstance(message, ToolMessage))
-        about = {"id": row.found.identity("uuid"), "timestamp": row.found.moment("timestamp")}
+        about = {"id": row.found.id("uuid"), "timestamp": row.found.time("timestamp")}
         made = [message.model_copy(update=about) for message in made]
         return _with_extra(made, next(results, len(made) - 1), self._rest(row))
 
@@ -148,7 +156,7 @@ class _Session:
         """Read a reply. Each of its blocks has a row, which repeats the usage; the highest count is the total."""
         found = [_message_of(row) for row in group]
         if odd := next((message for message in found if message.peek("role") != "assistant"), None):
-            raise odd.unfit("role", "'assistant', as is the type of its row")
+            raise odd.type_error("role", "'assistant', as is the type of its row")
         blocks = [block for message in found for block in content_items(message)]
         whole = max(reversed(found), key=_output_tokens)
         others = [message for message in found if message is not whole]
@@ -158,7 +166,7 @@ class _Session:
                 if other.peek(name) == whole.peek(name):
                     other.take(name)
         made = read_message(whole, blocks)
-        time = group[0].found.moment("timestamp")
+        time = group[0].found.time("timestamp")
         made = [message.model_copy(update={"timestamp": time}) for message in made]
         last = max(index for index, message in enumerate(made) if isinstance(message, AIMessage))
         if stop is not None:
@@ -177,7 +185,7 @@ class _Session:
                 row.found.take(name)
         return row.found.leftover()
 
-    def _keep(self, rows: Sequence[Found], values: Sequence[JsonValue]) -> None:
+    def _keep(self, rows: Sequence[FieldTracker], values: Sequence[JsonValue]) -> None:
         kinds = Counter(kind if isinstance(kind := row.peek("type"), str) else "" for row in rows)
         if odd := len(values) + sum(kinds.pop(kind, 0) for kind in ("", "user", "assistant")):
             self._document.warn(f"{odd} lines that are no rows of a session, kept in extra", "rows")
@@ -206,12 +214,18 @@ def _children(
             prompted = same.popleft() if same else None
             caller = name if name in identities else callers.get(name, prompted)
             about: JsonObject = {} if caller is None else {"call_id": caller}
-            fields = {"id": name, "messages": talk, "metadata": about, "warnings": unpaired(talk), **_times(talk)}
+            fields = {
+                "id": name,
+                "messages": talk,
+                "metadata": about,
+                "warnings": unpaired_warnings(talk),
+                **_times(talk),
+            }
             children.append(Trace.model_validate(fields))
     return children
 
 
-def _reported(rows: Sequence[Found]) -> dict[str, object]:
+def _reported(rows: Sequence[FieldTracker]) -> dict[str, object]:
     """Return what is recorded for the whole session: the tools at its start and the result at its end."""
     about: dict[str, object] = {}
     start = next((row for row in rows if (row.peek("type"), row.peek("subtype")) == ("system", "init")), None)
@@ -259,10 +273,10 @@ def _by_agent(rows: list[JsonValue]) -> list[JsonValue]:
     return [*agents.values()] or [rows]
 
 
-def _message_of(row: SessionRow) -> Found:
+def _message_of(row: SessionRow) -> FieldTracker:
     message = row.found.object("message")
     if message is None:
-        raise row.found.unfit("message", "a message")
+        raise row.found.type_error("message", "a message")
     return message
 
 
@@ -279,7 +293,7 @@ def _with_extra(messages: list[Message], index: int, rest: JsonObject) -> list[M
     return messages
 
 
-def _output_tokens(message: Found) -> float:
+def _output_tokens(message: FieldTracker) -> float:
     count = lookup(message.peek("usage"), "output_tokens")
     return count if isinstance(count, int | float) else -1
 

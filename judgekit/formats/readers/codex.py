@@ -11,10 +11,10 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.blocks.openai_responses import Items, is_item
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.blocks.openai_responses import ItemMessages, is_item
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import first_object
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
 from judgekit.traces.sample import Sample
@@ -43,28 +43,28 @@ class CodexReader:
     gathers = True
     shape = 'codex: {"timestamp": ..., "type": "session_meta" | "response_item" | ..., "payload": {...}} in each line'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by their kinds. Older logs begin with a header, followed by bare items."""
-        row = first_object(items(value))
+        row = first_object(as_records(value))
         if row.get("type") in _ROWS:
             return isinstance(row.get("payload"), dict)
         return _HEADER <= row.keys() <= {*_HEADER, "git"}
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return all rows as one session. A fork's log repeats the original session, including its header."""
-        return [items(document)]
+        return [as_records(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session."""
         session = _Session()
-        for place, row in enumerate(items(record)):
+        for place, row in enumerate(as_records(record)):
             where = f"[{place}]"
             if not isinstance(row, dict):
                 session.warnings.append(TraceWarning("a row that is no object, left out", where=where))
             elif row.get("type") not in _ROWS and is_item(row):
-                session.item(Found(row, where, session.warnings))
+                session.item(FieldTracker(row, where, session.warnings))
             else:
-                session.row(Found(row, where, session.warnings))
+                session.row(FieldTracker(row, where, session.warnings))
         return session.sample(index)
 
 
@@ -73,7 +73,7 @@ class _Session:
 
     def __init__(self) -> None:
         self.warnings: list[TraceWarning] = []
-        self._items = Items()
+        self._items = ItemMessages()
         self._head: list[Message] = []
         self._typed: list[tuple[int, HumanMessage]] = []
         self._tools: list[ToolDefinition] = []
@@ -89,7 +89,7 @@ class _Session:
         self._times: list[JsonValue] = []
         self._left: list[JsonValue] = []
 
-    def row(self, row: Found) -> None:
+    def row(self, row: FieldTracker) -> None:
         """Read a row that is not an item. Its leftover is kept."""
         kind = row.peek("type")
         if kind == "response_item":
@@ -108,11 +108,11 @@ class _Session:
                 self._repeating += 1
                 return
         elif kind is not None:
-            row.warn(f"a row of the kind {as_text(kind):.80} that cannot be read, kept in extra")
+            row.warn(f"a row of the kind {to_text(kind):.80} that cannot be read, kept in extra")
         if rest := row.leftover():
             self._left.append(rest)
 
-    def item(self, found: Found) -> None:
+    def item(self, found: FieldTracker) -> None:
         """Read an item."""
         if found.peek("type") == "ghost_snapshot":  # a snapshot of files, for undoing
             self._left.append(found.leftover())
@@ -146,38 +146,38 @@ class _Session:
             told = f"{self._reports - counted} counts of tokens are those of no reply that stands here"
             self.warnings.append(TraceWarning(told))
         times = [one for one in self._times if one is not None]
-        span = Found({"from": times[0], "to": times[-1]} if times else {})
+        span = FieldTracker({"from": times[0], "to": times[-1]} if times else {})
         trace = {
             "messages": messages,
             "tools": self._tools,
-            "started_at": span.moment("from"),
-            "ended_at": span.moment("to"),
+            "started_at": span.time("from"),
+            "ended_at": span.time("to"),
             "usage": self._usage,
             "termination": self._termination,
         }
-        row = Found({"rows": self._left} if self._left else {}, warnings=self.warnings)
-        return sample_from(row, index, trace, identity=self._identity)
+        row = FieldTracker({"rows": self._left} if self._left else {}, warnings=self.warnings)
+        return build_sample(row, index, trace, identity=self._identity)
 
-    def _enveloped(self, row: Found) -> None:
+    def _enveloped(self, row: FieldTracker) -> None:
         payload = row.peek("payload")
         if not isinstance(payload, dict):
-            raise row.unfit("payload", "an item")
+            raise row.type_error("payload", "an item")
         self._times.append(row.peek("timestamp"))
         row.take("payload")
         row.take("type")
-        self.item(Found({**payload, "timestamp": row.take("timestamp")}, f"{row.where}.payload", self.warnings))
+        self.item(FieldTracker({**payload, "timestamp": row.take("timestamp")}, f"{row.where}.payload", self.warnings))
 
-    def _meta(self, found: Found) -> None:
+    def _meta(self, found: FieldTracker) -> None:
         if self._identity is not None:  # the header of the session that this one was forked from
             return
-        self._identity = found.identity("id")
+        self._identity = found.id("id")
         base = found.maybe_object("base_instructions")
         instructions = found.text("instructions") if base is None else base.text("text")
         if instructions:
             self._head.append(SystemMessage(instructions))
-        self._tools += read_tools(found.details("dynamic_tools"))
+        self._tools += read_tools(found.optional_objects("dynamic_tools"))
 
-    def _event(self, found: Found) -> bool:
+    def _event(self, found: FieldTracker) -> bool:
         """Read an event. Return whether it repeats what is recorded elsewhere."""
         kind = found.peek("type")
         if kind == "token_count":
@@ -193,7 +193,7 @@ class _Session:
             self._failed[call_id] = failed
         return kind in _REPEATING
 
-    def _count(self, found: Found) -> None:
+    def _count(self, found: FieldTracker) -> None:
         info = found.maybe_object("info")
         if info is None or (total := info.peek("total_token_usage")) == self._total:
             return  # also sent when only the limits have changed
@@ -201,9 +201,9 @@ class _Session:
         self._usage = read_usage(info, "total_token_usage")
         if (usage := read_usage(info, "last_token_usage")) is not None:
             self._reports += 1
-            self._items.report(usage)
+            self._items.set_usage(usage)
 
-    def _take_back(self, found: Found) -> None:
+    def _take_back(self, found: FieldTracker) -> None:
         turns = found.peek("num_turns")
         if isinstance(turns, int) and turns > 0 and self._turns:
             messages, start = self._items.messages(), self._turns[-turns:][0]
@@ -229,13 +229,13 @@ def _told(message: Message) -> Message:
     )
 
 
-def read_usage(found: Found, name: str) -> Usage | None:
+def read_usage(found: FieldTracker, name: str) -> Usage | None:
     """Read the token counts in a field, under Codex's names."""
     tokens = found.maybe_object(name)
     return read_counts(tokens, cached="cached_input_tokens", reasoning="reasoning_output_tokens")
 
 
-def _failure(event: Found) -> bool | None:
+def _failure(event: FieldTracker) -> bool | None:
     """Return whether a call failed, if the event at its end shows it."""
     code, success, result = event.peek("exit_code"), event.peek("success"), event.peek("result")
     if isinstance(code, int):

@@ -11,12 +11,12 @@
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, shortened
-from judgekit.formats.blocks.openai_responses import Items
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.errors import TraceError, short_repr
+from judgekit.formats.blocks.openai_responses import ItemMessages
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.readers.codex import read_usage
-from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import first_object, lookup
 from judgekit.traces.message import JsonObject, Usage
 from judgekit.traces.sample import Sample
@@ -53,9 +53,9 @@ class CodexExecReader:
     gathers = True
     shape = 'codex-exec: {"type": "thread.started" | "turn.started" | "item.completed" | ...} in each line'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize events of a thread, of a turn, or of an item that they hold."""
-        row = first_object(items(value))
+        row = first_object(as_records(value))
         kind = row.get("type")
         return kind in _EVENTS and (kind not in _ITEM_EVENTS or isinstance(row.get("item"), dict))
 
@@ -63,7 +63,7 @@ class CodexExecReader:
         """Return the threads. A resumed thread begins with its own id again."""
         threads: list[list[JsonValue]] = [[]]
         identity: JsonValue = None
-        for row in items(document):
+        for row in as_records(document):
             if lookup(row, "type") == "thread.started":
                 if identity not in (None, lookup(row, "thread_id")):
                     threads.append([])
@@ -74,9 +74,9 @@ class CodexExecReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one thread."""
         thread = _Thread()
-        for place, row in enumerate(items(record)):
+        for place, row in enumerate(as_records(record)):
             if isinstance(row, dict):
-                thread.event(Found(row, f"[{place}]", thread.warnings))
+                thread.event(FieldTracker(row, f"[{place}]", thread.warnings))
             else:
                 thread.warnings.append(TraceWarning("a row that is no object, left out", where=f"[{place}]"))
         return thread.sample(index)
@@ -89,23 +89,23 @@ class _Thread:
         self.warnings: list[TraceWarning] = []
         self._identity: str | None = None
         self._parts: list[str | None] = []
-        self._items: dict[str, Found] = {}
+        self._items: dict[str, FieldTracker] = {}
         self._runs = self._updates = 0
-        self._counts: list[Found] = []
-        self._left: list[Found] = []
+        self._counts: list[FieldTracker] = []
+        self._left: list[FieldTracker] = []
         self._failure: str | None = None
         self._open = False
 
-    def event(self, row: Found) -> None:
+    def event(self, row: FieldTracker) -> None:
         kind, item = row.peek("type"), row.peek("item")
         self._left.append(row)
         if kind in _ITEM_EVENTS and isinstance(item, dict):
             row.take("item")
             self._updates += kind == "item.updated"
-            self._item(Found(item, f"{row.where}.item", self.warnings))
+            self._item(FieldTracker(item, f"{row.where}.item", self.warnings))
         elif kind == "thread.started":
             self._runs += 1
-            self._identity = row.identity("thread_id") or self._identity
+            self._identity = row.id("thread_id") or self._identity
         elif kind == "turn.started":
             self._open, self._failure = True, None
         elif kind in ("turn.completed", "turn.failed"):
@@ -117,18 +117,18 @@ class _Thread:
                 self._counts.append(row)
         elif kind == "error":
             self._failure = row.text("message")
-            row.warn(f"an error: {shortened(self._failure)}")
+            row.warn(f"an error: {short_repr(self._failure)}")
         else:
-            row.warn(f"an event of the unknown kind {as_text(kind):.80}, kept as it stands")
+            row.warn(f"an event of the unknown kind {to_text(kind):.80}, kept as it stands")
 
     def sample(self, index: int) -> Sample:
         """Return the thread after all events are read."""
-        made = Items()
+        made = ItemMessages()
         for key in self._parts:
             if key is None:
                 made.messages()  # a turn ends the message
             elif (item := self._items[key]).peek("type") == "error":
-                item.warn(f"an error: {shortened(item.peek('message'))}")
+                item.warn(f"an error: {short_repr(item.peek('message'))}")
                 self._left.append(item)
             else:
                 _add(made, item)
@@ -142,12 +142,12 @@ class _Thread:
             self.warnings.append(TraceWarning("the last turn has no end: the stream breaks off"))
         trace = {"messages": messages, "usage": self._usage(), "termination": self._failure}
         rows: list[JsonValue] = [rest for one in self._left if (rest := one.leftover()).keys() - {"type"}]
-        row = Found({"rows": rows} if rows else {}, warnings=self.warnings)
-        return sample_from(row, index, trace, identity=self._identity)
+        row = FieldTracker({"rows": rows} if rows else {}, warnings=self.warnings)
+        return build_sample(row, index, trace, identity=self._identity)
 
-    def _item(self, item: Found) -> None:
+    def _item(self, item: FieldTracker) -> None:
         identity = item.peek("id")
-        key = item.where if identity is None else f"{self._runs} {as_text(identity)}"
+        key = item.where if identity is None else f"{self._runs} {to_text(identity)}"
         if key not in self._items:
             self._parts.append(key)
         self._items[key] = item
@@ -161,13 +161,13 @@ class _Thread:
         return None
 
 
-def _add(made: Items, item: Found) -> None:
+def _add(made: ItemMessages, item: FieldTracker) -> None:
     """Add an item as items of the Responses API."""
     kind = str(item.peek("type"))
     if kind in _TEXTS:
         item.take("type")
         if not isinstance(item.peek("text"), str):
-            raise item.unfit("text", "a text")
+            raise item.type_error("text", "a text")
         content = item.take("text")
         made.add(item.extended(**_TEXTS[kind], content=content))
     elif kind in _CALLS:
@@ -176,11 +176,11 @@ def _add(made: Items, item: Found) -> None:
         made.add(item)
 
 
-def _add_call(made: Items, item: Found, kind: str) -> None:
+def _add_call(made: ItemMessages, item: FieldTracker, kind: str) -> None:
     fields: JsonObject = {name: value for name in _CALLS[kind] if (value := item.take(name)) is not None}
     arguments = item.take("arguments") if kind == "mcp_tool_call" else fields
     name = item.text("tool") if "tool" in item else kind
-    identity, status, code = item.identity("id"), item.peek("status"), item.peek("exit_code")
+    identity, status, code = item.id("id"), item.peek("status"), item.peek("exit_code")
     output = _output(item)
     call: JsonObject = {"type": "function_call", "name": name, "call_id": identity, "arguments": arguments}
     made.add(item.extended(**call))
@@ -189,10 +189,10 @@ def _add_call(made: Items, item: Found, kind: str) -> None:
     if kind not in _WITHOUT_RESULT and (output or status != "in_progress"):
         failed = True if code not in (None, 0) else _FAILED.get(str(status))
         result: JsonObject = {"type": "function_call_output", "call_id": identity, "name": name, "output": output}
-        made.add(Found(result, item.where, item.warnings), is_error=failed)
+        made.add(FieldTracker(result, item.where, item.warnings), is_error=failed)
 
 
-def _output(item: Found) -> JsonValue:
+def _output(item: FieldTracker) -> JsonValue:
     """Return the output of a call: a text, parts, or the final states of agents."""
     error = item.object("error")
     result = item.object("result")

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, shortened
+from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.gemini import (
-    ANSWERS,
+    OUTCOME_FIELDS,
     is_contents,
     is_request,
     is_response,
@@ -18,8 +18,15 @@ from judgekit.formats.blocks.gemini import (
     read_request,
     read_response,
 )
-from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, with_reply
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import (
+    append_reply,
+    as_records,
+    build_sample,
+    first_record,
+    may_be_response_of,
+    take_response,
+)
 from judgekit.formats.values import as_list, lookup, objects_in
 from judgekit.traces.message import JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
@@ -34,25 +41,25 @@ class GeminiReader:
     gathers = False
     shape = 'gemini: {"contents": [{"role": "user", "parts": [{"text": ...}]}]}, {"candidates": [...]}, or {"request", "response"}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize contents by parts without a type, and responses by candidates."""
         return _is_one(value) or (isinstance(value, list) and bool(value) and _is_one(value[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list as the contents of one conversation, the chunks of one response, or many records."""
-        rows = [document] if is_contents(document) or _is_stream(document) else items(document)
+        rows = [document] if is_contents(document) or _is_stream(document) else as_records(document)
         return [record for row in rows for record in _by_candidate(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by its response's id if there is one."""
         if isinstance(record, list):
-            record = {"response" if is_response(first_of(record)) else "contents": record}
-        row = Found.of(record)
+            record = {"response" if is_response(first_record(record)) else "contents": record}
+        row = FieldTracker.of(record)
         responses = _responses(row, record)
         named = next((name for one in responses if (name := one.peek("responseId") or one.peek("response_id"))), None)
-        identity = row.identity("id", "key") or (named if isinstance(named, str) else None)
+        identity = row.id("id", "key") or (named if isinstance(named, str) else None)
         request = row.object("request") if "request" in row else row
-        request = request or Found({})
+        request = request or FieldTracker({})
         messages, tools = read_request(request)
         longest = max(map(len, map(_history, responses)), default=0)
         responses = [one for one in responses if len(_history(one)) == longest]  # the others are part of the history
@@ -62,18 +69,18 @@ class GeminiReader:
         if candidate is not None:
             known["group"] = identity or str(index - candidate)
             identity = f"{known['group']}#{candidate}"
-        messages = with_reply(messages, read_response(responses, candidate or 0), row)
+        messages = append_reply(messages, read_response(responses, candidate or 0), row)
         if not messages:
             raise TraceError(f"{row.where or 'the record'}: holds no messages")
-        return sample_from(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
+        return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
 
 
 def _is_one(value: JsonValue) -> bool:
     if isinstance(value, dict) and not {"request", "response"}.isdisjoint(value):
         request, response = value.get("request"), value.get("response")
         if is_request(request):
-            return may_answer("gemini", response)
-        return is_response(first_of(response)) and not (isinstance(request, dict) and "messages" in request)
+            return may_be_response_of("gemini", response)
+        return is_response(first_record(response)) and not (isinstance(request, dict) and "messages" in request)
     return is_contents(value) or is_request(value) or is_response(value)
 
 
@@ -97,7 +104,7 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
     """Return one record for each candidate, without the others."""
     record: JsonObject = row if isinstance(row, dict) else {"response": row}
     response = record.get("response", record)
-    chunks = items(response)
+    chunks = as_records(response)
     streamed = len(chunks) > 1
     by_chunk = [_candidates(chunk, streamed=streamed) for chunk in chunks]
     numbers = sorted({number for one in by_chunk for number in one})
@@ -127,7 +134,7 @@ def _only(chunk: JsonValue, own: list[JsonValue]) -> JsonValue:
     return {**chunk, "candidates": own}
 
 
-def _responses(row: Found, record: JsonValue) -> list[Found]:
+def _responses(row: FieldTracker, record: JsonValue) -> list[FieldTracker]:
     if not isinstance(record, dict) or {"request", "response"}.isdisjoint(record):
         return [row]
     response = row.peek("response")
@@ -135,17 +142,17 @@ def _responses(row: Found, record: JsonValue) -> list[Found]:
         chunks = row.objects("response")
         for chunk in chunks:
             if "error" in chunk:
-                chunk.warn(f"the stream reports an error: {shortened(chunk.peek('error'))}", "error")
+                chunk.warn(f"the stream reports an error: {short_repr(chunk.peek('error'))}", "error")
         return chunks
-    answer = answer_of(row, record, *ANSWERS)
+    answer = take_response(row, record, *OUTCOME_FIELDS)
     return [] if answer is None else [answer]
 
 
-def _history(response: Found) -> list[JsonValue]:
+def _history(response: FieldTracker) -> list[JsonValue]:
     return as_list(next((history for name in _HISTORY if (history := response.peek(name))), None))
 
 
-def _with_past(messages: list[Message], responses: Sequence[Found], request: Found) -> list[Message]:
+def _with_past(messages: list[Message], responses: Sequence[FieldTracker], request: FieldTracker) -> list[Message]:
     """Return a request's messages with those that the SDK added to them by calling functions.
 
     The SDK's history repeats the request.

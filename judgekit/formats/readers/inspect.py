@@ -12,11 +12,18 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.found import Found
-from judgekit.formats.known import KEPT, KNOWN, as_text, fields_of, known_of, sample_of
-from judgekit.formats.label_sources import JUDGED, source_of
-from judgekit.formats.readers.foreign import first_of, group_of, items, sample_from, unpaired
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import JUDGED_MARK, label_source
+from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name, unpaired_warnings
 from judgekit.formats.readers.inspect_messages import are_messages, read_messages, read_usage
+from judgekit.formats.row_facts import (
+    FACT_COLUMNS,
+    VERBATIM_COLUMNS,
+    extra_fields,
+    make_sample,
+    read_row_facts,
+    to_text,
+)
 from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
@@ -25,7 +32,7 @@ from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
 _POINTERS = ("attachments", "events_data", "message_pool")
 """Fields that hold long texts and repeated messages, which are referenced elsewhere."""
 _TARGETS = ("reference", "references", "expected_output")
-_IN_METADATA = KNOWN - {"metadata", "group"}
+_IN_METADATA = FACT_COLUMNS - {"metadata", "group"}
 _COMPUTED = frozenset(("answer", "choice", "exact", "f1", "includes", "match", "math", "pattern"))
 """Inspect's scorers that compare texts and ask no model."""
 
@@ -41,11 +48,11 @@ class InspectReader:
     gathers = False
     shape = 'inspect: {"version": ..., "status": ..., "eval": {...}, "samples": [...]}, or the messages of Inspect'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize logs by version, status and ``eval``, and messages by the way they name functions."""
         if are_messages(value):
             return True
-        first = first_of(value)
+        first = first_record(value)
         if not isinstance(first, dict):
             return False
         header = first.get("header")
@@ -60,33 +67,33 @@ class InspectReader:
         """Return the samples of a log, each with the log's header."""
         if are_messages(document):
             return [document]
-        return [record for item in items(document) for record in (_samples(item) if _is_log(item) else [item])]
+        return [record for item in as_records(document) for record in (_samples(item) if _is_log(item) else [item])]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one sample, named by its id and, if there are several epochs, its epoch."""
-        row = Found.of(_resolved({"messages": record} if isinstance(record, list) else record))
+        row = FieldTracker.of(_resolved({"messages": record} if isinstance(record, list) else record))
         sample = row.object("sample") or row
         raw = objects_in(sample.peek("messages"))
         found = sample.objects("messages")
         if not found:
-            raise sample.unfit("messages", "messages")
+            raise sample.type_error("messages", "messages")
         events = _events(sample)
         messages = _with_output(sample, _with_events(read_messages(found), events), raw)
         if _stands_in(sample.peek("input"), raw):
             sample.take("input")
-        identity, epoch = sample.identity("id"), sample.count("epoch")
+        identity, epoch = sample.id("id"), sample.count("epoch")
         header = row.peek("header")
         epochs, task = lookup(header, "eval", "config", "epochs"), str_or_none(lookup(header, "eval", "task"))
         repeated = isinstance(epochs, int) and epochs > 1
         trial = f"#{epoch}" if epoch is not None and (epoch > 1 or repeated) else ""
-        name, uuid = identity and identity + trial, sample.identity("uuid")
+        name, uuid = identity and identity + trial, sample.id("uuid")
         cost, usage = _total(sample)
         trace = {
             **({} if uuid is None else {"id": uuid}),
             "messages": messages,
             "tools": _tools(events),
-            "started_at": sample.moment("started_at"),
-            "ended_at": sample.moment("completed_at"),
+            "started_at": sample.time("started_at"),
+            "ended_at": sample.time("completed_at"),
             "usage": usage,
             "cost_usd": cost,
             "termination": _termination(sample),
@@ -95,7 +102,7 @@ class InspectReader:
         }
         _leave_out(sample, events)
         # The epochs of a sample form a group. Its name includes the task, since tasks count their samples from 1.
-        return sample_from(row, index, trace, identity=name, **_known(sample, group_of(identity, task)))
+        return build_sample(row, index, trace, identity=name, **_known(sample, group_name(identity, task)))
 
 
 def _is_log(value: JsonValue) -> bool:
@@ -103,7 +110,7 @@ def _is_log(value: JsonValue) -> bool:
 
 
 def _samples(log: JsonValue) -> list[JsonValue]:
-    header = Found.of(log)
+    header = FieldTracker.of(log)
     samples = header.take("samples")
     if not isinstance(samples, list) or not samples:
         raise TraceError("samples: the log holds none; it has to be written together with its samples")
@@ -134,20 +141,20 @@ def _filled(value: JsonValue, attachments: JsonObject) -> JsonValue:
     return value
 
 
-def _events(sample: Found) -> list[JsonObject]:
+def _events(sample: FieldTracker) -> list[JsonObject]:
     transcript = sample.peek("transcript")  # in older logs
     return objects_in(lookup(transcript, "events") if isinstance(transcript, dict) else sample.peek("events"))
 
 
-def _leave_out(sample: Found, events: Iterable[JsonObject]) -> None:
-    counts = Counter(as_text(event.get("event")) for event in events)
+def _leave_out(sample: FieldTracker, events: Iterable[JsonObject]) -> None:
+    counts = Counter(to_text(event.get("event")) for event in events)
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
     for name in ("events", "transcript"):
         if sample.peek(name):
-            sample.drop(name, f"left out but for times, usage, tools and agents that stand in events alone: {kinds}")
+            sample.discard(name, f"left out but for times, usage, tools and agents that stand in events alone: {kinds}")
     for name in _POINTERS:
         if sample.peek(name):
-            sample.drop(name, "what messages point to stands in the messages; what only events point to is left out")
+            sample.discard(name, "what messages point to stands in the messages; what only events point to is left out")
 
 
 def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
@@ -167,23 +174,23 @@ def _with_events(messages: Sequence[Message], events: Iterable[JsonObject]) -> l
         elif event.get("event") == "tool" and isinstance(identity := event.get("message_id"), str):
             about[identity] = event
     return [
-        message if message.id is None or message.id not in about else _told(message, Found(about[message.id]))
+        message if message.id is None or message.id not in about else _told(message, FieldTracker(about[message.id]))
         for message in messages
     ]
 
 
-def _told(message: Message, event: Found) -> Message:
-    update: dict[str, object] = {"timestamp": event.moment("completed", "timestamp")}
+def _told(message: Message, event: FieldTracker) -> Message:
+    update: dict[str, object] = {"timestamp": event.time("completed", "timestamp")}
     output = event.object("output")
     if isinstance(message, AIMessage) and output is not None:
         update["usage"] = read_usage(output.object("usage"))
         update["finish_reason"] = next(
-            (Found(one).text("stop_reason") for one in objects_in(output.peek("choices"))), None
+            (FieldTracker(one).text("stop_reason") for one in objects_in(output.peek("choices"))), None
         )
     return message.model_copy(update=update)
 
 
-def _with_output(sample: Found, messages: list[Message], raw: Sequence[JsonObject]) -> list[Message]:
+def _with_output(sample: FieldTracker, messages: list[Message], raw: Sequence[JsonObject]) -> list[Message]:
     """Return the messages with what the sample's output records about the last reply, if it is that reply."""
     said = next((message for message in reversed(raw) if message.get("role") == "assistant"), None)
     place = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage)), None)
@@ -210,34 +217,36 @@ def _stands_in(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
     return any(message.get("role") == "user" and message.get("content") == given for message in raw)
 
 
-def _known(sample: Found, identity: str | None) -> dict[str, object]:
+def _known(sample: FieldTracker, identity: str | None) -> dict[str, object]:
     """Return the known facts of a sample: its target, and fields of a `Sample` in its metadata."""
     known: JsonObject = {} if identity is None else {"group": identity}
-    targets: list[JsonValue] = [as_text(one) for one in items(sample.take("target")) if one not in (None, "")]
+    targets: list[JsonValue] = [to_text(one) for one in as_records(sample.take("target")) if one not in (None, "")]
     if targets:
         known["reference"] = targets[0] if len(targets) == 1 else targets
-    metadata = sample.object("metadata") or Found({})
+    metadata = sample.object("metadata") or FieldTracker({})
     for name in metadata:
         if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata, known):
             known[name] = metadata.take(name)
-    known = known_of(known, sample.warnings)
-    beside = known_of({name: sample.take(name) for name in ("fields", *KEPT) if name in sample}, sample.warnings)
+    known = read_row_facts(known, sample.warnings)
+    beside = read_row_facts(
+        {name: sample.take(name) for name in ("fields", *VERBATIM_COLUMNS) if name in sample}, sample.warnings
+    )
     choices: JsonObject = {"choices": sample.take("choices")} if sample.peek("choices") else {}
-    fields = {**fields_of(beside), **fields_of(known), **choices}
+    fields = {**extra_fields(beside), **extra_fields(known), **choices}
     return {**beside, **known, "fields": fields, "metadata": metadata.leftover()}
 
 
-def _fits(name: str, metadata: Found, known: JsonObject) -> bool:
+def _fits(name: str, metadata: FieldTracker, known: JsonObject) -> bool:
     """Return whether a metadata field is valid beside the facts that are known already."""
     try:
-        sample_of("", known_of({**known, name: metadata.peek(name)}, []))
+        make_sample("", read_row_facts({**known, name: metadata.peek(name)}, []))
     except TraceError as error:
         metadata.warn(f"kept as it stands, not taken over: {error.found}")
         return False
     return True
 
 
-def _termination(sample: Found) -> str | None:
+def _termination(sample: FieldTracker) -> str | None:
     """Return why a sample ended early, if it did."""
     if (error := sample.object("error")) is not None and (message := error.text("message")) is not None:
         return f"error: {message}"
@@ -246,7 +255,7 @@ def _termination(sample: Found) -> str | None:
     return kind and f"limit: {kind}"
 
 
-def _total(sample: Found) -> tuple[float | None, object]:
+def _total(sample: FieldTracker) -> tuple[float | None, object]:
     """Return cost and usage of the whole sample if it used one model. Inspect reports no sum for several."""
     by_model = sample.object("model_usage")
     names = [] if by_model is None else list(by_model)
@@ -257,41 +266,41 @@ def _total(sample: Found) -> tuple[float | None, object]:
     return cost, usage and usage.model_copy(update={"extra": {**usage.extra, "model": names[0]}})
 
 
-def _labels(row: Found, sample: Found, events: Sequence[JsonObject]) -> list[Label]:
+def _labels(row: FieldTracker, sample: FieldTracker, events: Sequence[JsonObject]) -> list[Label]:
     labels: list[Label] = []
     source_of_score = _sources(sample, events)
-    scores = sample.object("scores") or Found({})
+    scores = sample.object("scores") or FieldTracker({})
     for name in scores:
         if (score := scores.object(name)) is not None:
             labels += _label(name, score, source_of_score(name, score))
     if (score := sample.object("score")) is not None:  # in older logs; the header names its scorer
-        scorer = as_text(lookup(row.peek("header"), "results", "scorer", "name"))
+        scorer = to_text(lookup(row.peek("header"), "results", "scorer", "name"))
         labels += _label("score", score, source_of_score(scorer, score))
     return labels
 
 
-def _sources(sample: Found, events: Sequence[JsonObject]) -> Callable[[str, Found], LabelSource]:
+def _sources(sample: FieldTracker, events: Sequence[JsonObject]) -> Callable[[str, FieldTracker], LabelSource]:
     """Return a function that returns the source of a score from its scorer's name and the score."""
     spans = _spans(events)
     within = (_within(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model")
-    called_model = {as_text(spans[span].get("name")) for span in within if span is not None}
+    called_model = {to_text(spans[span].get("name")) for span in within if span is not None}
     has_grader = "grader" in as_object(sample.peek("role_usage"))
 
-    def source_of_score(scorer: str, score: Found) -> LabelSource:
+    def source_of_score(scorer: str, score: FieldTracker) -> LabelSource:
         metadata = as_object(score.peek("metadata"))
-        marked = metadata.get(JUDGED)
+        marked = metadata.get(JUDGED_MARK)
         if scorer in called_model or "grading" in metadata:
-            return source_of(scorer, judged=True)
+            return label_source(scorer, judged=True)
         if isinstance(marked, bool):
-            return source_of(scorer, judged=marked)
+            return label_source(scorer, judged=marked)
         if scorer in _COMPUTED or scorer.rstrip("0123456789") in _COMPUTED:  # repeated names are numbered
-            return source_of(scorer, judged=False)
-        return source_of(scorer, judged=has_grader or None)
+            return label_source(scorer, judged=False)
+        return label_source(scorer, judged=has_grader or None)
 
     return source_of_score
 
 
-def _label(name: str, score: Found, source: LabelSource) -> list[Label]:
+def _label(name: str, score: FieldTracker, source: LabelSource) -> list[Label]:
     value = score.peek("value")
     if value is None:
         return []
@@ -318,10 +327,10 @@ def _tools(events: Iterable[JsonObject]) -> list[ToolDefinition]:
         for tool in objects_in(event.get("tools")) if event.get("event") == "model" else ():
             if isinstance(name := tool.get("name"), str):
                 tools.setdefault(name, tool)
-    return read_tools(Found(tool) for tool in tools.values())
+    return read_tools(FieldTracker(tool) for tool in tools.values())
 
 
-def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sample: Found) -> list[Trace]:
+def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sample: FieldTracker) -> list[Trace]:
     """Return agents none of whose replies is among the sample's messages: each one's last request and its reply.
 
     Includes agents that a tool started and whose replies appear there without calls: a handoff turns them into text.
@@ -346,19 +355,19 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
         ]
         try:
             messages = _with_events(
-                read_messages(Found(one, warnings=sample.warnings) for one in [*asked, replies[-1][0]]), made
+                read_messages(FieldTracker(one, warnings=sample.warnings) for one in [*asked, replies[-1][0]]), made
             )
         except TraceError as error:
             sample.warn(f"the messages of agent {agent!r} in events cannot be read: {error}", "events")
             continue
         about: JsonObject = {"agent": spans[agent].get("name"), "call_id": callers.get(agent)}
         metadata: JsonObject = {name: value for name, value in about.items() if value is not None}
-        children.append(Trace(id=agent, messages=messages, metadata=metadata, warnings=unpaired(messages)))
+        children.append(Trace(id=agent, messages=messages, metadata=metadata, warnings=unpaired_warnings(messages)))
     return children
 
 
 def _calls(message: JsonObject) -> set[str]:
-    return {as_text(call.get("id")) for call in objects_in(message.get("tool_calls"))}
+    return {to_text(call.get("id")) for call in objects_in(message.get("tool_calls"))}
 
 
 def _refs(value: JsonValue) -> list[slice]:

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from judgekit.formats.blocks.common import MEDIA, bare_part, content_items, provider_metadata, tool_name
-from judgekit.formats.blocks.reply import Item, content_of, reply, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.formats.blocks.reply import ReplyItem, split_reply, to_content, unknown_part
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, lookup
 from judgekit.traces.message import (
     HumanMessage,
@@ -36,7 +36,7 @@ def are_messages(value: JsonValue) -> bool:
     return any(map(_is_telling, head(value)))
 
 
-def read_messages(found: Iterable[Found]) -> list[Message]:
+def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
     """Read messages. Tools that the provider ran within a reply have their results after it.
 
     Raises:
@@ -45,7 +45,7 @@ def read_messages(found: Iterable[Found]) -> list[Message]:
     return [message for one in found for message in _messages(one)]
 
 
-def read_usage(found: Found | None) -> Usage | None:
+def read_usage(found: FieldTracker | None) -> Usage | None:
     """Read token counts. Some providers exclude cached tokens from the input; the total shows it."""
     if found is None:
         return None
@@ -70,28 +70,28 @@ def _is_telling(message: JsonValue) -> bool:
     return any(isinstance(lookup(one, "function"), str) for one in telling)
 
 
-def _messages(found: Found) -> list[Message]:
+def _messages(found: FieldTracker) -> list[Message]:
     role = found.one_of("role", ("system", "user", "assistant", "tool"))
     found.take("role")
-    fields: dict[str, object] = {"id": found.identity("id")}
-    fields["metadata"] = (found.object("metadata") or Found({})).leftover()
+    fields: dict[str, object] = {"id": found.id("id")}
+    fields["metadata"] = (found.object("metadata") or FieldTracker({})).leftover()
     content = [item for part in content_items(found, "a list of parts") for item in _items(part)]
     if role == "assistant":
         made = [*content, *(_call(call) for call in found.objects("tool_calls"))]
-        return reply(made, {"model": found.text("model")}, {**fields, "extra": found.leftover()})
-    fields["content"] = content_of([part for part in content if not isinstance(part, ToolCall | ToolMessage)])
+        return split_reply(made, {"model": found.text("model")}, {**fields, "extra": found.leftover()})
+    fields["content"] = to_content([part for part in content if not isinstance(part, ToolCall | ToolMessage)])
     if role == "tool":
         error = found.object("error")
         if error is not None and fields["content"] == "":
             fields["content"] = error.text("message") or ""
-        fields |= {"name": found.text("function"), "tool_call_id": found.identity("tool_call_id")}
+        fields |= {"name": found.text("function"), "tool_call_id": found.id("tool_call_id")}
         return [ToolMessage.model_validate({**fields, "is_error": error is not None, "extra": found.leftover()})]
     kind = SystemMessage if role == "system" else HumanMessage
     return [kind.model_validate({**fields, "extra": found.leftover()})]
 
 
-def _items(found: Found | JsonValue) -> list[Item]:
-    if not isinstance(found, Found):
+def _items(found: FieldTracker | JsonValue) -> list[ReplyItem]:
+    if not isinstance(found, FieldTracker):
         return [bare_part(found)]
     kind = found.peek("type")
     if kind == "tool_use" and isinstance(found.peek("name"), str):
@@ -99,10 +99,10 @@ def _items(found: Found | JsonValue) -> list[Item]:
     return [_part(found, kind)]
 
 
-def _part(found: Found, kind: JsonValue) -> Part:
+def _part(found: FieldTracker, kind: JsonValue) -> Part:
     if kind == "text" and isinstance(found.peek("text"), str):
         found.take("type")
-        text, refused = found.text("text") or "", found.flag("refusal")
+        text, refused = found.text("text") or "", found.boolean("refusal")
         return (RefusalPart if refused else TextPart)(text, extra=found.leftover())
     if kind == "reasoning" and isinstance(found.peek("reasoning"), str):
         found.take("type")
@@ -114,29 +114,29 @@ def _part(found: Found, kind: JsonValue) -> Part:
         where, media = found.text(kind), MEDIA[kind]
         name, mime_type = found.text("filename"), found.text("mime_type")
         return MediaPart(kind=media, url=where, name=name, mime_type=mime_type, extra=found.leftover())
-    return OtherPart(found.leftover()) if kind == "data" else unread_part(found)
+    return OtherPart(found.leftover()) if kind == "data" else unknown_part(found)
 
 
-def _provider_call(found: Found) -> list[Item]:
+def _provider_call(found: FieldTracker) -> list[ReplyItem]:
     """Read a tool that the provider ran: call and result in one."""
     found.take("type")
-    name, identity = found.text("name") or "", found.identity("id")
+    name, identity = found.text("name") or "", found.id("id")
     arguments = parse_arguments(found.take("arguments"))
     result, error = found.take("result"), found.take("error")
-    said = as_text(error if result in (None, "") and error is not None else result or "")
+    said = to_text(error if result in (None, "") and error is not None else result or "")
     rest: JsonObject = {"error": error} if error is not None and said != error else {}
     metadata = provider_metadata(provided=True)
     call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=found.leftover())
     return [call, ToolMessage(said, tool_call_id=identity, name=name, is_error=error is not None, extra=rest)]
 
 
-def _call(found: Found) -> ToolCall:
+def _call(found: FieldTracker) -> ToolCall:
     name = tool_name(found, "function")
     found.take_if("type", "function")
-    fields: dict[str, object] = {"name": name, "id": found.identity("id")}
+    fields: dict[str, object] = {"name": name, "id": found.id("id")}
     recorded, problem = found.take("arguments"), found.text("parse_error")
     if problem is None:
         fields |= parse_arguments(recorded)
     else:
-        fields |= {"args_raw": None if recorded is None else as_text(recorded), "args_error": problem}
+        fields |= {"args_raw": None if recorded is None else to_text(recorded), "args_error": problem}
     return ToolCall.model_validate({**fields, "extra": found.leftover()})

@@ -2,8 +2,8 @@
 
 from pydantic import JsonValue, ValidationError
 
-from judgekit.errors import TraceError, explain
-from judgekit.formats.readers.foreign import RowReader, items, must_be_object
+from judgekit.errors import TraceError, validation_message
+from judgekit.formats.readers.base import RowReader, as_records, require_object
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -14,9 +14,9 @@ class JudgekitReader(RowReader):
     name = "judgekit"
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize samples by a trace with its fields, and traces by a schema version beside messages."""
-        record = next(iter(items(value)), None)
+        record = next(iter(as_records(value)), None)
         if not isinstance(record, dict):
             return False
         trace = record.get("trace")
@@ -26,10 +26,10 @@ class JudgekitReader(RowReader):
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read a sample, or a trace as a sample. Without an id, the index is its name."""
-        found = must_be_object(record)
+        found = require_object(record)
         if "trace" not in found:
             found = {"id": found.get("id"), "trace": found}
         try:
             return Sample.model_validate({**found, "id": str(index) if found.get("id") is None else found["id"]})
         except ValidationError as error:
-            raise TraceError(explain(error, record)) from error
+            raise TraceError(validation_message(error, record)) from error

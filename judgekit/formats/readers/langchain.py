@@ -17,10 +17,18 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import content_items, read_call, read_counts, read_parts
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
-from judgekit.formats.blocks.reply import Item, asked, content_of, is_blank, listed_calls, reply, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.blocks.reply import (
+    ReplyItem,
+    is_blank,
+    nonblank_calls,
+    read_user_turn,
+    split_reply,
+    to_content,
+    unknown_part,
+)
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, head, lookup, without
 from judgekit.traces.message import (
     AIMessage,
@@ -79,22 +87,22 @@ class LangChainReader:
     gathers = False
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages by LangChain's types, without a role."""
         return any(are_messages(_row(record).get("messages")) for record in self.records(value)[:1])
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
-        return [document] if are_messages(document) else items(document)
+        return [document] if are_messages(document) else as_records(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by the id of its run or row if there is one."""
-        row = Found.of(_row(record))
+        row = FieldTracker.of(_row(record))
         messages = read_messages(row.objects("messages"))
         if not messages:
             raise TraceError("messages: expected messages of LangChain, found none")
-        times = {"started_at": row.moment("start_time"), "ended_at": row.moment("end_time")}
-        return sample_from(row, index, {"messages": messages, **times})
+        times = {"started_at": row.time("start_time"), "ended_at": row.time("end_time")}
+        return build_sample(row, index, {"messages": messages, **times})
 
 
 def _row(record: JsonValue) -> JsonObject:
@@ -107,7 +115,7 @@ def _row(record: JsonValue) -> JsonObject:
         return {**row, "values": without(values, "messages"), "messages": messages}
     given = _only(lookup(inputs, "messages"))
     for name in ("messages", "output"):
-        answer = items(_only(lookup(outputs, name)))
+        answer = as_records(_only(lookup(outputs, name)))
         if isinstance(outputs, dict) and are_messages(answer):
             row = {**row, "outputs": without(outputs, name)}
             # Graphs also accept messages with a role and no type.
@@ -174,7 +182,7 @@ def _named(name: JsonValue) -> str | None:
     return name if name in _KINDS.values() else _KINDS.get(name.removesuffix("Chunk"))
 
 
-def read_messages(found: Iterable[Found]) -> list[Message]:
+def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
     """Read messages. Results within a message follow it.
 
     Raises:
@@ -193,17 +201,17 @@ def read_messages(found: Iterable[Found]) -> list[Message]:
     return messages
 
 
-def _piece(outer: Found) -> JsonValue:
+def _piece(outer: FieldTracker) -> JsonValue:
     """Return the id of the message that this streamed chunk belongs to."""
     inner = outer.peek("kwargs") or outer.peek("data")
     fields: JsonObject = inner if isinstance(inner, dict) else {name: outer.peek(name) for name in ("type", "id")}
     return fields.get("id") if str(fields.get("type")).endswith("Chunk") else None
 
 
-def _messages(outer: Found) -> list[Message]:
+def _messages(outer: FieldTracker) -> list[Message]:
     kind = _kind({"content": None, **{name: outer.peek(name) for name in outer}})
     if kind is None:
-        raise outer.unfit("type", "a message of LangChain")
+        raise outer.type_error("type", "a message of LangChain")
     if kind == "remove":
         outer.warn("a message that only removes another is left out")
         return []
@@ -224,7 +232,7 @@ def _messages(outer: Found) -> list[Message]:
         role = found.peek("role")
         kind = _ROLES.get(role.lower()) if isinstance(role, str) else None
         if kind is None:
-            raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+            raise found.type_error("role", f"one of {', '.join(_ROLES)}")
         found.take("role")
     if found.peek("example") is False:
         found.take("example")
@@ -232,27 +240,27 @@ def _messages(outer: Found) -> list[Message]:
         return _reply(found, outer)
     if kind == "human":
         return _said(found, outer)
-    fields: dict[str, object] = {"id": found.identity("id")}
+    fields: dict[str, object] = {"id": found.id("id")}
     if kind == "system":
-        fields["content"] = content_of(read_parts(content_items(found), _part))
+        fields["content"] = to_content(read_parts(content_items(found), _part))
         return [SystemMessage.model_validate({**fields, "extra": _rest(found, outer)})]
     content = found.peek("content")
     if content is None or isinstance(content, str | list):
-        fields["content"] = content_of(read_parts(content_items(found), _part))
+        fields["content"] = to_content(read_parts(content_items(found), _part))
     else:
-        fields["content"] = as_text(found.take("content"))
-    fields |= {"name": found.text("name"), "tool_call_id": found.identity("tool_call_id"), "is_error": _failed(found)}
+        fields["content"] = to_text(found.take("content"))
+    fields |= {"name": found.text("name"), "tool_call_id": found.id("tool_call_id"), "is_error": _failed(found)}
     return [ToolMessage.model_validate({**fields, "extra": _rest(found, outer)})]
 
 
-def _failed(found: Found) -> bool | None:
+def _failed(found: FieldTracker) -> bool | None:
     status = found.peek("status")
     if status not in ("error", "success"):
-        return found.flag("is_error")
+        return found.boolean("is_error")
     return found.take("status") == "error"
 
 
-def _rest(found: Found, outer: Found) -> JsonObject:
+def _rest(found: FieldTracker, outer: FieldTracker) -> JsonObject:
     """Return the leftover of a message, without empty lists and objects, of which these messages have many."""
     left = found.leftover()
     if outer is not found:
@@ -260,26 +268,26 @@ def _rest(found: Found, outer: Found) -> JsonObject:
     return {name: value for name, value in left.items() if value not in ([], {})}
 
 
-def _said(found: Found, outer: Found) -> list[Message]:
+def _said(found: FieldTracker, outer: FieldTracker) -> list[Message]:
     """Read a user message, in which tool results may appear."""
     turn = read_parts(content_items(found), _item)
-    fields: dict[str, object] = {"id": found.identity("id")}
+    fields: dict[str, object] = {"id": found.id("id")}
     if not turn or not isinstance(turn[-1], ToolMessage):
         fields["name"] = found.text("name")
-    *others, last = asked(turn, _rest(found, outer))
+    *others, last = read_user_turn(turn, _rest(found, outer))
     return [*others, last.model_copy(update=fields)]
 
 
-def _reply(found: Found, outer: Found) -> list[Message]:
-    beside = found.object("additional_kwargs") or Found({})
-    about = found.object("response_metadata") or Found({})
-    calls = [_call(call) for call in listed_calls(found, "tool_calls")]
-    calls += [_broken(call) for call in listed_calls(found, "invalid_tool_calls")]
+def _reply(found: FieldTracker, outer: FieldTracker) -> list[Message]:
+    beside = found.object("additional_kwargs") or FieldTracker({})
+    about = found.object("response_metadata") or FieldTracker({})
+    calls = [_call(call) for call in nonblank_calls(found, "tool_calls")]
+    calls += [_broken(call) for call in nonblank_calls(found, "invalid_tool_calls")]
     calls = calls or _older(beside)
-    if (older := beside.peek("tool_calls")) is not None and calls == _older(Found({"tool_calls": older})):
+    if (older := beside.peek("tool_calls")) is not None and calls == _older(FieldTracker({"tool_calls": older})):
         beside.take("tool_calls")
     thought, refusal = beside.text("reasoning_content"), beside.text("refusal")
-    said: list[Item] = [ReasoningPart(thought)] if thought else []
+    said: list[ReplyItem] = [ReasoningPart(thought)] if thought else []
     for item in read_parts(content_items(found), _item):
         if isinstance(item, ToolCall) and "executor" not in item.metadata:
             _count(item, calls)
@@ -291,11 +299,11 @@ def _reply(found: Found, outer: Found) -> list[Message]:
     usage = read_counts(spent, cached="input_token_details.cache_read", reasoning="output_token_details.reasoning")
     each = {"agent": found.text("name"), "model": about.text("model_name", "model", "model_id")}
     whole: dict[str, object] = {
-        "id": found.identity("id"),
+        "id": found.id("id"),
         "finish_reason": about.text("finish_reason", "stop_reason", "stopReason", "done_reason"),
         "usage": read_usage(about.object("token_usage")) if usage is None else usage,
     }
-    return reply([*said, *calls], each, {**whole, "extra": _rest(found, outer)})
+    return split_reply([*said, *calls], each, {**whole, "extra": _rest(found, outer)})
 
 
 def _count(block: ToolCall, calls: list[ToolCall]) -> None:
@@ -311,30 +319,30 @@ def _count(block: ToolCall, calls: list[ToolCall]) -> None:
     calls.append(block)
 
 
-def _call(found: Found) -> ToolCall:
+def _call(found: FieldTracker) -> ToolCall:
     """Read a call from ``tool_calls`` or any kind of block."""
     found.take_if("type", *_CALLS)
     provided = found.peek("type") in _PROVIDER_CALLS
     return read_call(found, ids=("call_id", "id"), args=("args", "input", "arguments"), provided=provided)
 
 
-def _broken(found: Found) -> ToolCall:
+def _broken(found: FieldTracker) -> ToolCall:
     """Read a call that LangChain could not parse."""
     found.take_if("type", "invalid_tool_call")
-    name, identity, raw = found.text("name") or "", found.identity("id"), found.take("args")
+    name, identity, raw = found.text("name") or "", found.id("id"), found.take("args")
     problem = found.text("error") or parse_arguments(raw).get("args_error") or "invalid, as LangChain found"
-    text = None if raw is None else as_text(raw)
+    text = None if raw is None else to_text(raw)
     return ToolCall(name, id=identity, args_raw=text, args_error=problem, extra=found.leftover())
 
 
-def _older(beside: Found) -> list[ToolCall]:
+def _older(beside: FieldTracker) -> list[ToolCall]:
     """Read calls in OpenAI's form. Older messages have only these, newer ones repeat them."""
     fields: JsonObject = {name: beside.take(name) for name in ("tool_calls", "function_call") if name in beside}
-    message = read_message(Found({"role": "assistant", **fields}, beside.where, beside.warnings))
+    message = read_message(FieldTracker({"role": "assistant", **fields}, beside.where, beside.warnings))
     return list(message.tool_calls) if isinstance(message, AIMessage) else []
 
 
-def _item(found: Found) -> Item:
+def _item(found: FieldTracker) -> ReplyItem:
     """Read a block as a part, a tool call or a result."""
     kind = found.peek("type")
     if not isinstance(kind, str):
@@ -346,27 +354,29 @@ def _item(found: Found) -> Item:
     return _part(found)
 
 
-def _result(found: Found) -> ToolMessage:
+def _result(found: FieldTracker) -> ToolMessage:
     """Read a result among the blocks: of a provider's tool or, in Anthropic's form, in a user message."""
     found.take_if("type", "tool_result", "server_tool_result")
-    failed, identity = _failed(found), found.identity("tool_use_id", "tool_call_id")
+    failed, identity = _failed(found), found.id("tool_use_id", "tool_call_id")
     said = found.take("content", "output")
-    text = "" if said is None else as_text(said)
+    text = "" if said is None else to_text(said)
     return ToolMessage(text, tool_call_id=identity, name=found.text("name"), is_error=failed, extra=found.leftover())
 
 
-def _part(found: Found) -> Part:
+def _part(found: FieldTracker) -> Part:
     kind = found.peek("type")
     if kind is None and isinstance(found.peek("text"), str):  # Bedrock's blocks have no type
         kind = "text"
     if not isinstance(kind, str):
-        return unread_part(found)
+        return unknown_part(found)
     name = kind if isinstance(found.peek(kind), str) else "text"
     if kind in _PARTS and isinstance(found.peek(name), str):
         found.take("type")
         return _PARTS[kind](found.text(name) or "", extra=found.leftover())
     if kind == "reasoning":  # of OpenAI's Responses
-        summary = [text for part in found.items("summary") if isinstance(part, Found) and (text := part.text("text"))]
+        summary = [
+            text for part in found.items("summary") if isinstance(part, FieldTracker) and (text := part.text("text"))
+        ]
         return ReasoningPart("\n".join(summary), extra=found.leftover())
     if kind == "reasoning_content" and (inner := found.object(kind)) is not None:
         return ReasoningPart(inner.text("text") or "", extra=found.leftover())
@@ -374,10 +384,10 @@ def _part(found: Found) -> Part:
         return ReasoningPart("", extra=found.leftover())
     if kind in _MEDIA:
         return _media(found, kind)
-    return unread_part(found)
+    return unknown_part(found)
 
 
-def _media(found: Found, kind: str) -> MediaPart:
+def _media(found: FieldTracker, kind: str) -> MediaPart:
     """Read media by URL or as data: beside the type, in an object named after the type, or in ``source``."""
     if isinstance(address := found.peek(kind), str):
         found.take(kind)

@@ -14,13 +14,13 @@ from pydantic import JsonValue, ValidationError
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.label_sources import source_of
-from judgekit.formats.merging import Step, merged
-from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.formats.readers.native import exchanged, parsed, steps_of, take_payload
-from judgekit.formats.spans import Span, convention, conversations, spans_of
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import label_source
+from judgekit.formats.merging import SpanStep, merge_steps
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, read_steps, take_payload
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans
 from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -45,65 +45,75 @@ class MLflowReader:
     gathers = False
     shape = 'mlflow: {"info": {"trace_id": ..., ...}, "data": {"spans": [...]}}, or spans with "mlflow." attributes'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize traces by ``info`` and ``data``, and spans by MLflow's attributes."""
-        return _is_trace(_trace(next(iter(items(value)), None))) or convention(value) == "mlflow"
+        return _is_trace(_trace(next(iter(as_records(value)), None))) or detect_convention(value) == "mlflow"
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the traces, or the spans of each."""
-        traces = list(map(_trace, items(document)))
-        return traces if any(map(_is_trace, traces)) else conversations(document)
+        traces = list(map(_trace, as_records(document)))
+        return traces if any(map(_is_trace, traces)) else group_conversations(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trace. The leftover of its spans goes into the trace's ``extra``."""
-        row = Found.of(_decoded(record))
-        info, data = row.object("info") or Found({}), row.object("data") or row
+        row = FieldTracker.of(_decoded(record))
+        info, data = row.object("info") or FieldTracker({}), row.object("data") or row
         for holder, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
             if isinstance(holder.peek(name), str):
                 raise TraceError(f"{name}: a text that is not JSON, as in tables of search_traces(); write {_WRITE}")
-        spans = spans_of(data)
-        steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
-        fields = merged(steps)
+        spans = read_spans(data)
+        steps, tools = read_steps(spans, _kind, _model_step, _VALUES)
+        fields = merge_steps(steps)
         if not spans:  # in version 2
             asked, answered = take_payload(data, "request", HumanMessage), take_payload(data, "response", AIMessage)
-            fields |= {"messages": list(chain(*exchanged(asked, answered, tools)))}
+            fields |= {"messages": list(chain(*exchange_messages(asked, answered, tools)))}
         if not fields["messages"]:
             found = "no call of a model, and no text or messages that the outermost span was given or gave"
             raise TraceError(f"data.spans: {found}; switch on tracing of models (mlflow.openai.autolog() and the like)")
         metadata = _metadata(info)
-        totals = Found({name: parsed(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost")})
+        totals = FieldTracker(
+            {name: parse_structured_json(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost")}
+        )
         labels, known = _assessed(info)
-        started = info.moment("request_time") or info.moment("timestamp_ms", unit="ms")
+        started = info.time("request_time") or info.time("timestamp_ms", unit="ms")
         trace = {
             **fields,
             "tools": tools,
             "labels": labels,
             "started_at": started or fields.get("started_at"),
             "usage": read_counts(totals.object("tokenUsage"), cached=_CACHED),
-            "cost_usd": (totals.object("cost") or Found({})).number("total_cost"),
+            "cost_usd": (totals.object("cost") or FieldTracker({})).number("total_cost"),
             "termination": info.text("state", "status"),
             "metadata": {**cast("JsonObject", fields.get("metadata", {})), **metadata},
         }
         if isinstance(session := metadata.get("mlflow.trace.session"), str):
             known["group"] = session
-        identity = info.identity("trace_id", "request_id") or row.identity("id")
-        return sample_from(row, index, trace, identity=identity, **known)
+        identity = info.id("trace_id", "request_id") or row.id("id")
+        return build_sample(row, index, trace, identity=identity, **known)
 
 
 def _trace(record: JsonValue) -> JsonValue:
     """Return the trace in a row of ``mlflow.search_traces()``, as JSON or in columns; any other record as it is."""
-    record = parsed(record)
+    record = parse_structured_json(record)
     if not isinstance(record, dict) or _is_trace(record):
         return record
     own = {name: value for name, value in record.items() if name not in (*_INFO, *_DATA)}
-    if isinstance(own.get("trace"), str) and isinstance(whole := parsed(own.pop("trace")), dict) and _is_trace(whole):
+    if (
+        isinstance(own.get("trace"), str)
+        and isinstance(whole := parse_structured_json(own.pop("trace")), dict)
+        and _is_trace(whole)
+    ):
         return {**own, **whole}
     named = isinstance(record.get("trace_id", record.get("request_id")), str)
     if not named or {"trace_metadata", "request_metadata", "assessments"}.isdisjoint(record):
         return record
-    info: JsonObject = {name: parsed(record[name]) for name in _INFO if record.get(name) is not None}
+    info: JsonObject = {name: parse_structured_json(record[name]) for name in _INFO if record.get(name) is not None}
     info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # here, a number
-    return {**own, "info": info, "data": {name: parsed(record[name]) for name in _DATA if name in record}}
+    return {
+        **own,
+        "info": info,
+        "data": {name: parse_structured_json(record[name]) for name in _DATA if name in record},
+    }
 
 
 def _is_trace(value: JsonValue) -> bool:
@@ -135,32 +145,34 @@ def _kind(span: Span) -> str | None:
     return "LLM" if kind == "CHAT_MODEL" else kind if isinstance(kind, str) else None
 
 
-def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
+def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
     asked = take_payload(attributes, _VALUES[0], HumanMessage)
     answered = take_payload(attributes, _VALUES[1], AIMessage)
     if not asked.messages and not answered.messages:
         asked = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # in older versions
     if not asked.messages and not answered.messages:
-        return Step(span)
-    tools += read_tools(attributes.details("mlflow.chat.tools"))
+        return SpanStep(span)
+    tools += read_tools(attributes.optional_objects("mlflow.chat.tools"))
     usage = read_counts(attributes.object("mlflow.chat.tokenUsage"), cached=_CACHED)
-    messages, replies = exchanged(asked, answered, tools, model=attributes.text("mlflow.llm.model"), usage=usage)
-    return Step(span, "model", asked=messages, answered=replies)
+    messages, replies = exchange_messages(
+        asked, answered, tools, model=attributes.text("mlflow.llm.model"), usage=usage
+    )
+    return SpanStep(span, "model", asked=messages, answered=replies)
 
 
-def _metadata(info: Found) -> JsonObject:
+def _metadata(info: FieldTracker) -> JsonObject:
     """Return the trace's metadata and tags. Version 2 has another name for the metadata."""
     metadata: JsonObject = {}
     for name in ("trace_metadata", "request_metadata", "tags"):
-        found = info.object(name) or Found({})
+        found = info.object(name) or FieldTracker({})
         for key in found:
             if (value := found.peek(key)) is not None and metadata.setdefault(key, value) == value:
                 found.take(key)
     return metadata
 
 
-def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
+def _assessed(info: FieldTracker) -> tuple[list[Label], dict[str, object]]:
     """Return labels and references. Assessments stay in ``extra`` too, since they hold more."""
     labels: list[Label] = []
     known: dict[str, object] = {}
@@ -185,12 +197,12 @@ def _assessed(info: Found) -> tuple[list[Label], dict[str, object]]:
 def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
     source = assessment.get("source")
     kind = str(lookup(source, "source_type"))
-    given_by = "human" if kind == "HUMAN" else source_of(name, judged=_JUDGED.get(kind))
+    given_by = "human" if kind == "HUMAN" else label_source(name, judged=_JUDGED.get(kind))
     values = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
     return [
         Label(
             name,
-            one if isinstance(one, bool | int | str) or (isinstance(one, float) and isfinite(one)) else as_text(one),
+            one if isinstance(one, bool | int | str) or (isinstance(one, float) and isfinite(one)) else to_text(one),
             source=given_by,
             annotator=str_or_none(lookup(source, "source_id")),
             reason=str_or_none(assessment.get("rationale")),
@@ -208,7 +220,7 @@ def _expected(expectation: JsonObject) -> JsonValue:
 def _calls(value: JsonValue) -> list[ExpectedCall] | None:
     """Return the expected calls; ``None`` if a value is not a call."""
     try:
-        calls = Found({"calls": value}).objects("calls")
+        calls = FieldTracker({"calls": value}).objects("calls")
         named = [(found.text("name"), parse_arguments(found.take("arguments", "args"))) for found in calls]
         return [ExpectedCall.model_validate({"name": name, **arguments}) for name, arguments in named]
     except (TraceError, ValidationError):

@@ -11,12 +11,12 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks import openai_chat
 from judgekit.formats.blocks.common import tool_name
-from judgekit.formats.blocks.openai_responses import Items, is_items, read_items, read_response, read_usage
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.merging import Step, merged
-from judgekit.formats.readers.foreign import items, sample_from
-from judgekit.formats.spans import Span, spans_of
+from judgekit.formats.blocks.openai_responses import ItemMessages, is_items, read_items, read_response, read_usage
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.merging import SpanStep, merge_steps
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.spans import Span, read_spans
 from judgekit.formats.values import lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
@@ -42,7 +42,7 @@ class OpenAIAgentsReader:
     gathers = True
     shape = 'openai-agents: {"object": "trace" | "trace.span", ...} in each line, or {"$schemaVersion": ...}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by their ``object``, and run states by their schema version."""
         row = next(iter(_rows(value)), None)
         return isinstance(row, dict) and (row.get("object") in ("trace", "trace.span") or _is_state(row))
@@ -69,26 +69,26 @@ class OpenAIAgentsReader:
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trace or one run state."""
-        row = Found.of(record)
+        row = FieldTracker.of(record)
         return _state(row, index) if "$schemaVersion" in row else _trace(row, index)
 
 
 def _rows(document: JsonValue) -> list[JsonValue]:
     posted = document.get("data") if isinstance(document, dict) and "object" not in document else None
-    return posted if isinstance(posted, list) else items(document)
+    return posted if isinstance(posted, list) else as_records(document)
 
 
 def _is_state(row: JsonObject) -> bool:
     return "$schemaVersion" in row and bool(row.keys() & {"original_input", "originalInput"})
 
 
-def _state(row: Found, index: int) -> Sample:
+def _state(row: FieldTracker, index: int) -> Sample:
     """Read a run state: its input and the items of the run so far. The responses repeat these items."""
-    told = Items()
+    told = ItemMessages()
     for name in ("original_input", "originalInput"):
         if isinstance(text := row.peek(name), str):
             row.take(name)
-            told.add(Found({"role": "user", "content": text}))
+            told.add(FieldTracker({"role": "user", "content": text}))
         else:
             for item in row.objects(name):
                 told.add(item)
@@ -98,16 +98,16 @@ def _state(row: Found, index: int) -> Sample:
             told.add(raw, agent=str_or_none(lookup(item.peek("agent"), "name")))
     messages = told.messages()
     if not messages:
-        raise row.unfit("original_input", "input: it holds no messages")
+        raise row.type_error("original_input", "input: it holds no messages")
     if "previous_response_id" in row or "previousResponseId" in row:
         row.warn("part of the history is not in the file, but behind a previous response")
     trace = {"messages": messages, "usage": _usage(row.maybe_object("context"))}
-    return sample_from(row, index, trace, identity=row.identity("conversation_id", "conversationId"))
+    return build_sample(row, index, trace, identity=row.id("conversation_id", "conversationId"))
 
 
-def _trace(row: Found, index: int) -> Sample:
-    head = row.object("trace") or Found({})
-    spans = spans_of(row)
+def _trace(row: FieldTracker, index: int) -> Sample:
+    head = row.object("trace") or FieldTracker({})
+    spans = read_spans(row)
     steps = list(map(_step, spans))
     if not any(step.asked or step.answered or step.call for step in steps):
         raise TraceError(f"holds no messages: {_SILENT}")
@@ -118,50 +118,50 @@ def _trace(row: Found, index: int) -> Sample:
     data = runs[0].attributes.object("data") if len(runs) == 1 else None
     errors = [step.span.error for step in steps if step.kind == "agent" or step.span in runs]
     trace = {
-        **merged(steps),
+        **merge_steps(steps),
         "usage": _usage(data),
         "termination": next((error for error in reversed(errors) if error), None),
     }
     group = head.text("group_id")
     known = {} if group is None else {"group": group}
-    return sample_from(row, index, trace, identity=head.identity("id") or spans[0].trace_id, **known)
+    return build_sample(row, index, trace, identity=head.id("id") or spans[0].trace_id, **known)
 
 
-def _usage(found: Found | None) -> Usage | None:
+def _usage(found: FieldTracker | None) -> Usage | None:
     usage = None if found is None else found.maybe_object("usage")
     return None if usage is None else read_usage(usage)
 
 
-def _step(span: Span) -> Step:
+def _step(span: Span) -> SpanStep:
     data, error = span.attributes, span.found.peek("error")
     if error is not None:
         message = error.get("message") if isinstance(error, dict) else error
-        span.error = message if isinstance(message, str) else as_text(error)
+        span.error = message if isinstance(message, str) else to_text(error)
     kind, name = data.peek("type"), data.peek("name")
     if kind == "agent":
-        return Step(span, "agent", agent=str_or_none(name))
+        return SpanStep(span, "agent", agent=str_or_none(name))
     if kind == "function":
         return _call(span)
     if kind in ("generation", "response"):
         return _exchange(span)
     if kind not in _BESIDE:
         data.warn(f"a span of the kind {kind!r:.80} that cannot be read, kept in extra")
-    return Step(span)
+    return SpanStep(span)
 
 
-def _call(span: Span) -> Step:
+def _call(span: Span) -> SpanStep:
     """Read a tool call, if it was recorded. It has no id."""
     data = span.attributes
     if "input" not in data and "output" not in data and span.error is None:
-        return Step(span, "tool")
+        return SpanStep(span, "tool")
     name = tool_name(data, "name")
     call = ToolCall.model_validate({"name": name, "args": data.take("input")})  # the model parses text
     output = data.take("output")
-    result = None if output is None else ToolMessage(as_text(output), name=name, is_error=span.error is not None)
-    return Step(span, "tool", call=call, result=result)
+    result = None if output is None else ToolMessage(to_text(output), name=name, is_error=span.error is not None)
+    return SpanStep(span, "tool", call=call, result=result)
 
 
-def _exchange(span: Span) -> Step:
+def _exchange(span: Span) -> SpanStep:
     """Read a request, which holds the whole history, and its response, which is only there if it was logged."""
     data = span.attributes
     asked = _messages(data, "input")
@@ -175,10 +175,10 @@ def _exchange(span: Span) -> Step:
     if answered and isinstance(last := answered[-1], AIMessage):
         known = {"model": data.text("model") or last.model, "usage": _usage(data) or last.usage}
         answered[-1] = last.model_copy(update=known)
-    return Step(span, "model", asked=asked, answered=answered)
+    return SpanStep(span, "model", asked=asked, answered=answered)
 
 
-def _messages(data: Found, name: str) -> list[Message]:
+def _messages(data: FieldTracker, name: str) -> list[Message]:
     value = data.peek(name)
     if isinstance(value, str):
         data.take(name)

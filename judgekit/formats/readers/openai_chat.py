@@ -11,12 +11,19 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, shortened
+from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.openai_chat import read_message, read_messages, read_tools, read_usage
 from judgekit.formats.blocks.reply import is_blank
-from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import first_of, items, sample_from, unbatched, warn_unanswered, with_reply
-from judgekit.formats.unread import RESPONSES
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import (
+    append_reply,
+    as_records,
+    build_sample,
+    first_record,
+    unwrap_batch_line,
+    warn_missing_response,
+)
+from judgekit.formats.unread import RESPONSE_COLUMNS
 from judgekit.formats.values import as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
@@ -43,9 +50,9 @@ class OpenAIChatReader:
         '{"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages by their role, and responses by their choices."""
-        row = value if _is_conversation(value) else unbatched(first_of(value))
+        row = value if _is_conversation(value) else unwrap_batch_line(first_record(value))
         if _is_conversation(row) or _is_response(row):
             return True
         if not isinstance(row, dict):
@@ -57,12 +64,12 @@ class OpenAIChatReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return each list of messages as one conversation, and each choice of a response."""
-        rows = [document] if _is_conversation(document) else items(document)
-        return [record for row in rows for record in _choices(unbatched(row))]
+        rows = [document] if _is_conversation(document) else as_records(document)
+        return [record for row in rows for record in _choices(unwrap_batch_line(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one row. Without an id of the row or of the response, the index is its name."""
-        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or row
         messages = read_messages(request.objects("messages"))
         system = request.peek("system")
@@ -78,19 +85,19 @@ class OpenAIChatReader:
                     f"its chunks stand in one list with those of other responses, each of which is a sample, found {others}"
                 )
             said = _reply(response)
-            messages, identity = with_reply(messages, [said], row), said.id
+            messages, identity = append_reply(messages, [said], row), said.id
         elif request is row and messages and (text := _answer(row, messages[-1])) is not None:
             messages.append(text)
         elif isinstance(record, dict) and ("request" in record or (messages and messages[-1].role != "assistant")):
-            warn_unanswered(row, record)
+            warn_missing_response(row, record)
         if not messages:
             raise TraceError("holds no messages")
         trace = {
             "messages": messages,
-            "tools": read_tools([*request.details("tools"), *request.details("functions")]),
+            "tools": read_tools([*request.optional_objects("tools"), *request.optional_objects("functions")]),
             "usage": read_usage(row.object("usage")),
         }
-        return sample_from(row, index, trace, identity=row.identity("id") or identity)
+        return build_sample(row, index, trace, identity=row.id("id") or identity)
 
 
 class OpenAIChatChunksReader(OpenAIChatReader):
@@ -100,17 +107,17 @@ class OpenAIChatChunksReader(OpenAIChatReader):
     gathers = True
     shape = 'openai-chat-chunks: {"object": "chat.completion.chunk", "choices": [{"delta": ...}]}, or a list of these'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize choices with a delta."""
-        return is_chunk(value) or are_chunks(value) or are_chunks(next(iter(items(value)), None))
+        return is_chunk(value) or are_chunks(value) or are_chunks(next(iter(as_records(value)), None))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the assembled responses."""
-        rows = items(document)
+        rows = as_records(document)
         lists = [row for row in rows if isinstance(row, list)]
         loose = [row for row in rows if not isinstance(row, list)]
-        responses = [response for chunks in lists for response in assemble(chunks)]
-        responses += assemble(loose) if loose else []
+        responses = [response for chunks in lists for response in assemble_chunks(chunks)]
+        responses += assemble_chunks(loose) if loose else []
         return [record for response in responses for record in _choices(response)]
 
 
@@ -133,7 +140,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
         return [row]
     response = row.get("response")
     if isinstance(response, list) and are_chunks(response):
-        wholes = assemble(response)
+        wholes = assemble_chunks(response)
         told: JsonObject = {"streamed_with": len(wholes) - 1}
         return [record for whole in wholes for record in _choices({**row, "response": {**whole, **told}})]
     if isinstance(response, dict) and _is_response(response):
@@ -144,7 +151,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
     choices = reply.get("choices")
     if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
         return [row]
-    name = Found(row).identity("id") or Found(reply).identity("id")
+    name = FieldTracker(row).id("id") or FieldTracker(reply).id("id")
     name = name or hashlib.sha256(repr(row).encode(errors="replace")).hexdigest()[:12]
     records: list[JsonValue] = []
     for number, choice in enumerate(choices):
@@ -154,7 +161,7 @@ def _choices(row: JsonValue) -> list[JsonValue]:
     return records
 
 
-def _response(row: Found) -> Found | None:
+def _response(row: FieldTracker) -> FieldTracker | None:
     """Return the response in a row, which may be the row itself."""
     response = row.peek("response")
     if isinstance(response, dict) and response.get("choices"):
@@ -162,9 +169,9 @@ def _response(row: Found) -> Found | None:
     return row if _hold_messages(row.peek("choices")) else None
 
 
-def _answer(row: Found, last: Message) -> AIMessage | None:
+def _answer(row: FieldTracker, last: Message) -> AIMessage | None:
     """Return the answer that a dataset row has beside its messages as text."""
-    name = next((name for name in RESPONSES if name in row), "")
+    name = next((name for name in RESPONSE_COLUMNS if name in row), "")
     text = row.peek(name)
     if last.role == "assistant" or not isinstance(text, str) or text.lstrip().startswith(("{", "[{")):
         return None  # JSON may be a response or an error: it stays, with a warning
@@ -172,24 +179,24 @@ def _answer(row: Found, last: Message) -> AIMessage | None:
     return AIMessage(text)
 
 
-def _reply(response: Found) -> Message:
+def _reply(response: FieldTracker) -> Message:
     choice = next(iter(response.objects("choices")), response)
     message = choice.object("message")
     if message is None:
-        raise choice.unfit("message", "that of the assistant")
+        raise choice.type_error("message", "that of the assistant")
     if message.peek("role") != "assistant":
-        raise message.unfit("role", "'assistant'")
+        raise message.type_error("role", "'assistant'")
     if choice.take("breaks_off"):
         choice.warn("the stream breaks off before the response ends")
     if "error" in response:
-        response.warn(f"the response reports an error: {shortened(response.peek('error'))}", "error")
+        response.warn(f"the response reports an error: {short_repr(response.peek('error'))}", "error")
     about = {
         "model": response.text("model"),
         "finish_reason": choice.text("finish_reason"),
         "usage": read_usage(response.object("usage")),
     }
     if "id" not in message:
-        about["id"] = response.identity("id")
+        about["id"] = response.id("id")
     return read_message(message).model_copy(update=about)
 
 
@@ -205,7 +212,7 @@ def are_chunks(value: JsonValue) -> bool:
     return any(map(is_chunk, head(value)))
 
 
-def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
+def assemble_chunks(chunks: Sequence[JsonValue]) -> list[JsonObject]:
     """Return the responses in the form that the API gives them without streaming.
 
     Chunks belong together by id; a chunk without an id belongs to the chunk before it. If an ended response's id
@@ -223,7 +230,7 @@ def assemble(chunks: Sequence[JsonValue]) -> list[JsonObject]:
     last = ""
     for number, chunk in enumerate(chunks):
         if not isinstance(chunk, dict):
-            raise TraceError(f"[{number}]: expected a chunk, found {shortened(chunk)}")
+            raise TraceError(f"[{number}]: expected a chunk, found {short_repr(chunk)}")
         identity = _id(chunk)
         ends = {_index(choice) for choice in _chunk_choices(chunk) if choice.get("finish_reason")}
         goes_on = (

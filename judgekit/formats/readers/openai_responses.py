@@ -8,19 +8,27 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, shortened
+from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.openai_responses import (
-    found_tools,
     is_items,
     may_be_item,
     read_items,
     read_request,
     read_response,
+    tools_in_items,
 )
-from judgekit.formats.found import Found
-from judgekit.formats.known import KNOWN
-from judgekit.formats.readers.foreign import answer_of, first_of, items, may_answer, sample_from, unbatched, with_reply
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import (
+    append_reply,
+    as_records,
+    build_sample,
+    first_record,
+    may_be_response_of,
+    take_response,
+    unwrap_batch_line,
+)
+from judgekit.formats.row_facts import FACT_COLUMNS
 from judgekit.formats.values import as_object, head, lookup, objects_in, str_or_none
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
@@ -52,24 +60,24 @@ class OpenAIResponsesReader:
         '"output": [...]}, {"request": {...}, "response": {...}}, or a list of items'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize items by their kinds, and requests with text alone by having only parameters of this API."""
         rows = self.records(value)
         return bool(rows) and _is_row(rows[0])
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of items as one conversation, and a list of rows or of such lists as many."""
-        return [document] if is_items(document) else [unbatched(row) for row in items(document)]
+        return [document] if is_items(document) else [unwrap_batch_line(row) for row in as_records(document)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one row, named by its id or the response's. Rows of one conversation are a group."""
-        row = Found.of({"input": record} if isinstance(record, list) else record)
+        row = FieldTracker.of({"input": record} if isinstance(record, list) else record)
         if _are_events(row.peek("response")):
             whole = [_assembled(one, "response") for one in _by_response(row.take("response"))]
-            output: JsonValue = [item for response, _ in whole for item in items(response["output"])]
+            output: JsonValue = [item for response, _ in whole for item in as_records(response["output"])]
             response: JsonValue = {**whole[-1][0], "output": output}
             record = {**row.leftover(), "response": response}
-            row = Found(record, warnings=[warning for _, warning in whole])
+            row = FieldTracker(record, warnings=[warning for _, warning in whole])
         return _sample(row, record, index)
 
 
@@ -80,40 +88,40 @@ class OpenAIResponsesStreamReader:
     gathers = True
     shape = 'openai-responses-stream: {"type": "response.output_item.done", "item": {...}, ...} in each line'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by their kinds."""
-        return _are_events(items(value)) or _are_events(first_of(value))
+        return _are_events(as_records(value)) or _are_events(first_record(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the events of each response."""
-        return [*_by_response([event for row in items(document) for event in items(row)])]
+        return [*_by_response([event for row in as_records(document) for event in as_records(row)])]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one response."""
         response, warning = _assembled(record, None)
-        return _sample(Found(response, warnings=[warning]), response, index)
+        return _sample(FieldTracker(response, warnings=[warning]), response, index)
 
 
-def _sample(row: Found, record: JsonValue, index: int) -> Sample:
+def _sample(row: FieldTracker, record: JsonValue, index: int) -> Sample:
     request = row.object("request") or row
-    response = answer_of(row, record, "output") or (row if request is row else Found({}))
-    tools = read_tools(request.details("tools"))
+    response = take_response(row, record, "output") or (row if request is row else FieldTracker({}))
+    tools = read_tools(request.optional_objects("tools"))
     for source, name in ((row, "messages"), (request, "input"), (response, "output")):
-        tools += found_tools(source.peek(name))
+        tools += tools_in_items(source.peek(name))
     messages = [*read_items(row.objects("messages")), *read_request(request)]
     if response.peek("output") or (messages and "output" in response):
-        messages = with_reply(messages, read_response(response), row)
+        messages = append_reply(messages, read_response(response), row)
     if not messages and "error" in response:
-        raise TraceError(f"holds no answer: {shortened(response.peek('error'))}")
+        raise TraceError(f"holds no answer: {short_repr(response.peek('error'))}")
     if not messages:
-        raise row.unfit("input", "input or output: it holds no messages")
-    identity = row.identity("id") or response.identity("id")
+        raise row.type_error("input", "input or output: it holds no messages")
+    identity = row.id("id") or response.id("id")
     named = _conversation(request) or _conversation(response)
     known = {} if named is None else {"group": named}
-    return sample_from(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
+    return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
 
 
-def _conversation(found: Found) -> str | None:
+def _conversation(found: FieldTracker) -> str | None:
     named = found.peek("conversation")
     return str_or_none(lookup(named, "id") if isinstance(named, dict) else named)
 
@@ -125,7 +133,7 @@ def _is_row(value: JsonValue) -> bool:
         return False  # an event that may hold a response
     request, response = value.get("request"), value.get("response")
     if isinstance(request, dict) and _is_request(request):
-        return may_answer("openai-responses", response)
+        return may_be_response_of("openai-responses", response)
     if isinstance(request, dict) or isinstance(response, dict | list):
         is_answer = _is_response(response) or _are_events(response)
         return is_answer and not (isinstance(request, dict) and "messages" in request)
@@ -143,7 +151,7 @@ def _is_request(value: Mapping[str, JsonValue]) -> bool:
     if is_items(found):
         return "messages" not in value and "output" not in value
     plain = bool(head(found)) and all(map(may_be_item, head(found)))
-    return plain and value.keys() <= _PARAMETERS | KNOWN | {"id"}
+    return plain and value.keys() <= _PARAMETERS | FACT_COLUMNS | {"id"}
 
 
 def _kind(event: JsonValue) -> str:
@@ -156,7 +164,7 @@ def _are_events(value: JsonValue) -> bool:
 
 def _by_response(events: JsonValue) -> list[list[JsonValue]]:
     responses: list[list[JsonValue]] = [[]]
-    for event in items(events):
+    for event in as_records(events):
         if _kind(event) == "response.created" and _are_events(responses[-1]):
             responses.append([])
         responses[-1].append(event)
@@ -165,7 +173,7 @@ def _by_response(events: JsonValue) -> list[list[JsonValue]]:
 
 def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceWarning]:
     """Return the response that events form: the last event holds all of it, or else each item has its own event."""
-    known = objects_in(items(events))
+    known = objects_in(as_records(events))
     whole = [event for event in known if isinstance(event.get("response"), dict)]
     ended = bool(whole) and _kind(whole[-1]) in _ENDS
     response = dict(as_object(whole[-1]["response"])) if whole else {}
@@ -174,5 +182,5 @@ def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceW
     told = f"{len(known)} streamed events, of which the finished items are kept"
     if not ended:
         told += "; the stream breaks off before the response ends"
-    told += "".join(f"; an error: {shortened(event)}" for event in known if _kind(event) == "error")
+    told += "".join(f"; an error: {short_repr(event)}" for event in known if _kind(event) == "error")
     return response, TraceWarning(told, where=where)

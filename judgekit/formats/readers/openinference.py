@@ -14,13 +14,27 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import MEDIA, tool_name
-from judgekit.formats.blocks.reply import content_of, first_choice
-from judgekit.formats.found import Found
-from judgekit.formats.label_sources import source_of
-from judgekit.formats.merging import Step, folded, merged
-from judgekit.formats.readers.foreign import sample_from
-from judgekit.formats.readers.native import Payload, exchanged, parsed, steps_of, take_payload
-from judgekit.formats.spans import CUT_OFF, Span, convention, conversations, nested, spans_of, times_of
+from judgekit.formats.blocks.reply import first_choice, to_content
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import label_source
+from judgekit.formats.merging import SpanStep, join_calls, merge_steps
+from judgekit.formats.readers.base import build_sample
+from judgekit.formats.readers.payloads import (
+    Payload,
+    exchange_messages,
+    parse_structured_json,
+    read_steps,
+    take_payload,
+)
+from judgekit.formats.spans import (
+    CUT_OFF_HINT,
+    Span,
+    detect_convention,
+    group_conversations,
+    read_spans,
+    take_nested,
+    time_range,
+)
 from judgekit.formats.values import lookup
 from judgekit.traces.message import (
     AIMessage,
@@ -74,20 +88,22 @@ class OpenInferenceReader:
         'openinference: [{"span_id": ..., "attributes": {"openinference.span.kind": "LLM", ...}}, ...], or OTLP/JSON'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize attributes by this convention's names."""
-        return convention(value) == "openinference"
+        return detect_convention(value) == "openinference"
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the spans of each conversation."""
-        return folded(conversations(document), lambda spans: steps_of(spans, _kind, _model_step, _VALUES)[0])
+        return join_calls(
+            group_conversations(document), lambda spans: read_steps(spans, _kind, _model_step, _VALUES)[0]
+        )
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation. The leftover of its spans goes into the trace's ``extra``."""
-        row = Found.of(record)
-        spans = spans_of(row)
-        steps, tools = steps_of(spans, _kind, _model_step, _VALUES)
-        fields = merged(steps)
+        row = FieldTracker.of(record)
+        spans = read_spans(row)
+        steps, tools = read_steps(spans, _kind, _model_step, _VALUES)
+        fields = merge_steps(steps)
         messages = cast("Sequence[Message]", fields["messages"])
         masked = sum(message.text == _MASK for message in messages)
         if masked == len(messages):
@@ -96,16 +112,16 @@ class OpenInferenceReader:
             row.warn(f"{masked} messages are masked")
         trace = {
             **fields,
-            **times_of(spans),
+            **time_range(spans),
             "tools": tools,
             "labels": _labels(spans),
             "usage": _total(spans),
             "metadata": {**cast("JsonObject", fields["metadata"]), **_metadata(spans)},
         }
-        return sample_from(row, index, trace, identity=row.identity("id"))
+        return build_sample(row, index, trace, identity=row.id("id"))
 
 
-def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
+def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
     asked = Payload(tuple(read_messages(attributes, "llm.input_messages")))
     answered = Payload(tuple(read_answers(attributes)))
@@ -114,12 +130,12 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> Step:
     if not answered.messages:
         answered = take_payload(attributes, "output.value", AIMessage)
     if not asked.messages and not answered.messages:
-        return Step(span)
+        return SpanStep(span)
     tools += read_tools(attributes)
     model = attributes.text("llm.response.model_name", "llm.model_name", "llm.request.model_name")
     known = {"model": model, "finish_reason": attributes.text("llm.finish_reason"), "usage": read_usage(attributes)}
-    messages, replies = exchanged(asked, answered, tools, **known, id=span.response_id)
-    return Step(span, "model", asked=messages, answered=replies)
+    messages, replies = exchange_messages(asked, answered, tools, **known, id=span.response_id)
+    return SpanStep(span, "model", asked=messages, answered=replies)
 
 
 def _kind(span: Span) -> str | None:
@@ -132,7 +148,7 @@ def _kind(span: Span) -> str | None:
 def _is_node(span: Span) -> bool:
     """Return whether this is a node of a LangGraph agent, which counts as an agent because of its name."""
     above = span.parent
-    beside = parsed(span.attributes.peek("metadata"))
+    beside = parse_structured_json(span.attributes.peek("metadata"))
     if not isinstance(beside, dict) or beside.get("langgraph_node") != span.name:
         return False
     while above is not None and above.attributes.peek("openinference.span.kind") != "AGENT":
@@ -151,7 +167,7 @@ def _labels(spans: Sequence[Span]) -> list[Label]:
     labels: list[Label] = []
     for span in spans:
         given = {name: span.attributes.peek(name) for name in span.attributes if _FEEDBACK.search(name)}
-        found = Found(given, span.attributes.where, [])
+        found = FieldTracker(given, span.attributes.where, [])
         for scope, kind in product(("", "trace.", "session."), ("annotation", "evaluation") if given else ()):
             name = f"{scope}{kind}s"
             try:
@@ -163,7 +179,7 @@ def _labels(spans: Sequence[Span]) -> list[Label]:
     return labels
 
 
-def _label(found: Found) -> Label | None:
+def _label(found: FieldTracker) -> Label | None:
     name, score, label = found.text("name"), found.number("score"), found.text("label")
     value = label if score is None else score
     if name is None or value is None:
@@ -172,8 +188,8 @@ def _label(found: Found) -> Label | None:
     return Label(
         name,
         value,
-        source="human" if kind == "HUMAN" else source_of(name, judged=_JUDGED.get(kind)),
-        annotator=found.identity("identifier"),
+        source="human" if kind == "HUMAN" else label_source(name, judged=_JUDGED.get(kind)),
+        annotator=found.id("identifier"),
         reason=found.text("explanation"),
     )
 
@@ -196,7 +212,7 @@ def _metadata(spans: Sequence[Span]) -> JsonObject:
     return found
 
 
-def read_messages(attributes: Found, name: str, otherwise: str | None = None) -> list[Message]:
+def read_messages(attributes: FieldTracker, name: str, otherwise: str | None = None) -> list[Message]:
     """Read the messages of an attribute.
 
     Args:
@@ -210,14 +226,14 @@ def read_messages(attributes: Found, name: str, otherwise: str | None = None) ->
     return [_message(item, otherwise) for item in objects(attributes, name)]
 
 
-def read_answers(attributes: Found) -> list[Message]:
+def read_answers(attributes: FieldTracker) -> list[Message]:
     """Read the answer of a model, the first if there are several. See `read_messages` for errors."""
     name = "llm.output_messages"
-    several = lookup(parsed(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
+    several = lookup(parse_structured_json(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
     return first_choice(read_messages(attributes, name, "assistant"), attributes, name, several=several)
 
 
-def read_tools(attributes: Found) -> list[ToolDefinition]:
+def read_tools(attributes: FieldTracker) -> list[ToolDefinition]:
     """Read the definitions of the tools that a model could call, in any provider's form.
 
     Other values are not taken, with a warning.
@@ -225,15 +241,15 @@ def read_tools(attributes: Found) -> list[ToolDefinition]:
     name = "llm.tools"
     given = {one: attributes.peek(one) for one in attributes if one == name or one.startswith(f"{name}.")}
     try:
-        tools = [_tool(item) for item in objects(Found(given, attributes.where, attributes.warnings), name)]
+        tools = [_tool(item) for item in objects(FieldTracker(given, attributes.where, attributes.warnings), name)]
     except TraceError as error:
         attributes.warn(f"{error.found}; kept as it stands", name)
         return []
-    nested(attributes, name)
+    take_nested(attributes, name)
     return tools
 
 
-def read_usage(attributes: Found) -> Usage | None:
+def read_usage(attributes: FieldTracker) -> Usage | None:
     """Read token counts. Other counts and costs are kept."""
     counts = {
         "input_tokens": attributes.count("llm.token_count.prompt"),
@@ -246,14 +262,14 @@ def read_usage(attributes: Found) -> Usage | None:
     return Usage.model_validate({**counts, "extra": others}) if told else None
 
 
-def objects(attributes: Found, name: str) -> list[Found]:
+def objects(attributes: FieldTracker, name: str) -> list[FieldTracker]:
     """Take the objects of an attribute that is a list in any form."""
     whole = name in attributes  # then its name has no indexes
-    value = nested(attributes, name)
-    found = Found({name: _undotted(value) if whole else value}, attributes.where, attributes.warnings)
+    value = take_nested(attributes, name)
+    found = FieldTracker({name: _undotted(value) if whole else value}, attributes.where, attributes.warnings)
     found.unpack(name)
     if isinstance(found.peek(name), str):
-        raise found.unfit(name, f"a list ({CUT_OFF}; or of a CSV file? write {_WRITE})")
+        raise found.type_error(name, f"a list ({CUT_OFF_HINT}; or of a CSV file? write {_WRITE})")
     return found.objects(name)
 
 
@@ -262,22 +278,22 @@ def _undotted(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_undotted(item) for item in value]
     if isinstance(value, dict):
-        return nested(Found({f".{name}": _undotted(inner) for name, inner in value.items()}), "") or {}
+        return take_nested(FieldTracker({f".{name}": _undotted(inner) for name, inner in value.items()}), "") or {}
     return value
 
 
-def _message(item: Found, otherwise: str | None) -> Message:
+def _message(item: FieldTracker, otherwise: str | None) -> Message:
     found = item.object("message") or item
     role = found.peek("role") or otherwise
     kind = _ROLES.get(role.lower()) if isinstance(role, str) else None
     if kind is None:
-        raise found.unfit("role", f"one of {', '.join(_ROLES)}")
+        raise found.type_error("role", f"one of {', '.join(_ROLES)}")
     if kind is HumanMessage and "tool_call_id" in found:  # some providers return results as the user
         kind = ToolMessage
     calls = [] if kind in (SystemMessage, ToolMessage) else _calls(found)
-    fields: dict[str, object] = {"content": content_of(_content(found, calls))}
+    fields: dict[str, object] = {"content": to_content(_content(found, calls))}
     if kind is ToolMessage:
-        fields |= {"tool_call_id": found.identity("tool_call_id"), "name": found.text("name", "function_call_name")}
+        fields |= {"tool_call_id": found.id("tool_call_id"), "name": found.text("name", "function_call_name")}
     elif kind is not SystemMessage:
         fields |= {"name" if kind is HumanMessage else "agent": found.text("name"), "tool_calls": calls}
     elif role == "developer":
@@ -287,7 +303,7 @@ def _message(item: Found, otherwise: str | None) -> Message:
     return kind.model_validate({**fields, "extra": item.leftover()})
 
 
-def _content(found: Found, calls: list[ToolCall]) -> list[Part]:
+def _content(found: FieldTracker, calls: list[ToolCall]) -> list[Part]:
     """Read the parts. Calls among them are added to the calls, unless they are there already."""
     beside = list(calls)
     parts = [part for item in found.objects("contents") if (part := _part(item, calls, beside)) is not None]
@@ -295,13 +311,13 @@ def _content(found: Found, calls: list[ToolCall]) -> list[Part]:
     if content is None:
         return parts
     if not isinstance(content, str):
-        raise found.unfit("content", "a text")
+        raise found.type_error("content", "a text")
     found.take("content")
     said = [part.text for part in parts if isinstance(part, TextPart)]
     return parts if content in ("", "".join(said), "\n".join(said)) else [TextPart(content), *parts]
 
 
-def _part(item: Found, calls: list[ToolCall], beside: list[ToolCall]) -> Part | None:
+def _part(item: FieldTracker, calls: list[ToolCall], beside: list[ToolCall]) -> Part | None:
     found = item.object("message_content") or item
     kind = found.peek("type")
     if kind == "tool_use" and isinstance(found.peek("tool_use") or item.peek("tool_call"), dict):
@@ -330,7 +346,7 @@ def _called(call: ToolCall, calls: list[ToolCall], beside: list[ToolCall]) -> Pa
     return None if call == plain and not call.extra else OtherPart(call.model_dump(mode="json", exclude_defaults=True))
 
 
-def _calls(found: Found) -> list[ToolCall]:
+def _calls(found: FieldTracker) -> list[ToolCall]:
     calls = [_call(item, item.object("tool_call") or item) for item in found.objects("tool_calls")]
     if "function_call_name" in found:  # the older field, for a single call
         given = parse_arguments(found.take("function_call_arguments_json"))
@@ -338,14 +354,14 @@ def _calls(found: Found) -> list[ToolCall]:
     return calls
 
 
-def _call(item: Found, found: Found) -> ToolCall:
+def _call(item: FieldTracker, found: FieldTracker) -> ToolCall:
     function = found.object("function") or found
-    identity, name = found.identity("id"), tool_name(function, "name")
+    identity, name = found.id("id"), tool_name(function, "name")
     given = parse_arguments(function.take("arguments", "input"))
     return ToolCall(name, id=identity, **given, extra=item.leftover())
 
 
-def _tool(item: Found) -> ToolDefinition:
+def _tool(item: FieldTracker) -> ToolDefinition:
     tool = item.object("tool") or item
     tool.unpack("json_schema")
     schema = tool.object("json_schema") or tool

@@ -13,15 +13,15 @@ from typing import Literal
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.adot import TOGETHER
 from judgekit.formats.blocks import gemini, otel
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.label_sources import JUDGED, source_of
-from judgekit.formats.merging import Step, by_content, folded, merged
-from judgekit.formats.readers.foreign import sample_from
-from judgekit.formats.readers.otel_dialects import read_said, with_attributes
-from judgekit.formats.spans import Span, convention, conversations, spans_of, times_of
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import JUDGED_MARK, label_source
+from judgekit.formats.merging import SpanStep, distinct_tools, join_calls, merge_steps
+from judgekit.formats.moved_messages import READ_TOGETHER_HINT
+from judgekit.formats.readers.base import build_sample
+from judgekit.formats.readers.otel_dialects import add_answer_attributes, read_exchanges
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans, time_range
 from judgekit.formats.values import lookup, messages_field, objects_in
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
 from judgekit.traces.sample import Sample
@@ -50,9 +50,9 @@ class OTelReader:
         ' {"resourceSpans": [...]}'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize attributes by these conventions' names, and messages by their parts."""
-        return convention(value) == "otel" or otel.is_otel(messages_field(value))
+        return detect_convention(value) == "otel" or otel.is_otel(messages_field(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the spans of each conversation."""
@@ -60,7 +60,9 @@ class OTelReader:
             return [document]
         if isinstance(document, list) and document and all(otel.is_otel(messages_field(row)) for row in document):
             return document
-        found = folded(conversations(document), lambda spans: [step for span in spans for step in _steps(span, {})])
+        found = join_calls(
+            group_conversations(document), lambda spans: [step for span in spans for step in _steps(span, {})]
+        )
         return [record for record in found if not _only_creates(record)] or found
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -70,20 +72,22 @@ class OTelReader:
             TraceError: It has no content, which tracers only capture if configured to; or a message cannot be read.
         """
         if otel.is_otel(messages_field(record)):
-            row = Found.of({"messages": record} if isinstance(record, list) else record)
+            row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
             messages = [message for one in row.objects("messages") for message in otel.read_message(one)]
-            return sample_from(row, index, {"messages": messages})
-        row = Found.of(record)
-        spans = spans_of(row)
+            return build_sample(row, index, {"messages": messages})
+        row = FieldTracker.of(record)
+        spans = read_spans(row)
         tools: dict[str, ToolDefinition] = {}
         steps = [step for span in spans for step in _steps(span, tools)]
         if not any(step.asked or step.answered or step.result or (step.call and step.call.args) for step in steps):
             found = "spans: holds no messages, as the capture of content was switched off"
-            raise TraceError(f"{found}: switch it on ({_SWITCHES}) and record again; if it was moved, {TOGETHER}")
-        trace = merged(steps)
+            raise TraceError(
+                f"{found}: switch it on ({_SWITCHES}) and record again; if it was moved, {READ_TOGETHER_HINT}"
+            )
+        trace = merge_steps(steps)
         labels = [label for span in spans for label in _labels(span)]
         known = {"tools": list(tools.values()), "usage": _usage(steps), "labels": labels}
-        return sample_from(row, index, {**trace, **known, **times_of(spans)})
+        return build_sample(row, index, {**trace, **known, **time_range(spans)})
 
 
 def _only_creates(record: JsonValue) -> bool:
@@ -92,7 +96,7 @@ def _only_creates(record: JsonValue) -> bool:
     return all(lookup(span, "attributes", "gen_ai.operation.name") == "create_agent" for span in spans)
 
 
-def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[Step]:
+def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[SpanStep]:
     """Return the steps of a span, one for each form in which it records messages."""
     attributes = span.attributes
     operations = (attributes.peek(name) for name in ("gen_ai.operation.name", "traceloop.span.kind", "ai.operationId"))
@@ -102,22 +106,22 @@ def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[Step]:
     kind: Literal["agent", "model"] = "agent" if operation in _AGENTS else "model"
     names = ("gen_ai.agent.name", "agent_name", *(("traceloop.entity.name",) if kind == "agent" else ()))
     agent = next((name for one in names if isinstance(name := attributes.peek(one), str)), None)
-    said = sorted(read_said(span), key=lambda one: -len(one.asked) - len(one.answered))
-    tools.update(by_content(tool for one in said for tool in one.tools))
+    said = sorted(read_exchanges(span), key=lambda one: -len(one.asked) - len(one.answered))
+    tools.update(distinct_tools(tool for one in said for tool in one.tools))
     if kind == "model":
-        said = [with_attributes(one, span) for one in said]
-    steps = [Step(span, kind, agent, one.asked, one.answered) for one in said if one.asked or one.answered]
-    return steps or [Step(span, "agent" if kind == "agent" else None, agent)]
+        said = [add_answer_attributes(one, span) for one in said]
+    steps = [SpanStep(span, kind, agent, one.asked, one.answered) for one in said if one.asked or one.answered]
+    return steps or [SpanStep(span, "agent" if kind == "agent" else None, agent)]
 
 
-def _tool(span: Span) -> Step:
+def _tool(span: Span) -> SpanStep:
     attributes = span.attributes
     name = next(
         (name for one in ("gen_ai.tool.name", "ai.toolCall.name") if isinstance(name := attributes.peek(one), str)),
         None,
     )
     if name is None:
-        return Step(span)
+        return SpanStep(span)
     for field in (_ADK_ARGUMENTS, _ADK_RESULT):
         attributes.unpack(field)
         if attributes.peek(field) == {}:  # empty where capturing is off
@@ -129,17 +133,17 @@ def _tool(span: Span) -> Step:
         with suppress(ValueError):  # the AI SDK writes texts as JSON too
             result = json.loads(result) if result.startswith('"') else result
     if arguments is None and result is None and found is None and span.error is None:
-        return Step(span, "tool")
-    identity = attributes.identity("gen_ai.tool.call.id", "ai.toolCall.id")
+        return SpanStep(span, "tool")
+    identity = attributes.id("gen_ai.tool.call.id", "ai.toolCall.id")
     call = ToolCall(name, id=identity, **parse_arguments(arguments))
-    message = None if result is None else ToolMessage(as_text(result))
+    message = None if result is None else ToolMessage(to_text(result))
     if found is not None:
-        message = gemini.read_function_response(Found({"response": found.leftover()}))
+        message = gemini.read_function_response(FieldTracker({"response": found.leftover()}))
     known = {"tool_call_id": identity, "name": name}
-    return Step(span, "tool", call=call, result=message and message.model_copy(update=known))
+    return SpanStep(span, "tool", call=call, result=message and message.model_copy(update=known))
 
 
-def _usage(steps: Sequence[Step]) -> Usage | None:
+def _usage(steps: Sequence[SpanStep]) -> Usage | None:
     """Return the usage that the outermost agent reports, if there is only one."""
     outermost = [step.span for step in steps if step.kind == "agent" and step.span.parent is None]
     if len({id(span) for span in outermost}) != 1:
@@ -159,7 +163,7 @@ def _labels(span: Span) -> list[Label]:
         value = found.text("gen_ai.evaluation.score.label") if score is None else score
         if value is not None:
             found.take("gen_ai.evaluation.name")
-            reason, judged = found.text("gen_ai.evaluation.explanation"), found.peek(JUDGED)
-            source = source_of(name, judged=judged if isinstance(judged, bool) else None)
+            reason, judged = found.text("gen_ai.evaluation.explanation"), found.peek(JUDGED_MARK)
+            source = label_source(name, judged=judged if isinstance(judged, bool) else None)
             labels.append(Label(name, value, source=source, reason=reason))
     return labels

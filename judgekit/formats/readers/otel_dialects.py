@@ -13,10 +13,10 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks import bedrock, gemini, openai_chat, otel
 from judgekit.formats.blocks.reply import first_choice
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
+from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.vercel import VercelReader
-from judgekit.formats.spans import CUT_OFF, Event, Span, nested
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.spans import CUT_OFF_HINT, Event, Span, take_nested
 from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.trace import ToolDefinition
@@ -27,7 +27,7 @@ _CONTENTS = ("gen_ai.content.prompt", "gen_ai.content.completion")
 _EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 
 
-class Said(NamedTuple):
+class ModelExchange(NamedTuple):
     """The input and output messages of a model call, and the available tools."""
 
     asked: Sequence[Message] = ()
@@ -35,16 +35,18 @@ class Said(NamedTuple):
     tools: Sequence[ToolDefinition] = ()
 
 
-def read_said(span: Span) -> list[Said]:
+def read_exchanges(span: Span) -> list[ModelExchange]:
     """Read all messages of a span, once for each dialect that records them. Dialects may repeat each other.
 
     Raises:
         TraceError: A message cannot be read. The error names its place.
     """
-    found = [Said(tools=_tools(span.attributes, "gen_ai.tool.definitions"))]
+    found = [ModelExchange(tools=_tools(span.attributes, "gen_ai.tool.definitions"))]
     for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
         found.append(_current(holder))
-        found.append(Said(_messages(holder, "pydantic_ai.all_messages", "user")))  # all of it, in the agent's span
+        found.append(
+            ModelExchange(_messages(holder, "pydantic_ai.all_messages", "user"))
+        )  # all of it, in the agent's span
     found += [_events(span.events), _recorded_events(span.attributes), _indexed(span.attributes)]
     contents = (event.attributes for event in span.events if event.name in _CONTENTS)
     found += [_prompt(holder) for holder in (span.attributes, *contents)]
@@ -52,7 +54,7 @@ def read_said(span: Span) -> list[Said]:
     return [said for said in found if _holds(said)]
 
 
-def with_attributes(said: Said, span: Span) -> Said:
+def add_answer_attributes(said: ModelExchange, span: Span) -> ModelExchange:
     """Add what attributes record about the whole answer: id, model, usage, and finish reason."""
     attributes = span.attributes
     last = said.answered[-1] if said.answered else None
@@ -74,7 +76,7 @@ def with_attributes(said: Said, span: Span) -> Said:
     return said._replace(answered=[*said.answered[:-1], last.model_copy(update=known)])
 
 
-def _listed(found: Found, name: str) -> list[Found | JsonValue]:
+def _listed(found: FieldTracker, name: str) -> list[FieldTracker | JsonValue]:
     """Take a list, which may be written as JSON. A bare text is a list of one.
 
     Raises:
@@ -85,16 +87,16 @@ def _listed(found: Found, name: str) -> list[Found | JsonValue]:
     if isinstance(value, dict):
         return [found.object(name) or value]
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        raise found.unfit(name, f"a list ({CUT_OFF})")
+        raise found.type_error(name, f"a list ({CUT_OFF_HINT})")
     return [found.take(name)] if isinstance(value, str) else found.items(name)
 
 
-def _holds(said: Said) -> bool:
+def _holds(said: ModelExchange) -> bool:
     messages = [*said.asked, *said.answered]
     return bool(said.tools) or any(one.content or getattr(one, "tool_calls", ()) for one in messages)
 
 
-def _tools(attributes: Found, name: str) -> list[ToolDefinition]:
+def _tools(attributes: FieldTracker, name: str) -> list[ToolDefinition]:
     attributes.unpack(name)
     value = attributes.peek(name)
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
@@ -102,60 +104,68 @@ def _tools(attributes: Found, name: str) -> list[ToolDefinition]:
     return openai_chat.read_tools(attributes.objects(name))
 
 
-def _current(attributes: Found) -> Said:
+def _current(attributes: FieldTracker) -> ModelExchange:
     systems = otel.read_instructions(_listed(attributes, "gen_ai.system_instructions"))
     name = "gen_ai.output.messages"
     answered = _messages(attributes, name, "assistant")
     reasons, count = map(attributes.peek, ("gen_ai.response.finish_reasons", "gen_ai.request.choice.count"))
     several = len(answered) in (len(reasons) if isinstance(reasons, list) else None, count)
     asked = [*systems, *_messages(attributes, "gen_ai.input.messages", "user")]
-    return Said(asked, first_choice(answered, attributes, name, several=several))
+    return ModelExchange(asked, first_choice(answered, attributes, name, several=several))
 
 
-def _messages(attributes: Found, name: str, role: str) -> list[Message]:
+def _messages(attributes: FieldTracker, name: str, role: str) -> list[Message]:
     """Read messages. A value that is not an object is a text of the given role."""
     messages: list[Message] = []
     for one in _listed(attributes, name):
-        found = one if isinstance(one, Found) else Found({"role": role, "content": one}, f"{attributes.where}.{name}")
+        found = (
+            one
+            if isinstance(one, FieldTracker)
+            else FieldTracker({"role": role, "content": one}, f"{attributes.where}.{name}")
+        )
         messages += otel.read_message(found)
     return messages
 
 
-def _prompt(attributes: Found) -> Said:
+def _prompt(attributes: FieldTracker) -> ModelExchange:
     """Read prompts and completions, as JSON or text. A completion may be an object with a text."""
     answered: list[Message] = []
     for one in _listed(attributes, "gen_ai.completion"):
-        found = one if isinstance(one, Found) else Found({"text": one}, f"{attributes.where}.gen_ai.completion")
+        found = (
+            one
+            if isinstance(one, FieldTracker)
+            else FieldTracker({"text": one}, f"{attributes.where}.gen_ai.completion")
+        )
         if "parts" in found or "content" in found or "tool_calls" in found:
             answered += otel.read_message(found.extended(role="assistant"))
         else:
             text = found.take("text")
             answered.append(
                 AIMessage(
-                    "" if text is None else as_text(text),
+                    "" if text is None else to_text(text),
                     finish_reason=found.text("finish_reason"),
                     extra=found.leftover(),
                 )
             )
-    return Said(_messages(attributes, "gen_ai.prompt", "user"), answered)
+    return ModelExchange(_messages(attributes, "gen_ai.prompt", "user"), answered)
 
 
-def _indexed(attributes: Found) -> Said:
+def _indexed(attributes: FieldTracker) -> ModelExchange:
     if not any(name.startswith(("gen_ai.prompt.", "gen_ai.completion.")) for name in attributes):
-        return Said()
+        return ModelExchange()
     asked = [_chat(message, "user") for message in _below(attributes, "gen_ai.prompt")]
     answered = [_chat(message, "assistant") for message in _below(attributes, "gen_ai.completion")]
     several = all(isinstance(one, AIMessage) and one.finish_reason for one in answered)
     answered = first_choice(answered, attributes, "gen_ai.completion", several=several)
-    return Said(asked, answered, openai_chat.read_tools(_below(attributes, "llm.request.functions")))
+    return ModelExchange(asked, answered, openai_chat.read_tools(_below(attributes, "llm.request.functions")))
 
 
-def _below(attributes: Found, prefix: str) -> list[Found]:
-    value = nested(attributes, prefix)
-    return Found({prefix: value}, attributes.where, attributes.warnings).objects(prefix)
+def _below(attributes: FieldTracker, prefix: str) -> list[FieldTracker]:
+    value = take_nested(attributes, prefix)
+    return FieldTracker({prefix: value}, attributes.where, attributes.warnings).objects(prefix)
 
 
-def _chat(found: Found, role: str) -> Message:
+def _chat(found: FieldTracker, role: str) -> Message:
     """Read a message of OpenAI's kind as tracers write it: lists as JSON, with the finish reason beside it."""
     found.unpack("tool_calls")
     if isinstance(content := found.peek("content"), str) and content.startswith("[{"):
@@ -170,7 +180,7 @@ def _chat(found: Found, role: str) -> Message:
     return message.model_copy(update={"finish_reason": reason}) if ended else message
 
 
-def _events(events: Iterable[Event]) -> Said:
+def _events(events: Iterable[Event]) -> ModelExchange:
     """Read events for messages and choices. The message is in an event's body or attributes."""
     asked: list[Message] = []
     answered: list[Message] = []
@@ -185,12 +195,12 @@ def _events(events: Iterable[Event]) -> Said:
                 chosen.append((holder.peek("index"), event))
             (answered if event.name == "gen_ai.choice" else asked).extend(_event(event.name, holder))
     if not chosen:
-        return Said(asked)
+        return ModelExchange(asked)
     several = len({repr(index) for index, _ in chosen if index is not None}) == len(answered)
-    return Said(asked, first_choice(answered, chosen[0][1].found, "", several=several))
+    return ModelExchange(asked, first_choice(answered, chosen[0][1].found, "", several=several))
 
 
-def _recorded_events(attributes: Found) -> Said:
+def _recorded_events(attributes: FieldTracker) -> ModelExchange:
     """Read the events that Pydantic AI used to write into one attribute."""
     asked: list[Message] = []
     answered: list[Message] = []
@@ -203,10 +213,10 @@ def _recorded_events(attributes: Found) -> Said:
                 if isinstance(event, str) and (event in _EVENTS or event == "gen_ai.choice"):
                     found.take("event.name")
                     (answered if event == "gen_ai.choice" else asked).extend(_event(event, found))
-    return Said(asked, answered)
+    return ModelExchange(asked, answered)
 
 
-def _event(name: str, found: Found) -> list[Message]:
+def _event(name: str, found: FieldTracker) -> list[Message]:
     role = _EVENTS.get(name, "assistant")
     fields: JsonObject = {one: found.take(one) for one in ("content", "tool_calls", "name", "message")}
     fields["finish_reason"] = found.text("finish_reason")
@@ -226,28 +236,28 @@ def _event(name: str, found: Found) -> list[Message]:
         reason = fields["finish_reason"]
         whole = {"finish_reason": fields.pop("finish_reason")} if isinstance(reason, str) else None
         block = {**fields, "role": "assistant" if role == "assistant" else "user", "content": content}
-        return bedrock.read_message(Found(block, found.where, found.warnings), whole=whole)
+        return bedrock.read_message(FieldTracker(block, found.where, found.warnings), whole=whole)
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
         if all(isinstance(lookup(part, "text"), str) for part in content):
             fields["content"] = [{"type": "text", **part} for part in objects_in(content)]
     elif role == "tool" and content is not None:
-        fields["content"] = as_text(fields["content"])
+        fields["content"] = to_text(fields["content"])
     known = {one: value for one, value in fields.items() if value is not None}
-    return [_chat(Found({**known, "role": role}, found.where, found.warnings), role)]
+    return [_chat(FieldTracker({**known, "role": role}, found.where, found.warnings), role)]
 
 
 def _unpacked(value: JsonValue) -> JsonValue:
     return parse_if_json(value) if isinstance(value, str) and value.startswith(("[{", "{")) else value
 
 
-def _unpack(attributes: Found, *names: str) -> None:
+def _unpack(attributes: FieldTracker, *names: str) -> None:
     attributes.unpack(*names)
     for name in names:
         if isinstance(value := attributes.peek(name), str) and value.lstrip()[:1] in ("[", "{"):
-            raise attributes.unfit(name, f"JSON ({CUT_OFF})")
+            raise attributes.type_error(name, f"JSON ({CUT_OFF_HINT})")
 
 
-def _adk(attributes: Found) -> Said:
+def _adk(attributes: FieldTracker) -> ModelExchange:
     """Read the Gemini requests and responses of Google's ADK. They are empty objects where capturing is off."""
     request, response = "gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"
     _unpack(attributes, request, response)
@@ -261,11 +271,11 @@ def _adk(attributes: Found) -> Said:
             answered = gemini.read_content(content, AIMessage)
         usage = gemini.read_usage(found.object("usage_metadata", "usageMetadata"))
         known = {"usage": usage, "finish_reason": found.text("finish_reason", "finishReason")}
-        answered = gemini.completed(answered, once=known) if answered else answered
-    return Said(asked, answered, tools)
+        answered = gemini.with_fields(answered, once=known) if answered else answered
+    return ModelExchange(asked, answered, tools)
 
 
-def _ai_sdk(attributes: Found) -> Said:
+def _ai_sdk(attributes: FieldTracker) -> ModelExchange:
     """Read the messages that Vercel's AI SDK sends in its own form, and the answer's parts from single attributes."""
     _unpack(attributes, "ai.prompt.messages", "ai.prompt", "ai.response.toolCalls")
     asked: list[JsonValue] = []
@@ -277,10 +287,10 @@ def _ai_sdk(attributes: Found) -> Said:
             asked += as_list(whole.get(name))
     said = {"reasoning": attributes.take("ai.response.reasoning")}
     said["text"] = attributes.take("ai.response.text", "ai.response.object")
-    answer: list[JsonValue] = [{"type": kind, "text": as_text(one)} for kind, one in said.items() if one is not None]
+    answer: list[JsonValue] = [{"type": kind, "text": to_text(one)} for kind, one in said.items() if one is not None]
     answer += [{**call, "type": "tool-call"} for call in objects_in(attributes.take("ai.response.toolCalls"))]
     where = f"{attributes.where}.ai"
-    return Said(_sdk(asked, where), _sdk([{"role": "assistant", "content": answer}], where) if answer else ())
+    return ModelExchange(_sdk(asked, where), _sdk([{"role": "assistant", "content": answer}], where) if answer else ())
 
 
 def _sdk(messages: list[JsonValue], where: str) -> Sequence[Message]:

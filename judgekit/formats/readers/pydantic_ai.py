@@ -13,10 +13,10 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import MediaKind, content_items, media_kind, provider_metadata, read_parts
-from judgekit.formats.blocks.reply import Item, content_of, reply
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.blocks.reply import ReplyItem, split_reply, to_content
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, messages_field, objects_in, str_or_none
 from judgekit.traces.message import (
     HumanMessage,
@@ -54,22 +54,22 @@ class PydanticAIReader:
         'pydantic-ai: [{"kind": "request", "parts": [{"part_kind": "user-prompt", ...}]}, ...], or rows of "messages"'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages as requests and responses whose parts have a ``part_kind``."""
         return any(map(_is_conversation, self.records(value)[:1]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
-        return [document] if _is_conversation(document) else items(document)
+        return [document] if _is_conversation(document) else as_records(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by its id if there is one."""
-        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         outputs, identity = _about(row.peek("messages"))
         messages = _messages(row.objects("messages"), outputs)
         if not messages:
             raise TraceError("messages: expected messages, found none")
-        return sample_from(row, index, {"messages": messages}, identity=identity)
+        return build_sample(row, index, {"messages": messages}, identity=identity)
 
 
 def _is_conversation(value: JsonValue) -> bool:
@@ -94,13 +94,13 @@ def _about(messages: JsonValue) -> tuple[set[str], str | None]:
     return names, identity
 
 
-def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]:
+def _messages(found: Sequence[FieldTracker], outputs: Collection[str]) -> list[Message]:
     messages: list[Message] = []
     instructions: str | None = None
     for message, following in zip_longest(found, found[1:]):
         kind = message.peek("kind")
         if kind not in ("request", "response"):
-            raise message.unfit("kind", "request or response")
+            raise message.type_error("kind", "request or response")
         if kind == "response":
             messages += _response(message, outputs, _unused(following, outputs))
             continue
@@ -117,23 +117,23 @@ def _messages(found: Sequence[Found], outputs: Collection[str]) -> list[Message]
     return messages
 
 
-def _unused(request: Found | None, outputs: Collection[str]) -> set[str]:
+def _unused(request: FieldTracker | None, outputs: Collection[str]) -> set[str]:
     """Return the calls of output tools that the next request shows to be discarded."""
     return {
-        as_text(part.get("tool_call_id"))
+        to_text(part.get("tool_call_id"))
         for part in objects_in(None if request is None else request.peek("parts"))
-        if part.get("content") != _PROCESSED and _closes(Found(part), outputs)
+        if part.get("content") != _PROCESSED and _closes(FieldTracker(part), outputs)
     }
 
 
-def _closes(found: Found, outputs: Collection[str]) -> bool:
+def _closes(found: FieldTracker, outputs: Collection[str]) -> bool:
     """Return whether this is the result of an output tool, which nobody reads."""
     name, outcome = found.peek("tool_name"), found.peek("outcome")
     is_return = found.peek("part_kind") == "tool-return" and outcome in (None, "success")
     return is_return and isinstance(name, str) and name in outputs
 
 
-def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
+def _asked(found: FieldTracker, outputs: Collection[str]) -> list[Message]:
     """Read a part of a request as a message. Other parts give none, and stay in the request."""
     kind, name = found.peek("part_kind"), found.peek("tool_name")
     if _closes(found, outputs):
@@ -142,11 +142,11 @@ def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
         return [_result(found)]
     if kind in ("system-prompt", "instruction-delta"):
         found.take("part_kind")
-        prompt: dict[str, object] = {"content": _text(found), "timestamp": found.moment("timestamp")}
+        prompt: dict[str, object] = {"content": _text(found), "timestamp": found.time("timestamp")}
         return [SystemMessage.model_validate({**prompt, "extra": found.leftover()})]
     if kind == "user-prompt":
         found.take("part_kind")
-        said = content_of(read_parts(content_items(found, "a list"), _part))
+        said = to_content(read_parts(content_items(found, "a list"), _part))
     elif kind in ("tool-return", "retry-prompt", "retry-feedback"):  # the library's reply to an invalid answer
         said = _text(found)
     elif kind == "speech":
@@ -154,35 +154,35 @@ def _asked(found: Found, outputs: Collection[str]) -> list[Message]:
     else:
         _unread(found, kind)
         return []
-    fields: dict[str, object] = {"content": said, "timestamp": found.moment("timestamp")}
+    fields: dict[str, object] = {"content": said, "timestamp": found.time("timestamp")}
     return [HumanMessage.model_validate({**fields, "extra": found.leftover()})]
 
 
-def _text(found: Found) -> str:
+def _text(found: FieldTracker) -> str:
     content = found.take("content")
-    return "" if content is None else as_text(content)
+    return "" if content is None else to_text(content)
 
 
-def _result(found: Found) -> ToolMessage:
+def _result(found: FieldTracker) -> ToolMessage:
     retry = found.peek("part_kind") == "retry-prompt"
     outcome = found.peek("outcome")
     found.take("part_kind")
     fields: dict[str, object] = {
         "name": found.text("tool_name"),
-        "tool_call_id": found.identity("tool_call_id"),
-        "timestamp": found.moment("timestamp"),
+        "tool_call_id": found.id("tool_call_id"),
+        "timestamp": found.time("timestamp"),
         "is_error": True if retry else None if outcome is None else outcome != "success",
     }
     content = found.peek("content")
     if isinstance(content, list) and any(isinstance(one, dict) and "kind" in one for one in content):
-        fields["content"] = content_of(read_parts(found.items("content"), _part))
+        fields["content"] = to_content(read_parts(found.items("content"), _part))
     else:
         fields["content"] = _text(found)
     found.take_if("outcome", "success")
     return ToolMessage.model_validate({**fields, "extra": found.leftover()})
 
 
-def _part(found: Found) -> Part:
+def _part(found: FieldTracker) -> Part:
     kind = found.peek("kind")
     if kind in ("text", "text-content") and isinstance(found.peek("content"), str):
         found.take("kind")
@@ -200,24 +200,24 @@ def _part(found: Found) -> Part:
     return OtherPart(found.leftover())
 
 
-def _unread(found: Found, kind: JsonValue) -> None:
+def _unread(found: FieldTracker, kind: JsonValue) -> None:
     found.warn(f"a part of the kind {kind!r:.80} that cannot be read, kept as it stands")
 
 
-def _response(found: Found, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
+def _response(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
     found.take("kind")
     said = [_said(part, outputs, unused) for part in found.objects("parts")]
     whole: dict[str, object] = {
-        "id": found.identity("provider_response_id", "vendor_id"),
-        "timestamp": found.moment("timestamp"),
+        "id": found.id("provider_response_id", "vendor_id"),
+        "timestamp": found.time("timestamp"),
         "finish_reason": found.text("finish_reason"),
         "usage": _usage(found.object("usage")),
     }
     model = found.text("model_name")
-    return reply(said, {"model": model}, {**whole, "extra": found.leftover()})
+    return split_reply(said, {"model": model}, {**whole, "extra": found.leftover()})
 
 
-def _said(found: Found, outputs: Collection[str], unused: Collection[str]) -> Item:
+def _said(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
     kind = found.peek("part_kind")
     if kind in ("tool-call", "builtin-tool-call"):
         return _call(found, outputs, unused)
@@ -226,7 +226,7 @@ def _said(found: Found, outputs: Collection[str], unused: Collection[str]) -> It
     if kind in ("text", "thinking"):
         content = found.peek("content")
         if content is not None and not isinstance(content, str):
-            raise found.unfit("content", "a text")
+            raise found.type_error("content", "a text")
         found.take("part_kind")
         return (TextPart if kind == "text" else ReasoningPart)(found.text("content") or "", extra=found.leftover())
     if kind == "speech" and isinstance(found.peek("transcript"), str):
@@ -240,27 +240,27 @@ def _said(found: Found, outputs: Collection[str], unused: Collection[str]) -> It
     return OtherPart(found.leftover())
 
 
-def _call(found: Found, outputs: Collection[str], unused: Collection[str]) -> Item:
+def _call(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
     name = found.peek("tool_name")
     if not isinstance(name, str):
-        raise found.unfit("tool_name", "the name of a tool")
-    if name in outputs and as_text(found.peek("tool_call_id")) in unused:
+        raise found.type_error("tool_name", "the name of a tool")
+    if name in outputs and to_text(found.peek("tool_call_id")) in unused:
         return OtherPart(found.leftover())
     found.take("tool_name")
     provider = found.take("part_kind") == "builtin-tool-call"
-    arguments, identity = found.take("args"), found.identity("tool_call_id")
+    arguments, identity = found.take("args"), found.id("tool_call_id")
     if name in outputs and not provider:
-        said = "" if arguments is None else as_text(arguments)
+        said = "" if arguments is None else to_text(arguments)
         return TextPart(said, extra={"tool_name": name, "tool_call_id": identity, **found.leftover()})
     metadata = provider_metadata(provided=provider)
     return ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=found.leftover())
 
 
-def _usage(found: Found | None) -> Usage | None:
+def _usage(found: FieldTracker | None) -> Usage | None:
     """Read token counts. The input includes the cached tokens."""
     if found is None:
         return None
-    details = found.object("details") or Found({})
+    details = found.object("details") or FieldTracker({})
     thought = found.count("output_reasoning_tokens")
     return Usage(
         input_tokens=found.count("input_tokens", "request_tokens"),

@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_call
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import RowReader, items, row_sample
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import RowReader, as_records, build_row_sample
+from judgekit.formats.row_facts import to_text
 from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -27,15 +27,15 @@ class RagasReader(RowReader):
     name = "ragas"
     shape = 'ragas: {"user_input": [{"type": "human", "content": ...}, ...], "reference": ...}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by ``user_input``."""
-        record = next(iter(items(value)), None)
+        record = next(iter(as_records(value)), None)
         return isinstance(record, dict) and "user_input" in record
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one row. Without an id, the index is its name."""
-        row = Found.of(record)
-        identity = row.identity("id") or str(index)
+        row = FieldTracker.of(record)
+        identity = row.id("id") or str(index)
         own: dict[str, object] = {}
         messages = _messages(row)
         if isinstance(row.peek("user_input"), str) and "response" in row:
@@ -49,31 +49,31 @@ class RagasReader(RowReader):
             own["reference_tool_calls"] = list(map(_call, row.objects("reference_tool_calls")))
         if not messages:
             raise TraceError("user_input: holds no messages")
-        return row_sample(row, identity, messages, own)
+        return build_row_sample(row, identity, messages, own)
 
 
-def _messages(row: Found) -> list[Message]:
+def _messages(row: FieldTracker) -> list[Message]:
     asked = row.peek("user_input")
     if isinstance(asked, str):
         return [HumanMessage(asked)]
     if not isinstance(asked, list):
-        raise row.unfit("user_input", "a text or a list of messages")
+        raise row.type_error("user_input", "a text or a list of messages")
     return [_message(message) for message in row.objects("user_input")]
 
 
-def _response(row: Found) -> str:
+def _response(row: FieldTracker) -> str:
     """Take the answer to a single question, which some tables hold as a number."""
     response = row.peek("response")
     if isinstance(response, list | dict):
-        raise row.unfit("response", "a text")
-    return as_text(row.take("response"))
+        raise row.type_error("response", "a text")
+    return to_text(row.take("response"))
 
 
-def _message(found: Found) -> Message:
+def _message(found: FieldTracker) -> Message:
     kind = _KINDS[found.one_of("type", _KINDS)]
     content = found.peek("content")
     if content is not None and not isinstance(content, str):
-        raise found.unfit("content", "a text")
+        raise found.type_error("content", "a text")
     found.take("type")
     found.take("content")
     metadata = found.object("metadata")
@@ -83,5 +83,5 @@ def _message(found: Found) -> Message:
     return kind.model_validate({**fields, "extra": found.leftover()})
 
 
-def _call(found: Found) -> ToolCall:
+def _call(found: FieldTracker) -> ToolCall:
     return read_call(found, ids=(), args=("args", "arguments"))

@@ -8,21 +8,21 @@ from contextlib import nullcontext, suppress
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, listed, shortened
-from judgekit.formats.found import Found
-from judgekit.formats.known import KEPT, ONE_TEXT, as_text, only_text
-from judgekit.formats.merging.said import atoms, parted
-from judgekit.formats.readers.foreign import RowReader, items, must_be_object, row_sample, with_reply
-from judgekit.formats.readers.native import Payload, exchanged, messages_in, parsed
-from judgekit.formats.unread import RESPONSES, meaning, renaming
+from judgekit.errors import TraceError, join_limited, short_repr
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.merging.comparison import split_instructions, utterances
+from judgekit.formats.readers.base import RowReader, append_reply, as_records, build_row_sample, require_object
+from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, parse_structured_json
+from judgekit.formats.row_facts import SINGLE_TEXT_WARNING, VERBATIM_COLUMNS, single_text, to_text
+from judgekit.formats.unread import RESPONSE_COLUMNS, canonical_column, column_option
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
-from judgekit.traces.sample import MEASURED, References, Sample
+from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
 from judgekit.traces.trace import ToolDefinition
 
 _CONVERSATIONS = ("messages", "trace", "user_input")
-_KNOWN = {*KEPT, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}
+_KNOWN = {*VERBATIM_COLUMNS, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}
 _PYTHON = re.compile(r"\s*(\[\s*)?\{'\w+':")
-_SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASURED)
+_SUFFICIENT = ("prediction", "ranking", "fields", "results", *MEASUREMENT_FIELDS)
 """Columns that can be scored without a conversation."""
 
 
@@ -41,33 +41,33 @@ class RowsReader(RowReader):
         "others are renamed: --column question=input, columns={...}"
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows without a conversation of another format, by columns of input, response or references.
 
         Columns that other systems use for these are enough, so that `sample` can say how to rename them.
         """
-        record = next(iter(items(value)), None)
+        record = next(iter(as_records(value)), None)
         if not isinstance(record, dict) or any(record.get(name) is not None for name in _CONVERSATIONS):
             return False
-        names = {meaning(name) or name for name in record}
-        if record.get("model") is not None and names.isdisjoint(RESPONSES):
+        names = {canonical_column(name) or name for name in record}
+        if record.get("model") is not None and names.isdisjoint(RESPONSE_COLUMNS):
             names.discard("input")  # a request to a model
         known = not _KNOWN.isdisjoint(names) or _are_scores(record.get("results"))
         answered = isinstance(record.get("response"), str | int | float) and record.get("done") is not False  # a chunk
-        return known or answered or ("input" in names and not names.isdisjoint(RESPONSES))
+        return known or answered or ("input" in names and not names.isdisjoint(RESPONSE_COLUMNS))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one row. Without an id, the index is its name."""
-        row = Found(must_be_object(record))
-        identity = row.identity("id") or str(index)
+        row = FieldTracker(require_object(record))
+        identity = row.id("id") or str(index)
         tools: list[ToolDefinition] = []
         asked = _payload(row, "input", HumanMessage)
-        messages, replies = exchanged(asked, _payload(row, _response(row), AIMessage), tools)
-        (systems, said), (own, rest) = parted(messages), parted(replies)
-        if said and len(rest) > len(said) and atoms(rest[: len(said)]) == atoms(said):
+        messages, replies = exchange_messages(asked, _payload(row, _response(row), AIMessage), tools)
+        (systems, said), (own, rest) = split_instructions(messages), split_instructions(replies)
+        if said and len(rest) > len(said) and utterances(rest[: len(said)]) == utterances(said):
             messages, replies = [*(own or systems)], rest  # the response repeats the input
-        sample = row_sample(row, identity, with_reply(messages, replies, row), {}, tools)
-        _must_suffice(sample, must_be_object(record))
+        sample = build_row_sample(row, identity, append_reply(messages, replies, row), {}, tools)
+        _must_suffice(sample, require_object(record))
         return sample
 
 
@@ -77,26 +77,26 @@ def _are_scores(results: JsonValue) -> bool:
     return all(isinstance(one, int | float) or (isinstance(one, dict) and "score" in one) for one in found)
 
 
-def _response(row: Found) -> str:
+def _response(row: FieldTracker) -> str:
     """Return the name of the response column."""
-    found = {name: as_text(row.peek(name)) for name in RESPONSES if name in row}
+    found = {name: to_text(row.peek(name)) for name in RESPONSE_COLUMNS if name in row}
     if len(set(found.values())) > 1:
-        which = " and ".join(f"{name!r} is {shortened(text)}" for name, text in found.items())
+        which = " and ".join(f"{name!r} is {short_repr(text)}" for name, text in found.items())
         raise TraceError(f"two responses that differ: {which}; keep one of the columns")
     for name in list(found)[1:]:
         row.take(name)
-    return next(iter(found), RESPONSES[0])
+    return next(iter(found), RESPONSE_COLUMNS[0])
 
 
-def _payload(row: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+def _payload(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
     """Return an input or response: messages in any provider's format, or a text, which may hold these as JSON."""
     value = row.take(name)
     if value is None:
         return Payload()
-    opened = parsed(value)
-    text = only_text(opened if kind is HumanMessage else value)  # an answer in JSON may be meant as it is
+    opened = parse_structured_json(value)
+    text = single_text(opened if kind is HumanMessage else value)  # an answer in JSON may be meant as it is
     if text is not None:
-        row.warn(ONE_TEXT, name)
+        row.warn(SINGLE_TEXT_WARNING, name)
         return Payload((kind(text),))
     with suppress(TraceError) if isinstance(value, str) else nullcontext():  # a text that only looks like messages
         payload = messages_in(opened, row, name, kind)
@@ -108,7 +108,7 @@ def _payload(row: Found, name: str, kind: type[HumanMessage | AIMessage]) -> Pay
         row.warn("neither a text nor messages, read as its JSON", name)
     elif isinstance(value, str) and _PYTHON.match(value):
         row.warn("the text that Python prints of a list or an object, read as it is; write JSON instead", name)
-    return Payload((kind(as_text(value)),))
+    return Payload((kind(to_text(value)),))
 
 
 def _answers(payload: Payload, kind: type[HumanMessage | AIMessage]) -> bool:
@@ -129,16 +129,19 @@ def _must_suffice(sample: Sample, row: JsonObject) -> None:
         "response": answered,
         "reference": answered or any(row.get(name) is not None for name in _KNOWN),
     }
-    theirs = {meaning(name): name for name in reversed(fields)}  # the first of several
+    theirs = {canonical_column(name): name for name in reversed(fields)}  # the first of several
     renamed = {theirs[ours]: ours for ours, found in there.items() if not found and ours in theirs}
     if renamed:
         lacking = " and no ".join(dict.fromkeys(renamed.values()))
         if "input" in renamed.values() and "input" in row:  # it is blank
             renamed["input"] = "context"
-        columns = " ".join(renaming(name, ours) for name, ours in renamed.items())
+        columns = " ".join(column_option(name, ours) for name, ours in renamed.items())
         raise TraceError(f"no {lacking} in this row; if it has another name: {columns}")
-    lost = [one for one in sample.trace.warnings if one.where in fields and one.where not in KEPT]
+    lost = [one for one in sample.trace.warnings if one.where in fields and one.where not in VERBATIM_COLUMNS]
     if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):
-        found = listed(f"{one.where}: {one.found}" for one in lost) or f"found the columns {', '.join(map(repr, row))}"
+        found = (
+            join_limited(f"{one.where}: {one.found}" for one in lost)
+            or f"found the columns {', '.join(map(repr, row))}"
+        )
         needed = "what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers"
         raise TraceError(f"a row needs {needed}; {found}")

@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_call
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, as_object, head, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
@@ -37,18 +37,18 @@ class ShareGPTReader:
     gathers = False
     shape = 'sharegpt: {"conversations": [{"from": "human", "value": ...}, {"from": "gpt", "value": ...}]}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize turns by ``from`` and ``value``."""
         rows = self.records(value)
         return bool(rows) and _turns(rows[0]) is not None
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of turns as one conversation, and a list of rows or of such lists as many."""
-        return [document] if _turns(document) is not None else items(document)
+        return [document] if _turns(document) is not None else as_records(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation."""
-        row = Found.of({"conversations": record} if isinstance(record, list) else record)
+        row = FieldTracker.of({"conversations": record} if isinstance(record, list) else record)
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
         if (chosen := row.maybe_object("chosen")) is not None:  # the better of two answers
             messages += _read(chosen)
@@ -58,8 +58,8 @@ class ShareGPTReader:
         if system := row.text("system"):
             messages.insert(0, SystemMessage(system))
         row.unpack("tools")
-        trace = {"messages": messages, "tools": read_tools(row.details("tools"))}
-        return sample_from(row, index, trace)
+        trace = {"messages": messages, "tools": read_tools(row.optional_objects("tools"))}
+        return build_sample(row, index, trace)
 
 
 def _turns(value: JsonValue) -> list[JsonValue] | None:
@@ -69,20 +69,20 @@ def _turns(value: JsonValue) -> list[JsonValue] | None:
     return as_list(value) if found else None
 
 
-def _read(turn: Found) -> list[Message]:
+def _read(turn: FieldTracker) -> list[Message]:
     speaker, value = turn.peek("from"), turn.peek("value")
     kind = _SPEAKERS.get(speaker.lower()) if isinstance(speaker, str) else None
     if kind is None:
-        raise turn.unfit("from", f"one of {', '.join(_SPEAKERS)}")
+        raise turn.type_error("from", f"one of {', '.join(_SPEAKERS)}")
     if kind is not ToolMessage and value is not None and not isinstance(value, str):
-        raise turn.unfit("value", "a text")
+        raise turn.type_error("value", "a text")
     turn.take("from")
-    text = "" if value is None else as_text(value)
+    text = "" if value is None else to_text(value)
     messages: list[Message]
     if str(speaker).lower() == "function_call":
         calls = _calls(text)
         if not calls:
-            raise turn.unfit("value", "a tool call with a name")
+            raise turn.type_error("value", "a tool call with a name")
         messages = [AIMessage(tool_calls=calls)]
     elif kind is AIMessage:
         messages = [_answer(text)]
@@ -110,9 +110,9 @@ def _answer(text: str) -> AIMessage:
 
 def _calls(text: str) -> list[ToolCall]:
     """Return the calls in a text: an object or a list. A malformed call is kept as text if it names its tool."""
-    found = items(_parsed(text))
+    found = as_records(_parsed(text))
     if all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in found):
-        return [read_call(Found.of(one), args=("arguments", "args", "parameters")) for one in found]
+        return [read_call(FieldTracker.of(one), args=("arguments", "args", "parameters")) for one in found]
     named = _NAME.search(text)
     if named is None or found != [None]:
         return []
@@ -128,7 +128,7 @@ def _results(text: str) -> list[Message]:
 def _result(text: str) -> ToolMessage:
     value = _parsed(text)
     if isinstance(value, dict) and value.keys() == {"name", "content"} and isinstance(name := value["name"], str):
-        return ToolMessage(as_text(value["content"]), name=name)
+        return ToolMessage(to_text(value["content"]), name=name)
     return ToolMessage(text.strip())
 
 

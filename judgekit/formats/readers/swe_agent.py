@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
-from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import RowReader, build_sample, first_record
 from judgekit.formats.values import as_object, head, str_or_none
 from judgekit.traces.message import Message, Usage
 from judgekit.traces.sample import Sample
@@ -26,9 +26,9 @@ class SWEAgentReader(RowReader):
         'swe-agent: {"history": [{"role", "content", "agent", ...}], "trajectory": [...], "info": {"exit_status", ...}}'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize a history of messages with this format's fields, or the format's name."""
-        row = as_object(first_of(value))
+        row = as_object(first_record(value))
         if (str_or_none(row.get("trajectory_format")) or "").startswith("mini-swe-agent"):
             return True
         messages = list(map(as_object, head(row.get("history"))))
@@ -39,15 +39,15 @@ class SWEAgentReader(RowReader):
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trajectory. Its exit status does not show whether the task was solved."""
-        row = Found.of(record)
+        row = FieldTracker.of(record)
         messages = [message for one in row.objects("history", "messages") for message in _read(one)]
         if not messages:
             raise TraceError("holds no messages")
-        queries = [step.take("query") for step in row.details("trajectory")]
+        queries = [step.take("query") for step in row.optional_objects("trajectory")]
         if any(queries):
             row.warn("the steps' queries, which repeat the history, are left out", "trajectory")
-        info = row.object("info") or Found({})
-        stats = info.object("model_stats") or Found({})
+        info = row.object("info") or FieldTracker({})
+        stats = info.object("model_stats") or FieldTracker({})
         sent, received = stats.count("tokens_sent"), stats.count("tokens_received")
         trace = {
             "messages": messages,
@@ -55,13 +55,13 @@ class SWEAgentReader(RowReader):
             "cost_usd": stats.number("instance_cost"),
             "usage": None if sent is received is None else Usage(input_tokens=sent, output_tokens=received),
         }
-        return sample_from(row, index, trace, identity=row.identity("instance_id"))
+        return build_sample(row, index, trace, identity=row.id("instance_id"))
 
 
-def _read(found: Found) -> list[Message]:
+def _read(found: FieldTracker) -> list[Message]:
     if found.peek("role") == "exit":  # not a message but the run's exit: it stays in extra
         return []
-    if found.flag("is_demo"):
+    if found.boolean("is_demo"):
         found.warn("a demonstration, which is no part of the conversation, is left out")
         found.leftover()
         return []
@@ -74,7 +74,7 @@ def _read(found: Found) -> list[Message]:
     if found.peek("role") == "assistant":
         known["agent"] = found.text("agent")
     if about := found.object("extra"):  # in mini-SWE-agent
-        known["timestamp"] = about.moment("timestamp")
+        known["timestamp"] = about.time("timestamp")
         if found.peek("role") == "assistant" and (response := about.object("response")):
             known["usage"] = read_usage(response.object("usage"))
             known["model"] = response.text("model")

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
-from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import first_of, group_of, items, must_be_object, sample_from
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name, require_object
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import JsonObject, Message, Requestor
@@ -41,9 +41,9 @@ class Tau2Reader:
     gathers = False
     shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize simulations beside tasks, by numbered messages, or by calls with a requestor."""
-        return _is_file(value) or _is_simulation(value) or _is_simulation(first_of(value))
+        return _is_file(value) or _is_simulation(value) or _is_simulation(first_record(value))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return each simulation with its task and the fields that the whole file shares, or a single one as it is.
@@ -52,8 +52,8 @@ class Tau2Reader:
         not checked, no other confirms the task, and another simulation of the file contradicts its own task.
         """
         if not _is_file(document):
-            return [document] if _is_simulation(document) else items(document)
-        file = must_be_object(document)
+            return [document] if _is_simulation(document) else as_records(document)
+        file = require_object(document)
         shared = without(file, "simulations", "tasks")
         by_id = {str(task.get("id")): task for task in objects_in(file.get("tasks"))}
         simulations = as_list(file.get("simulations"))
@@ -68,17 +68,17 @@ class Tau2Reader:
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one simulation, named by its task and trial. Bare messages have no name."""
-        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         raw = row.peek("simulation") or record
-        checked = [Found(action, "reward_info.action_checks", row.warnings) for action in _checked(raw)]
+        checked = [FieldTracker(action, "reward_info.action_checks", row.warnings) for action in _checked(raw)]
         doubted = row.take("task_doubted") is True or _agrees(raw, row.peek("task")) is False
         simulation = row.object("simulation") if "simulation" in row else row
         if simulation is None:
-            raise row.unfit("simulation", "an object")
-        task_id, trial = simulation.identity("task_id"), simulation.count("trial")
+            raise row.type_error("simulation", "an object")
+        task_id, trial = simulation.id("task_id"), simulation.count("trial")
         if task_id is None and simulation is not row:
-            raise simulation.unfit("task_id", "the id of a task")
-        info, found = row.object("info") or Found({}), simulation.objects("messages")
+            raise simulation.type_error("task_id", "the id of a task")
+        info, found = row.object("info") or FieldTracker({}), simulation.objects("messages")
         solo = _is_solo(info, found)
         messages = [_message(message, solo=solo) for message in found]
         if not messages:
@@ -91,23 +91,23 @@ class Tau2Reader:
             row.warn(f"{whose}; the task is kept in extra, and {instead}", "task")
         elif given is None and task_id is not None:
             row.warn(f"no task {task_id!r}; {instead}", "tasks")
-        task = Found({}) if doubted or given is None else given
+        task = FieldTracker({}) if doubted or given is None else given
         task.take("id")
-        criteria = task.object("evaluation_criteria") or Found({})
+        criteria = task.object("evaluation_criteria") or FieldTracker({})
         actions = criteria.objects("actions") if "actions" in criteria else checked or None
         expected = None if actions is None else [_action(action, solo=solo) for action in actions]
-        environment = info.object("environment_info") or Found({})
+        environment = info.object("environment_info") or FieldTracker({})
         about = {"policy": environment.text("policy"), "agent": info.take("agent_info")}
         reward = simulation.object("reward_info")
-        identity = simulation.identity("id")
+        identity = simulation.id("id")
         name = identity or task_id or str(index)
         if task_id is not None and (trial is not None or simulation is not row):
             name = task_id if trial is None else f"{task_id}#{trial}"
         trace = {
             "id": identity or name,
             "messages": messages,
-            "started_at": simulation.moment("start_time"),
-            "ended_at": simulation.moment("end_time"),
+            "started_at": simulation.time("start_time"),
+            "ended_at": simulation.time("end_time"),
             "cost_usd": simulation.number("agent_cost"),
             "termination": simulation.text("termination_reason"),
             "labels": [] if reward is None else _labels(reward),
@@ -117,14 +117,14 @@ class Tau2Reader:
         within = domain or str_or_none(row.peek("domain"))
         if task_id is not None and not within:
             row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
-        group = group_of(task_id, within)
+        group = group_name(task_id, within)
         if group and doubted:
             group += " (another version)"
         fields: dict[str, object] = {"reference_tool_calls": expected, "group": group, "domain": domain}
         known = {field: value for field, value in fields.items() if value is not None}
         if simulation is not row or given is not None:
             known["metadata"] = {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()}
-        return sample_from(row, index, trace, identity=name, **known)
+        return build_sample(row, index, trace, identity=name, **known)
 
 
 def _is_file(value: JsonValue) -> bool:
@@ -146,7 +146,7 @@ def _is_telling(message: JsonValue) -> bool:
     return called or "turn_idx" in message
 
 
-def _is_solo(info: Found, messages: Sequence[Found]) -> bool:
+def _is_solo(info: FieldTracker, messages: Sequence[FieldTracker]) -> bool:
     """Return whether the agent works without a user, and so makes the user's calls too.
 
     The file names the agent or the user's stand-in; if not, no user speaks although the agent calls tools.
@@ -160,7 +160,7 @@ def _is_solo(info: Found, messages: Sequence[Found]) -> bool:
 
 def _checked(simulation: JsonValue) -> list[JsonObject]:
     """Return the actions that a simulation was checked for, if all of them are complete."""
-    found = [lookup(one, "action") for one in items(lookup(simulation, "reward_info", "action_checks"))]
+    found = [lookup(one, "action") for one in as_records(lookup(simulation, "reward_info", "action_checks"))]
     actions = objects_in(found)
     in_full = all(isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict) for one in actions)
     return actions if in_full and len(actions) == len(found) else []
@@ -185,35 +185,35 @@ def _content(action: JsonValue) -> str:
     return canonical_json([*fields, action.get("requestor") or "assistant"])
 
 
-def _message(found: Found, *, solo: bool) -> Message:
-    about: dict[str, object] = {"timestamp": found.moment("timestamp")}
+def _message(found: FieldTracker, *, solo: bool) -> Message:
+    about: dict[str, object] = {"timestamp": found.time("timestamp")}
     role = found.peek("role")
     if role == "tool":  # its id is the id of the call that it answers
         if "requestor" in found and found.peek("requestor") not in get_args(Requestor):
-            raise found.unfit("requestor", "'assistant' or 'user'")
+            raise found.type_error("requestor", "'assistant' or 'user'")
         requestor = "assistant" if solo else found.take("requestor") or "assistant"
-        about |= {"tool_call_id": found.identity("id"), "is_error": found.flag("error"), "requestor": requestor}
+        about |= {"tool_call_id": found.id("id"), "is_error": found.boolean("error"), "requestor": requestor}
     elif role == "assistant":
-        reply = found.object("raw_data") or Found({})
+        reply = found.object("raw_data") or FieldTracker({})
         about |= {"usage": read_usage(found.object("usage")), "finish_reason": reply.text("finish_reason")}
         about["model"] = reply.text("model")
     return read_message(found).model_copy(update=about)
 
 
-def _action(found: Found, *, solo: bool) -> JsonObject:
+def _action(found: FieldTracker, *, solo: bool) -> JsonObject:
     if not isinstance(found.peek("arguments"), dict):
-        raise found.unfit("arguments", "an object")
+        raise found.type_error("arguments", "an object")
     return {
         "name": found.take("name"),
         "args": found.take("arguments"),
-        "id": found.identity("action_id"),
+        "id": found.id("action_id"),
         "compare_args": found.take("compare_args"),
         "requestor": "assistant" if solo else found.take("requestor") or "assistant",
         "extra": found.leftover(),
     }
 
 
-def _labels(found: Found) -> list[Label]:
+def _labels(found: FieldTracker) -> list[Label]:
     """Return the verdicts. Those on actions also stay in the reward's other fields."""
     reward = found.number("reward")
     is_judged = "NL_ASSERTION" in as_list(found.peek("reward_basis"))  # a model decides these

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_messages
-from judgekit.formats.found import Found
-from judgekit.formats.readers.foreign import RowReader, first_of, group_of, sample_from
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import RowReader, build_sample, first_record, group_name
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
@@ -29,27 +29,27 @@ class TauBenchReader(RowReader):
     name = "tau-bench"
     shape = 'tau-bench: [{"task_id": ..., "trial": ..., "reward": ..., "traj": [...], "info": {"task": ...}}]'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize trials by their trajectory."""
-        row = first_of(value)
+        row = first_record(value)
         return isinstance(row, dict) and "task_id" in row and isinstance(row.get("traj"), list)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trial, named by its task and number."""
-        row = Found.of(record)
-        task_id, trial = row.identity("task_id"), row.count("trial")
+        row = FieldTracker.of(record)
+        task_id, trial = row.id("task_id"), row.count("trial")
         if task_id is None:
-            raise row.unfit("task_id", "the id of a task")
+            raise row.type_error("task_id", "the id of a task")
         messages = read_messages(row.objects("traj"))
         if not messages:
             raise TraceError("holds no messages")
-        info = row.object("info") or Found({})
+        info = row.object("info") or FieldTracker({})
         content = None
         if "task" in info:
             content = hashlib.sha256(canonical_json(info.peek("task")).encode()).hexdigest()[:8]
         else:
             row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
-        task = info.object("task") or Found({})
+        task = info.object("task") or FieldTracker({})
         expected = None if "actions" not in task else [_action(action) for action in task.objects("actions")]
         reward = row.number("reward")
         trace = {
@@ -58,13 +58,13 @@ class TauBenchReader(RowReader):
         }
         known = {
             "reference_tool_calls": expected,
-            "group": group_of(task_id, content),
+            "group": group_name(task_id, content),
             "metadata": {"task_id": task_id, "task": task.leftover()},
         }
-        return sample_from(row, index, trace, identity=task_id if trial is None else f"{task_id}#{trial}", **known)
+        return build_sample(row, index, trace, identity=task_id if trial is None else f"{task_id}#{trial}", **known)
 
 
-def _action(found: Found) -> JsonObject:
+def _action(found: FieldTracker) -> JsonObject:
     if not isinstance(found.peek("kwargs"), dict):
-        raise found.unfit("kwargs", "an object")
+        raise found.type_error("kwargs", "an object")
     return {"name": found.take("name"), "args": found.take("kwargs"), "extra": found.leftover()}

@@ -9,10 +9,10 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_messages, read_tools
-from judgekit.formats.blocks.reply import content_of
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.blocks.reply import to_content
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import RowReader, build_sample, first_record
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, lookup
 from judgekit.traces.message import AIMessage, Message, Part, ReasoningPart, TextPart
 from judgekit.traces.sample import Sample
@@ -28,20 +28,20 @@ class ToolBenchReader(RowReader):
     name = "toolbench"
     shape = 'toolbench: {"answer_generation": {"train_messages": [[...], ...], "function": [...]}, "tree": {...}, "win": true}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize a generated answer."""
-        return isinstance(lookup(first_of(value), "answer_generation"), dict)
+        return isinstance(lookup(first_record(value), "answer_generation"), dict)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one answer. A label records if the search found an answer; the results of its calls show what failed."""
-        row = Found.of(record)
-        answer = row.object("answer_generation") or Found({})
+        row = FieldTracker.of(record)
+        answer = row.object("answer_generation") or FieldTracker({})
         found = answer.peek("train_messages")
         if not isinstance(found, list) or not found:
             unfinished = " (valid_data is false: the search ended without an answer)"
             raise TraceError(f"holds no messages{unfinished if answer.peek('valid_data') is False else ''}")
         number = len(found) - 1
-        path = Found({f"train_messages[{number}]": found[-1]}, answer.where, row.warnings)
+        path = FieldTracker({f"train_messages[{number}]": found[-1]}, answer.where, row.warnings)
         messages = read_messages(path.objects(f"train_messages[{number}]"))
         if not messages:
             raise TraceError(f"{answer.where}.train_messages[{number}]: holds no messages")
@@ -49,20 +49,20 @@ class ToolBenchReader(RowReader):
         whole = as_list(found[-1])
         if all(isinstance(one, list) and whole[: len(one)] == one for one in found):
             answer.take("train_messages")
-        win = row.flag("win")
+        win = row.boolean("win")
         labels = [] if win is None else [Label("win", win, source="benchmark")]
         if any(name in row for name in ("tree", "trys")):
             row.warn("what else the search tried is kept in extra")
         trace = {
             "messages": messages,
-            "tools": read_tools(answer.details("function")),
+            "tools": read_tools(answer.optional_objects("function")),
             "termination": answer.text("finish_type"),
             "labels": labels,
         }
-        return sample_from(row, index, trace)
+        return build_sample(row, index, trace)
 
 
-def _finished(message: Message, path: Found) -> Message:
+def _finished(message: Message, path: FieldTracker) -> Message:
     """Return the last message of a path. Text beside ``Finish`` is reasoning; other arguments go to ``extra``."""
     if not isinstance(message, AIMessage) or [call.name for call in message.tool_calls] != ["Finish"]:
         return message
@@ -79,6 +79,6 @@ def _finished(message: Message, path: Found) -> Message:
         if part != TextPart("")
     ]
     if answer is not None:
-        said.append(TextPart(as_text(answer)))
+        said.append(TextPart(to_text(answer)))
     extra = {**message.extra, "Finish": {**rest, **call.extra}}
-    return AIMessage.model_validate({**dict(message), "content": content_of(said), "tool_calls": (), "extra": extra})
+    return AIMessage.model_validate({**dict(message), "content": to_content(said), "tool_calls": (), "extra": extra})

@@ -13,10 +13,10 @@ from pydantic import JsonValue
 
 from judgekit.formats.blocks.common import content_items, media_kind, provider_metadata, read_parts
 from judgekit.formats.blocks.openai_chat import read_tools
-from judgekit.formats.blocks.reply import content_of, unread_part
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import items, sample_from
+from judgekit.formats.blocks.reply import to_content, unknown_part
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import head, lookup, messages_field, objects_in
 from judgekit.traces.message import (
     AIMessage,
@@ -62,23 +62,23 @@ class VercelReader:
         '{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": ...}]}, or the list alone'
     )
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize parts by their kinds and states. Model messages of text alone are left to OpenAI's reader."""
         rows = self.records(value)
         return bool(rows) and _are_messages(messages_field(rows[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and a list of rows or of such lists as many."""
-        return [document] if _are_messages(document) else items(document)
+        return [document] if _are_messages(document) else as_records(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by the id of its chat."""
-        row = Found.of({"messages": record} if isinstance(record, list) else record)
+        row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         messages = [message for found in row.objects("messages") for message in _read(found)]
         if not messages:
-            raise row.unfit("messages", "messages")
-        tools = read_tools(row.details("tools"))
-        return sample_from(row, index, {"messages": messages, "tools": tools})
+            raise row.type_error("messages", "messages")
+        tools = read_tools(row.optional_objects("tools"))
+        return build_sample(row, index, {"messages": messages, "tools": tools})
 
 
 def _are_messages(value: JsonValue) -> bool:
@@ -113,17 +113,17 @@ class _Step:
     results: list[ToolMessage] = field(default_factory=list[ToolMessage])
 
 
-def _read(found: Found) -> list[Message]:
+def _read(found: FieldTracker) -> list[Message]:
     role = found.one_of("role", _ROLES)
     found.take("role")
     if role == "assistant":
         return _assistant(found)
     if role == "tool":
         return _tool(found)
-    identity, moment = found.identity("id"), found.moment("createdAt")
+    identity, moment = found.id("id"), found.time("createdAt")
     parts = read_parts(_parts(found), _part)
-    content = content_of([*parts, *map(_media, found.details("experimental_attachments"))])  # of version 4
-    metadata = (found.maybe_object("metadata") or Found({})).leftover()
+    content = to_content([*parts, *map(_media, found.optional_objects("experimental_attachments"))])  # of version 4
+    metadata = (found.maybe_object("metadata") or FieldTracker({})).leftover()
     extra = found.leftover()
     kind = HumanMessage if role == "user" else SystemMessage
     if role == "data":  # of version 3, for the developer's use
@@ -131,19 +131,19 @@ def _read(found: Found) -> list[Message]:
     return [kind(content, id=identity, timestamp=moment, metadata=metadata, extra=extra)]
 
 
-def _parts(found: Found) -> Sequence[Found | JsonValue]:
+def _parts(found: FieldTracker) -> Sequence[FieldTracker | JsonValue]:
     """Take the parts of a message from wherever they are."""
     if "parts" not in found:
         return content_items(found, "a list of parts")
     content, parts = found.peek("content"), found.items("parts")
-    texts = [text for part in parts if isinstance(part, Found) and isinstance(text := part.peek("text"), str)]
+    texts = [text for part in parts if isinstance(part, FieldTracker) and isinstance(text := part.peek("text"), str)]
     if isinstance(content, str) and content in "".join(texts):
         found.take("content")  # version 4 repeats it
     return parts
 
 
-def _assistant(found: Found) -> list[Message]:
-    identity, moment = found.identity("id"), found.moment("createdAt")
+def _assistant(found: FieldTracker) -> list[Message]:
+    identity, moment = found.id("id"), found.time("createdAt")
     steps = [_Step()]
     thought = found.text("reasoning") if isinstance(found.peek("reasoning"), str) and "parts" not in found else None
     if thought:
@@ -151,7 +151,7 @@ def _assistant(found: Found) -> list[Message]:
     known: set[str] = set()
     parts = _parts(found)
     invoked = found.objects("toolInvocations") if isinstance(found.peek("toolInvocations"), list) else []
-    if parts and not isinstance(parts[0], Found):  # version 4 without parts: the text comes after the calls
+    if parts and not isinstance(parts[0], FieldTracker):  # version 4 without parts: the text comes after the calls
         _invocations(invoked, steps, known)
         invoked = []
     for part in parts:
@@ -159,14 +159,14 @@ def _assistant(found: Found) -> list[Message]:
     _invocations(invoked, steps, known)
     messages: list[Message] = []
     for step in [step for step in steps if step.parts or step.calls] or steps[:1]:
-        said = AIMessage(content_of(step.parts), tool_calls=step.calls, id=identity, timestamp=moment)
+        said = AIMessage(to_content(step.parts), tool_calls=step.calls, id=identity, timestamp=moment)
         messages += [said, *step.results]
-    metadata = (found.maybe_object("metadata") or Found({})).leftover()
+    metadata = (found.maybe_object("metadata") or FieldTracker({})).leftover()
     about = {"metadata": metadata, "extra": found.leftover()}
     return [messages[0].model_copy(update=about), *messages[1:]]
 
 
-def _invocations(found: Sequence[Found], steps: list[_Step], known: set[str]) -> None:
+def _invocations(found: Sequence[FieldTracker], steps: list[_Step], known: set[str]) -> None:
     """Read the list of calls of version 4, which the parts may repeat."""
     step: JsonValue = None
     for one in found:
@@ -180,10 +180,10 @@ def _invocations(found: Sequence[Found], steps: list[_Step], known: set[str]) ->
         steps.append(_Step())
 
 
-def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
+def _add(part: FieldTracker | JsonValue, steps: list[_Step], known: set[str]) -> None:
     """Add a part of an assistant message to its last step, or begin a new step."""
-    kind = part.peek("type") if isinstance(part, Found) else None
-    if not isinstance(part, Found) or not isinstance(kind, str):
+    kind = part.peek("type") if isinstance(part, FieldTracker) else None
+    if not isinstance(part, FieldTracker) or not isinstance(kind, str):
         steps[-1].parts += read_parts([part], _part)
     elif kind == "step-start":
         part.take("type")
@@ -204,7 +204,7 @@ def _add(part: Found | JsonValue, steps: list[_Step], known: set[str]) -> None:
         steps[-1].parts.append(_part(part))
 
 
-def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
+def _call(found: FieldTracker, steps: list[_Step], known: set[str]) -> None:
     """Read a call, and its result if its state shows one. Only UI messages have states."""
     state, kind = found.peek("state"), found.peek("type")
     if state in _STREAMING:
@@ -212,15 +212,15 @@ def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
         steps[-1].parts.append(OtherPart(found.leftover()))
         return
     if state is not None and state not in _STATES:
-        raise found.unfit("state", f"one of {', '.join(_STATES)}")
+        raise found.type_error("state", f"one of {', '.join(_STATES)}")
     name = found.text("toolName")
     if name is None and isinstance(kind, str) and kind.startswith("tool-") and kind != "tool-call":
         name = kind.removeprefix("tool-")
     if not name:
-        raise found.unfit("toolName", "the name of a tool")
+        raise found.type_error("toolName", "the name of a tool")
     if kind != "dynamic-tool":
         found.take("type")
-    identity = found.identity("toolCallId")
+    identity = found.id("toolCallId")
     if identity is not None:
         known.add(identity)
     arguments = parse_arguments(found.take("input", "args", "rawInput"))
@@ -235,7 +235,7 @@ def _call(found: Found, steps: list[_Step], known: set[str]) -> None:
             steps.append(_Step())
 
 
-def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolMessage | None:
+def _outcome(found: FieldTracker, state: str, identity: str | None, name: str) -> ToolMessage | None:
     metadata: JsonObject = {}
     if state == "output-available":
         failed: bool | None = False
@@ -253,7 +253,7 @@ def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolM
         return None
     told = found.take("resultProviderMetadata")
     return ToolMessage(
-        "" if output is None else as_text(output),
+        "" if output is None else to_text(output),
         tool_call_id=identity,
         name=name,
         is_error=failed,
@@ -262,7 +262,7 @@ def _outcome(found: Found, state: str, identity: str | None, name: str) -> ToolM
     )
 
 
-def _tool(found: Found) -> list[Message]:
+def _tool(found: FieldTracker) -> list[Message]:
     """Read results, and approvals of the user."""
     messages: list[Message] = []
     for part in found.objects("content"):
@@ -272,38 +272,38 @@ def _tool(found: Found) -> list[Message]:
         elif kind == "tool-approval-response":
             messages.append(HumanMessage([_part(part)]))
         else:
-            raise part.unfit("type", "tool-result or tool-approval-response")
+            raise part.type_error("type", "tool-result or tool-approval-response")
     if not messages:
-        raise found.unfit("content", "results")
+        raise found.type_error("content", "results")
     rest = found.leftover()
     if rest:
         messages[0] = messages[0].model_copy(update={"extra": {**messages[0].extra, **rest}})
     return messages
 
 
-def _tool_result(found: Found) -> ToolMessage:
+def _tool_result(found: FieldTracker) -> ToolMessage:
     found.take("type")
-    identity, name = found.identity("toolCallId"), found.text("toolName")
-    failed = found.flag("isError")
+    identity, name = found.id("toolCallId"), found.text("toolName")
+    failed = found.boolean("isError")
     content: str | Sequence[Part]
     output = found.maybe_object("output")
     if output is None:
-        content = "" if (result := found.take("output", "result")) is None else as_text(result)
+        content = "" if (result := found.take("output", "result")) is None else to_text(result)
     else:
         kind = output.peek("type")
         if not isinstance(kind, str):
-            raise output.unfit("type", "the kind of a result")
+            raise output.type_error("type", "the kind of a result")
         failed = kind.startswith("error-") or kind == "execution-denied"
         value = output.peek("value")
         if kind == "content" and isinstance(value, list):
-            content = content_of(read_parts(output.items("value"), _part))
+            content = to_content(read_parts(output.items("value"), _part))
         else:
             value = output.take("value", "reason")
-            content = "" if value is None else as_text(value)
+            content = "" if value is None else to_text(value)
     return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=found.leftover())
 
 
-def _part(found: Found) -> Part:
+def _part(found: FieldTracker) -> Part:
     kind = found.peek("type")
     if kind in ("text", "reasoning"):
         name = "reasoning" if kind == "reasoning" and "reasoning" in found else "text"
@@ -314,10 +314,10 @@ def _part(found: Found) -> Part:
     if kind in ("file", "image", "media", "file-data", "file-url", "image-data", "image-url"):
         return _media(found)
     is_kept = isinstance(kind, str) and kind.startswith(_KEPT)
-    return OtherPart(found.leftover()) if is_kept else unread_part(found)
+    return OtherPart(found.leftover()) if is_kept else unknown_part(found)
 
 
-def _media(found: Found) -> Part:
+def _media(found: FieldTracker) -> Part:
     names = ("url", "data", "image")
     name = next((name for name in names if isinstance(found.peek(name), str)), None)
     if name is None:  # bytes, or an id

@@ -13,9 +13,9 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_message
-from judgekit.formats.found import Found
-from judgekit.formats.known import as_text
-from judgekit.formats.readers.foreign import RowReader, first_of, sample_from
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import RowReader, build_sample, first_record
+from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_object, head
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
@@ -37,9 +37,9 @@ class WhoWhenReader(RowReader):
     name = "who-when"
     shape = 'who-when: {"history": [{"role", "content", ...}], "question_ID": ..., "mistake_agent": ..., "mistake_step": ...}'
 
-    def recognises(self, value: JsonValue) -> bool:
+    def recognizes(self, value: JsonValue) -> bool:
         """Recognize a history of messages with a speaker, beside this dataset's fields."""
-        row = first_of(value)
+        row = first_record(value)
         if not isinstance(row, dict) or _OWN.isdisjoint(row):
             return False
         messages = head(row.get("history"))
@@ -47,7 +47,7 @@ class WhoWhenReader(RowReader):
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation. The annotations of its mistake become labels."""
-        row = Found.of(record)
+        row = FieldTracker.of(record)
         messages = [_message(one) for one in row.objects("history")]
         if not messages:
             raise TraceError("holds no messages")
@@ -61,22 +61,22 @@ class WhoWhenReader(RowReader):
             row.warn("the instructions of each agent stand in extra", "system_prompt")
         name = "ground_truth" if row.peek("ground_truth") is not None else "groundtruth"
         truth = row.number(name) if isinstance(row.peek(name), int | float) else row.text(name)
-        known = {} if truth is None else {"reference": as_text(truth)}
+        known = {} if truth is None else {"reference": to_text(truth)}
         trace = {"messages": messages, "labels": _labels(row)}
-        return sample_from(row, index, trace, identity=row.identity("question_ID"), **known)
+        return build_sample(row, index, trace, identity=row.id("question_ID"), **known)
 
 
-def _message(found: Found) -> Message:
+def _message(found: FieldTracker) -> Message:
     role, name = found.peek("role"), found.peek("name")
     if role in _OF_THE_CHAT and (name is None or role not in ("user", "assistant")):
         return read_message(found)
     content = found.peek("content")
     if not isinstance(content, str):
-        raise found.unfit("content", "a text")
+        raise found.type_error("content", "a text")
     found.take("content")
     speaker = role if name is None else name
     if not isinstance(speaker, str):
-        raise found.unfit("role", "the name of an agent, 'human', or a role beside a name")
+        raise found.type_error("role", "the name of an agent, 'human', or a role beside a name")
     found.take("role" if name is None else "name")
     if role == "human" or speaker in _HUMAN:
         return HumanMessage(content, extra=found.leftover())
@@ -85,8 +85,8 @@ def _message(found: Found) -> Message:
     return AIMessage(content, agent=agent, metadata=metadata, extra=found.leftover())
 
 
-def _labels(row: Found) -> list[Label]:
-    correct, agent, step = row.flag("is_correct"), row.text("mistake_agent"), row.peek("mistake_step")
+def _labels(row: FieldTracker) -> list[Label]:
+    correct, agent, step = row.boolean("is_correct"), row.text("mistake_agent"), row.peek("mistake_step")
     labels = [] if correct is None else [Label("is_correct", correct, source="benchmark")]
     reason = None if agent is None else row.text("mistake_reason")
     if agent is not None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from judgekit.formats.writers.writer import Written
+from judgekit.formats.writers.writer import WrittenLine
 from judgekit.traces.sample import Sample
 
 
@@ -11,6 +11,6 @@ class JudgekitWriter:
 
     name = "judgekit"
 
-    def written(self, sample: Sample, index: int) -> Written:  # noqa: ARG002 - the sample has an id
+    def written(self, sample: Sample, index: int) -> WrittenLine:  # noqa: ARG002 - the sample has an id
         """Return the sample as a line."""
-        return Written(sample.model_dump_json(), Counter())
+        return WrittenLine(sample.model_dump_json(), Counter())

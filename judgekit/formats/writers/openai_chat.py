@@ -12,7 +12,7 @@ from itertools import count
 from pydantic import JsonValue
 
 from judgekit.formats.readers.openai_chat import OpenAIChatReader
-from judgekit.formats.writers.writer import Written, read_back
+from judgekit.formats.writers.writer import WrittenLine, verify_row
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -43,14 +43,14 @@ class OpenAIChatWriter:
 
     name = "openai-chat"
 
-    def written(self, sample: Sample, index: int) -> Written:
+    def written(self, sample: Sample, index: int) -> WrittenLine:
         """Return the conversation with its tools, usage and references as a line."""
         reader = OpenAIChatReader()
         sample, made = _identified(sample)
-        written, faithful = read_back(sample, index, _row(sample, beside=True), reader)
+        written, faithful = verify_row(sample, index, _row(sample, beside=True), reader)
         if not faithful:  # fields named like those of this or another format would be mistaken for them
-            written, _ = read_back(sample, index, _row(sample, beside=False), reader)
-        return Written(written.line, written.missing + made)
+            written, _ = verify_row(sample, index, _row(sample, beside=False), reader)
+        return WrittenLine(written.line, written.missing + made)
 
 
 def _identified(sample: Sample) -> tuple[Sample, Counter[str]]:

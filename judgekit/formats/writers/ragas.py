@@ -12,7 +12,7 @@ from operator import itemgetter
 from pydantic import JsonValue
 
 from judgekit.formats.readers.ragas import RagasReader
-from judgekit.formats.writers.writer import Written, read_back
+from judgekit.formats.writers.writer import WrittenLine, verify_row
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
@@ -25,7 +25,7 @@ class RagasWriter:
 
     name = "ragas"
 
-    def written(self, sample: Sample, index: int) -> Written:
+    def written(self, sample: Sample, index: int) -> WrittenLine:
         """Return the conversation with its references as a line."""
         row: JsonObject = {"user_input": [_message(message) for message in _fitting(sample.trace.messages)]}
         if sample.reference is not None:
@@ -36,7 +36,7 @@ class RagasWriter:
             row["reference_topics"] = list(sample.reference_topics)
         if isinstance(rubrics := sample.fields.get("rubrics"), dict):
             row["rubrics"] = {name: text for name, text in rubrics.items() if isinstance(text, str)}
-        return read_back(sample, index, row, RagasReader())[0]
+        return verify_row(sample, index, row, RagasReader())[0]
 
 
 def _fitting(messages: Sequence[Message]) -> Iterator[HumanMessage | AIMessage | ToolMessage]:

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.files import parse_json
-from judgekit.formats.readers.foreign import Reader
-from judgekit.traces.message import CALLERS, JsonObject, Message, Part, RefusalPart, TextPart
+from judgekit.formats.readers.base import Reader
+from judgekit.traces.message import CALLER_MESSAGES, JsonObject, Message, Part, RefusalPart, TextPart
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 
@@ -26,7 +26,7 @@ _READING = {"source", "warnings"}
 """Fields of a trace about reading it, and not about the conversation."""
 
 
-class Written(NamedTuple):
+class WrittenLine(NamedTuple):
     """A line, and counts of what it leaves out, by kind. There is no line if the format cannot hold the sample."""
 
     line: str | None
@@ -41,12 +41,12 @@ class Writer(Protocol):
         """The format's name."""
         ...
 
-    def written(self, sample: Sample, index: int) -> Written:
+    def written(self, sample: Sample, index: int) -> WrittenLine:
         """Return a sample as a line of JSON, with its position in the file."""
         ...
 
 
-def read_back(sample: Sample, index: int, row: JsonObject, reader: Reader) -> tuple[Written, bool]:
+def verify_row(sample: Sample, index: int, row: JsonObject, reader: Reader) -> tuple[WrittenLine, bool]:
     """Return a row as written, and whether it is faithful: it adds nothing to the sample, and its format is detected.
 
     What is missing is found by reading the row again, so that nothing can be forgotten.
@@ -57,11 +57,11 @@ def read_back(sample: Sample, index: int, row: JsonObject, reader: Reader) -> tu
         [record] = reader.records(value)
         found = _facts(reader.sample(record, index))
     except (TraceError, ValueError):
-        return Written(None, Counter({"samples": 1})), False
+        return WrittenLine(None, Counter({"samples": 1})), False
     facts = _facts(sample)
     missing = Counter(kind for kind, _ in (facts - found).elements())
     new = {kind for kind, _ in found - facts if not kind.endswith(_MAY_DIFFER)}
-    return Written(line, missing), not new and _is_detected(value, reader)
+    return WrittenLine(line, missing), not new and _is_detected(value, reader)
 
 
 def _is_detected(value: JsonValue, reader: Reader) -> bool:
@@ -98,7 +98,7 @@ def _pairs(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
     """Yield which results answer which calls of each side, by the calls' numbers."""
     callers = pair_results(messages).calls
     numbers: dict[tuple[int, int], str] = {}
-    for side, kind in CALLERS.items():
+    for side, kind in CALLER_MESSAGES.items():
         callers_of_side = ((at, one) for at, one in enumerate(messages) if isinstance(one, kind))
         made = ((at, place) for at, one in callers_of_side for place in range(len(one.tool_calls)))
         numbers |= {place: f"{side} {number}" for number, place in enumerate(made)}

@@ -8,20 +8,20 @@ from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, listed, must_be_known, shortened
-from judgekit.formats.known import as_text
+from judgekit.errors import ConfigError, check_choice, join_limited, short_repr
+from judgekit.formats.row_facts import to_text
 from judgekit.score import Score
-from judgekit.scorers.classification.content import NEGATED, content_words, published_words, words_listed
-from judgekit.scorers.text.given import Given, given
-from judgekit.scorers.text.normal import normalized
+from judgekit.scorers.classification.content import NEGATED, content_words, load_word_list, published_words
+from judgekit.scorers.text.base import TextPair, texts_to_compare
+from judgekit.scorers.text.normalization import normalize_text
 from judgekit.scorers.text.words import Tokenize, splitter
-from judgekit.scoring import Blocking, computed
-from judgekit.traces.rendering import encodable
+from judgekit.scoring import SyncScore, compute_score
+from judgekit.traces.rendering import escape_surrogates
 from judgekit.traces.sample import Sample
 
 AnswerMeasure: TypeAlias = Literal["accuracy", "precision", "recall", "f1"]
 """The measures over many answers: see `judgekit.aggregates.classification.answer_match`."""
-Recipe: TypeAlias = Literal["content", "published"]
+WordRecipe: TypeAlias = Literal["content", "published"]
 """The words of an answer that count: its content words, or those of a published recipe."""
 
 _FEW = 4_000
@@ -41,7 +41,7 @@ class _Match(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AnswerMatch(Blocking):
+class AnswerMatch(SyncScore):
     r"""1 if the response says what was expected, else 0.
 
     It does if the Jaccard similarity of the content words (shared over all) is at least ``threshold``, or if the texts
@@ -73,19 +73,19 @@ class AnswerMatch(Blocking):
     measure: AnswerMeasure = "accuracy"
     tokenize: Tokenize = "auto"
     stop_words: Sequence[str] | None = None
-    recipe: Recipe = "content"
+    recipe: WordRecipe = "content"
     name: str = "answer_match"
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
             raise ConfigError(f"threshold is above 0 and at most 1, found {self.threshold!r}")
-        must_be_known("measure", self.measure, get_args(AnswerMeasure))
-        must_be_known("recipe", self.recipe, get_args(Recipe))
+        check_choice("measure", self.measure, get_args(AnswerMeasure))
+        check_choice("recipe", self.recipe, get_args(WordRecipe))
         if self.recipe == "published" and self.tokenize != "auto":
             raise ConfigError(f"recipe='published' has its own words; leave out tokenize={self.tokenize!r}")
         words: object = self.stop_words
         if words is not None and not _are_words(words):
-            raise ConfigError(f"stop_words is a list of words, found {shortened(words)}")
+            raise ConfigError(f"stop_words is a list of words, found {short_repr(words)}")
         splitter(self.tokenize)
 
     @cached_property
@@ -93,20 +93,22 @@ class AnswerMatch(Blocking):
         asked = None if self.stop_words is None else frozenset(map(str.casefold, self.stop_words))
         if self.recipe == "published":
             return partial(published_words, stop_words=_PUBLISHED_STOP_WORDS if asked is None else asked)
-        stop_words = words_listed("stop_words") if asked is None else asked
+        stop_words = load_word_list("stop_words") if asked is None else asked
         return partial(content_words, split=splitter(self.tokenize), stop_words=stop_words)
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         response, known = sample.trace.response, _known(sample)
-        found = Given(encodable(response), known) if response is not None and known else given(sample)
+        found = (
+            TextPair(escape_surrogates(response), known) if response is not None and known else texts_to_compare(sample)
+        )
         if isinstance(found, str):
             lacks = "" if response is None else ", and there is no label and no expected_output"
             return Score.skipped(self.name, found + lacks)
         characters = len(found.response) + sum(map(len, found.references))
-        return await computed(lambda: self._compared(found), large=characters > _FEW)
+        return await compute_score(lambda: self._compared(found), large=characters > _FEW)
 
-    def _compared(self, found: Given) -> Score:
+    def _compared(self, found: TextPair) -> Score:
         words = self._words(found.response)
         best = max((self._match(found.response, words, text) for text in found.references), key=itemgetter(0, 1))
         matched = self._matches(best)
@@ -136,7 +138,7 @@ class AnswerMatch(Blocking):
     def _match(self, response: str, words: set[str], expected: str) -> _Match:
         there = self._words(expected)
         similarity = len(words & there) / len(words | there) if words and there else 0.0
-        return _Match(normalized(response) == normalized(expected), similarity, expected, there)
+        return _Match(normalize_text(response) == normalize_text(expected), similarity, expected, there)
 
     def _matches(self, match: _Match) -> bool:
         return match.equal or match.similarity >= self.threshold
@@ -149,10 +151,10 @@ class AnswerMatch(Blocking):
 
     def _reason(self, best: _Match, sides: Mapping[str, Sequence[JsonValue]]) -> str:
         if best.equal:
-            return f"equal to {shortened(best.expected)} but for case, width, white space and punctuation around it"
+            return f"equal to {short_repr(best.expected)} but for case, width, white space and punctuation around it"
         compared = "at least" if self._matches(best) else "below"
         words = [
-            f"{side.replace('_', ' ')}: {listed(map(shortened, those), 8, ', ')}"
+            f"{side.replace('_', ' ')}: {join_limited(map(short_repr, those), 8, ', ')}"
             for side, those in sides.items()
             if those
         ]
@@ -160,7 +162,7 @@ class AnswerMatch(Blocking):
 
 
 def _negates(words: set[str]) -> bool:
-    return any(word.endswith(NEGATED) for word in words) or not words_listed("negations").isdisjoint(words)
+    return any(word.endswith(NEGATED) for word in words) or not load_word_list("negations").isdisjoint(words)
 
 
 def _are_words(words: object) -> bool:
@@ -171,6 +173,8 @@ def _known(sample: Sample) -> tuple[str, ...]:
     """Return the label, or else a dataset row's expected output: a text, a list of texts, or other JSON."""
     for known in (sample.label, sample.fields.get("expected_output")):
         texts = [known] if not isinstance(known, list) else known
-        if said := tuple(encodable(text) for one in texts if one is not None and (text := as_text(one)).strip()):
+        if said := tuple(
+            escape_surrogates(text) for one in texts if one is not None and (text := to_text(one)).strip()
+        ):
             return said
     return ()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from judgekit.scorers.text.normal import folded
+from judgekit.scorers.text.normalization import fold_text
 
 NEGATED = "_NEG"
 """The suffix of negated words, as in `nltk.sentiment.util.mark_negation`."""
@@ -25,7 +25,7 @@ def content_words(text: str, split: Callable[[str], list[str]], stop_words: froz
         split: A function that splits the parts between numbers, negations and punctuation into words.
         stop_words: The words to leave out, in lowercase. Negations and numbers are always kept.
     """
-    return {word for line in text.splitlines() for word in _marked(folded(line), split, stop_words)}
+    return {word for line in text.splitlines() for word in _marked(fold_text(line), split, stop_words)}
 
 
 def published_words(text: str, stop_words: frozenset[str]) -> set[str]:
@@ -59,11 +59,11 @@ def _counts(word: str, stop_words: frozenset[str]) -> bool:
 @cache
 def _cuts() -> re.Pattern[str]:
     """Return the pattern of everything special between words: numbers, negations, and ends of clauses."""
-    harmless = sorted(words_listed("no_negations"), key=len, reverse=True)  # the longest first
+    harmless = sorted(load_word_list("no_negations"), key=len, reverse=True)  # the longest first
     phrases = "|".join(word for word in harmless if word.isascii())
     longest_first = [word for word in harmless if not word.isascii()]
-    latin = "|".join(word for word in words_listed("negations") if word.isascii())
-    chinese = "".join(word for word in words_listed("negations") if not word.isascii())
+    latin = "|".join(word for word in load_word_list("negations") if word.isascii())
+    chinese = "".join(word for word in load_word_list("negations") if not word.isascii())
     auxiliaries = (
         "ai|are|ca|could|dare|did|do|does|had|has|have|is|may|might|must|need|ought|sha|should|was|were|wo|would"
     )
@@ -78,7 +78,7 @@ def _cuts() -> re.Pattern[str]:
 
 
 @cache
-def words_listed(kind: str) -> frozenset[str]:
+def load_word_list(kind: str) -> frozenset[str]:
     """Return one of the word lists in ``words.yaml``: ``stop_words``, ``negations`` or ``no_negations``."""
     import yaml  # noqa: PLC0415 - only needed by this scorer
 

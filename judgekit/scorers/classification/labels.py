@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, must_be_known, shortened
+from judgekit.errors import ConfigError, check_choice, short_repr
 from judgekit.score import Score
-from judgekit.scoring import Blocking
-from judgekit.traces.rendering import encodable
+from judgekit.scoring import SyncScore
+from judgekit.traces.rendering import escape_surrogates
 from judgekit.traces.sample import Sample
 
 ClassMeasure: TypeAlias = Literal[
@@ -30,7 +30,7 @@ _BINARY = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
-class Classification(Blocking):
+class Classification(SyncScore):
     """1 if the predicted label is the true one, ``sample.label``, else 0.
 
     The prediction is ``sample.prediction``, or else the complete response. Whitespace around labels is ignored;
@@ -54,7 +54,7 @@ class Classification(Blocking):
     name: str = "classification"
 
     def __post_init__(self) -> None:
-        must_be_known("measure", self.measure, get_args(ClassMeasure))
+        check_choice("measure", self.measure, get_args(ClassMeasure))
         if self.measure in _BINARY and self.positive is None:
             raise ConfigError(
                 f"{self.measure} is that of one class: name it with positive=..., or take "
@@ -70,14 +70,14 @@ class Classification(Blocking):
             return Score.skipped(self.name, f"the sample's label is {'missing' if sample.label is None else 'empty'}")
         if predicted is None:
             return Score.skipped(self.name, "the sample has no prediction, and no response: no message of the agent")
-        true, predicted = encodable(true), encodable(predicted.strip())
+        true, predicted = escape_surrogates(true), escape_surrogates(predicted.strip())
         correct = predicted == true
-        answer = f"predicted {shortened(predicted)}" if predicted else "no answer"
+        answer = f"predicted {short_repr(predicted)}" if predicted else "no answer"
         return Score.scored(
             self.name,
             float(correct),
             label="correct" if correct else "wrong" if predicted else "no_answer",
-            reason=answer if correct else f"{answer}, true is {shortened(true)}",
+            reason=answer if correct else f"{answer}, true is {short_repr(true)}",
             details={"true": true, "predicted": predicted, "measure": self.measure, "positive": self.positive},
             aggregate="classification",
         )

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
 
-from judgekit.errors import shortened
+from judgekit.errors import short_repr
 from judgekit.score import Score
 from judgekit.scorers.ranking import measures
-from judgekit.scorers.ranking.ranked import Graded, RankingScorer, listed_ranks, must_be_grade, must_be_rank
+from judgekit.scorers.ranking.ranked import GradedRanking, RankingScorer, check_cutoff, check_grade, format_ranks
 from judgekit.traces.message import JsonObject
 
 
-class Hits(NamedTuple):
+class RelevantRanks(NamedTuple):
     """A ranking's relevant documents."""
 
-    graded: Graded
+    graded: GradedRanking
     ranks: list[int]
     """The ranks of the relevant documents, from 1."""
     relevant: int
@@ -42,14 +42,14 @@ class BinaryScorer(RankingScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        must_be_grade("relevant_from", self.relevant_from)
+        check_grade("relevant_from", self.relevant_from)
 
-    def _measured(self, graded: Graded) -> Score:
+    def _measured(self, graded: GradedRanking) -> Score:
         least, judged = self.relevant_from, graded.judged
         if not (relevant := len([grade for grade in judged if grade >= least])):
             why = f"no judged document is relevant (relevant_from={least:g}): no order could be better than another"
             return Score.skipped(self.name, why)
-        hits = Hits(graded, [rank for rank, grade in enumerate(graded.grades, 1) if grade >= least], relevant)
+        hits = RelevantRanks(graded, [rank for rank, grade in enumerate(graded.grades, 1) if grade >= least], relevant)
         value = self._value(hits)
         if isinstance(value, str):
             return Score.skipped(self.name, value + graded.normalized)
@@ -59,17 +59,17 @@ class BinaryScorer(RankingScorer):
         return Score.scored(self.name, value, warnings=warnings, explain=partial(self._explain, hits))
 
     @abstractmethod
-    def _value(self, hits: Hits) -> float | str:
+    def _value(self, hits: RelevantRanks) -> float | str:
         """Return the value, or the reason why it is undefined."""
 
-    def _reason(self, hits: Hits) -> str:
+    def _reason(self, hits: RelevantRanks) -> str:
         retrieved = len(hits.graded.ids)
         if not hits.ranks:
             return f"none of {hits.relevant} relevant documents is among {retrieved} retrieved"
         rank = hits.ranks[0]
-        return f"first relevant document at rank {rank} of {retrieved}: {shortened(hits.graded.ids[rank - 1])}"
+        return f"first relevant document at rank {rank} of {retrieved}: {short_repr(hits.graded.ids[rank - 1])}"
 
-    def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
+    def _explain(self, hits: RelevantRanks) -> tuple[str, JsonObject]:
         found = hits.graded.found(hits.ranks)
         details: JsonObject = {"found": found, "relevant": hits.relevant, "retrieved": len(hits.graded.ids)}
         return hits.graded.explained(self._reason(hits), details)
@@ -86,7 +86,7 @@ class ReciprocalRank(BinaryScorer):
 
     _default_name: ClassVar[str] = "reciprocal_rank"
 
-    def _value(self, hits: Hits) -> float:
+    def _value(self, hits: RelevantRanks) -> float:
         return measures.reciprocal_rank(hits.ranks)
 
 
@@ -108,13 +108,13 @@ class AveragePrecision(BinaryScorer):
             object.__setattr__(self, "name", f"interpolated_{self._default_name}")
         super().__post_init__()
 
-    def _value(self, hits: Hits) -> float:
+    def _value(self, hits: RelevantRanks) -> float:
         return measures.average_precision(hits.ranks, hits.relevant, interpolated=self.interpolated)
 
-    def _reason(self, hits: Hits) -> str:
+    def _reason(self, hits: RelevantRanks) -> str:
         if not hits.ranks:
             return super()._reason(hits)
-        at = listed_ranks(hits.ranks)
+        at = format_ranks(hits.ranks)
         return f"{len(hits.ranks)} of {hits.relevant} relevant documents retrieved, at {at} of {len(hits.graded.ids)}"
 
 
@@ -130,20 +130,20 @@ class AUC(BinaryScorer):
 
     _default_name: ClassVar[str] = "auc"
 
-    def _value(self, hits: Hits) -> float | str:
+    def _value(self, hits: RelevantRanks) -> float | str:
         retrieved = len(hits.graded.ids)
         if len(hits.ranks) in (0, retrieved):
             kind = "all" if hits.ranks else "none"
             return f"{kind} of {retrieved} retrieved documents are relevant: there is no pair to compare"
         return measures.auc(hits.ranks, retrieved, hits.graded.scores)
 
-    def _reason(self, hits: Hits) -> str:
+    def _reason(self, hits: RelevantRanks) -> str:
         retrieved, found = len(hits.graded.ids), len(hits.ranks)
         pairs = found * (retrieved - found)
         above = measures.auc(hits.ranks, retrieved, hits.graded.scores) * pairs
         return f"a relevant document stands above another in {above:g} of {pairs} pairs (equal scores count half)"
 
-    def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
+    def _explain(self, hits: RelevantRanks) -> tuple[str, JsonObject]:
         reason, details = super()._explain(hits)
         scores = hits.graded.scores
         return reason, details if scores is None else {**details, "scores": list(scores)}
@@ -156,14 +156,14 @@ class _AtK(BinaryScorer):
     k: int
 
     def __post_init__(self) -> None:
-        must_be_rank(self.k)
+        check_cutoff(self.k)
         super().__post_init__()
 
-    def _reason(self, hits: Hits) -> str:
+    def _reason(self, hits: RelevantRanks) -> str:
         found = bisect_right(hits.ranks, self.k)
         return f"{found} of {hits.relevant} relevant documents among the first {self.k} (retrieved: {len(hits.graded.ids)})"
 
-    def _explain(self, hits: Hits) -> tuple[str, JsonObject]:
+    def _explain(self, hits: RelevantRanks) -> tuple[str, JsonObject]:
         reason, details = super()._explain(hits)
         return reason, {**details, "k": self.k}
 
@@ -178,7 +178,7 @@ class PrecisionAtK(_AtK):
 
     _default_name: ClassVar[str] = "precision"
 
-    def _value(self, hits: Hits) -> float:
+    def _value(self, hits: RelevantRanks) -> float:
         return measures.precision_at(hits.ranks, self.k)
 
 
@@ -192,7 +192,7 @@ class RecallAtK(_AtK):
 
     _default_name: ClassVar[str] = "recall"
 
-    def _value(self, hits: Hits) -> float:
+    def _value(self, hits: RelevantRanks) -> float:
         return measures.recall_at(hits.ranks, hits.relevant, self.k)
 
 
@@ -206,5 +206,5 @@ class HitRate(_AtK):
 
     _default_name: ClassVar[str] = "hit_rate"
 
-    def _value(self, hits: Hits) -> float:
+    def _value(self, hits: RelevantRanks) -> float:
         return measures.hit_rate(hits.ranks, self.k)

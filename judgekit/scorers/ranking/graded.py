@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, get_args
 
-from judgekit.errors import listed, must_be_known
+from judgekit.errors import check_choice, join_limited
 from judgekit.score import Score
 from judgekit.scorers.ranking import measures
 from judgekit.scorers.ranking.measures import Gains
-from judgekit.scorers.ranking.ranked import Graded, RankingScorer, listed_ranks, must_be_grade, must_be_rank
+from judgekit.scorers.ranking.ranked import GradedRanking, RankingScorer, check_cutoff, check_grade, format_ranks
 from judgekit.traces.message import JsonObject
 
 
@@ -22,20 +22,20 @@ class GradedScorer(RankingScorer):
     highest first), the number of ``retrieved`` documents, and the scorer's own options.
     """
 
-    def _measured(self, graded: Graded) -> Score:
+    def _measured(self, graded: GradedRanking) -> Score:
         if max(graded.judged, default=0) <= 0:
             return Score.skipped(self.name, "no judged document is relevant: no order could be better than another")
         return Score.scored(self.name, self._value(graded), explain=partial(self._explain, graded))
 
     @abstractmethod
-    def _value(self, graded: Graded) -> float: ...
+    def _value(self, graded: GradedRanking) -> float: ...
 
     @property
     @abstractmethod
     def _options(self) -> JsonObject:
         """The options that the value depends on, including ``k``."""
 
-    def _explain(self, graded: Graded) -> tuple[str, JsonObject]:
+    def _explain(self, graded: GradedRanking) -> tuple[str, JsonObject]:
         k = self._options["k"]
         first = graded.grades[: k if isinstance(k, int) else None]
         ranks = [rank for rank, grade in enumerate(first, 1) if grade > 0]
@@ -50,12 +50,12 @@ class GradedScorer(RankingScorer):
         if not ranks:
             return graded.explained(f"none of {len(judged)} relevant documents is among {among}", details)
         found, known = _grades(graded.grades[rank - 1] for rank in ranks), _grades(judged)
-        reason = f"among {among}: grades {found} at {listed_ranks(ranks)}; judged: {known}"
+        reason = f"among {among}: grades {found} at {format_ranks(ranks)}; judged: {known}"
         return graded.explained(reason, details)
 
 
 def _grades(grades: Iterable[float]) -> str:
-    return listed((f"{grade:g}" for grade in grades), most=10, between=", ")
+    return join_limited((f"{grade:g}" for grade in grades), most=10, between=", ")
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ class NDCG(GradedScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.k is not None:
-            must_be_rank(self.k)
-        must_be_known("kind of gains", self.gains, get_args(Gains))
+            check_cutoff(self.k)
+        check_choice("kind of gains", self.gains, get_args(Gains))
 
     @property
     def _options(self) -> JsonObject:
         return {"k": self.k, "gains": self.gains}
 
-    def _value(self, graded: Graded) -> float:
+    def _value(self, graded: GradedRanking) -> float:
         return measures.ndcg(graded.grades, graded.judged, self.k, self.gains)
 
 
@@ -111,14 +111,14 @@ class ERR(GradedScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.k is not None:
-            must_be_rank(self.k)
-        must_be_grade("max_grade", self.max_grade)
+            check_cutoff(self.k)
+        check_grade("max_grade", self.max_grade)
 
     @property
     def _options(self) -> JsonObject:
         return {"k": self.k, "max_grade": self.max_grade}
 
-    def _value(self, graded: Graded) -> float:
+    def _value(self, graded: GradedRanking) -> float:
         if (top := max(graded.judged)) > self.max_grade:
             raise ValueError(f"a document has the grade {top:g}, and max_grade is {self.max_grade:g}")
         return measures.err(graded.grades[: self.k], self.max_grade)

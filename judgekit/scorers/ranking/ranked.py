@@ -9,11 +9,11 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, listed, shortened
+from judgekit.errors import ConfigError, join_limited, short_repr
 from judgekit.score import Score
-from judgekit.scorers.ranking.retrieval import must_be_path, ranking_of
-from judgekit.scorers.text.normal import normalized
-from judgekit.scoring import Blocking, computed
+from judgekit.scorers.ranking.retrieval import check_jmespath, find_ranking
+from judgekit.scorers.text.normalization import normalize_text
+from judgekit.scoring import SyncScore, compute_score
 from judgekit.traces.equality import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Ranking, Sample
@@ -22,7 +22,7 @@ _FEW_DOCUMENTS = 500
 """The number of retrieved and judged documents that are scored within 5 ms."""
 
 
-class Graded(NamedTuple):
+class GradedRanking(NamedTuple):
     """A ranking with the grades of its documents."""
 
     ids: Sequence[str]
@@ -36,7 +36,7 @@ class Graded(NamedTuple):
     """The judged id of each retrieved id that equals it only after normalization."""
 
     @classmethod
-    def of(cls, ranking: Ranking, *, normalize: bool = False) -> "Graded":
+    def of(cls, ranking: Ranking, *, normalize: bool = False) -> "GradedRanking":
         """Return a ranking with the grades of its documents.
 
         Raises:
@@ -60,8 +60,8 @@ class Graded(NamedTuple):
     @property
     def normalized(self) -> str:
         """A note on ids that are equal only after normalization."""
-        pairs = [f"{shortened(one)} is {shortened(judged)}" for one, judged in self.judged_as.items()]
-        return f"; normalized, {listed(pairs, most=10)}" if pairs else ""
+        pairs = [f"{short_repr(one)} is {short_repr(judged)}" for one, judged in self.judged_as.items()]
+        return f"; normalized, {join_limited(pairs, most=10)}" if pairs else ""
 
     def found(self, ranks: Iterable[int]) -> list[JsonValue]:
         """Return the documents at these ranks, for details."""
@@ -71,21 +71,23 @@ class Graded(NamedTuple):
 def _normalized(ids: Iterable[str], field: str) -> Sequence[str]:
     meant = defaultdict[str, list[str]](list)
     for one in ids:
-        meant[normalized(one)].append(one)
+        meant[normalize_text(one)].append(one)
     if same := next((those for those in meant.values() if len(those) > 1), None):
-        raise ValueError(f"{field} holds ids that are one when they are normalized: {listed(map(shortened, same))}")
+        raise ValueError(
+            f"{field} holds ids that are one when they are normalized: {join_limited(map(short_repr, same))}"
+        )
     return list(meant)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingScorer(Blocking, ABC):
+class RankingScorer(SyncScore, ABC):
     """The common options of ranking scorers.
 
     Unjudged documents count as not relevant, as does a grade below 0. Skipped without ``sample.ranking``, and if no
     judged document is relevant.
 
     Attributes:
-        normalize: Whether ids are texts that are compared after normalization (`judgekit.scorers.text.normal`). Ids
+        normalize: Whether ids are texts that are compared after normalization (`judgekit.scorers.text.normalization`). Ids
             that are equal only then are listed in the reason, and in details as ``normalized``.
         tool: A tool whose last result without an error, as JSON, contains the ids; ``sample.ranking`` then only
             provides the relevance, and its ``retrieved`` is ignored.
@@ -107,24 +109,26 @@ class RankingScorer(Blocking, ABC):
         if self.path is not None:
             if self.tool is None:
                 raise ConfigError(f"path={self.path!r} leads into the result of a tool; give tool= as well")
-            must_be_path(self.path)
+            check_jmespath(self.path)
         if not self.name:
             k: int | None = getattr(self, "k", None)
             object.__setattr__(self, "name", self._default_name if k is None else f"{self._default_name}_at_{k}")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
-        ranking = ranking_of(sample, self.tool, self.path)
+        ranking = find_ranking(sample, self.tool, self.path)
         if isinstance(ranking, str):
             return Score.skipped(self.name, ranking)
         large = len(ranking.retrieved) + len(ranking.relevance) > _FEW_DOCUMENTS
-        return await computed(lambda: self._measured(Graded.of(ranking, normalize=self.normalize)), large=large)
+        return await compute_score(
+            lambda: self._measured(GradedRanking.of(ranking, normalize=self.normalize)), large=large
+        )
 
     @abstractmethod
-    def _measured(self, graded: Graded) -> Score: ...
+    def _measured(self, graded: GradedRanking) -> Score: ...
 
 
-def must_be_rank(k: int) -> None:
+def check_cutoff(k: int) -> None:
     """Check a number of documents.
 
     Raises:
@@ -134,7 +138,7 @@ def must_be_rank(k: int) -> None:
         raise ConfigError(f"k is a number of documents, 1 or more, found {k!r}")
 
 
-def must_be_grade(option: str, grade: float) -> None:
+def check_grade(option: str, grade: float) -> None:
     """Check the grade of a relevant document.
 
     Raises:
@@ -144,6 +148,6 @@ def must_be_grade(option: str, grade: float) -> None:
         raise ConfigError(f"{option} is a grade, a number above 0, found {grade!r}")
 
 
-def listed_ranks(ranks: Sequence[int]) -> str:
+def format_ranks(ranks: Sequence[int]) -> str:
     """Return ranks as text."""
-    return f"rank{'s' if len(ranks) > 1 else ''} {listed(map(str, ranks), most=10, between=', ')}"
+    return f"rank{'s' if len(ranks) > 1 else ''} {join_limited(map(str, ranks), most=10, between=', ')}"

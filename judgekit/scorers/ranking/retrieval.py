@@ -5,13 +5,13 @@ from typing import cast
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from judgekit.errors import ConfigError, explain, shortened
+from judgekit.errors import ConfigError, short_repr, validation_message
 from judgekit.traces.message import ToolMessage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Ranking, Sample
 
 
-def ranking_of(sample: Sample, tool: str | None, path: str | None) -> Ranking | str:
+def find_ranking(sample: Sample, tool: str | None, path: str | None) -> Ranking | str:
     """Return the ranking, or the reason to skip the sample.
 
     With a ``tool``, the ids come from its last result without an error, and the relevance from ``sample.ranking``.
@@ -31,13 +31,13 @@ def ranking_of(sample: Sample, tool: str | None, path: str | None) -> Ranking | 
         return Ranking.model_validate({"retrieved": _ids(text, path), "relevance": known.relevance})
     except ValidationError as error:
         raise ValueError(
-            f"message {number}, the result of {tool!r}: {explain(error).removeprefix('the record: ')}"
+            f"message {number}, the result of {tool!r}: {validation_message(error).removeprefix('the record: ')}"
         ) from error
     except ValueError as error:
         raise ValueError(f"message {number}, the result of {tool!r}: {error}") from error
 
 
-def must_be_path(path: str) -> None:
+def check_jmespath(path: str) -> None:
     """Check a JMESPath.
 
     Raises:
@@ -67,12 +67,12 @@ def _ids(text: str, path: str | None) -> list[object]:
     try:
         found: object = from_json(text)
     except ValueError as error:
-        raise ValueError(f"expected JSON, found {shortened(text)}: {error}") from error
+        raise ValueError(f"expected JSON, found {short_repr(text)}: {error}") from error
     if path is not None:
         import jmespath  # noqa: PLC0415 - as above
 
         found = jmespath.search(path, found)
     if not isinstance(found, list):
         where = "a list" if path is None else f"a list at {path!r}"
-        raise ValueError(f"expected {where}, found {shortened(found)}")
+        raise ValueError(f"expected {where}, found {short_repr(found)}")
     return cast("list[object]", found)

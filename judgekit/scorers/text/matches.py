@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from judgekit.errors import ConfigError, listed, must_be_known, shortened
+from judgekit.errors import ConfigError, check_choice, join_limited, short_repr
 from judgekit.score import Score
-from judgekit.scorers.text.given import NO_RESPONSE, Given, TextScorer, free
-from judgekit.scorers.text.normal import normalized
-from judgekit.scoring import Blocking
+from judgekit.scorers.text.base import NO_RESPONSE, TextPair, TextScorer, compare_without_gil
+from judgekit.scorers.text.normalization import normalize_text
+from judgekit.scoring import SyncScore
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
     from regex import Match, Pattern
 
-Measure: TypeAlias = Literal["levenshtein", "jaro_winkler", "indel", "token_sort"]
+SimilarityMeasure: TypeAlias = Literal["levenshtein", "jaro_winkler", "indel", "token_sort"]
 """The similarity measure of two texts, in [0, 1].
 
 ``levenshtein``: one minus the minimum number of characters to insert, delete or replace, over the longer length.
@@ -36,7 +36,7 @@ class ExactMatch(TextScorer):
 
     With ``normalize=True``, so are case, character width, runs of whitespace, spaces in Chinese and similar scripts,
     sentence-final punctuation and quotation marks around the whole text: see
-    ``judgekit.scorers.text.normal.normalized``. An empty response scores 0.
+    ``judgekit.scorers.text.normalization.normalized``. An empty response scores 0.
 
     Skipped without a response or a reference. No judge. Details: ``reference``, the one that matches, or null. Source:
     SQuAD (Rajpurkar et al. 2016, https://aclanthology.org/D16-1264), which also ignores articles and all punctuation.
@@ -45,16 +45,16 @@ class ExactMatch(TextScorer):
     normalize: bool = False
     name: str = "exact_match"
 
-    def _compare(self, texts: Given) -> Score:
-        form = normalized if self.normalize else str.strip
+    def _compare(self, texts: TextPair) -> Score:
+        form = normalize_text if self.normalize else str.strip
         response = form(texts.response)
         match = next((text for text in texts.references if form(text) == response), None)
 
         def explain() -> tuple[str, JsonObject]:
             if match is not None:
                 how = ", both normalized" if self.normalize else ""
-                return f"the response is {shortened(match)}{how}", {"reference": match}
-            reason = f"the response is {shortened(texts.response)}, which is not one of: {_named(texts.references)}"
+                return f"the response is {short_repr(match)}{how}", {"reference": match}
+            reason = f"the response is {short_repr(texts.response)}, which is not one of: {_named(texts.references)}"
             return reason, {"reference": None}
 
         return Score.scored(self.name, float(match is not None), explain=explain)
@@ -73,21 +73,21 @@ class StringPresence(TextScorer):
     ignore_case: bool = False
     name: str = "string_presence"
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         form = str.casefold if self.ignore_case else str
         response = form(texts.response)
         match = next((text for text in texts.references if form(text.strip()) in response), None)
 
         def explain() -> tuple[str, JsonObject]:
             if match is not None:
-                return f"{shortened(match)} is in the response", {"reference": match}
+                return f"{short_repr(match)} is in the response", {"reference": match}
             return f"not in the response: {_named(texts.references)}", {"reference": None}
 
         return Score.scored(self.name, float(match is not None), explain=explain)
 
 
 @dataclass(frozen=True)
-class Regex(Blocking):
+class Regex(SyncScore):
     r"""1 if the pattern is found in the response, or with ``full=True`` if it matches the whole response, else 0.
 
     The pattern uses the syntax of the package regex, a superset of `re` with features such as ``\p{Han}``; ``(?i)`` at
@@ -131,12 +131,12 @@ class Regex(Blocking):
                 f"the search for {self.pattern!r} was given up after {_SECONDS:g} s, in a response of "
                 f"{len(response):,} characters; write a pattern without a repeat within a repeat"
             ) from error
-        pattern, place = shortened(self.pattern), "the whole response" if self.full else "the response"
+        pattern, place = short_repr(self.pattern), "the whole response" if self.full else "the response"
         if found is None:
             reason = f"{pattern} does not fit {place}" if self.full else f"{pattern} is not in {place}"
             return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
         start, end = found.span()
-        reason = f"{pattern} fits {place}" if self.full else f"{pattern} is in {place}: {shortened(found[0])}"
+        reason = f"{pattern} fits {place}" if self.full else f"{pattern} is in {place}: {short_repr(found[0])}"
         return Score.scored(self.name, 1, reason=reason, details={"start": start, "end": end})
 
     async def _found(self, response: str) -> "Match[str] | None":
@@ -144,9 +144,9 @@ class Regex(Blocking):
         try:
             return search(response, timeout=_SECONDS_INLINE)
         except TimeoutError:
-            from judgekit.threads import in_thread  # noqa: PLC0415 - imports asyncio, which most scorers do without
+            from judgekit.threads import run_in_thread  # noqa: PLC0415 - imports asyncio, which most scorers do without
 
-            return await in_thread(lambda: search(response, timeout=_SECONDS, concurrent=True))
+            return await run_in_thread(lambda: search(response, timeout=_SECONDS, concurrent=True))
 
 
 @dataclass(frozen=True)
@@ -169,15 +169,15 @@ class Similarity(TextScorer):
         ConfigError: The measure is unknown.
     """
 
-    measure: Measure = "levenshtein"
+    measure: SimilarityMeasure = "levenshtein"
     name: str = ""
 
     def __post_init__(self) -> None:
-        must_be_known("measure of similarity", self.measure, get_args(Measure))
+        check_choice("measure of similarity", self.measure, get_args(SimilarityMeasure))
         if not self.name:
             object.__setattr__(self, "name", f"{self.measure}_similarity")
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         response, references = texts
         similarity = _similarities()[self.measure]
         values = [similarity(response, reference) if response.strip() else 0.0 for reference in references]
@@ -186,7 +186,7 @@ class Similarity(TextScorer):
         def explain() -> tuple[str, JsonObject]:
             reference = references[values.index(best)]
             which = f", the most alike of {len(values)} references" if len(values) > 1 else ""
-            reason = f"{self.measure} similarity {best:.3f} to {shortened(reference)}{which}"
+            reason = f"{self.measure} similarity {best:.3f} to {short_repr(reference)}{which}"
             details: JsonObject = {"reference": reference, "values": [*values]}
             return (reason if response.strip() else "the response is empty"), details
 
@@ -194,17 +194,17 @@ class Similarity(TextScorer):
 
 
 @cache
-def _similarities() -> Mapping[Measure, Callable[[str, str], float]]:
+def _similarities() -> Mapping[SimilarityMeasure, Callable[[str, str], float]]:
     from rapidfuzz.distance import Indel, JaroWinkler, Levenshtein  # noqa: PLC0415 - most scorers do without
     from rapidfuzz.fuzz import token_sort_ratio  # noqa: PLC0415 - as above
 
     return {
-        "levenshtein": partial(free, Levenshtein.normalized_similarity),
-        "jaro_winkler": partial(free, JaroWinkler.normalized_similarity),
-        "indel": partial(free, Indel.normalized_similarity),
-        "token_sort": lambda one, other: free(token_sort_ratio, one, other) / 100,
+        "levenshtein": partial(compare_without_gil, Levenshtein.normalized_similarity),
+        "jaro_winkler": partial(compare_without_gil, JaroWinkler.normalized_similarity),
+        "indel": partial(compare_without_gil, Indel.normalized_similarity),
+        "token_sort": lambda one, other: compare_without_gil(token_sort_ratio, one, other) / 100,
     }
 
 
 def _named(references: Sequence[str]) -> str:
-    return listed(map(shortened, references), 5, ", ")
+    return join_limited(map(short_repr, references), 5, ", ")

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.given import Given, TextScorer
+from judgekit.scorers.text.base import TextPair, TextScorer
 from judgekit.scorers.text.words import Tokenize, splitter
 
 NO_WORD = "the response has no word"
@@ -19,7 +19,7 @@ def ngrams(words: Sequence[str], n: int) -> Iterable[Hashable]:
     return words if n == 1 else zip(*(words[start:] for start in range(n)), strict=False)
 
 
-def in_common(ones: Iterable[Hashable], others: Iterable[Hashable]) -> int:
+def multiset_overlap(ones: Iterable[Hashable], others: Iterable[Hashable]) -> int:
     """Return the size of the multiset intersection of two lists."""
     left: dict[Hashable, int] = {}
     for other in others:
@@ -62,14 +62,15 @@ class NgramPrecision(TextScorer):
     def _words(self, text: str) -> list[str]:
         return splitter(self.tokenize)(text.lower() if self.lowercase else text)
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         references = [(text, words) for text in texts.references if (words := self._words(text))]
         if not references:
             return Score.skipped(self.name, "no reference has a word")
         response = self._words(texts.response)
         orders = range(1, min(self.n, len(response)) + 1)
         found = [
-            ([in_common(ngrams(response, n), ngrams(words, n)) for n in orders], text) for text, words in references
+            ([multiset_overlap(ngrams(response, n), ngrams(words, n)) for n in orders], text)
+            for text, words in references
         ]
         matches, reference = max(found, key=lambda one: sum(one[0]))
         totals = [len(response) - n + 1 for n in orders]

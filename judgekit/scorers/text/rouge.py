@@ -9,14 +9,14 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import JsonValue
 
-from judgekit.errors import must_be_known
+from judgekit.errors import check_choice
 from judgekit.score import Score
-from judgekit.scorers.text.given import Given, TextScorer, free
-from judgekit.scorers.text.ngrams import NO_WORD, in_common, ngrams
+from judgekit.scorers.text.base import TextPair, TextScorer, compare_without_gil
+from judgekit.scorers.text.ngrams import NO_WORD, multiset_overlap, ngrams
 from judgekit.scorers.text.porter import stem
 from judgekit.scorers.text.words import Tokenize, splitter
 
-Mode: TypeAlias = Literal["f1", "precision", "recall"]
+RougeMode: TypeAlias = Literal["f1", "precision", "recall"]
 ReferenceChoice: TypeAlias = Literal["value", "recall"]
 Sentences: TypeAlias = Sequence[Sequence[str]]
 """The words of each sentence of a text."""
@@ -36,7 +36,7 @@ class Overlap(NamedTuple):
     in_response: int
     in_reference: int
 
-    def share(self, mode: Mode) -> float:
+    def share(self, mode: RougeMode) -> float:
         """Return the overlap as a share of the response (precision) or the reference (recall), or their harmonic mean.
 
         0/0 is 0.
@@ -71,9 +71,9 @@ def rouge(type: str, response: Sentences, reference: Sentences) -> Overlap:
     if type == "rougeLsum":
         sentences = set(map(tuple, response))
         union = [word for sentence in reference if sentence for word in _union_of_lcs(sentence, sentences)]
-        return Overlap(in_common(union, said), len(said), len(expected))
+        return Overlap(multiset_overlap(union, said), len(said), len(expected))
     n = int(type.removeprefix("rouge"))
-    matches = in_common(ngrams(said, n), ngrams(expected, n))
+    matches = multiset_overlap(ngrams(said, n), ngrams(expected, n))
     return Overlap(matches, max(len(said) - n + 1, 0), max(len(expected) - n + 1, 0))
 
 
@@ -116,7 +116,7 @@ def _union_of_lcs(reference: Sequence[str], response: Iterable[Sequence[str]]) -
 def _lcs() -> Callable[[Sequence[Hashable], Sequence[Hashable]], int]:
     from rapidfuzz.distance import LCSseq  # noqa: PLC0415 - most scorers do without
 
-    return lambda one, other: int(free(LCSseq.similarity, one, other))
+    return lambda one, other: int(compare_without_gil(LCSseq.similarity, one, other))
 
 
 @dataclass(frozen=True)
@@ -148,16 +148,16 @@ class ROUGE(TextScorer):
     """
 
     type: str = "rougeL"
-    mode: Mode = "f1"
+    mode: RougeMode = "f1"
     stemmer: bool = False
     tokenize: Tokenize = "auto"
     reference_choice: ReferenceChoice = "value"
     name: str = ""
 
     def __post_init__(self) -> None:
-        must_be_known("type of ROUGE", self.type, _TYPES)
-        must_be_known("mode of ROUGE", self.mode, get_args(Mode))
-        must_be_known("choice of a reference", self.reference_choice, get_args(ReferenceChoice))
+        check_choice("type of ROUGE", self.type, _TYPES)
+        check_choice("mode of ROUGE", self.mode, get_args(RougeMode))
+        check_choice("choice of a reference", self.reference_choice, get_args(ReferenceChoice))
         splitter(self.tokenize)
         if not self.name:
             object.__setattr__(self, "name", f"{self.type}_{self.mode}")
@@ -170,7 +170,7 @@ class ROUGE(TextScorer):
         stems = {word: stem(word) if len(word) > 3 else word for word in set(chain.from_iterable(sentences))}
         return [[stems[word] for word in sentence] for sentence in sentences]
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         references = [(text, words) for text in texts.references if any(words := self._sentences(text))]
         if not references:
             return Score.skipped(self.name, "no reference has a word")
@@ -195,6 +195,6 @@ class ROUGE(TextScorer):
         )
         highest = self.mode if self.reference_choice == "value" else "recall"
         which = f", the one of {of} with the highest {highest}" if of > 1 else ""
-        ratios = {mode: overlap.share(mode) for mode in get_args(Mode)}
+        ratios = {mode: overlap.share(mode) for mode in get_args(RougeMode)}
         reason = f"{counted} in common: {shares}{which}" if said else NO_WORD
         return reason, {**ratios, **overlap._asdict(), "reference": reference}

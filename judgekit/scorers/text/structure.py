@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeAlias, cast
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from judgekit.errors import shortened
+from judgekit.errors import short_repr
 from judgekit.score import Score
-from judgekit.scorers.text.given import Given, TextScorer
-from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, Difference, Side, side_text
+from judgekit.scorers.text.base import TextPair, TextScorer
+from judgekit.scorers.tool_calls.arguments import ABSENT, Absent, ArgDifference, ArgumentValue, side_text
 from judgekit.traces.equality import same_json
 from judgekit.traces.message import JsonObject
 
@@ -50,7 +50,7 @@ class JSONMatch(TextScorer):
 
     name: str = "json_match"
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         parsed = _parsed(self.name, texts)
         if isinstance(parsed, Score):
             return parsed
@@ -77,7 +77,7 @@ class JSONDiff(TextScorer):
 
     name: str = "json_diff"
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         parsed = _parsed(self.name, texts)
         if isinstance(parsed, Score):
             return parsed
@@ -86,14 +86,14 @@ class JSONDiff(TextScorer):
         return Score.scored(self.name, value, explain=lambda: _explained(texts.references, walks))
 
 
-def _parsed(name: str, texts: Given) -> Score | _Parsed:
+def _parsed(name: str, texts: TextPair) -> Score | _Parsed:
     """Return the values to compare, or the score of a response that is not JSON."""
     references: list[JsonValue] = []
     for text in texts.references:
         try:
             references.append(_json(text))
         except ValueError as error:
-            raise ValueError(f"a reference is no JSON: {error}, in {shortened(text)}") from error
+            raise ValueError(f"a reference is no JSON: {error}, in {short_repr(text)}") from error
     try:
         return _Parsed(_json(texts.response), references)
     except ValueError as error:
@@ -115,7 +115,7 @@ def _object(pairs: Sequence[tuple[str, JsonValue]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
         [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {shortened(name)} stands twice in an object")
+        raise ValueError(f"the key {short_repr(name)} stands twice in an object")
     return found
 
 
@@ -132,7 +132,7 @@ class _Walk:
     def __init__(self, expected: JsonValue, found: JsonValue) -> None:
         self.agreed = 0
         self.leaves = 0
-        self.differences: list[Difference] = []
+        self.differences: list[ArgDifference] = []
         self._value(None, expected, found)
 
     @property
@@ -140,7 +140,7 @@ class _Walk:
         """The share of leaves that agree."""
         return self.agreed / self.leaves
 
-    def _value(self, path: _Path, expected: Side, found: Side) -> None:
+    def _value(self, path: _Path, expected: ArgumentValue, found: ArgumentValue) -> None:
         within, beside = _parts(expected), _parts(found)
         left, right = ABSENT if within else expected, ABSENT if beside else found
         if left is not ABSENT or right is not ABSENT:
@@ -148,19 +148,19 @@ class _Walk:
         for step in within | beside if within and beside else within or beside:
             self._value((path, step), within.get(step, ABSENT), beside.get(step, ABSENT))
 
-    def _leaf(self, path: _Path, expected: Side, found: Side) -> None:
+    def _leaf(self, path: _Path, expected: ArgumentValue, found: ArgumentValue) -> None:
         self.leaves += 1
         if not isinstance(expected, Absent) and not isinstance(found, Absent) and same_json(expected, found):
             self.agreed += 1
         elif len(self.differences) < _MOST:
-            self.differences.append(Difference(_written(path), expected, found))
+            self.differences.append(ArgDifference(_written(path), expected, found))
 
 
 def _walks(parsed: _Parsed) -> list[_Walk]:
     return [_Walk(reference, parsed.response) for reference in parsed.references]
 
 
-def _parts(side: Side) -> dict[str | int, JsonValue]:
+def _parts(side: ArgumentValue) -> dict[str | int, JsonValue]:
     """Return the children of a value by key or index; none for a leaf."""
     if isinstance(side, dict):
         return cast("dict[str | int, JsonValue]", side)

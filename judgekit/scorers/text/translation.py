@@ -10,9 +10,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from judgekit.aggregates.translation import bleu, chrf
-from judgekit.errors import ConfigError, must_be_known
+from judgekit.errors import ConfigError, check_choice
 from judgekit.score import Score
-from judgekit.scorers.text.given import Given, TextScorer
+from judgekit.scorers.text.base import TextPair, TextScorer
 
 if TYPE_CHECKING:
     import sacrebleu
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEUScore
 
 Smooth: TypeAlias = Literal["exp", "floor", "add-k", "none"]
-Split: TypeAlias = Callable[[str], list[str]]
+SplitFunction: TypeAlias = Callable[[str], list[str]]
 
 MOST_WORDS = 1000
 """The maximum number of words of a text for TER: such a pair takes up to a minute in a worker thread."""
@@ -103,12 +103,12 @@ class BLEU(TextScorer):
     name: str = "bleu"
 
     def __post_init__(self) -> None:
-        must_be_known("smoothing of BLEU", self.smooth, get_args(Smooth))
+        check_choice("smoothing of BLEU", self.smooth, get_args(Smooth))
         _at_least(1, max_order=self.max_order)
         _ = self._made  # report a missing tokenizer now, not for each sample
 
     @cached_property
-    def _made(self) -> tuple[Split, str, str]:
+    def _made(self) -> tuple[SplitFunction, str, str]:
         """The tokenizer, and the signatures of sentence and corpus BLEU, without numbers of references."""
         import sacrebleu  # noqa: PLC0415 - slow to import
 
@@ -142,7 +142,7 @@ class BLEU(TextScorer):
         """Return sentence BLEU as sacrebleu's score, in percent."""
         return bleu(*counts, self.smooth, effective_order=True)
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         counts = self.counts(*texts)
         if not counts.reference_length:
             return Score.skipped(self.name, _NO_WORDS)
@@ -231,7 +231,7 @@ class CHRF(TextScorer):
         )
         return ChrfCounts(flat[2::3], flat[0::3], flat[1::3])
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         counts = self.counts(*texts)
         matched, made, there = map(sum, counts)
         reason = f"of {made} n-grams of the response {matched} are in the reference, which has {there}"
@@ -291,7 +291,7 @@ class TER(TextScorer):
     _few: ClassVar[int] = 100
 
     @cached_property
-    def _made(self) -> tuple[Split, str]:
+    def _made(self) -> tuple[SplitFunction, str]:
         import sacrebleu  # noqa: PLC0415 - slow to import
 
         metric = sacrebleu.TER(self.normalized, self.no_punct, self.asian_support, self.case_sensitive)
@@ -315,7 +315,7 @@ class TER(TextScorer):
         edits = min(translation_edit_rate(words, reference)[0] for reference in known)
         return EditCounts(edits, len(words), sum(map(len, known)) / len(known))
 
-    def _compare(self, texts: Given) -> Score:
+    def _compare(self, texts: TextPair) -> Score:
         counts = self.counts(*texts)
         if not counts.reference_length:
             return Score.skipped(self.name, _NO_WORDS)

@@ -23,7 +23,7 @@ between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each character with
 Split: TypeAlias = Callable[[str], list[str]]
 """A function that splits a text into words."""
 
-UNSPACED = "".join(
+UNSPACED_SCRIPTS = "".join(
     rf"\p{{scx={script}}}" for script in ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar")
 )
 """The scripts without word spaces, and characters they share (such as the long ー), as part of a `regex` set."""
@@ -53,8 +53,8 @@ def _auto(text: str) -> list[str]:
 def _unicode_words() -> Split:
     import regex  # noqa: PLC0415 - most texts do without
 
-    spaced = rf"--[{UNSPACED}]"
-    word = rf"[\p{{L}}\p{{N}}&&[{UNSPACED}]]\p{{M}}*|[\p{{L}}\p{{N}}{spaced}][\p{{L}}\p{{M}}\p{{N}}{spaced}]*"
+    spaced = rf"--[{UNSPACED_SCRIPTS}]"
+    word = rf"[\p{{L}}\p{{N}}&&[{UNSPACED_SCRIPTS}]]\p{{M}}*|[\p{{L}}\p{{N}}{spaced}][\p{{L}}\p{{M}}\p{{N}}{spaced}]*"
     return regex.compile(word, regex.V1).findall
 
 

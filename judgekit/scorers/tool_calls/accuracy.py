@@ -4,19 +4,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, get_args
 
-from judgekit.errors import must_be_known
+from judgekit.errors import check_choice
 from judgekit.score import Score
-from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, arg_compare
-from judgekit.scorers.tool_calls.explanation import explain
+from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, check_args_option
+from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.scoring import Blocking, computed
+from judgekit.scoring import SyncScore, compute_score
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
-class ToolCallAccuracy(Blocking):
+class ToolCallAccuracy(SyncScore):
     """1 if the agent made exactly the expected calls, in order and with the expected arguments.
 
     If the sequence of tool names differs, the value is 0. Otherwise it is the mean over the calls of their arguments'
@@ -40,8 +40,8 @@ class ToolCallAccuracy(Blocking):
     name: str = "tool_call_accuracy"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "args", arg_compare(self.args))
-        must_be_known("requestor", self.requestor, get_args(Requestor))
+        object.__setattr__(self, "args", check_args_option(self.args))
+        check_choice("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
     def _how(self) -> ToolMatch:
@@ -62,14 +62,14 @@ class ToolCallAccuracy(Blocking):
             value = match.value if aligned else 0.0
             return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
 
-        return await computed(score, large=match.is_large)
+        return await compute_score(score, large=match.is_large)
 
 
 def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a private function
     if not aligned and match.how.order == "sequence":  # extra calls explain more than positions do
         in_order = match.how.model_copy(update={"order": "in_order"})
         match = replace(match, how=in_order)
-    reason, details = explain(match)
+    reason, details = explain_match(match)
     if not aligned:
         expected, made = (call.name for call in match.expected), (one.call.name for one in match.made)
         is_reordered = sorted(expected) == sorted(made)

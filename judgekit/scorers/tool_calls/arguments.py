@@ -12,15 +12,15 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 from pydantic_core import from_json
 
-from judgekit.errors import ConfigError, explain, truncated
-from judgekit.scorers.text.normal import folded
-from judgekit.scorers.tool_calls.assignment import evenest_pairs
-from judgekit.scorers.tool_calls.comparers import TextComparer, text_comparer
-from judgekit.scorers.tool_calls.matchers import holds_matcher, matcher_in
+from judgekit.errors import ConfigError, truncated, validation_message
+from judgekit.scorers.text.normalization import fold_text
+from judgekit.scorers.tool_calls.assignment import bottleneck_pairs
+from judgekit.scorers.tool_calls.comparers import TextComparer, check_text_comparer
+from judgekit.scorers.tool_calls.matchers import contains_matcher, parse_matcher
 from judgekit.scorers.tool_calls.schemas import schema_problems
-from judgekit.scoring import Scorer, must_be_scorer
+from judgekit.scoring import Scorer, check_scorer
 from judgekit.traces.equality import canonical_json, same_json
-from judgekit.traces.message import JsonObject, Many, Record, ToolCall, parse_arguments
+from judgekit.traces.message import FrozenModel, JsonObject, Many, ToolCall, parse_arguments
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import ExpectedCall
 from judgekit.traces.trace import ToolDefinition
@@ -36,15 +36,15 @@ class Absent(Enum):
 
 
 ABSENT = Absent.ABSENT
-Side: TypeAlias = JsonValue | Absent
+ArgumentValue: TypeAlias = JsonValue | Absent
 
 
-class Difference(NamedTuple):
+class ArgDifference(NamedTuple):
     """The path of a difference between arguments, such as ``args.items[0].price``, and the values on both sides."""
 
     path: str
-    expected: Side
-    made: Side
+    expected: ArgumentValue
+    made: ArgumentValue
 
     def as_text(self, found: str, longest: int) -> str:
         """Return one line such as ``PATH expected X, found Y``, with at most ``longest`` characters for each part."""
@@ -57,21 +57,21 @@ class Difference(NamedTuple):
         return {"path": self.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
 
 
-class Comparison(NamedTuple):
+class ArgComparison(NamedTuple):
     """The agreement of arguments: a score in [0, 1], where 1 is a match, and the differences.
 
     ``similarities`` are the results of text comparers by path, for texts that differ.
     """
 
     score: float
-    differences: tuple[Difference, ...]
+    differences: tuple[ArgDifference, ...]
     similarities: tuple[tuple[str, float], ...] = ()
 
 
-AGREED = Comparison(1.0, ())
+EQUAL_ARGS = ArgComparison(1.0, ())
 
 
-class ArgMatch(Record):
+class ArgMatch(FrozenModel):
     """Rules for comparing arguments; by default, as typed JSON.
 
     The score of a call's arguments is the mean agreement of the values over all names; a name on one side only does not
@@ -99,7 +99,7 @@ class ArgMatch(Record):
     ignore: Many[str] = ()
     defaults: JsonObject = Field(default_factory=dict)
     types: Literal["strict", "coerce"] = "strict"
-    text: Annotated[TextComparer, PlainValidator(text_comparer)] = "exact"
+    text: Annotated[TextComparer, PlainValidator(check_text_comparer)] = "exact"
     lists: Literal["ordered", "unordered", "contains"] = "ordered"
 
     @cached_property
@@ -140,7 +140,7 @@ def arg_rules(option: object) -> ArgRules:
         ConfigError: The option is a class.
     """
     if isinstance(option, type):  # it could be called like a function
-        must_be_scorer(option, "args")
+        check_scorer(option, "args")
     if isinstance(option, Scorer):
         option = {"text": option}
     elif callable(option):
@@ -148,10 +148,10 @@ def arg_rules(option: object) -> ArgRules:
     try:
         return ArgMatch.model_validate(option)
     except ValidationError as error:
-        raise ValueError(explain(error)) from error
+        raise ValueError(validation_message(error)) from error
 
 
-def arg_compare(option: ArgCompare | Mapping[str, JsonValue]) -> ArgRules:
+def check_args_option(option: ArgCompare | Mapping[str, JsonValue]) -> ArgRules:
     """Return `arg_rules` of a scorer's option ``args``.
 
     Raises:
@@ -177,7 +177,7 @@ def _glob(pattern: str) -> str:
 
 def compare_arguments(
     how: ArgRules, expected: ExpectedCall, made: ToolCall, tools: Sequence[ToolDefinition] = ()
-) -> Comparison:
+) -> ArgComparison:
     """Return the comparison of two calls' arguments.
 
     If the expected call has ``compare_args``, only these are compared. Unreadable arguments agree with nothing.
@@ -192,21 +192,25 @@ def compare_arguments(
         ValueError: A value matcher is malformed or stands for all arguments, a function did not return a number in
             [0, 1], or there is no tool definition.
     """
-    if matcher_in(expected.args) is not None:
+    if parse_matcher(expected.args) is not None:
         raise ValueError("a value matcher stands for a value; compare_args=[] takes any arguments")
     if expected.compare_args == () or (isinstance(how, ArgMatch) and how.mode == "ignore"):
-        return AGREED
+        return EQUAL_ARGS
     if made.args_error is not None:
-        return Comparison(0.0, (Difference("args", expected.args, made.args_raw),))
+        return ArgComparison(0.0, (ArgDifference("args", expected.args, made.args_raw),))
     if not isinstance(how, ArgMatch):
         wanted, found = _narrowed(expected.args, expected), _narrowed(made.args, expected)
         score = _checked(how(wanted, found), f"the comparer of {made.name}'s arguments")
-        return AGREED if score == 1 else Comparison(score, (Difference("args", wanted, found),))
+        return EQUAL_ARGS if score == 1 else ArgComparison(score, (ArgDifference("args", wanted, found),))
     if how.mode == "schema":
         problems = schema_problems(made, tools)
-        return Comparison(0.0, tuple(Difference("args", one, made.args) for one in problems)) if problems else AGREED
+        return (
+            ArgComparison(0.0, tuple(ArgDifference("args", one, made.args) for one in problems))
+            if problems
+            else EQUAL_ARGS
+        )
     walk = _Walk(how)
-    return Comparison(walk.arguments(expected, made), tuple(walk.differences), tuple(walk.similarities))
+    return ArgComparison(walk.arguments(expected, made), tuple(walk.differences), tuple(walk.similarities))
 
 
 def _narrowed(args: JsonObject, expected: ExpectedCall) -> JsonObject:
@@ -233,7 +237,7 @@ class _Walk:
     def __init__(self, how: ArgMatch, *, notes: bool = True) -> None:
         self.how = how
         self.notes = notes
-        self.differences: list[Difference] = []
+        self.differences: list[ArgDifference] = []
         self.similarities: list[tuple[str, float]] = []
 
     def arguments(self, expected: ExpectedCall, made: ToolCall) -> float:
@@ -248,13 +252,13 @@ class _Walk:
         scores += [1.0 for name in {*(expected.compare_args or ())} if name not in left and name not in right]
         return fsum(scores) / len(scores) if scores else 1.0
 
-    def value(self, path: str, expected: Side, made: Side, *, asked: bool) -> float | None:
+    def value(self, path: str, expected: ArgumentValue, made: ArgumentValue, *, asked: bool) -> float | None:
         """Return the score of the values at a path; ``asked`` is whether an enclosing path is to be compared."""
         pattern = path.removeprefix("args").removeprefix(".")
         if self.how.is_ignored(pattern):
             return None
         asked = asked or self.how.is_asked_for(pattern)
-        if isinstance(expected, dict) and (matcher := matcher_in(expected)):
+        if isinstance(expected, dict) and (matcher := parse_matcher(expected)):
             spelled = _spelled(made) if self.how.types == "coerce" else made
             fits = any(side is not ABSENT and matcher.matches(side) for side in (made, spelled))
             return self._noted(path, expected, made, float(fits)) if asked else None
@@ -286,7 +290,7 @@ class _Walk:
         return [score for score in scores if score is not None]
 
     def _free_list(self, path: str, expected: list[JsonValue], made: list[JsonValue], *, asked: bool) -> list[float]:
-        if asked and not holds_matcher(expected):
+        if asked and not contains_matcher(expected):
             wanted, found = Counter(map(canonical_json, expected)), Counter(map(canonical_json, made))
             if wanted == found or (self.how.lists == "contains" and wanted <= found):
                 return []  # everything agrees, without pairing
@@ -295,7 +299,7 @@ class _Walk:
             [trial.value(f"{path}[{index}]", one, other, asked=asked) for other in made]
             for index, one in enumerate(expected)
         ]
-        pairs = dict(evenest_pairs([[1.0 if weight is None else weight for weight in row] for row in weights]))
+        pairs = dict(bottleneck_pairs([[1.0 if weight is None else weight for weight in row] for row in weights]))
         scores: list[float | None] = []
         for index, one in enumerate(expected):
             if index in pairs and not self.notes:  # otherwise each nested list would double the work
@@ -308,7 +312,7 @@ class _Walk:
             scores += [self.value(f"{path}[{index}]", ABSENT, made[index], asked=asked) for index in surplus]
         return [score for score in scores if score is not None]
 
-    def _scalar(self, path: str, expected: Side, made: Side) -> float:
+    def _scalar(self, path: str, expected: ArgumentValue, made: ArgumentValue) -> float:
         if isinstance(expected, Absent) or isinstance(made, Absent):
             return 0.0
         if same_json(expected, made):
@@ -323,16 +327,16 @@ class _Walk:
             return similarity
         if not isinstance(text, str):
             raise TypeError(f"{text.name} is asked before calls are paired, see Match.of")
-        fold = str.casefold if text == "casefold" else folded
+        fold = str.casefold if text == "casefold" else fold_text
         return float(fold(expected) == fold(made))
 
-    def _noted(self, path: str, expected: Side, made: Side, score: float) -> float:
+    def _noted(self, path: str, expected: ArgumentValue, made: ArgumentValue, score: float) -> float:
         if score < 1 and self.notes:
-            self.differences.append(Difference(path, expected, made))
+            self.differences.append(ArgDifference(path, expected, made))
         return score
 
 
-def side_text(side: Side, longest: int) -> str:
+def side_text(side: ArgumentValue, longest: int) -> str:
     """Return one side of a difference as text of at most ``longest`` characters."""
     return side.value if isinstance(side, Absent) else truncated(compact_json(side), longest)
 
@@ -341,7 +345,7 @@ def _step(name: str) -> str:
     return f".{name}" if _PLAIN_KEY.fullmatch(name) else f"[{compact_json(name)}]"
 
 
-def _spelled(side: Side) -> Side:
+def _spelled(side: ArgumentValue) -> ArgumentValue:
     """Return the JSON value that a text spells, or the text if it spells none."""
     if not isinstance(side, str):
         return side

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     Weights: TypeAlias = NDArray[float64]
 
-Pair: TypeAlias = tuple[int, int]
+IndexPair: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = Sequence[tuple[int, int]]
 """Runs of columns without an order among themselves: the first column of each, and the one after its last."""
 
 
-def best_pairs(weights: "Sequence[Sequence[float]] | Weights") -> list[Pair]:
+def best_pairs(weights: "Sequence[Sequence[float]] | Weights") -> list[IndexPair]:
     """Return the maximum number of pairs, in any order, with the greatest total weight (linear sum assignment).
 
     Source: Crouse 2016, "On implementing 2D rectangular assignment algorithms", as implemented in SciPy.
@@ -36,7 +36,7 @@ def best_pairs(weights: "Sequence[Sequence[float]] | Weights") -> list[Pair]:
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
-def evenest_pairs(weights: Sequence[Sequence[float]]) -> list[Pair]:
+def bottleneck_pairs(weights: Sequence[Sequence[float]]) -> list[IndexPair]:
     """Return the maximum number of pairs, in any order, whose lowest weight is greatest (bottleneck assignment)."""
     pairs = best_pairs(weights)
     while pairs:
@@ -49,7 +49,7 @@ def evenest_pairs(weights: Sequence[Sequence[float]]) -> list[Pair]:
     return pairs
 
 
-def best_in_place(weights: "Weights", blocks: Blocks) -> list[Pair]:
+def best_in_place(weights: "Weights", blocks: Blocks) -> list[IndexPair]:
     """Return the best pairs with a weight in which each row has a column from the block at its own position."""
     return [
         (first + row, first + column)
@@ -59,7 +59,7 @@ def best_in_place(weights: "Weights", blocks: Blocks) -> list[Pair]:
     ]
 
 
-def best_in_order(weights: "Weights", blocks: Blocks) -> list[Pair]:
+def best_in_order(weights: "Weights", blocks: Blocks) -> list[IndexPair]:
     """Return the best non-crossing pairs with a weight: no row has an earlier block than a preceding row.
 
     The rows are split into runs, one for each block, by dynamic programming over the blocks. The best total of the
@@ -81,7 +81,7 @@ def best_in_order(weights: "Weights", blocks: Blocks) -> list[Pair]:
         after = np.maximum.accumulate(after)
         steps.append((best, after, rows, starts))
         best = after
-    pairs: list[Pair] = []
+    pairs: list[IndexPair] = []
     last = len(weights)
     for (first, end), (before, after, rows, starts) in zip(reversed(blocks), reversed(steps), strict=True):
         if after[last] > before[last]:

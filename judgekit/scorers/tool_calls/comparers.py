@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Literal, TypeAlias, cast, get_args
 
-from judgekit.errors import shortened
-from judgekit.scorers.text.given import TextScorer
-from judgekit.scoring import FunctionScorer, Scorer, all_done, must_be_scorer
-from judgekit.threads import in_thread
+from judgekit.errors import short_repr
+from judgekit.scorers.text.base import TextScorer
+from judgekit.scoring import FunctionScorer, Scorer, check_scorer, gather_all
+from judgekit.threads import run_in_thread
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -14,13 +14,13 @@ from judgekit.traces.trace import Trace
 TextRule: TypeAlias = Literal["exact", "casefold", "normalized"]
 TextFunction: TypeAlias = Callable[[str, str], float]
 TextComparer: TypeAlias = TextRule | TextFunction | Scorer
-Asked: TypeAlias = tuple[int, str, str]
+TextComparison: TypeAlias = tuple[int, str, str]
 """A question to a scorer: the scorer's `id`, the expected text and the actual one."""
 _FEW = 50
 """The maximum number of pairs of short texts that scorers compare on the event loop."""
 
 
-def text_comparer(option: object) -> TextComparer:
+def check_text_comparer(option: object) -> TextComparer:
     """Return the option, after checking that it can compare texts.
 
     Raises:
@@ -28,7 +28,7 @@ def text_comparer(option: object) -> TextComparer:
         ConfigError: It is a class.
     """
     if isinstance(option, type):  # it could be called like a function
-        must_be_scorer(option, "text")
+        check_scorer(option, "text")
     if isinstance(option, Scorer):
         is_ours = type(option).__module__.partition(".")[0] == __name__.partition(".")[0]
         if is_ours and not isinstance(option, TextScorer | FunctionScorer):
@@ -38,11 +38,13 @@ def text_comparer(option: object) -> TextComparer:
             )
     elif option not in get_args(TextRule) and not callable(option):
         rules = " or ".join(map(repr, get_args(TextRule)))
-        raise ValueError(f"expected {rules}, a function of two texts, or a scorer of texts, found {shortened(option)}")
+        raise ValueError(f"expected {rules}, a function of two texts, or a scorer of texts, found {short_repr(option)}")
     return cast("TextComparer", option)
 
 
-async def compared(asked: Mapping[Asked, Scorer]) -> tuple[Mapping[Asked, float], Collection[str]]:
+async def text_similarities(
+    asked: Mapping[TextComparison, Scorer],
+) -> tuple[Mapping[TextComparison, float], Collection[str]]:
     """Return the similarities of texts by these scorers, which run concurrently, and the scorers' warnings.
 
     Texts that a scorer skips have a similarity of 0.
@@ -53,12 +55,12 @@ async def compared(asked: Mapping[Asked, Scorer]) -> tuple[Mapping[Asked, float]
     pairs = [(scorer, expected, made) for (_, expected, made), scorer in asked.items()]
     ours = [(scorer, expected, made) for scorer, expected, made in pairs if isinstance(scorer, TextScorer)]
     if len(ours) == len(pairs) > _FEW:
-        scores = await in_thread(lambda: [scorer.compute(_texts(*texts)) for scorer, *texts in ours])
+        scores = await run_in_thread(lambda: [scorer.compute(_texts(*texts)) for scorer, *texts in ours])
     else:
-        scores = await all_done(scorer.ascore(_texts(*texts)) for scorer, *texts in pairs)
+        scores = await gather_all(scorer.ascore(_texts(*texts)) for scorer, *texts in pairs)
     for score, (scorer, expected, made) in zip(scores, pairs, strict=True):
         if score.status == "failed":
-            found = f"{shortened(expected)} with {shortened(made)}"
+            found = f"{short_repr(expected)} with {short_repr(made)}"
             raise ValueError(f"{scorer.name} cannot compare {found}: {score.reason}")
     warnings = dict.fromkeys(f"{score.scorer}: {warning}" for score in scores for warning in score.warnings)
     for score in scores:

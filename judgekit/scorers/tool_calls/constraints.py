@@ -9,25 +9,25 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
-from judgekit.errors import ConfigError, explain, listed, must_be_known, truncated
+from judgekit.errors import ConfigError, check_choice, join_limited, truncated, validation_message
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
-from judgekit.scorers.tool_calls.matchers import with_sound_matchers
+from judgekit.scorers.tool_calls.matchers import check_matchers
 from judgekit.scorers.tool_calls.schemas import schema_problems
-from judgekit.scoring import NO_CONVERSATION, Blocking, computed
-from judgekit.traces.conduct import call_key
-from judgekit.traces.message import CALLERS, JsonObject, Record, Requestor, ToolCall
+from judgekit.scoring import NO_CONVERSATION, SyncScore, compute_score
+from judgekit.traces.behavior import canonical_call
+from judgekit.traces.message import CALLER_MESSAGES, FrozenModel, JsonObject, Requestor, ToolCall
 from judgekit.traces.pairing import call_errors
-from judgekit.traces.rendering import compact_json, plain_name
+from judgekit.traces.rendering import compact_json, quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import MadeCall, Trace
+from judgekit.traces.trace import ActualCall, Trace
 
 _FEW = 500
 """The number of messages times constraints that is checked within 5 ms."""
 _AT_LEAST = ArgMatch(mode="at_least")
 
 
-class Verdict(NamedTuple):
+class ConstraintResult(NamedTuple):
     """The result of a check: whether the constraint holds (``None`` if undecided), and the reason."""
 
     holds: bool | None
@@ -35,14 +35,14 @@ class Verdict(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Conduct:
+class Behavior:
     """The actions of one side in a trace."""
 
     trace: Trace
     requestor: Requestor
 
     @cached_property
-    def calls(self) -> tuple[MadeCall, ...]:
+    def calls(self) -> tuple[ActualCall, ...]:
         """The calls of this side, in order."""
         return self.trace.tool_calls(self.requestor)
 
@@ -50,22 +50,22 @@ class Conduct:
     def _errors(self) -> tuple[bool | None, ...]:
         return call_errors(self.trace.messages, self.requestor)
 
-    def calls_of(self, tool: str) -> list[MadeCall]:
+    def calls_of(self, tool: str) -> list[ActualCall]:
         """Return the calls of tools that match the pattern."""
         fits = any_glob([tool])
         return [made for made in self.calls if fits(made.call.name)]
 
-    def outcomes_of(self, tool: str) -> list[tuple[MadeCall, bool | None]]:
+    def outcomes_of(self, tool: str) -> list[tuple[ActualCall, bool | None]]:
         """Return the calls of matching tools, each with whether it failed; ``None`` if unknown."""
         fits = any_glob([tool])
         return [(made, failed) for made, failed in zip(self.calls, self._errors, strict=True) if fits(made.call.name)]
 
 
-class Constraint(Record, ABC):
+class Constraint(FrozenModel, ABC):
     """A requirement on a conversation. Tools are named by patterns, in which ``*`` matches any text."""
 
     @abstractmethod
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check whether the constraint holds."""
 
     def __str__(self) -> str:
@@ -75,12 +75,12 @@ class Constraint(Record, ABC):
         for name, field in fields.items():
             value = getattr(self, name)
             if value != field.default:
-                text = plain_name(value) if isinstance(value, str) else compact_json(value)
+                text = quoted_name(value) if isinstance(value, str) else compact_json(value)
                 given.append(text if field.kw_only is False else f"{name}={text}")
         return f"{fields['type'].default}({', '.join(given)})"
 
 
-_Args: TypeAlias = Annotated[JsonObject, AfterValidator(with_sound_matchers)]
+_Args: TypeAlias = Annotated[JsonObject, AfterValidator(check_matchers)]
 
 
 class Require(Constraint):
@@ -96,13 +96,13 @@ class Require(Constraint):
     tool: str = Field(kw_only=False)
     args: _Args | None = Field(default=None, kw_only=False)
 
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check that a call matches."""
         calls = conduct.calls_of(self.tool)
         for made in calls:
             if _has(made.call, self.args):
-                return Verdict(holds=True, reason=_place(made))
-        return Verdict(holds=False, reason="not called with these arguments" if calls else "not called")
+                return ConstraintResult(holds=True, reason=_place(made))
+        return ConstraintResult(holds=False, reason="not called with these arguments" if calls else "not called")
 
 
 class Forbid(Constraint):
@@ -118,14 +118,14 @@ class Forbid(Constraint):
     tool: str = Field(kw_only=False)
     args: _Args | None = Field(default=None, kw_only=False)
 
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check that no call matches."""
         calls = conduct.calls_of(self.tool)
         if forbidden := [made for made in calls if _has(made.call, self.args)]:
-            return Verdict(holds=False, reason=_told(map(_place, forbidden)))
+            return ConstraintResult(holds=False, reason=_told(map(_place, forbidden)))
         if unread := [made for made in calls if made.call.args_error is not None]:
-            return Verdict(holds=None, reason=f"arguments that cannot be read: {_told(map(_place, unread))}")
-        return Verdict(holds=True, reason="not called with these arguments" if calls else "not called")
+            return ConstraintResult(holds=None, reason=f"arguments that cannot be read: {_told(map(_place, unread))}")
+        return ConstraintResult(holds=True, reason="not called with these arguments" if calls else "not called")
 
 
 class Count(Constraint):
@@ -144,11 +144,11 @@ class Count(Constraint):
             raise ValueError(f"no number of calls is at least {self.min} and at most {self.max}")
         return self
 
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check that the number of calls is within bounds."""
         number = len(conduct.calls_of(self.tool))
         holds = self.min <= number and (self.max is None or number <= self.max)
-        return Verdict(holds, _number(number, "call"))
+        return ConstraintResult(holds, _number(number, "call"))
 
 
 class Before(Constraint):
@@ -161,15 +161,15 @@ class Before(Constraint):
     first: str = Field(kw_only=False)
     then: str = Field(kw_only=False)
 
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check that no call of ``then`` comes too early."""
         calls = conduct.calls_of(self.then)
         start = min((made.message for made in conduct.calls_of(self.first)), default=len(conduct.trace.messages))
         early = [made for made in calls if made.message <= start]
         if early:
             reason = f"{_told(map(_place, early))} without {_name(self.first)} before it"
-            return Verdict(holds=False, reason=reason)
-        return Verdict(holds=True, reason=_place(calls[0]) if calls else f"{_name(self.then)} is not called")
+            return ConstraintResult(holds=False, reason=reason)
+        return ConstraintResult(holds=True, reason=_place(calls[0]) if calls else f"{_name(self.then)} is not called")
 
 
 class NoRepeat(Constraint):
@@ -181,18 +181,18 @@ class NoRepeat(Constraint):
     type: Literal["no_repeat"] = "no_repeat"
     tool: str = Field(default="*", kw_only=False)
 
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check that no call is a repeat."""
         before: dict[str, tuple[int, bool]] = {}
         repeats: list[str] = []
         for made, failed in conduct.outcomes_of(self.tool):
-            key = call_key(made.call)
+            key = canonical_call(made.call)
             message, may_retry = before.get(key, (0, True))
             if message == made.message or not may_retry:
                 repeats.append(f"{_place(made)} repeats message {message}")
             if may_retry:
                 before[key] = made.message, failed is True
-        return Verdict(not repeats, _told(repeats) or "no repeats")
+        return ConstraintResult(not repeats, _told(repeats) or "no repeats")
 
 
 class Status(Constraint):
@@ -206,17 +206,17 @@ class Status(Constraint):
     tool: str = Field(kw_only=False)
     status: Literal["ok", "error", "recovered"] = Field(kw_only=False)
 
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check that the calls of each tool ended with the status."""
         outcomes = defaultdict[str, list[bool | None]](list)
         for made, failed in conduct.outcomes_of(self.tool):
             outcomes[made.call.name].append(_not(failed))
         if not outcomes:
-            return Verdict(holds=None, reason="not called")
+            return ConstraintResult(holds=None, reason="not called")
         verdicts = {tool: self._ended_so(successes) for tool, successes in outcomes.items()}
         holds = _all(verdicts.values())
         told = (_ending(tool, outcomes[tool]) for tool, verdict in verdicts.items() if verdict is holds)
-        return Verdict(holds, _told(told))
+        return ConstraintResult(holds, _told(told))
 
     def _ended_so(self, successes: Sequence[bool | None]) -> bool | None:
         if self.status == "ok":
@@ -232,10 +232,10 @@ class MaxSteps(Constraint):
     type: Literal["max_steps"] = "max_steps"
     n: int = Field(ge=0, kw_only=False)
 
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check that there are no more messages."""
-        steps = sum(isinstance(message, CALLERS[conduct.requestor]) for message in conduct.trace.messages)
-        return Verdict(steps <= self.n, _number(steps, "message"))
+        steps = sum(isinstance(message, CALLER_MESSAGES[conduct.requestor]) for message in conduct.trace.messages)
+        return ConstraintResult(steps <= self.n, _number(steps, "message"))
 
 
 class SchemaValid(Constraint):
@@ -247,10 +247,10 @@ class SchemaValid(Constraint):
 
     type: Literal["schema_valid"] = "schema_valid"
 
-    def check(self, conduct: Conduct, /) -> Verdict:
+    def check(self, conduct: Behavior, /) -> ConstraintResult:
         """Check that no call has a problem."""
         if not conduct.trace.tools:
-            return Verdict(holds=None, reason="the trace defines no tools")
+            return ConstraintResult(holds=None, reason="the trace defines no tools")
         problems: list[str] = []
         undecided: list[str] = []
         for made in conduct.calls:
@@ -259,9 +259,9 @@ class SchemaValid(Constraint):
             except ValueError as error:
                 undecided.append(f"{_place(made)}: {error}")
         if problems:
-            return Verdict(holds=False, reason=_told(problems))
+            return ConstraintResult(holds=False, reason=_told(problems))
         reason = _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all fit"
-        return Verdict(None if undecided else True, reason)
+        return ConstraintResult(None if undecided else True, reason)
 
 
 _Any: TypeAlias = Require | Forbid | Count | Before | NoRepeat | Status | MaxSteps | SchemaValid
@@ -269,7 +269,7 @@ _CONSTRAINTS = TypeAdapter(tuple[Annotated[_Any, Field(discriminator="type")], .
 
 
 @dataclass(frozen=True)
-class ToolConstraints(Blocking):
+class ToolConstraints(SyncScore):
     """1 if all decidable constraints hold, else the share of them that do.
 
     Constraints need no reference. In a config file, each is a table with its ``type``, such as
@@ -295,11 +295,11 @@ class ToolConstraints(Blocking):
     name: str = "tool_constraints"
 
     def __post_init__(self) -> None:
-        must_be_known("requestor", self.requestor, get_args(Requestor))
+        check_choice("requestor", self.requestor, get_args(Requestor))
         try:
             constraints = _CONSTRAINTS.validate_python(self.constraints)
         except ValidationError as error:
-            raise ConfigError(f"constraints: {explain(error, self.constraints)}") from error
+            raise ConfigError(f"constraints: {validation_message(error, self.constraints)}") from error
         if not constraints:
             raise ConfigError("constraints: found none; give one or more, such as Require('search')")
         object.__setattr__(self, "constraints", constraints)
@@ -309,10 +309,10 @@ class ToolConstraints(Blocking):
         if not sample.trace.messages:
             return Score.skipped(self.name, NO_CONVERSATION)
         large = len(sample.trace.messages) * len(self.constraints) > _FEW
-        return await computed(lambda: self._checked(sample.trace), large=large)
+        return await compute_score(lambda: self._checked(sample.trace), large=large)
 
     def _checked(self, trace: Trace) -> Score:
-        conduct = Conduct(trace, self.requestor)
+        conduct = Behavior(trace, self.requestor)
         verdicts = [(str(constraint), constraint.check(conduct)) for constraint in self.constraints]
         held, broken, undecided = (sum(one.holds is what for _, one in verdicts) for what in (True, False, None))
         told = [
@@ -328,8 +328,8 @@ class ToolConstraints(Blocking):
             "broken": broken,
         }
         if undecided == len(verdicts):
-            return Score.skipped(self.name, listed(told), details=details)
-        reason = listed([f"{held} of {held + broken} constraints hold", *told])
+            return Score.skipped(self.name, join_limited(told), details=details)
+        reason = join_limited([f"{held} of {held + broken} constraints hold", *told])
         return Score.scored(self.name, held / (held + broken), reason=reason, details=details)
 
 
@@ -348,10 +348,10 @@ def _not(verdict: bool | None) -> bool | None:  # noqa: FBT001 - the only argume
 
 
 def _name(tool: str) -> str:
-    return plain_name(truncated(tool, 80))
+    return quoted_name(truncated(tool, 80))
 
 
-def _place(made: MadeCall) -> str:
+def _place(made: ActualCall) -> str:
     return f"{_name(made.call.name)} in message {made.message}"
 
 

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from judgekit.errors import listed, truncated
-from judgekit.scorers.tool_calls.arguments import AGREED, Comparison
+from judgekit.errors import join_limited, truncated
+from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.message import JsonObject, ToolCall
-from judgekit.traces.rendering import plain_name
+from judgekit.traces.rendering import quoted_name
 
 _MOST = 10
 """The maximum number of items of a kind in the reason; the details contain all."""
@@ -20,10 +20,10 @@ _LONGEST = 120
 class _Aligned(NamedTuple):
     expected: int
     made: int
-    comparison: Comparison
+    comparison: ArgComparison
 
 
-def explain(match: Match) -> tuple[str, JsonObject]:
+def explain_match(match: Match) -> tuple[str, JsonObject]:
     """Return the reason and the details of a score.
 
     The details contain ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as used in the value; ``pairs``, each with
@@ -54,7 +54,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
     """
     numbered = match.how.compares_texts
     pairs = [
-        _Aligned(one, other, AGREED if credit == 1 and not numbered else match.compare(one, other))
+        _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.compare(one, other))
         for one, other, credit in match.pairs
     ]
     by_turn = match.how.scope == "turn"
@@ -64,7 +64,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
     displaced: list[_Aligned] = []
     wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
     found = set(range(len(match.made))).difference(pair.made for pair in pairs)
-    for one, other in sorted(match.free_pairs(sorted(wanted), sorted(found), match.score)):
+    for one, other in sorted(match.unordered_pairs(sorted(wanted), sorted(found), match.score)):
         places = ordered[match.expected[one].turn if by_turn else None]
         at, block = bisect(places, (one, 0)), match.block(other)
         in_order = match.how.order == "any" or (
@@ -127,7 +127,7 @@ def _in_words(
         "out of order": ((match.made[pair.made].call.name, match.made[pair.made].message) for pair in displaced),
         f"extra{allowed['extra']}": ((match.made[at].call.name, match.made[at].message) for at in extra),
     }
-    differing = listed((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)
+    differing = join_limited((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)
     others = [f"{what}: {names}" for what, named in lists.items() if (names := _named(named))]
     return "; ".join(filter(None, [head, differing, *others]))
 
@@ -140,7 +140,7 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
     differences = [
         f"{one.as_text('got', _LONGEST)}{similarities.get(one.path, '')}" for one in pair.comparison.differences
     ]
-    return f"{_name(call.name)}: {listed(differences, _MOST, ', ')}"
+    return f"{_name(call.name)}: {join_limited(differences, _MOST, ', ')}"
 
 
 def _named(calls: Iterable[tuple[str, int | None]]) -> str:
@@ -148,14 +148,14 @@ def _named(calls: Iterable[tuple[str, int | None]]) -> str:
     messages = defaultdict[str, list[int | None]](list)
     for name, message in calls:
         messages[name].append(message)
-    return listed((_called(name, where) for name, where in messages.items()), _MOST, ", ")
+    return join_limited((_called(name, where) for name, where in messages.items()), _MOST, ", ")
 
 
 def _called(name: str, messages: Sequence[int | None]) -> str:
     where = list(dict.fromkeys(str(message) for message in messages if message is not None))
     said = f"{_name(name)}{'' if len(messages) == 1 else f' x{len(messages)}'}"
-    return f"{said} (message{'s' if len(where) > 1 else ''} {listed(where, _MOST, ', ')})" if where else said
+    return f"{said} (message{'s' if len(where) > 1 else ''} {join_limited(where, _MOST, ', ')})" if where else said
 
 
 def _name(name: str) -> str:
-    return truncated(plain_name(name), _LONGEST)
+    return truncated(quoted_name(name), _LONGEST)

@@ -4,18 +4,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
-from judgekit.errors import must_be_known
+from judgekit.errors import check_choice
 from judgekit.score import Score
-from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, arg_compare
+from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, check_args_option
 from judgekit.scorers.tool_calls.match import score_calls
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.scoring import Blocking
+from judgekit.scoring import SyncScore
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
-class ToolCallF1(Blocking):
+class ToolCallF1(SyncScore):
     """1 if the agent made all expected calls and no others, in any order.
 
     A call matches an expected one if the names are equal and the arguments agree, by default as typed JSON; each
@@ -36,8 +36,8 @@ class ToolCallF1(Blocking):
     name: str = "tool_call_f1"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "args", arg_compare(self.args))
-        must_be_known("requestor", self.requestor, get_args(Requestor))
+        object.__setattr__(self, "args", check_args_option(self.args))
+        check_choice("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
     def _how(self) -> ToolMatch:

@@ -4,18 +4,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import get_args
 
-from judgekit.errors import must_be_known
+from judgekit.errors import check_choice
 from judgekit.score import Score
-from judgekit.scorers.tool_calls.explanation import explain
+from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
-from judgekit.scorers.tool_calls.modes import ToolMatch, tool_match
-from judgekit.scoring import Blocking, computed
+from judgekit.scorers.tool_calls.modes import ToolMatch, parse_tool_match
+from judgekit.scoring import SyncScore, compute_score
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
-class ToolCallMatch(Blocking):
+class ToolCallMatch(SyncScore):
     """1 if the agent's tool calls match the expected ones as the mode requires.
 
     The mode is a `ToolMatch`, or the name of one of `PRESETS`: ``exact``, ``same_calls``, ``contains_in_order``,
@@ -35,13 +35,13 @@ class ToolCallMatch(Blocking):
     name: str = "tool_call_match"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "match", tool_match(self.match))
-        must_be_known("requestor", self.requestor, get_args(Requestor))
+        object.__setattr__(self, "match", parse_tool_match(self.match))
+        check_choice("requestor", self.requestor, get_args(Requestor))
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         return await score_calls(
-            self.name, tool_match(self.match), sample, self.requestor, include_failed=self.include_failed
+            self.name, parse_tool_match(self.match), sample, self.requestor, include_failed=self.include_failed
         )
 
 
@@ -54,6 +54,6 @@ async def score_calls(
         return Score.skipped(name, match)
 
     def score() -> Score:
-        return Score.scored(name, match.value, warnings=match.warnings, explain=partial(explain, match))
+        return Score.scored(name, match.value, warnings=match.warnings, explain=partial(explain_match, match))
 
-    return await computed(score, large=match.is_large)
+    return await compute_score(score, large=match.is_large)

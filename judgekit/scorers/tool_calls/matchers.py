@@ -22,9 +22,9 @@ from pydantic import (
     model_validator,
 )
 
-from judgekit.errors import ConfigError, explain
+from judgekit.errors import ConfigError, validation_message
 from judgekit.traces.equality import is_number, same_json
-from judgekit.traces.message import JsonObject, Record
+from judgekit.traces.message import FrozenModel, JsonObject
 
 JsonType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
 
@@ -44,20 +44,20 @@ def _inner(value: JsonValue) -> Iterable[JsonValue]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def with_sound_matchers(value: JsonValue) -> JsonValue:
+def check_matchers(value: JsonValue) -> JsonValue:
     """Return the value unchanged.
 
     Raises:
         ValueError: A matcher in it is malformed.
     """
-    if matcher_in(value) is None:
+    if parse_matcher(value) is None:
         for inner in _inner(value):
-            with_sound_matchers(inner)
+            check_matchers(inner)
     return value
 
 
 _Number: TypeAlias = int | FiniteFloat
-_Pattern: TypeAlias = Annotated[JsonValue, AfterValidator(with_sound_matchers)]
+_Pattern: TypeAlias = Annotated[JsonValue, AfterValidator(check_matchers)]
 
 
 def anything() -> JsonObject:
@@ -139,7 +139,7 @@ def similar(text: str, *, at_least: float = 0.8) -> JsonObject:
     return _checked({_KEY: "similar", "text": text, "at_least": at_least})
 
 
-class Matcher(Record, ABC):
+class Matcher(FrozenModel, ABC):
     """A value matcher."""
 
     model_config = ConfigDict(strict=True)
@@ -246,7 +246,7 @@ _MATCHERS: dict[str, type[Matcher]] = {
 }
 
 
-def matcher_in(value: JsonValue) -> Matcher | None:
+def parse_matcher(value: JsonValue) -> Matcher | None:
     """Return the matcher that a value represents; ``None`` for a literal.
 
     Raises:
@@ -261,27 +261,27 @@ def matcher_in(value: JsonValue) -> Matcher | None:
     try:
         return _MATCHERS[name].model_validate(settings)
     except ValidationError as error:
-        raise ValueError(f"value matcher {name!r}: {explain(error, settings)}") from error
+        raise ValueError(f"value matcher {name!r}: {validation_message(error, settings)}") from error
 
 
-def holds_matcher(value: JsonValue) -> bool:
+def contains_matcher(value: JsonValue) -> bool:
     """Return whether a value contains a matcher, valid or not."""
     if isinstance(value, dict) and _KEY in value:
         return True
     for inner in _inner(value):  # noqa: SIM110 - takes half the time of any(), and runs for every expected call
-        if isinstance(inner, (dict, list)) and holds_matcher(inner):
+        if isinstance(inner, (dict, list)) and contains_matcher(inner):
             return True
     return False
 
 
 def _checked(matcher: JsonObject) -> JsonObject:
-    matcher_in(matcher)
+    parse_matcher(matcher)
     return matcher
 
 
 def _fits(expected: JsonValue, found: JsonValue) -> bool:
     """Return whether two values are the same JSON, with matchers in the expected one."""
-    if matcher := matcher_in(expected):
+    if matcher := parse_matcher(expected):
         return matcher.matches(found)
     if isinstance(expected, dict) and isinstance(found, dict):
         return expected.keys() == found.keys() and all(_fits(inner, found[name]) for name, inner in expected.items())

@@ -8,26 +8,26 @@ from itertools import accumulate, groupby, pairwise, product
 from math import fsum
 from typing import NamedTuple
 
-from judgekit.errors import listed
-from judgekit.scorers.tool_calls.arguments import ArgMatch, ArgRules, Comparison, compare_arguments
+from judgekit.errors import join_limited
+from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgMatch, ArgRules, compare_arguments
 from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
-from judgekit.scorers.tool_calls.comparers import Asked, TextFunction, compared
-from judgekit.scorers.tool_calls.matchers import holds_matcher
+from judgekit.scorers.tool_calls.comparers import TextComparison, TextFunction, text_similarities
+from judgekit.scorers.tool_calls.matchers import contains_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import NO_CONVERSATION, Scorer
-from judgekit.threads import in_thread
+from judgekit.threads import run_in_thread
 from judgekit.traces.equality import canonical_json, same_json
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.pairing import call_errors
-from judgekit.traces.rendering import plain_name
+from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import MadeCall, ToolDefinition
+from judgekit.traces.trace import ActualCall, ToolDefinition
 
 _FEW_PAIRS = 500
 """The number of pairs of expected and actual calls that are compared within 5 ms."""
 
 
-class Pair(NamedTuple):
+class CallPair(NamedTuple):
     """The positions of an expected call and the call made for it, and the credit for the pair, in [0, 1]."""
 
     expected: int
@@ -55,7 +55,7 @@ class Match:
 
     how: ToolMatch
     expected: Sequence[ExpectedCall]
-    made: Sequence[MadeCall]
+    made: Sequence[ActualCall]
     tools: Sequence[ToolDefinition] = ()
     warnings: Collection[str] = ()
     """The warnings of the scorers that compare texts."""
@@ -71,9 +71,9 @@ class Match:
         if not sample.trace.messages:
             return NO_CONVERSATION
         expected = [call for call in sample.reference_tool_calls if call.requestor == requestor]
-        if how.scope == "turn" and (lost := [plain_name(call.name) for call in expected if call.turn is None]):
-            return f"turns are compared, and expected calls name none: {listed(lost, 5, ', ')}"
-        made: Sequence[MadeCall] = sample.trace.tool_calls(requestor)
+        if how.scope == "turn" and (lost := [quoted_name(call.name) for call in expected if call.turn is None]):
+            return f"turns are compared, and expected calls name none: {join_limited(lost, 5, ', ')}"
+        made: Sequence[ActualCall] = sample.trace.tool_calls(requestor)
         if not include_failed:
             errors = call_errors(sample.trace.messages, requestor)
             made = [call for call, error in zip(made, errors, strict=True) if not error]
@@ -83,7 +83,7 @@ class Match:
         """Return the match with the results of text scorers in place of these, because pairing is synchronous."""
         if not self.how.has_text_scorers:
             return self
-        asked: dict[Asked, Scorer] = {}
+        asked: dict[TextComparison, Scorer] = {}
 
         def noting(scorer: Scorer) -> TextFunction:
             def note(expected: str, made: str) -> float:
@@ -100,8 +100,8 @@ class Match:
                     for one, other in product(wanted, found):
                         trial.compare(one, other)
 
-        await in_thread(compare)
-        similarity, warnings = await compared(asked)
+        await run_in_thread(compare)
+        similarity, warnings = await text_similarities(asked)
         known = self._with_texts(lambda scorer: lambda expected, made: similarity[id(scorer), expected, made])
         return replace(known, warnings=warnings)
 
@@ -161,10 +161,10 @@ class Match:
         return float(not self.fp + self.fn) if ratio is None else ratio
 
     @cached_property
-    def pairs(self) -> Sequence[Pair]:
+    def pairs(self) -> Sequence[CallPair]:
         """The pairs with the greatest total credit among those that the order allows; each has some credit."""
         if self.agrees:
-            return [Pair(index, index, 1.0) for index in range(len(self.made))]
+            return [CallPair(index, index, 1.0) for index in range(len(self.made))]
         return sorted(self._best())
 
     @cached_property
@@ -186,7 +186,7 @@ class Match:
         """Return whether two calls belong to the same turn, if turns matter."""
         return self.how.scope != "turn" or self.expected[expected].turn == self.made[made].turn
 
-    def compare(self, expected: int, made: int) -> Comparison:
+    def compare(self, expected: int, made: int) -> ArgComparison:
         """Return the comparison of the arguments of two calls of the same tool."""
         wanted = self.expected[expected]
         return compare_arguments(self._rules[wanted.name], wanted, self.made[made].call, self.tools)
@@ -205,13 +205,15 @@ class Match:
         score = self.score(expected, made)
         return score if self.how.args_credit == "fraction" else float(score == 1)
 
-    def _best(self) -> Iterator[Pair]:
+    def _best(self) -> Iterator[CallPair]:
         for expected, made in self._parts():
             is_free = self.how.order == "any"
-            pairs = self.free_pairs(expected, made, self.credit) if is_free else self._ordered_pairs(expected, made)
+            pairs = (
+                self.unordered_pairs(expected, made, self.credit) if is_free else self._ordered_pairs(expected, made)
+            )
             for one, other in pairs:
                 if credit := self.credit(one, other):
-                    yield Pair(one, other, credit)
+                    yield CallPair(one, other, credit)
 
     def _parts(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
         """Yield the positions of calls that may be paired: all, or turn by turn."""
@@ -222,7 +224,7 @@ class Match:
             expected = [index for index, call in enumerate(self.expected) if call.turn == turn]
             yield expected, [index for index, call in enumerate(self.made) if call.turn == turn]
 
-    def free_pairs(
+    def unordered_pairs(
         self, expected: Iterable[int], made: Iterable[int], worth: Callable[[int, int], float]
     ) -> Iterator[tuple[int, int]]:
         """Yield as many pairs of calls of the same tool as possible, in any order, with the greatest total value."""
@@ -270,7 +272,7 @@ class Match:
     @cached_property
     def _rules(self) -> dict[str, ArgRules]:
         """The rules for the arguments of each expected tool."""
-        return {call.name: self.how.args_of(call.name) for call in self.expected}
+        return {call.name: self.how.arg_rules_for(call.name) for call in self.expected}
 
     @cached_property
     def _wanted(self) -> Sequence[_Items | None]:
@@ -285,4 +287,4 @@ class Match:
     def _is_plain(self, expected: ExpectedCall) -> bool:
         rule = self._rules[expected.name] if self.how.tools else self.how.args
         is_plain = isinstance(rule, ArgMatch) and rule.is_plain and expected.compare_args is None
-        return is_plain and not holds_matcher(expected.args)
+        return is_plain and not contains_matcher(expected.args)

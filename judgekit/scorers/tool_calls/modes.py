@@ -6,12 +6,12 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 
-from judgekit.errors import ConfigError, explain
+from judgekit.errors import ConfigError, validation_message
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, arg_rules
-from judgekit.traces.message import Record
+from judgekit.traces.message import FrozenModel
 
 
-class ToolMatch(Record):
+class ToolMatch(FrozenModel):
     """Rules for comparing actual calls with expected ones.
 
     Calls are paired one to one, by the tool's name and the score of their arguments, so that their total score is the
@@ -56,7 +56,7 @@ class ToolMatch(Record):
         rules = (self.args, *self.tools.values())
         return any(isinstance(rule, ArgMatch) and not isinstance(rule.text, str) for rule in rules)
 
-    def args_of(self, tool: str) -> ArgRules:
+    def arg_rules_for(self, tool: str) -> ArgRules:
         """Return the rules for a tool's arguments."""
         fitting = (how for pattern, how in self.tools.items() if any_glob([pattern])(tool))
         return cast("ArgRules", self.tools[tool] if tool in self.tools else next(fitting, self.args))
@@ -72,7 +72,7 @@ PRESETS: Mapping[str, ToolMatch] = {
 }
 
 
-def tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolMatch:
+def parse_tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolMatch:
     """Return the rules for matching tool calls, also from the name of a preset or a table in a config file.
 
     Raises:
@@ -87,4 +87,4 @@ def tool_match(option: ToolMatch | str | Mapping[str, JsonValue]) -> ToolMatch:
     try:
         return ToolMatch.model_validate(option)
     except ValidationError as error:
-        raise ConfigError(f"match: {explain(error)}") from error
+        raise ConfigError(f"match: {validation_message(error)}") from error

@@ -4,8 +4,8 @@ import pytest
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.anthropic import is_anthropic, read_messages, read_system, read_tools, read_usage
-from judgekit.formats.found import Found
-from judgekit.formats.readers.anthropic import read_events, responses
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.anthropic import read_events, split_responses
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -42,7 +42,7 @@ def result(identity: str, **fields: object) -> dict:
 
 
 def read(*messages: dict) -> list:
-    return read_messages(Found({"messages": list(messages)}).objects("messages"))
+    return read_messages(FieldTracker({"messages": list(messages)}).objects("messages"))
 
 
 PROVIDER = {"metadata": {"executor": "provider"}}
@@ -252,16 +252,18 @@ def test_an_error_flag_that_cannot_be_read_is_no_success():
 
 def test_input_tokens_include_those_of_the_cache_and_the_counts_are_kept():
     counts = {"input_tokens": 5, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100}
-    found = Found({**counts, "output_tokens": 7, "output_tokens_details": {"thinking_tokens": 3}, "speed": "fast"})
+    found = FieldTracker(
+        {**counts, "output_tokens": 7, "output_tokens_details": {"thinking_tokens": 3}, "speed": "fast"}
+    )
     assert read_usage(found) == Usage(
         input_tokens=115, output_tokens=7, cached_tokens=100, reasoning_tokens=3, extra={**counts, "speed": "fast"}
     )
-    assert read_usage(Found({"cache_read_input_tokens": 100})).input_tokens is None
+    assert read_usage(FieldTracker({"cache_read_input_tokens": 100})).input_tokens is None
     assert read_usage(None) is None
 
 
 def test_instructions_and_tools_stand_beside_the_messages():
-    request = Found(
+    request = FieldTracker(
         {
             "system": [text("Be brief", cache_control={"ttl": "1h"}), text("Be kind")],
             "tools": [
@@ -273,8 +275,8 @@ def test_instructions_and_tools_stand_beside_the_messages():
     )
     [system] = read_system(request)
     assert system.content == (TextPart("Be brief", extra={"cache_control": {"ttl": "1h"}}), TextPart("Be kind"))
-    assert read_system(Found({"system": "Be brief"})) == [SystemMessage("Be brief")]
-    assert read_system(Found({})) == []
+    assert read_system(FieldTracker({"system": "Be brief"})) == [SystemMessage("Be brief")]
+    assert read_system(FieldTracker({})) == []
     assert read_tools(request.objects("tools")) == [
         ToolDefinition("f", description="d", parameters={"type": "object"}, extra={"strict": True}),
         ToolDefinition("web_search", extra={"type": "web_search_20250305", "max_uses": 2}),
@@ -335,7 +337,7 @@ def test_events_make_the_response_that_would_have_come_in_one_piece():
         delta(0, "text_delta", text="again"),
     ]
     warnings = []
-    first, second = [read_events(one, "", warnings) for one in responses(events)]
+    first, second = [read_events(one, "", warnings) for one in split_responses(events)]
     assert first == [
         AIMessage(
             [

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.openai_responses import found_tools, is_items, read_items, read_response
-from judgekit.formats.found import Found
+from judgekit.formats.blocks.openai_responses import is_items, read_items, read_response, tools_in_items
+from judgekit.formats.field_tracker import FieldTracker
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -31,7 +31,7 @@ SAID = {"type": "message", "role": "assistant", "content": [TEXT]}
 
 
 def read(*items: dict) -> list:
-    return read_items(Found({"input": list(items)}).objects("input"))
+    return read_items(FieldTracker({"input": list(items)}).objects("input"))
 
 
 def provided(name: str, args: dict, **extra: object) -> AIMessage:
@@ -443,14 +443,14 @@ def test_items_are_read_as_messages(items, messages):
     ],
 )
 def test_what_an_item_does_not_say_is_told(item, told):
-    found = Found({"input": [item]})
+    found = FieldTracker({"input": [item]})
     assert read_items(found.objects("input")) == [AIMessage([OtherPart(item)])]
     [warning] = found.warnings
     assert (warning.found[: len(told)], warning.where) == (told, "input[0]")
 
 
 def test_what_makes_the_provider_compact_is_known():
-    found = Found({"input": [{"type": "compaction_trigger"}]})
+    found = FieldTracker({"input": [{"type": "compaction_trigger"}]})
     assert read_items(found.objects("input")) == [AIMessage([OtherPart({"type": "compaction_trigger"})])]
     assert found.warnings == []
 
@@ -482,7 +482,7 @@ def test_the_last_message_of_a_response_carries_what_it_cost():
         "usage": usage | {"output_tokens_details": {"reasoning_tokens": 3}},
         "output": [{"type": "file_search_call", "id": "1", "queries": [], "results": [{"text": "t"}]}, SAID],
     }
-    first, _, last = read_response(Found(response))
+    first, _, last = read_response(FieldTracker(response))
     assert (first.model, first.usage, first.finish_reason) == ("m", None, None)
     assert (last.model, last.finish_reason, last.timestamp.year) == ("m", "max_output_tokens", 1970)
     extra = {"total_tokens": 14, "input_tokens_details": {"cache_write_tokens": 1}}
@@ -492,7 +492,7 @@ def test_the_last_message_of_a_response_carries_what_it_cost():
 def test_tools_that_are_defined_on_the_way_are_found():
     listed = {"type": "mcp_list_tools", "tools": [{"name": "a", "input_schema": {"type": "object"}}]}
     added = {"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "b"}]}
-    assert found_tools([listed, added, SAID, 5]) == [
+    assert tools_in_items([listed, added, SAID, 5]) == [
         ToolDefinition("a", parameters={"type": "object"}),
         ToolDefinition("b"),
     ]
@@ -547,6 +547,6 @@ every_item = [item for items, _ in ITEMS.values() for item in items]
 def test_an_item_with_an_odd_field_is_read_or_refused(item, data):
     changed = data.draw(st.sampled_from(sorted(item)))
     is_items([{**item, changed: data.draw(odd)}])
-    found = Found({"input": [{**item, changed: data.draw(odd)}]})
+    found = FieldTracker({"input": [{**item, changed: data.draw(odd)}]})
     with suppress(TraceError):
         read_items(found.objects("input"))

@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.otel import is_otel, read_instructions, read_message, read_usage
-from judgekit.formats.found import Found
+from judgekit.formats.field_tracker import FieldTracker
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -107,7 +107,7 @@ def message(role: str, *parts: JsonValue, **fields: JsonValue) -> dict:
     }.values(),
 )  # fmt: skip
 def test_parts_become_messages(source: JsonValue, expected: list[Message]) -> None:
-    assert read_message(Found.of(source)) == expected
+    assert read_message(FieldTracker.of(source)) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_parts_become_messages(source: JsonValue, expected: list[Message]) -> No
 )
 def test_what_is_no_message_is_refused_with_its_place(source: JsonValue, error: str) -> None:
     with pytest.raises(TraceError) as refused:
-        read_message(Found.of(source))
+        read_message(FieldTracker.of(source))
     assert error in str(refused.value)
 
 
@@ -144,21 +144,21 @@ def test_messages_are_told_from_those_of_others_by_their_parts(messages: JsonVal
 
 
 def test_instructions_of_many_parts_are_one_message() -> None:
-    found = Found({"s": [TEXT, {"type": "text", "content": "Bye"}]})
+    found = FieldTracker({"s": [TEXT, {"type": "text", "content": "Bye"}]})
     assert read_instructions(found.items("s")) == [SystemMessage([TextPart("Hi"), TextPart("Bye")])]
     assert read_instructions([]) == []
 
 
 def test_all_counts_of_tokens_are_taken_and_unknown_ones_kept() -> None:
     counts = {"input_tokens": 5, "output_tokens": 4, "cache_read.input_tokens": 3, "reasoning_tokens": 2, "audio": 1}
-    attributes = Found({f"gen_ai.usage.{name}": count for name, count in counts.items()} | {"x": 1})
+    attributes = FieldTracker({f"gen_ai.usage.{name}": count for name, count in counts.items()} | {"x": 1})
     expected = Usage(input_tokens=5, output_tokens=4, cached_tokens=3, reasoning_tokens=2, extra={"audio": 1})
     assert read_usage(attributes) == expected
     assert attributes.leftover() == {"x": 1}
-    assert read_usage(Found({"ai.usage.promptTokens": 5})) == Usage(input_tokens=5)
-    assert read_usage(Found({"x": 1})) is None
+    assert read_usage(FieldTracker({"ai.usage.promptTokens": 5})) == Usage(input_tokens=5)
+    assert read_usage(FieldTracker({"x": 1})) is None
 
 
 def test_a_call_that_pydantic_ai_marks_as_built_in_was_run_by_the_provider() -> None:
-    [said] = read_message(Found(message("assistant", {**CALL, "builtin": True})))
+    [said] = read_message(FieldTracker(message("assistant", {**CALL, "builtin": True})))
     assert said.tool_calls[0].metadata == {"executor": "provider"}

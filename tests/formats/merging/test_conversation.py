@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.formats.found import Found
-from judgekit.formats.merging import Step, merged
-from judgekit.formats.spans import spans_of
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.merging import SpanStep, merge_steps
+from judgekit.formats.spans import read_spans
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.trace import Trace, TraceWarning
 
@@ -52,8 +52,10 @@ def trace(*described: dict, warnings: list | None = None) -> Trace:
                 "attributes": error,
             }
         )
-    spans = spans_of(Found({"spans": rows}, warnings=warnings))
-    return Trace.model_validate(merged([Step(span, **step) for span, step in zip(spans, described, strict=True)]))
+    spans = read_spans(FieldTracker({"spans": rows}, warnings=warnings))
+    return Trace.model_validate(
+        merge_steps([SpanStep(span, **step) for span, step in zip(spans, described, strict=True)])
+    )
 
 
 def said(messages: Sequence[Message]) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError
-from judgekit.formats.readers.foreign import Reader
+from judgekit.formats.readers.base import Reader
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
 
@@ -62,7 +62,7 @@ def crashes() -> Callable[..., list[str]]:
                 holder, key = random.choice(list(places(copy)))
                 holder[key] = json.loads(json.dumps(random.choice(JUNK)))  # a copy, which the next change may go into
             try:
-                reader.recognises(copy[0])
+                reader.recognizes(copy[0])
                 made = [reader.sample(record, index) for index, record in enumerate(reader.records(copy[0]))]
                 assert all(isinstance(one, Sample) for one in made)
             except (TraceError, ValidationError):

@@ -194,7 +194,7 @@ def test_an_error_says_where_and_what_was_found(record, found):
 
 @pytest.mark.parametrize("other", [{"events": []}, {"events": [{"type": "x"}]}, [{"author": "Ann"}], [], {}, "x", None])
 def test_records_of_other_formats_are_not_recognised(other):
-    assert not READER.recognises(other)
+    assert not READER.recognizes(other)
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(forgotten, crashes):

@@ -201,7 +201,7 @@ def test_cases_of_two_sets_with_one_id_are_two_groups():
     ],
 )
 def test_an_error_says_where_and_what_was_found(document, found):
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     with pytest.raises(TraceError, match=re.escape(found)):
         READER.sample(READER.records(document)[0], 0)
 
@@ -210,7 +210,7 @@ def test_an_error_says_where_and_what_was_found(document, found):
     "other", [{"query": "x", "reference": "y"}, {"conversation": []}, [{"data": []}], "x", [], {}, None]
 )
 def test_records_of_other_formats_are_not_recognised(other):
-    assert not READER.recognises(other)
+    assert not READER.recognizes(other)
 
 
 @pytest.mark.parametrize("document", [CASES, OLD, RESULTS], ids=["cases", "old", "results"])

@@ -120,8 +120,8 @@ def test_parameters_and_tools_of_the_request_come_along():
     ],
 )
 def test_what_others_write_is_not_taken_for_it(document):
-    assert not READER.recognises(document)
-    assert not AnthropicStreamReader().recognises(document)
+    assert not READER.recognizes(document)
+    assert not AnthropicStreamReader().recognizes(document)
 
 
 def test_a_request_without_messages_is_refused():

@@ -150,7 +150,7 @@ def test_sub_agents_are_children_of_the_trajectory_that_refers_to_them():
     embedded = {**steps(USER, agent([CALLS[0]], [result])), "trajectory_id": "P", "subagent_trajectories": [child]}
     beside = {"parent": {**embedded, "subagent_trajectories": None}, "child": child}
     for document in (embedded, beside, list(beside.values())):
-        assert READER.recognises(document)
+        assert READER.recognizes(document)
         [record] = READER.records(document)
         trace = READER.sample(record, 0).trace
         [made] = trace.children
@@ -198,7 +198,7 @@ def test_trajectories_of_one_name_stay_apart():
     "document", [None, 5, {}, [], [[]], {"schema_version": 1}, {"a": {"steps": []}}, {"steps": [USER]}]
 )
 def test_nothing_else_is_recognised(document):
-    assert not READER.recognises(document)
+    assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ RECORDED = {  # messages of user, system and agent, calls, results, paired resul
 @pytest.mark.parametrize(("name", "counts"), RECORDED.items(), ids=RECORDED)
 def test_recorded_trajectories(shared_data, forgotten, name, counts):
     document = json.loads((shared_data / "traces" / "atif" / name).read_text())
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     [record] = READER.records(document)
     trace = READER.sample(record, 0).trace
     roles = [message.role for message in trace.messages]

@@ -282,8 +282,8 @@ def test_what_scores_depend_on_is_refused_with_its_place(found, error):
     ],
 )
 def test_what_others_write_is_not_taken_for_it(document):
-    assert not READER.recognises(document)
-    assert not STRANDS.recognises(document)
+    assert not READER.recognizes(document)
+    assert not STRANDS.recognizes(document)
 
 
 STORED = [

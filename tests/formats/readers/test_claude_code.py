@@ -394,7 +394,7 @@ def test_its_rows_and_exports_are_recognised(document):
     ],
 )
 def test_what_others_write_is_not_taken_for_it(document):
-    assert not READER.recognises(document)
+    assert not READER.recognizes(document)
 
 
 def test_an_export_of_the_web_version_is_a_conversation():

@@ -281,7 +281,7 @@ def test_a_session_with_an_odd_row_is_read_or_refused(one, data):
     odd = st.sampled_from([None, 7, float("nan"), "x", [], {}, [5], {"type": "x"}, {"Err": 1}, [{"type": "message"}]])
     inner = {**one["payload"], data.draw(st.sampled_from(sorted(one["payload"]))): data.draw(odd)}
     changed = {**one, "payload": inner, **data.draw(st.dictionaries(st.sampled_from(sorted(one)), odd, max_size=1))}
-    READER.recognises([changed])
+    READER.recognizes([changed])
     with suppress(TraceError, ValidationError):
         READER.sample([*SESSION[:5], changed, *SESSION[5:]], 0)
 

@@ -255,7 +255,7 @@ def test_events_are_recognised(value):
     "value", [{"type": "item.completed"}, {"type": "error", "message": "x"}, [], "x", {"type": []}]
 )
 def test_nothing_else_is(value):
-    assert not READER.recognises(value)
+    assert not READER.recognizes(value)
 
 
 def test_whatever_is_wrong_is_a_trace_error(crashes):

@@ -535,7 +535,7 @@ def test_an_error_among_the_chunks_of_a_stream_is_told():
     ],
 )
 def test_records_of_other_formats_are_not_recognised(other):
-    assert not READER.recognises(other)
+    assert not READER.recognizes(other)
 
 
 @pytest.mark.parametrize(

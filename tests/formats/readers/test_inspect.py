@@ -353,14 +353,14 @@ def test_the_first_of_several_epochs_says_so():
     ],
 )
 def test_logs_members_of_archives_samples_and_messages_are_recognised(document):
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     [record] = READER.records(document)
     assert READER.sample(record, 0).trace.messages
 
 
 @pytest.mark.parametrize("document", [None, 5, [], {}, {"messages": [ASKED]}, {"version": 2, "status": "ok"}, [[]]])
 def test_nothing_else_is(document):
-    assert not READER.recognises(document)
+    assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_an_error_says_where_in_the_sample_and_what_was_found(change, found):
 
 
 def test_a_log_of_the_header_alone_is_an_error_that_says_so():
-    assert READER.recognises(HEADER)
+    assert READER.recognizes(HEADER)
     with pytest.raises(TraceError, match="samples: the log holds none"):
         READER.records(HEADER)
 
@@ -407,7 +407,7 @@ RECORDED = {  # samples, messages, of the agent, calls, results, errors, scores
 @pytest.mark.parametrize(("name", "counts"), RECORDED.items(), ids=RECORDED)
 def test_recorded_logs(shared_data, forgotten, name, counts):
     log = json.loads((shared_data / "traces" / "inspect" / name).read_text())
-    assert READER.recognises(log)
+    assert READER.recognizes(log)
     records = READER.records(log)
     traces = [READER.sample(record, index).trace for index, record in enumerate(records)]
     messages = [message for trace in traces for message in trace.messages]

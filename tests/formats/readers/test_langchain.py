@@ -84,7 +84,7 @@ def ai(content: object = "", **more: object) -> dict:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_the_three_shapes_are_read_alike(shape, forgotten, crashes):
     document = [shape(message) for message in CONVERSATION]
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     trace = READER.sample(document, 0).trace
     assert trace.messages == (
         SystemMessage("Be kind"),
@@ -269,7 +269,7 @@ def test_a_run_of_langsmith_is_what_was_asked_and_answered():
         "inputs": {"messages": [[SHAPES["dumpd"](HI)]], "k": 1},
         "outputs": {"generations": [[generation]], "llm_output": {"model": "m"}},
     }
-    assert READER.recognises([run])
+    assert READER.recognizes([run])
     sample = READER.sample(run, 0)
     assert (sample.id, sample.trace.started_at) == ("R", datetime(2026, 1, 1, tzinfo=UTC))
     assert sample.trace.messages == (HumanMessage("Hi"), AIMessage("Hello"))
@@ -294,7 +294,7 @@ def test_a_run_of_langsmith_is_what_was_asked_and_answered():
 )
 def test_what_a_run_was_asked_goes_before_what_it_answers_where_that_does_not_repeat_it(inputs, outputs, texts):
     run = {"inputs": {"messages": inputs}, "outputs": outputs}
-    assert READER.recognises(run)
+    assert READER.recognizes(run)
     assert [message.text for message in READER.sample(run, 0).trace.messages] == texts
 
 
@@ -319,7 +319,7 @@ def test_a_content_that_is_null_is_empty():
     ],
 )
 def test_lists_states_and_runs_are_recognised(document, conversations):
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     records = READER.records(document)
     assert len([READER.sample(record, index) for index, record in enumerate(records)]) == conversations
 
@@ -339,7 +339,7 @@ def test_lists_states_and_runs_are_recognised(document, conversations):
     ],
 )
 def test_nothing_else_is(document):
-    assert not READER.recognises(document)
+    assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_an_error_says_where_in_the_record_and_what_was_found(messages, error):
 )
 def test_recorded_conversations(shared_data, forgotten, name):
     document = json.loads((shared_data / "traces" / "langchain" / name).read_text())
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     trace = READER.sample(document, 0).trace
     assert [message.role for message in trace.messages] == ["user", "assistant", "tool", "tool", "tool", "assistant"]
     assert [made.call.name for made in trace.tool_calls()] == ["add", "boom", "nosuch"]

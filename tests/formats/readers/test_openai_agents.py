@@ -261,7 +261,7 @@ def test_a_recorded_trace_of_two_calls(shared_data, no_question):
 def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
     odd = random.choice([None, True, 7, float("nan"), "", "f1", "a", [], {}, [5], [{}], {"type": "x"}, TRACE])
     broken = replaced(document, odd, random)
-    READER.recognises(broken)
+    READER.recognizes(broken)
     with suppress(TraceError, ValidationError):
         for index, record in enumerate(READER.records(broken)):
             READER.sample(record, index)

@@ -370,7 +370,7 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
     ids=["bare list", "one row", "list of rows", "list of lists"],
 )
 def test_a_document_is_one_conversation_or_many(document, conversations):
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
     assert [len(sample.trace.messages) for sample in samples] == conversations
     assert [sample.id for sample in samples] == [str(index) for index in range(len(conversations))]
@@ -559,7 +559,7 @@ REPLY = AIMessage(
 
 
 def samples_of(document: object, reader: OpenAIChatReader = READER) -> list[Sample]:
-    assert reader.recognises(document)
+    assert reader.recognizes(document)
     return [reader.sample(record, index) for index, record in enumerate(reader.records(document))]
 
 
@@ -872,7 +872,7 @@ def test_any_json_gives_samples_or_an_error_of_ours(document, inserted, seed):
     """The last two replace a part of a valid document."""
     for reader in (READER, CHUNKS):
         changed = replaced(document, inserted, Random(seed))  # noqa: S311 - no secret
-        reader.recognises(changed)
+        reader.recognizes(changed)
         with suppress(TraceError):
             for index, record in enumerate(reader.records(changed)):
                 assert reader.sample(record, index).trace.messages

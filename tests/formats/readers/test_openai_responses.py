@@ -95,8 +95,8 @@ def test_each_shape_is_recognised_and_read_without_a_loss(document, forgotten):
     ],
 )
 def test_what_others_write_is_not_recognised(document):
-    assert not READER.recognises(document)
-    assert not STREAM.recognises(document)
+    assert not READER.recognizes(document)
+    assert not STREAM.recognizes(document)
 
 
 def test_a_pair_is_one_conversation():
@@ -247,7 +247,7 @@ def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
     odd = random.choice([None, True, 7, 1e400, float("nan"), "", "x", [], {}, [5], [{}], {"type": "x"}, [[HI]]])
     broken = replaced(document, odd, random)
     for reader in (READER, STREAM):
-        reader.recognises(broken)
+        reader.recognizes(broken)
         with suppress(TraceError, ValidationError):
             for index, record in enumerate(reader.records(broken)):
                 reader.sample(record, index)
@@ -306,7 +306,7 @@ def test_recorded_pairs_end_with_the_answer(shared_data, forgotten):
     found = [loaded(*pair) for pair in pairs if pair[1].exists()]
     assert len(found) == 94
     for pair in found:
-        assert READER.recognises(pair)
+        assert READER.recognizes(pair)
         messages = sample(pair).trace.messages
         texts = [
             part["text"] for item in pair["response"]["output"] if item["type"] == "message" for part in item["content"]

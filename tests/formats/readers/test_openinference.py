@@ -543,7 +543,7 @@ def test_any_attributes_are_read_or_refused(attributes):
     document = [
         {"span_id": "s", "trace_id": "t", "attributes": {"openinference.span.kind": "LLM", **one}} for one in attributes
     ]
-    READER.recognises(document)
+    READER.recognizes(document)
     for record in READER.records(document):
         try:
             READER.sample(record, 0)

@@ -49,7 +49,7 @@ def tool(name: str, **beside: JsonValue) -> dict:
 
 
 def one(document: JsonValue) -> Trace:
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     (record,) = READER.records(document)
     return READER.sample(record, 0).trace
 
@@ -262,7 +262,7 @@ OFF = [
 
 @pytest.mark.parametrize("document", OFF)
 def test_content_that_was_not_captured_is_an_error_that_says_so(document: JsonValue) -> None:
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     with pytest.raises(TraceError, match=r"capture of content.*switched o"):
         READER.sample(READER.records(document)[0], 0)
 
@@ -385,7 +385,7 @@ def test_traces_in_which_agents_are_only_made_are_left_out() -> None:
     ],
 )
 def test_other_formats_are_not_recognised(value: JsonValue) -> None:
-    assert not READER.recognises(value)
+    assert not READER.recognizes(value)
 
 
 def test_lines_of_spans_are_one_conversation(tmp_path: Path) -> None:
@@ -466,7 +466,7 @@ def test_a_damaged_document_is_read_or_refused(data) -> None:
     document = data.draw(fixtures)
     for _ in range(data.draw(st.integers(1, 3))):
         document = mutated(document, data.draw)
-    READER.recognises(document)
+    READER.recognizes(document)
     for number, record in enumerate(READER.records(document)):
         try:
             assert isinstance(READER.sample(record, number), Sample)

@@ -132,7 +132,7 @@ ERRORS: dict[str, JsonValue] = {
 
 
 def recognising(value: JsonValue) -> list[str]:
-    return [name for name, reader in READERS.items() if name not in FALLBACKS and reader.recognises(value)]
+    return [name for name, reader in READERS.items() if name not in FALLBACKS and reader.recognizes(value)]
 
 
 def records() -> Iterator[tuple[str, str, JsonValue, str]]:
@@ -162,7 +162,7 @@ NAMES = [name for name, *_ in records()]
 @pytest.mark.parametrize(("record", "reader"), RECORDS, ids=NAMES)
 def test_a_record_is_recognised_by_the_reader_of_its_api_alone(record, reader):
     assert recognising(record) == ([reader] if reader not in ("openai-chat", "") else [])
-    assert READERS["openai-chat"].recognises(record) or reader != "openai-chat"
+    assert READERS["openai-chat"].recognizes(record) or reader != "openai-chat"
 
 
 def test_the_messages_of_a_strands_session_are_no_messages_of_converse():

@@ -218,14 +218,14 @@ def test_arguments_of_any_form_are_kept(args):
     ],
 )
 def test_conversations_are_recognised_alone_and_in_rows(document, conversations):
-    assert READER.recognises(document)
+    assert READER.recognizes(document)
     records = READER.records(document)
     assert len([READER.sample(record, index) for index, record in enumerate(records)]) == conversations
 
 
 @pytest.mark.parametrize("document", [None, 5, {}, [], [[]], [{"kind": "request"}], [{"kind": "x", "parts": [SAID]}]])
 def test_nothing_else_is(document):
-    assert not READER.recognises(document)
+    assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(

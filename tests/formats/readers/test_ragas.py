@@ -147,7 +147,7 @@ def test_null_content_is_none_and_odd_values_are_kept():
     st.recursive(st.sampled_from([None, True, 5, "x"]), lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner))
 )
 def test_any_row_gives_a_sample_or_an_error_that_is_typed(row):
-    READER.recognises(row)
+    READER.recognizes(row)
     for record in READER.records(row):
         with suppress(TraceError):
             assert isinstance(READER.sample(record, 0), Sample)

@@ -250,17 +250,17 @@ def test_json_text_and_pythons_text_in_cells():
     ],
 )
 def test_columns_are_known_in_any_spelling(row, columns):
-    assert READER.recognises(row)
+    assert READER.recognizes(row)
     with pytest.raises(TraceError, match=f"{re.escape(columns)}$"):
         read(row)
 
 
 def test_results_are_scores_and_pieces_of_a_stream_are_no_answers():
-    assert READER.recognises({"results": [{"score": 1, "domain": "d"}, 0.5]})
-    assert not READER.recognises({"results": [{"input": "q", "output": "a"}]})
-    assert not READER.recognises({"model": "m", "input": "q", "tags": []})
-    assert not READER.recognises({"response": "It", "done": False})
-    assert READER.recognises({"response": "It.", "done": True})
+    assert READER.recognizes({"results": [{"score": 1, "domain": "d"}, 0.5]})
+    assert not READER.recognizes({"results": [{"input": "q", "output": "a"}]})
+    assert not READER.recognizes({"model": "m", "input": "q", "tags": []})
+    assert not READER.recognizes({"response": "It", "done": False})
+    assert READER.recognizes({"response": "It.", "done": True})
 
 
 def test_a_text_that_may_be_the_question_is_named():
@@ -353,7 +353,7 @@ def test_a_column_of_ones_own_is_kept_without_a_word():
 def test_a_row_that_lacks_what_it_needs_says_which_column_to_rename(row, found):
     with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
         read(row)
-    assert READER.recognises(row)
+    assert READER.recognizes(row)
 
 
 def test_a_row_without_a_response_has_none_and_an_empty_one_is_empty():

@@ -142,7 +142,7 @@ def test_an_error_says_where_and_what_was_found(turn, found):
     "other", [{"conversations": [{"role": "user", "content": "x"}]}, {"conversations": []}, [], {}, "x", None]
 )
 def test_records_of_other_formats_are_not_recognised(other):
-    assert not READER.recognises(other)
+    assert not READER.recognizes(other)
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(forgotten, crashes):

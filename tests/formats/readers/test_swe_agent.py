@@ -152,7 +152,7 @@ def test_an_error_says_where_and_what_was_found(record, found):
     [{"history": [{"role": "user", "content": "x"}]}, {"history": []}, {"messages": []}, {"trajectory": []}, [], None],
 )
 def test_records_of_other_formats_are_not_recognised(other):
-    assert not READER.recognises(other)
+    assert not READER.recognizes(other)
 
 
 @pytest.mark.parametrize("document", [FILE, MINI], ids=["swe-agent", "mini"])

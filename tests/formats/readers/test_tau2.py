@@ -90,7 +90,7 @@ def sample_of(document: dict) -> Sample:
 
 
 def test_a_simulation_becomes_a_sample():
-    assert READER.recognises(FILE)
+    assert READER.recognizes(FILE)
     simulation = FILE["simulations"][0]
     assert sample_of(FILE) == Sample(
         id="4#2",
@@ -577,9 +577,9 @@ def test_nothing_of_a_recording_is_lost_and_every_result_is_paired(recorded, los
 def test_chats_with_numbered_turns_are_not_of_tau2():
     said = {"role": "user", "content": "Hi", "turn_idx": 0}
     result = {"role": "tool", "tool_call_id": "c", "content": "1", "turn_idx": 1}
-    assert READER.recognises([said, said])
+    assert READER.recognizes([said, said])
     for row in ([said, result], {"task_id": "t", "messages": [said], "system": "S"}):
-        assert not READER.recognises(row)
+        assert not READER.recognizes(row)
 
 
 @pytest.mark.parametrize(("basis", "source"), [(["DB", "NL_ASSERTION"], "judge"), (["DB"], "benchmark")])

@@ -46,8 +46,8 @@ TRIAL = {
 
 
 def test_a_trial_becomes_a_sample():
-    assert READER.recognises(TRIAL)
-    assert READER.recognises([TRIAL])
+    assert READER.recognizes(TRIAL)
+    assert READER.recognizes([TRIAL])
     [record] = READER.records([TRIAL])
     task = TRIAL["info"]["task"]
     assert READER.sample(record, 0) == Sample(

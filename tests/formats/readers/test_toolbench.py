@@ -128,14 +128,14 @@ def test_lists_that_are_no_beginnings_of_the_last_are_kept_with_a_warning():
     ],
 )
 def test_an_error_says_where_and_what_was_found(record, found):
-    assert READER.recognises(record)
+    assert READER.recognizes(record)
     with pytest.raises(TraceError, match=re.escape(found)):
         READER.sample(record, 0)
 
 
 @pytest.mark.parametrize("other", [{"answer_generation": "x"}, {"tree": {}, "win": True}, [], "x", None])
 def test_records_of_other_formats_are_not_recognised(other):
-    assert not READER.recognises(other)
+    assert not READER.recognizes(other)
 
 
 def test_nothing_is_forgotten_and_nothing_crashes(forgotten, crashes):

@@ -372,7 +372,7 @@ def test_each_shape_is_recognised(document, identities):
     ],
 )
 def test_what_others_write_is_not_recognised(document):
-    assert not READER.recognises(document)
+    assert not READER.recognizes(document)
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_an_error_says_where_and_what_was_found(message, found):
 def test_a_record_with_something_odd_in_it_is_read_or_refused(random, document):
     odd = random.choice([None, True, 7, float("nan"), "", "c", [], {}, [5], [{}], {"type": "text"}, [["x"]]])
     broken = replaced(document, odd, random)
-    READER.recognises(broken)
+    READER.recognizes(broken)
     with suppress(TraceError, ValidationError):
         for index, record in enumerate(READER.records(broken)):
             READER.sample(record, index)

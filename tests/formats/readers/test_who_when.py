@@ -119,7 +119,7 @@ def test_its_files_are_recognised(value):
     ],
 )
 def test_nothing_else_is(value):
-    assert not READER.recognises(value)
+    assert not READER.recognizes(value)
 
 
 @pytest.mark.parametrize(

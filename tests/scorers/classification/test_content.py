@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.sentiment.util import mark_negation
 
-from judgekit.scorers.classification.content import NEGATED, content_words, published_words, words_listed
+from judgekit.scorers.classification.content import NEGATED, content_words, load_word_list, published_words
 from judgekit.scorers.text.words import splitter
 
 AUTO = splitter("auto")
-STOP_WORDS = words_listed("stop_words")
+STOP_WORDS = load_word_list("stop_words")
 
 
 def content(text: str) -> set[str]:
@@ -107,15 +107,15 @@ def test_negations_are_marked_as_nltk_marks_them(document):
     assert content_words(" ".join(document), str.split, frozenset()) == expected
 
 
-@pytest.mark.parametrize("word", sorted(words_listed("negations")))
+@pytest.mark.parametrize("word", sorted(load_word_list("negations")))
 def test_negations_are_never_stop_words(word):
     assert word not in STOP_WORDS
     assert content_words(f"{word} 巴黎", AUTO, frozenset({word, "not"})) == {word, f"巴{NEGATED}", f"黎{NEGATED}"}
 
 
-@pytest.mark.parametrize("word", sorted(words_listed("no_negations")))
+@pytest.mark.parametrize("word", sorted(load_word_list("no_negations")))
 def test_words_that_only_look_negated_mark_nothing(word):
-    assert any(one in words_listed("negations") for one in (word if not word.isascii() else word.split()))
+    assert any(one in load_word_list("negations") for one in (word if not word.isascii() else word.split()))
     assert content_words(f"{word}巴黎", AUTO, frozenset()) == {word, "巴", "黎"}
     assert content_words(f"不，{word}，巴黎", AUTO, frozenset()) == {"不", word, "巴", "黎"}  # noqa: RUF001 - as it is written
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.aggregates.total import total_of
+from judgekit.aggregates.total import compute_total
 from judgekit.errors import ConfigError
 from judgekit.scorers.ranking import measures
 from judgekit.scorers.ranking.binary import AUC, AveragePrecision, HitRate, PrecisionAtK, RecallAtK, ReciprocalRank
@@ -25,7 +25,7 @@ def test_mrr_of_first_relevant_ranks_2_1_3_is_the_mean_11_18(graded):
     scores = [ReciprocalRank().score(graded(grades)) for grades in ([0, 1, 0], [1, 0, 0], [0, 0, 1])]
     assert [score.value for score in scores] == [1 / 2, 1, 1 / 3]
     assert {score.aggregate for score in scores} == {"mean"}
-    assert total_of("mean", scores).value == pytest.approx(11 / 18, abs=1e-15)
+    assert compute_total("mean", scores).value == pytest.approx(11 / 18, abs=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scorers.text.ngrams import NgramPrecision, in_common, ngrams
+from judgekit.scorers.text.ngrams import NgramPrecision, multiset_overlap, ngrams
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -142,7 +142,7 @@ def test_a_way_to_split_that_there_is_not_is_refused():
 
 @given(ones=st.lists(st.integers(0, 5)), others=st.lists(st.integers(0, 5)))
 def test_what_two_lists_have_in_common_is_the_intersection_of_multisets(ones, others):
-    assert in_common(ones, others) == (Counter(ones) & Counter(others)).total() == in_common(others, ones)
+    assert multiset_overlap(ones, others) == (Counter(ones) & Counter(others)).total() == multiset_overlap(others, ones)
 
 
 def test_ngrams_are_runs_of_words():

@@ -20,7 +20,7 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 from judgekit.errors import ConfigError
 from judgekit.formats.reading import read
 from judgekit.scorers.text.translation import BLEU, CHRF, MOST_WORDS, TER
-from judgekit.scoring import attempt, wait_for
+from judgekit.scoring import attempt, run_sync
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -134,7 +134,7 @@ def test_japanese_is_split_by_mecab_as_sacrebleu_does(response, references):
 def test_mecab_is_not_fooled_by_what_stands_behind_a_nul_character():
     pytest.importorskip("MeCab")
     scorer = BLEU(tokenize="ja-mecab")
-    score = wait_for(lambda: attempt(scorer, sample("東京都に住む\0大阪", "東京都に住む")))
+    score = run_sync(lambda: attempt(scorer, sample("東京都に住む\0大阪", "東京都に住む")))
     assert score.status == "failed"
     assert score.reason == "ValueError: the text has a NUL character, at which MeCab stops reading"
 
@@ -287,7 +287,7 @@ def test_a_million_characters_are_scored_and_ter_says_that_they_are_too_many():
         (3 / 214_500 * 2 / 214_499 * 1 / 214_498 * 0.5 / 214_497) ** 0.25, rel=1e-9
     )
     assert 0 < CHRF(char_order=1).score(sample(long, "one two three")).value < 1e-3
-    score = wait_for(lambda: attempt(TER(), sample("a", "a", long)))
+    score = run_sync(lambda: attempt(TER(), sample("a", "a", long)))
     assert (score.status, score.error) == ("failed", "ValueError")
     assert (
         score.reason
@@ -298,7 +298,7 @@ def test_a_million_characters_are_scored_and_ter_says_that_they_are_too_many():
 def test_ter_takes_texts_up_to_the_limit():
     longest = "a " * MOST_WORDS
     assert TER().score(sample(longest, "a b")).details["edits"] == MOST_WORDS - 1
-    assert wait_for(lambda: attempt(TER(), sample(f"{longest} a", "a"))).status == "failed"
+    assert run_sync(lambda: attempt(TER(), sample(f"{longest} a", "a"))).status == "failed"
 
 
 @every

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from judgekit.errors import ConfigError
 from judgekit.scorers.tool_calls.arguments import (
     ABSENT,
+    ArgComparison,
+    ArgDifference,
     ArgMatch,
-    Comparison,
-    Difference,
     any_glob,
-    arg_compare,
+    check_args_option,
     compare_arguments,
 )
 from judgekit.scorers.tool_calls.matchers import anything, contains, near, of_type, one_of, regex, similar
@@ -179,7 +179,7 @@ CASES = {
 def test_arguments_are_compared_by_the_rules(expected, made, options, worth, differences):
     found = compare(expected, made, **options)
     assert found.score == pytest.approx(worth)
-    assert found.differences == tuple(Difference(*one) for one in differences)
+    assert found.differences == tuple(ArgDifference(*one) for one in differences)
 
 
 def test_a_default_is_no_default_of_what_is_nested():
@@ -242,23 +242,23 @@ def test_a_text_also_equals_the_json_that_it_spells_either_way_round(value, text
     "text", ["NaN", "Infinity", "-Infinity", "1e999", '"\\ud800"', "[" * 100_000, "1" * 100_000, "{"]
 )
 def test_a_text_that_spells_no_json_stays_a_text(text):
-    assert compare({"a": 1}, {"a": text}, types="coerce").differences == (Difference("args.a", 1, text),)
+    assert compare({"a": 1}, {"a": text}, types="coerce").differences == (ArgDifference("args.a", 1, text),)
 
 
 def test_numbers_that_json_cannot_hold_do_not_come_into_differences():
     found = compare({"a": {"b": 1}}, {"a": '{"b": 1e999}'}, types="coerce")
-    assert found.differences == (Difference("args.a", {"b": 1}, '{"b": 1e999}'),)
+    assert found.differences == (ArgDifference("args.a", {"b": 1}, '{"b": 1e999}'),)
 
 
 def test_differences_show_what_was_recorded_and_not_what_it_spells():
-    assert compare({"a": 1}, {"a": "2"}, types="coerce").differences == (Difference("args.a", 1, "2"),)
-    assert compare({"a": "1"}, {}, types="coerce").differences == (Difference("args.a", "1", ABSENT),)
-    assert compare({"a": "1"}, {"a": [1]}, types="coerce").differences == (Difference("args.a", "1", [1]),)
+    assert compare({"a": 1}, {"a": "2"}, types="coerce").differences == (ArgDifference("args.a", 1, "2"),)
+    assert compare({"a": "1"}, {}, types="coerce").differences == (ArgDifference("args.a", "1", ABSENT),)
+    assert compare({"a": "1"}, {"a": [1]}, types="coerce").differences == (ArgDifference("args.a", "1", [1]),)
 
 
 def test_what_a_text_spells_is_compared_from_path_to_path():
     found = compare({"a": {"b": [1], "c": 1}}, {"a": '{"b": [2], "c": 1}'}, types="coerce")
-    assert found == Comparison(0, (Difference("args.a.b[0]", 1, 2),))
+    assert found == ArgComparison(0, (ArgDifference("args.a.b[0]", 1, 2),))
     assert score({"b": 1}, '{"b": 1, "c": 2}', types="coerce", mode="at_least") == 1
     assert score([1, 2], "[2, 1]", types="coerce", lists="unordered") == 1
 
@@ -366,7 +366,7 @@ def test_a_comparer_that_gives_no_number_from_0_to_1_is_an_error(given_back):
 @pytest.mark.parametrize(("given_back", "worth"), [(True, 1), (False, 0), (1, 1), (0, 0), (0.25, 0.25), (1.0, 1)])
 def test_a_function_may_compare_all_arguments(given_back, worth):
     found = compare({"a": 1}, {"b": 2}, lambda *_: given_back)
-    assert found == Comparison(worth, () if worth == 1 else (Difference("args", {"a": 1}, {"b": 2}),))
+    assert found == ArgComparison(worth, () if worth == 1 else (ArgDifference("args", {"a": 1}, {"b": 2}),))
     assert type(found.score) is float
 
 
@@ -438,8 +438,10 @@ UNREADABLE = "{broken"
 )
 @pytest.mark.parametrize("expected", [{}, {"a": 1}])
 def test_arguments_that_cannot_be_read_agree_in_nothing_that_counts(expected, options, agree):
-    difference = Difference("args", expected, UNREADABLE)
-    assert compare(expected, UNREADABLE, **options) == (Comparison(1, ()) if agree else Comparison(0, (difference,)))
+    difference = ArgDifference("args", expected, UNREADABLE)
+    assert compare(expected, UNREADABLE, **options) == (
+        ArgComparison(1, ()) if agree else ArgComparison(0, (difference,))
+    )
 
 
 DEFINED = ToolDefinition(
@@ -448,7 +450,7 @@ DEFINED = ToolDefinition(
 
 
 def test_by_schema_it_counts_whether_the_arguments_fit_the_tool_and_not_what_was_expected():
-    assert compare({"n": 1}, {"n": 2, "m": 1}, mode="schema", tools=[DEFINED]) == Comparison(1, ())
+    assert compare({"n": 1}, {"n": 2, "m": 1}, mode="schema", tools=[DEFINED]) == ArgComparison(1, ())
     found = compare({"n": "x"}, {"n": "x"}, mode="schema", tools=[DEFINED])
     assert found.score == 0
     assert all("args" in difference.path and "'x'" in str(difference) for difference in found.differences)
@@ -535,14 +537,14 @@ def test_a_pattern_of_many_stars_is_not_slow_on_a_name_made_for_it():
 
 
 def test_rules_may_come_from_a_table():
-    assert arg_compare({"mode": "at_least", "ignore": ["a"]}) == ArgMatch(mode="at_least", ignore=["a"])
-    assert arg_compare({}) == ArgMatch()
+    assert check_args_option({"mode": "at_least", "ignore": ["a"]}) == ArgMatch(mode="at_least", ignore=["a"])
+    assert check_args_option({}) == ArgMatch()
 
 
 def test_rules_and_functions_are_taken_as_they_are():
     how = ArgMatch(mode="ignore")
-    assert arg_compare(how) is how
-    assert arg_compare(share) is share
+    assert check_args_option(how) is how
+    assert check_args_option(share) is share
 
 
 @pytest.mark.parametrize(
@@ -560,7 +562,7 @@ def test_rules_and_functions_are_taken_as_they_are():
 )
 def test_rules_that_do_not_exist_are_an_error_that_says_what_was_found(option, said):
     with pytest.raises(ConfigError, match=f"^args: .*{said}"):
-        arg_compare(option)
+        check_args_option(option)
 
 
 @pytest.mark.parametrize(
@@ -644,7 +646,7 @@ names = st.none() | st.lists(keys, max_size=3)
 @settings(max_examples=2 * settings.default.max_examples)
 @given(objects, rules, names)
 def test_what_is_expected_matches_itself_by_all_rules(args, options, compare_args):
-    assert compare(args, args, compare_args=compare_args, **options) == Comparison(1, ())
+    assert compare(args, args, compare_args=compare_args, **options) == ArgComparison(1, ())
 
 
 @settings(max_examples=2 * settings.default.max_examples)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs, evenest_pairs
+from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs, bottleneck_pairs
 
 WEIGHTS = [0, 0, 1 / 3, 1 / 2, 2 / 3, 1]
 
@@ -80,7 +80,7 @@ def test_in_any_order_as_many_are_paired_as_there_can_be_for_the_greatest_total(
 @given(problems())
 def test_the_lowest_weight_of_the_evenest_pairs_is_the_greatest_there_can_be(problem):
     weights, _ = problem
-    pairs, (few, many) = evenest_pairs(weights.tolist()), sorted(weights.shape)
+    pairs, (few, many) = bottleneck_pairs(weights.tolist()), sorted(weights.shape)
     assert is_one_to_one(weights, pairs)
     assert len(pairs) == few
     tall = weights if len(weights) == few else weights.T
@@ -186,8 +186,8 @@ def test_taking_the_best_pair_first_would_lose_weight():
 
 
 def test_the_evenest_pairs_may_weigh_less_together():
-    assert evenest_pairs([[1, 0.4], [0.4, 0]]) == [(0, 1), (1, 0)]
-    assert evenest_pairs([[1, 0.4], [0.4, 0.3]]) == [(0, 1), (1, 0)]
+    assert bottleneck_pairs([[1, 0.4], [0.4, 0]]) == [(0, 1), (1, 0)]
+    assert bottleneck_pairs([[1, 0.4], [0.4, 0.3]]) == [(0, 1), (1, 0)]
 
 
 def test_in_order_one_heavy_pair_does_not_stand_in_the_way_of_two_lighter_ones():

@@ -22,7 +22,7 @@ from judgekit.scorers.text.rouge import ROUGE
 from judgekit.scorers.text.structure import JSONDiff, JSONMatch
 from judgekit.scorers.text.translation import BLEU, CHRF, TER
 from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy
-from judgekit.scorers.tool_calls.arguments import ArgMatch, arg_compare
+from judgekit.scorers.tool_calls.arguments import ArgMatch, check_args_option
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.tool_calls.match import ToolCallMatch
 from judgekit.scorers.tool_calls.modes import ToolMatch
@@ -74,7 +74,7 @@ def test_texts_that_are_json_are_compared_as_such(comparer):
 
 
 def test_a_scorer_given_as_args_is_the_one_that_compares_texts():
-    assert arg_compare(ROUGE()) == ArgMatch(text=ROUGE())
+    assert check_args_option(ROUGE()) == ArgMatch(text=ROUGE())
     assert ToolCallF1(args=ROUGE()) == ToolCallF1(args=ArgMatch(text=ROUGE()))
     assert ToolMatch(args=ROUGE(), tools={"f": Similarity()}) == ToolMatch(
         args=ArgMatch(text=ROUGE()), tools={"f": ArgMatch(text=Similarity())}

@@ -14,7 +14,7 @@ from judgekit.formats.reading import read
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.constraints import (
     Before,
-    Conduct,
+    Behavior,
     Constraint,
     Count,
     Forbid,
@@ -62,7 +62,7 @@ def trace(*messages: list[ToolCall], failed: dict[int, bool] | None = None, tool
 
 
 def check(constraint: Constraint, *messages: list[ToolCall], **known: object) -> tuple[bool | None, str]:
-    return tuple(constraint.check(Conduct(trace(*messages, **known), "assistant")))
+    return tuple(constraint.check(Behavior(trace(*messages, **known), "assistant")))
 
 
 def score(constraints: object, *messages: list[ToolCall], **known: object) -> Score:
@@ -181,7 +181,10 @@ def test_where_a_pattern_fits_several_tools_each_of_them_must_have_ended_so():
         "b: 0 of 1 call failed",
     )
     assert check(Status("*", "recovered"), [A], [A], [C], failed={0: True, 1: False})[0] is False
-    assert check(Status("*", "ok"), [B], [C], failed={0: False}) == (None, "c: 0 of 1 call failed, 1 may have")
+    assert check(Status("*", "ok"), [B], [C], failed={0: False}) == (
+        None,
+        "c: 0 of 1 call failed, 1 may have",
+    )
     assert check(Status("*", "ok"), [B], [C], failed={0: False, 1: False})[0] is True
 
 

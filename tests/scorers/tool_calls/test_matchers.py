@@ -13,11 +13,11 @@ from judgekit.scorers.tool_calls.matchers import (
     anything,
     between,
     contains,
-    holds_matcher,
-    matcher_in,
+    contains_matcher,
     near,
     of_type,
     one_of,
+    parse_matcher,
     regex,
     similar,
 )
@@ -28,7 +28,7 @@ VALUES = [None, True, False, 0, 1, 3, 3.0, 3.5, -2, 10**400, 1e308, "", "3", "tr
 
 
 def matches(matcher, found):
-    parsed = matcher_in(matcher)
+    parsed = parse_matcher(matcher)
     assert parsed is not None
     return parsed.matches(found)
 
@@ -84,25 +84,25 @@ matchers = st.recursive(
 def test_a_matcher_kept_in_a_file_reads_back_the_same(matcher, found):
     kept = json.loads(json.dumps(matcher))
     assert repr(kept) == repr(matcher)
-    assert matcher_in(kept) == matcher_in(matcher)
+    assert parse_matcher(kept) == parse_matcher(matcher)
     assert matches(kept, found) is matches(matcher, found)
 
 
 @pytest.mark.parametrize("value", [*VALUES, {"$gt": 3}, {"$JUDGEKIT": "near"}, {"judgekit": "near"}, {"$": 1}, [KEY]])
 def test_every_other_key_is_literal(value):
-    assert matcher_in(value) is None
+    assert parse_matcher(value) is None
 
 
 @given(json_values, matchers)
 def test_a_matcher_is_noticed_however_deep_it_stands(value, matcher):
-    assert not holds_matcher(value)
-    assert not holds_matcher({"a": [{"$near": value}]})
-    assert holds_matcher(matcher)
-    assert holds_matcher({"a": value, "b": [value, {"c": [[matcher]]}]})
+    assert not contains_matcher(value)
+    assert not contains_matcher({"a": [{"$near": value}]})
+    assert contains_matcher(matcher)
+    assert contains_matcher({"a": value, "b": [value, {"c": [[matcher]]}]})
 
 
 def test_a_malformed_matcher_is_noticed_too():
-    assert holds_matcher([{KEY: "neer"}])
+    assert contains_matcher([{KEY: "neer"}])
 
 
 @pytest.mark.parametrize("found", VALUES)
@@ -354,7 +354,7 @@ MALFORMED = {
 @pytest.mark.parametrize(("value", "problem"), MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_matcher_says_what_is_wrong(value, problem):
     with pytest.raises(ValueError, match="value matcher") as caught:
-        matcher_in(value)
+        parse_matcher(value)
     assert problem in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -380,8 +380,8 @@ def test_a_matcher_that_makes_no_sense_cannot_be_written(write):
 
 
 def test_what_is_left_out_of_a_file_is_as_in_python():
-    assert matcher_in({KEY: "similar", "text": "a"}) == matcher_in(similar("a"))
-    assert matcher_in({KEY: "between", "low": 1}) == matcher_in(between(1, None))
+    assert parse_matcher({KEY: "similar", "text": "a"}) == parse_matcher(similar("a"))
+    assert parse_matcher({KEY: "between", "low": 1}) == parse_matcher(between(1, None))
 
 
 def test_the_library_for_similar_texts_is_not_loaded_before_it_is_needed():

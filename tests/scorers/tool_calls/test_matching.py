@@ -11,13 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
-from judgekit.scorers.tool_calls.explanation import explain
+from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matchers import anything, near, one_of, regex
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import PRESETS, ToolMatch
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolCall, ToolMessage
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import MadeCall
+from judgekit.traces.trace import ActualCall
 
 CREDITS = ("all_or_nothing", "precision", "recall", "f1")
 AXES: dict[str, Sequence[str]] = {  # from the strictest to the loosest
@@ -57,26 +57,28 @@ comparisons = st.sampled_from([ArgMatch(), ArgMatch(), ArgMatch(mode="at_least")
 
 
 @st.composite
-def made_calls(draw: st.DrawFn, most: int = 6) -> list[MadeCall]:
+def made_calls(draw: st.DrawFn, most: int = 6) -> list[ActualCall]:
     """Calls in messages of one or several, and messages in turns."""
-    found: list[MadeCall] = []
+    found: list[ActualCall] = []
     message = turn = 0
     for call in draw(st.lists(st.builds(ToolCall, names, args) | st.just(BROKEN), max_size=most)):
         step = draw(st.sampled_from(["beside", "message", "turn"]))
         message += step != "beside" or not found
         turn += step == "turn"
-        found.append(MadeCall(message, turn, call))
+        found.append(ActualCall(message, turn, call))
     return found
 
 
 @st.composite
-def both_sides(draw: st.DrawFn, most: int = 6) -> tuple[list[ExpectedCall], list[MadeCall]]:
+def both_sides(draw: st.DrawFn, most: int = 6) -> tuple[list[ExpectedCall], list[ActualCall]]:
     return draw(st.lists(draw(st.sampled_from([plain_calls, any_calls])), max_size=most)), draw(made_calls(most))
 
 
 def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
     """What a pair is worth, whatever the order."""
-    score = compare_arguments(how.args_of(expected.name), expected, made).score if expected.name == made.name else 0.0
+    score = (
+        compare_arguments(how.arg_rules_for(expected.name), expected, made).score if expected.name == made.name else 0.0
+    )
     return score if how.args_credit == "fraction" else float(score == 1)
 
 
@@ -200,7 +202,7 @@ def test_making_just_what_was_expected_is_a_1(made, mode):
 
 @given(st.lists(names, max_size=6), st.lists(names, max_size=6))
 def test_calls_match_as_often_as_both_sides_have_them(expected, found):
-    made = [MadeCall(index, 0, ToolCall(name)) for index, name in enumerate(found)]
+    made = [ActualCall(index, 0, ToolCall(name)) for index, name in enumerate(found)]
     match = Match(ToolMatch(order="any", credit="f1"), [ExpectedCall(name) for name in expected], made)
     assert match.tp == sum(min(expected.count(name), found.count(name)) for name in "fg")
 
@@ -217,12 +219,12 @@ def test_where_none_was_made_and_none_may_be_missing_it_is_1_if_and_only_if_none
 
 @settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
-@example(([ExpectedCall("f")], [MadeCall(1, 0, BROKEN)]), PRESETS["exact"], ArgMatch())
+@example(([ExpectedCall("f")], [ActualCall(1, 0, BROKEN)]), PRESETS["exact"], ArgMatch())
 def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, comparison):
     expected, made = sides
     how = mode.model_copy(update={"args": comparison})
     match = Match(how, expected, made)
-    _, details = explain(match)
+    _, details = explain_match(match)
     assert json.loads(json.dumps(details, allow_nan=False)) == details
     scores = [pair["score"] for pair in details["pairs"]]
     tp = sum(scores) if how.args_credit == "fraction" else scores.count(1)
@@ -246,7 +248,7 @@ def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, com
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_one_of_them(sides, mode, comparison):
     match = Match(mode.model_copy(update={"args": comparison}), *sides)
-    _, details = explain(match)
+    _, details = explain_match(match)
     in_order = mode if mode.order == "any" else mode.model_copy(update={"order": "in_order"})
     allows = allowed(in_order, replace(match, how=in_order))
     pairs = [(pair["expected"], pair["made"]) for pair in details["pairs"]]
@@ -265,17 +267,17 @@ def test_calls_of_a_turn_are_out_of_order_also_where_calls_of_another_turn_stand
     ]
     calls = [(1, 0, ToolCall("f", {"b": 0})), (1, 0, ToolCall("f", {"c": 1})), (3, 2, ToolCall("f", {"a": 0}))]
     how = ToolMatch(order="in_order", scope="turn", parallel="ordered")
-    _, details = explain(Match(how, expected, [MadeCall(*call) for call in calls]))
+    _, details = explain_match(Match(how, expected, [ActualCall(*call) for call in calls]))
     assert [(pair["expected"], pair["made"]) for pair in details["pairs"]] == [(1, 2), (2, 0)]
     assert [(pair["expected"], pair["made"]) for pair in details["out_of_order"]] == [(0, 1)]
 
 
-def in_messages(*calls: ToolCall) -> list[MadeCall]:
+def in_messages(*calls: ToolCall) -> list[ActualCall]:
     """Calls, each in a message of its own, from number 2 on."""
-    return [MadeCall(number, 1, call) for number, call in enumerate(calls, 2)]
+    return [ActualCall(number, 1, call) for number, call in enumerate(calls, 2)]
 
 
-def pairs_of(how: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[MadeCall]) -> list[tuple[int, int]]:
+def pairs_of(how: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[ActualCall]) -> list[tuple[int, int]]:
     return [(one, other) for one, other, _ in Match(how, expected, made).pairs]
 
 
@@ -285,14 +287,14 @@ def test_taking_the_first_match_would_lose_a_pair(order):
     expected = [ExpectedCall("f", compare_args=[]), ExpectedCall("f", {"city": "Rome"})]
     rome, paris = ToolCall("f", {"city": "Rome"}), ToolCall("f", {"city": "Paris"})
     how = ToolMatch(order=order)
-    beside = [MadeCall(2, 1, rome), MadeCall(2, 1, paris)]
+    beside = [ActualCall(2, 1, rome), ActualCall(2, 1, paris)]
     assert pairs_of(how, expected, beside) == [(0, 1), (1, 0)]
     assert len(pairs_of(how, expected, in_messages(rome, paris))) == (2 if order == "any" else 1)
 
 
 def test_calls_of_one_message_are_in_order_in_any_order_unless_parallel_is_ordered():
     expected = [ExpectedCall(name) for name in "abcd"]
-    made = [MadeCall(2 if name in "ba" else 3, 1, ToolCall(name)) for name in "badc"]
+    made = [ActualCall(2 if name in "ba" else 3, 1, ToolCall(name)) for name in "badc"]
     for order in ("sequence", "in_order"):
         assert pairs_of(ToolMatch(order=order), expected, made) == [(0, 1), (1, 0), (2, 3), (3, 2)]
         ordered = Match(ToolMatch(order=order, parallel="ordered"), expected, made)
@@ -328,7 +330,7 @@ def test_in_sequence_a_call_answers_the_one_at_its_own_position():
 
 def test_in_turns_a_call_answers_only_what_was_expected_in_its_turn():
     expected = [ExpectedCall("f", turn=1), ExpectedCall("g", turn=2), ExpectedCall("h", turn=2)]
-    made = [MadeCall(2, 1, ToolCall("f")), MadeCall(2, 1, ToolCall("g")), MadeCall(4, 2, ToolCall("h"))]
+    made = [ActualCall(2, 1, ToolCall("f")), ActualCall(2, 1, ToolCall("g")), ActualCall(4, 2, ToolCall("h"))]
     match = Match(ToolMatch(order="any", scope="turn", credit="f1"), expected, made)
     assert [pair[:2] for pair in match.pairs] == [(0, 0), (2, 2)]
     assert match.value == 2 / 3
@@ -338,7 +340,7 @@ def test_in_turns_a_call_answers_only_what_was_expected_in_its_turn():
 def test_in_turns_positions_begin_anew():
     """The turns are in place each, though a call is missing before the second."""
     expected = [ExpectedCall("f", turn=1), ExpectedCall("g", turn=1), ExpectedCall("h", turn=2)]
-    made = [MadeCall(2, 1, ToolCall("f")), MadeCall(4, 2, ToolCall("h"))]
+    made = [ActualCall(2, 1, ToolCall("f")), ActualCall(4, 2, ToolCall("h"))]
     how = ToolMatch(order="sequence", credit="recall")
     assert pairs_of(how, expected, made) == [(0, 0)]
     assert pairs_of(how.model_copy(update={"scope": "turn"}), expected, made) == [(0, 0), (2, 1)]
@@ -361,7 +363,7 @@ def test_two_hundred_mixed_calls_are_paired_as_well_as_can_be(order, parallel):
     """Every tenth call has another argument, and each message holds four; the rest is as expected."""
     expected = [ExpectedCall(f"tool_{index % 7}", {"n": index, "same": True}) for index in range(200)]
     calls = [ToolCall(one.name, {**one.args, "n": -1} if at % 10 == 5 else one.args) for at, one in enumerate(expected)]
-    made = [MadeCall(2 + index // 4, 1, call) for index, call in enumerate(calls)]
+    made = [ActualCall(2 + index // 4, 1, call) for index, call in enumerate(calls)]
     for args_credit, tp in {"all": 180, "fraction": 190}.items():
         how = ToolMatch(order=order, parallel=parallel, args_credit=args_credit, credit="f1")
         assert Match(how, expected, made).tp == tp
@@ -370,7 +372,7 @@ def test_two_hundred_mixed_calls_are_paired_as_well_as_can_be(order, parallel):
 def test_a_thousand_calls_of_one_message_in_another_order_are_paired():
     size = 1_000
     expected = [ExpectedCall("f", {"n": index}) for index in range(size)]
-    made = [MadeCall(2, 1, ToolCall("f", {"n": index})) for index in reversed(range(size))]
+    made = [ActualCall(2, 1, ToolCall("f", {"n": index})) for index in reversed(range(size))]
     for order in ("sequence", "in_order", "any"):
         assert pairs_of(ToolMatch(order=order), expected, made) == [(at, size - 1 - at) for at in range(size)]
 

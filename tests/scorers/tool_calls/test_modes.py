@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from judgekit.errors import ConfigError
 from judgekit.scorers.tool_calls.arguments import ArgMatch
-from judgekit.scorers.tool_calls.modes import PRESETS, ToolMatch, tool_match
+from judgekit.scorers.tool_calls.modes import PRESETS, ToolMatch, parse_tool_match
 
 AXES = {
     "exact": ("sequence", "forbid", "forbid"),
@@ -21,7 +21,7 @@ AXES = {
 @pytest.mark.parametrize("name", AXES)
 def test_a_preset_is_a_point_on_three_axes_and_plain_on_the_others(name):
     order, extra, missing = AXES[name]
-    assert tool_match(name) is PRESETS[name]
+    assert parse_tool_match(name) is PRESETS[name]
     assert PRESETS[name] == ToolMatch(
         order=order,
         extra=extra,
@@ -41,12 +41,12 @@ def test_there_are_six_presets():
 
 def test_an_unknown_preset_is_an_error_that_names_the_nearest():
     with pytest.raises(ConfigError, match=r"'same_call', did you mean 'same_calls'\? Known: exact, same_calls"):
-        tool_match("same_call")
+        parse_tool_match("same_call")
 
 
 def test_a_mode_may_be_a_table_with_tables_for_arguments():
     table = {"order": "any", "args": {"text": "casefold"}, "tools": {"search*": {"mode": "ignore"}}, "credit": "f1"}
-    assert tool_match(table) == ToolMatch(
+    assert parse_tool_match(table) == ToolMatch(
         order="any", args=ArgMatch(text="casefold"), tools={"search*": ArgMatch(mode="ignore")}, credit="f1"
     )
 
@@ -60,7 +60,7 @@ def test_a_mode_may_be_a_table_with_tables_for_arguments():
 )
 def test_what_a_table_cannot_say_is_an_error_that_says_where(table, message):
     with pytest.raises(ConfigError) as caught:
-        tool_match(table)
+        parse_tool_match(table)
     assert str(caught.value).startswith(message)
 
 
@@ -72,7 +72,7 @@ def test_a_mode_is_frozen():
 def test_arguments_are_compared_as_the_tool_has_it_by_name_then_by_the_first_pattern_then_as_all_are():
     one, two, three = ArgMatch(mode="ignore"), ArgMatch(mode="at_least"), ArgMatch(mode="at_most")
     how = ToolMatch(args=ArgMatch(text="casefold"), tools={"*_web": one, "search_*": two, "search_web": three})
-    assert [how.args_of(name) for name in ("search_web", "old_web", "search_", "search", "")] == [
+    assert [how.arg_rules_for(name) for name in ("search_web", "old_web", "search_", "search", "")] == [
         three,
         one,
         two,

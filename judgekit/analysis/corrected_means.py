@@ -1,0 +1,104 @@
+"""The corrected means of a run, and the gates that they are good enough for."""
+
+from collections.abc import Mapping
+from math import floor
+from typing import NamedTuple
+
+from judgekit.analysis.correction import corrected_mean
+from judgekit.analysis.gates import CORRECTED_FIELDS, OPERATORS, TOLERANCE, Gate, meet_same_gates
+from judgekit.runs.receipts import Correction, Estimate
+from judgekit.runs.results import Run
+
+_DIGITS = range(2, 10)  # decimals to try; the fewest that keep a statement true are shown
+
+
+class MeanBound(NamedTuple):
+    """A bound on the mean of a scorer: at least 0.7, unless the gates of the run set another one."""
+
+    operator: str = ">="
+    bound: float = 0.7
+
+    @property
+    def sign(self) -> int:
+        """1 if the mean must be high enough, -1 if it must be low enough."""
+        return 1 if ">" in self.operator else -1
+
+    def __str__(self) -> str:
+        words = {">=": "at", ">": "above", "<=": "at no more than", "<": "below"}
+        return f"{words[self.operator]} {_plain(self.bound)}"
+
+
+def run_corrections(run: Run) -> Mapping[str, Correction]:
+    """Return the corrected mean of each scorer whose judge was audited, or the reason why there is none."""
+    return {scorer: _correction(run, scorer) for scorer, known in run.receipts.items() if known.receipt is not None}
+
+
+def _correction(run: Run, scorer: str) -> Correction:
+    overall = run.summary[scorer].overall
+    if overall is not None and overall.name != "mean":
+        return Correction(refused=f"only a mean can be corrected, and the number of {scorer} is {overall.name}")
+    return corrected_mean(run, scorer)
+
+
+def corrected_means(corrections: Mapping[str, Correction]) -> Mapping[str, Estimate]:
+    """Return the corrected mean of each scorer that has one."""
+    return {scorer: one.corrected for scorer, one in corrections.items() if one.corrected is not None}
+
+
+def describe_correction(correction: Correction) -> str:
+    """Return how a mean was corrected and what that assumes, or why it was not corrected, in a line."""
+    if correction.corrected is None:
+        return f"not corrected: {correction.refused}"
+    assumes = f"; assumes: {correction.assumes}" if correction.assumes else ""
+    return f"the mean is corrected ({correction.method}), raw is the judge's own{assumes}"
+
+
+def mean_bounds(run: Run) -> Mapping[str, MeanBound]:
+    """Return the strictest bound that the gates of a run set on the value or corrected value of each scorer."""
+    names = [one.name for one in run.scorers]
+    asked = run.record.options.get("gates")
+    found: dict[str, MeanBound] = {}
+    for text in asked if isinstance(asked, list) else ():
+        gate = Gate.parse(str(text), names)
+        if (
+            gate.scorer is not None
+            and gate.field in ("value", "lower", "upper", *CORRECTED_FIELDS)
+            and gate.operator != "=="
+        ):
+            made = MeanBound(gate.operator, gate.bound)
+            found[gate.scorer] = max(found.get(gate.scorer, made), made, key=_strictness)
+    return found
+
+
+def _strictness(demand: MeanBound) -> tuple[int, float, int]:
+    return demand.sign, demand.sign * demand.bound, -len(demand.operator)
+
+
+def describe_fitness(correction: Correction, demand: MeanBound) -> str:
+    """Return a sentence on whether a corrected mean is sure to meet a demand, and which bound it would just meet."""
+    meets, sign = OPERATORS[demand.operator], demand.sign
+    head = f"Good enough to gate {demand}"
+    figure = correction.corrected
+    if figure is None:
+        return f"{head}: no, because there is no corrected mean: {correction.refused.rstrip('.')}."
+    edge = figure.low if sign > 0 else figure.high
+    if edge is None:
+        return f"{head}: no, because the corrected mean has no 95 % interval."
+    is_met = meets(edge - demand.bound)
+    slack = TOLERANCE if "=" in demand.operator else -TOLERANCE
+    bounds = (sign * floor((sign * edge + slack) * 10**digits) / 10**digits for digits in _DIGITS)
+    reached = (one for one in bounds if meets(edge - one) and (not is_met or sign * (one - demand.bound) >= 0))
+    reach = next(reached, demand.bound if is_met else 0)
+    to = f"{'up' if sign > 0 else 'down'} to {_plain(reach)}"
+    assumed = f" (if {correction.assumes.partition(';')[0]})" if correction.assumes else ""
+    if is_met:
+        other = "lower" if sign > 0 else "higher"
+        return f"{head}: yes, {to}, because the corrected mean is probably no {other} than that{assumed}."
+    texts = (f"{edge:.{digits}f}" for digits in _DIGITS)
+    shown = next((text for text in texts if meet_same_gates(float(text), edge, demand.bound)), f"{edge}")
+    more = f"; {to} it is{assumed}" if 0 < reach < 1 else ""
+    return f"{head}: no, because the corrected mean may be as {'low' if sign > 0 else 'high'} as {shown}{more}."
+
+
+def _plain(number: float) -> str:
+    return f"{number:.10g}"

@@ -1,0 +1,73 @@
+"""The agreement of people with each other, which is the most that can be expected of a judge."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from judgekit.analysis.findings import HumanAgreement, ValueKind
+from judgekit.analysis.matching import LabelledSample
+from judgekit.analysis.measures import NOT_APPLICABLE_VALUE, VerdictPairs
+
+ANNOTATOR_EPSILONS: Mapping[str, float] = {"experts": 0.2, "skilled": 0.15, "crowd": 0.1}
+"""By annotators, how much worse than a person the cheaper judge may be (Calderon, Reichart and Dror 2025)."""
+_LEAST_ANNOTATORS = 3
+_METRICS: Mapping[ValueKind, Literal["nominal", "ordinal", "interval"]] = {
+    "binary": "nominal",
+    "ordinal": "ordinal",
+    "continuous": "interval",
+}
+
+
+def human_agreement(
+    samples: Sequence[LabelledSample], kind: ValueKind, *, by_verdict: bool, epsilon: float
+) -> HumanAgreement | None:
+    """Return how people who labelled the same samples agree with each other; ``None`` if no sample has several labels.
+
+    Samples that were drawn by verdict stand for all samples of their verdict; the alternative annotator test needs a
+    random sample.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
+    from judgekit.stats.annotators import alternative_test, human_ceiling  # noqa: PLC0415
+
+    several = [one for one in samples if len(one.opinions) > 1]
+    if not several:
+        return None
+    names = sorted({opinion.annotator for one in several for opinion in one.opinions}, key=lambda name: name or "")
+    ratings = np.full((len(names), len(several)), np.nan)
+    for place, one in enumerate(several):
+        for opinion in one.opinions:
+            ratings[names.index(opinion.annotator), place] = (
+                NOT_APPLICABLE_VALUE if opinion.value is None else opinion.value
+            )
+    judged = np.asarray([NOT_APPLICABLE_VALUE if one.judged is None else one.judged for one in several])
+    # "Does not apply" has no place among ordered values, so it is left out there.
+    ordered, said = (
+        one if kind == "binary" else np.where(one == NOT_APPLICABLE_VALUE, np.nan, one) for one in (ratings, judged)
+    )
+    pairs = VerdictPairs(
+        kind, (), several, [[opinion.value for opinion in one.opinions] for one in several], by_verdict
+    )
+    agreement = {"alpha": pairs.bootstrap(lambda drawn: krippendorff_alpha(ordered[:, drawn], metric=_METRICS[kind]))}
+    if kind != "continuous":
+        agreement = {
+            "two people": pairs.bootstrap(lambda drawn: human_ceiling(ratings[:, drawn])),
+            "judge with one person": pairs.bootstrap(lambda drawn: human_ceiling(ratings[:, drawn], judged[drawn])),
+            **agreement,
+        }
+    test = None
+    if len(names) >= _LEAST_ANNOTATORS and not by_verdict:
+        test = alternative_test(
+            ordered, said, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=epsilon
+        )
+    if test is None:
+        return HumanAgreement(samples=len(several), agreement=agreement)
+    told = "the judge may stand in" if test.passed else "not shown that the judge may stand in"
+    return HumanAgreement(
+        samples=len(several),
+        agreement=agreement,
+        alternative=f"{told} for one of them: it is shown for {test.winning_rate:.0%} of those tested, where half are enough, and "
+        f"the judge is as near to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
+        f"{epsilon:g}: being cheaper, it may be the nearer one up to {epsilon * 100:g} percentage points less often)",
+        passed=test.passed,
+    )

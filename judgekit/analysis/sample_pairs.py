@@ -1,0 +1,275 @@
+"""The samples of two runs, paired by id, with their scores as arrays."""
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgekit.aggregates.total import reduced_for_aggregate
+from judgekit.runs.answers import AnswerCounts
+from judgekit.runs.hashes import SampleHashes
+from judgekit.runs.results import Run
+from judgekit.runs.rows import DAMAGED_ROW
+from judgekit.score import STATUSES, Score, ScoreStatus
+
+Outcome: TypeAlias = ScoreStatus | Literal["missing"]
+"""The status of a sample's score; ``missing`` if the run has no score for it."""
+Numbers: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[np.float64]
+
+_OUTCOMES: tuple[Outcome, ...] = ("missing", *STATUSES)
+_EXAMPLES = 3
+_UNKNOWN = 0  # stands for a missing hash
+_Key: TypeAlias = tuple[str, int]
+"""An id, and the position of the sample among those with this id."""
+
+
+class UnpairedSamples(NamedTuple):
+    """Samples of one run that have no counterpart in the other.
+
+    ``alone`` counts those whose id the other run does not have, or has less often; ``examples`` are some of their ids.
+    ``repeated`` counts those that share their id and name no group, so that they cannot be told apart.
+    """
+
+    alone: int
+    repeated: int
+    examples: tuple[str, ...]
+
+
+class ChangedPairs(NamedTuple):
+    """The sample numbers in A of pairs whose content differs, as far as it is known on both sides."""
+
+    references: Numbers
+    material: Numbers
+    first_messages: Numbers
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Pairs of samples that one scorer gave a value in both runs.
+
+    Attributes:
+        numbers_a: Their numbers in A.
+        numbers_b: Their numbers in B.
+        a: Their values in A.
+        b: Their values in B.
+        groups: The group of each pair; a pair without a group is one of its own.
+        scores_a: The parts of their scores in A that an aggregate needs; ``None`` for a mean.
+        scores_b: The parts of their scores in B.
+        left_out: The number of pairs without a value in one or both runs, by their outcomes in A and B.
+    """
+
+    numbers_a: Numbers
+    numbers_b: Numbers
+    a: Values
+    b: Values
+    groups: Numbers
+    scores_a: Sequence[Score | None]
+    scores_b: Sequence[Score | None]
+    left_out: Mapping[tuple[Outcome, Outcome], int]
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePairs:
+    """The samples of two runs, paired by id.
+
+    Samples that share their id are paired in order if each names its group, as trials of one task do.
+
+    Attributes:
+        unpaired_a: The remaining samples of A.
+        unpaired_b: The remaining samples of B.
+        regrouped: The number of pairs whose group differs in A and B; the group in A counts.
+        displaced: The number of pairs whose domain differs.
+        in_order: The number of pairs that share their id with others.
+        changed: The pairs whose references, material or first message differ; see `judgekit.runs.hashes.Hashes`.
+        unknown: The number of pairs whose references may or may not have changed.
+        by_place: Whether all ids are the samples' numbers in their run.
+        answers_a: The models that answered these scorers in A.
+        answers_b: The models that answered these scorers in B.
+    """
+
+    unpaired_a: UnpairedSamples
+    unpaired_b: UnpairedSamples
+    regrouped: int
+    displaced: int
+    in_order: int
+    changed: ChangedPairs
+    unknown: int
+    by_place: bool
+    answers_a: AnswerCounts
+    answers_b: AnswerCounts
+    _before: "_Side"
+    _after: "_Side"
+    _at_a: Numbers
+    _at_b: Numbers
+    _groups: Numbers
+
+    @property
+    def damaged(self) -> Mapping[str, int]:
+        """The number of scores of each scorer that are damaged in either run and therefore left out."""
+        return self._before.damaged + self._after.damaged
+
+    @classmethod
+    def of(cls, a: Run, b: Run, scorers: Collection[str]) -> Self:
+        """Return the pairs of two runs. Each is read once for numbers, groups and the values of these scorers."""
+        repeated = {*a.duplicate_ids, *b.duplicate_ids}
+        codes: dict[str, int] = {}
+        before, after = _Side(scorers, codes), _Side(scorers, codes)
+        places = {key: place for place, key in enumerate(before.read(a, repeated)) if key is not None}
+        counterparts = array("q")
+        strangers: list[str] = []
+        in_order = 0
+        for key in after.read(b, repeated):
+            counterparts.append(-1 if key is None else places.pop(key, -1))
+            in_order += key is not None and counterparts[-1] >= 0 and key[0] in repeated
+            if key is not None and counterparts[-1] < 0 and len(strangers) < _EXAMPLES:
+                strangers.append(key[0])
+        paired = np.asarray(counterparts, np.int64)
+        at_b = np.flatnonzero(paired >= 0)
+        at_a = paired[at_b]
+        hashes_a, hashes_b = before.hashes(a)[:, at_a], after.hashes(b)[:, at_b]
+        are_known = (hashes_a != _UNKNOWN) & (hashes_b != _UNKNOWN)
+        differ = are_known & (hashes_a != hashes_b)
+        groups_a, groups_b = np.asarray(before.groups)[at_a], np.asarray(after.groups)[at_b]
+        groups = np.where(groups_a >= 0, groups_a, groups_b)
+        alone = groups < 0
+        groups[alone] = len(codes) + np.arange(alone.sum())
+        left = len(counterparts) - len(at_b) - after.repeated
+        return cls(
+            UnpairedSamples(len(places), before.repeated, tuple(one for one, _ in islice(places, _EXAMPLES))),
+            UnpairedSamples(left, after.repeated, tuple(strangers)),
+            _different(groups_a, groups_b),
+            _different(np.asarray(before.domains)[at_a], np.asarray(after.domains)[at_b]),
+            in_order,
+            ChangedPairs(*(np.asarray(before.numbers)[at_a[changed]] for changed in differ)),
+            int((~are_known[0]).sum()),
+            before.by_place and after.by_place,
+            before.answers,
+            after.answers,
+            before,
+            after,
+            at_a,
+            at_b,
+            groups,
+        )
+
+    def __len__(self) -> int:
+        return len(self._at_a)
+
+    @property
+    def samples_a(self) -> int:
+        """The number of samples in A, paired or not."""
+        return len(self._before.numbers)
+
+    @property
+    def samples_b(self) -> int:
+        """The number of samples in B, paired or not."""
+        return len(self._after.numbers)
+
+    @property
+    def numbers(self) -> tuple[Numbers, Numbers]:
+        """The numbers of the paired samples in A, and in B."""
+        return np.asarray(self._before.numbers)[self._at_a], np.asarray(self._after.numbers)[self._at_b]
+
+    def scored(self, scorer: str) -> ScoredPairs:
+        """Return the pairs that a scorer gave a value in both runs."""
+        first, second = self._before.columns[scorer], self._after.columns[scorer]
+        outcomes_a = np.frombuffer(first.outcomes, np.uint8)[self._at_a]
+        outcomes_b = np.frombuffer(second.outcomes, np.uint8)[self._at_b]
+        scored = _OUTCOMES.index("scored")
+        both = (outcomes_a == scored) & (outcomes_b == scored)
+        at_a, at_b = self._at_a[both], self._at_b[both]
+        left_out = Counter(zip(outcomes_a[~both].tolist(), outcomes_b[~both].tolist(), strict=True))
+        return ScoredPairs(
+            np.asarray(self._before.numbers)[at_a],
+            np.asarray(self._after.numbers)[at_b],
+            np.asarray(first.values)[at_a],
+            np.asarray(second.values)[at_b],
+            self._groups[both],
+            first.scores_at(at_a),
+            second.scores_at(at_b),
+            {(_OUTCOMES[a], _OUTCOMES[b]): times for (a, b), times in left_out.most_common()},
+        )
+
+
+def _different(a: Numbers, b: Numbers) -> int:
+    """Return the number of pairs that differ where both sides name a code."""
+    return int(((a != b) & (a >= 0) & (b >= 0)).sum())
+
+
+class _Column:
+    """The scores of one scorer: the outcome and value of each sample, and what aggregates other than the mean need."""
+
+    def __init__(self) -> None:
+        self.outcomes = bytearray()
+        self.values = array("d")
+        self._scores: dict[int, Score] = {}
+
+    def add(self, score: Score | None) -> None:
+        value = None if score is None else score.value
+        if score is not None and value is not None and score.aggregate != "mean":
+            self._scores[len(self.values)] = reduced_for_aggregate(score)
+        self.outcomes.append(_OUTCOMES.index("missing" if score is None else score.status))
+        self.values.append(0.0 if value is None else value)
+
+    def scores_at(self, places: Numbers) -> Sequence[Score | None]:
+        return [self._scores.get(place) for place in places.tolist()]
+
+
+class _Side:
+    """A side of the comparison as columns: sample numbers, codes of groups and domains (-1 for none), and scores."""
+
+    def __init__(self, scorers: Iterable[str], codes: dict[str, int]) -> None:
+        self._codes = codes
+        self.numbers = array("q")
+        self.groups = array("q")
+        self.domains = array("q")
+        self.columns = {name: _Column() for name in scorers}
+        self.answers = AnswerCounts()
+        self.damaged = Counter[str]()
+        self.repeated = 0
+        self.by_place = True
+
+    def read(self, run: Run, repeated: Collection[str]) -> Iterator[_Key | None]:
+        """Yield the key by which each sample is paired; ``None`` if samples with its id cannot be told apart."""
+        times = Counter[str]()
+        for number, rows in groupby(run, key=lambda row: row.index):
+            found = list(rows)
+            first, scores = found[0], {row.scorer: row.score for row in found}
+            for name, column in self.columns.items():
+                score = scores.get(name)
+                column.add(score)
+                self.damaged[name] += score is not None and score.error == DAMAGED_ROW
+                for call in score.calls if score else ():
+                    self.answers.add(call)
+            self.numbers.append(number)
+            self.groups.append(self._coded(first.group))
+            self.domains.append(self._coded(first.domain))
+            self.by_place = self.by_place and first.sample_id == str(number)
+            if first.sample_id not in repeated:
+                yield first.sample_id, 0
+            elif first.group is None:
+                self.repeated += 1
+                yield None
+            else:
+                yield first.sample_id, times[first.sample_id]
+                times[first.sample_id] += 1
+
+    def hashes(self, run: Run) -> Numbers:
+        """Return the hashes of the samples that were read, in an array of shape (kinds, samples)."""
+        found = ((number, *(one or _UNKNOWN for one in hashes)) for number, hashes in run.store.hashes(run.number))
+        numbers, *kinds = np.fromiter(found, np.dtype((np.int64, 1 + len(SampleHashes._fields)))).T
+        if not len(numbers):
+            return np.full((len(kinds), len(self.numbers)), _UNKNOWN)
+        order = np.argsort(numbers)
+        at = order[np.searchsorted(numbers, self.numbers, sorter=order).clip(max=len(numbers) - 1)]
+        is_known = numbers[at] == np.asarray(self.numbers)  # a damaged sample has none
+        return np.where(is_known, np.asarray(kinds)[:, at], _UNKNOWN)
+
+    def _coded(self, name: str | None) -> int:
+        return -1 if name is None else self._codes.setdefault(name, len(self._codes))

@@ -1,0 +1,125 @@
+"""The selection of samples for people to label: a random sample of those that a judge scored."""
+
+import random
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from judgekit.analysis.labels import SelectionMethod
+from judgekit.errors import ConfigError
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.score import ScoreStatus
+
+_MOST_VERDICTS = 7
+_PARTS = 4
+_LEAST = 2  # samples of a verdict that give its error rate a variance
+
+
+class DrawnSample(NamedTuple):
+    """A sample to be labelled: its number in the run, its id, how it was drawn, and with what probability.
+
+    The probability of a sample drawn by its verdict is ``None``, since it would reveal the verdict to the person who
+    labels. It is known nonetheless: the samples drawn from each of the `strata` are a random sample of it.
+    """
+
+    number: int
+    id: str
+    drawn: SelectionMethod
+    probability: float | None
+
+
+def draw_samples(
+    run: Run, scorer: str, n: int, *, by_verdict: bool = False, include_skipped: bool = False, seed: int = 0
+) -> Sequence[DrawnSample]:
+    """Return samples that a scorer scored, drawn without replacement, in an order that reveals nothing about them.
+
+    With the same seed, a larger draw includes a smaller one, so that labels can be added later.
+
+    Args:
+        run: The run.
+        scorer: The scorer's name.
+        n: The number of samples; all are drawn if there are no more.
+        by_verdict: Whether to draw equally many samples of each verdict as far as possible, so that rare verdicts are
+            included.
+        include_skipped: Whether to include samples to which the question does not apply according to the judge.
+        seed: The seed of the draw.
+
+    Raises:
+        ConfigError: There is no such scorer, it scored nothing, or ``n`` is too small.
+    """
+    names = [one.name for one in run.scorers]
+    if scorer not in names:
+        raise ConfigError.unknown("scorer of the run", scorer, names)
+    statuses: Sequence[ScoreStatus] = ("scored", "skipped") if include_skipped else ("scored",)
+    found = run.rows(scorer=scorer, statuses=statuses)
+    rows = [row for row in found if row.score.value is not None or is_not_applicable(row)]
+    if not rows:
+        raise ConfigError(f"{scorer} scored no sample of run {run.number}: there is nothing to label")
+    if n < 1:
+        raise ConfigError(f"expected one sample to label or more, found {n}")
+    dice = random.Random(seed)  # noqa: S311 - a draw, not a secret
+    if n >= len(rows) or not by_verdict:
+        n = min(n, len(rows))
+        return [DrawnSample(row.index, row.sample_id, "random", n / len(rows)) for row in _ordered(rows, dice)[:n]]
+    parts = strata(rows)
+    if n < _LEAST * len(parts):
+        raise ConfigError(
+            f"{scorer} has {len(parts)} verdicts, and {_LEAST} samples of each are the least: draw "
+            f"{_LEAST * len(parts)} or more"
+        )
+    shares = zip(parts, _shared([len(part) for part in parts], n), strict=True)
+    drawn = [row for part, share in shares for row in _ordered(part, dice)[:share]]
+    dice.shuffle(drawn)
+    return [DrawnSample(row.index, row.sample_id, "stratified", None) for row in drawn]
+
+
+def is_not_applicable(row: Row) -> bool:
+    """Return whether a judge was asked and says that the question does not apply.
+
+    A sample that is skipped without asking lacks something that the question needs, which is not a verdict.
+    """
+    return row.score.status == "skipped" and bool(row.score.calls)
+
+
+def _ordered(rows: Sequence[Row], dice: random.Random) -> Sequence[Row]:
+    return dice.sample(rows, len(rows))
+
+
+def strata(rows: Iterable[Row]) -> Sequence[Sequence[Row]]:
+    """Return the rows of one scorer grouped by verdict: by label, by value, or by quartile if there are many values.
+
+    Equal values stay together, and so do rows to which the question does not apply according to the judge. A group of a
+    single sample, which has no variance, is merged with the next one.
+    """
+    rows = list(rows)
+    scored = [(row, row.score.value) for row in rows if row.score.value is not None]
+    labels = {row.score.label for row, _ in scored}
+    values = sorted(value for _, value in scored)
+    is_labelled = None not in labels and len(labels) <= _MOST_VERDICTS
+    bounds = sorted({*values})
+    if len(bounds) > _MOST_VERDICTS:
+        bounds = [values[len(values) * part // _PARTS] for part in range(1, _PARTS)]
+    parts: dict[str, list[Row]] = {}
+    for row, value in scored:
+        verdict = str(row.score.label if is_labelled else bisect_right(bounds, value))
+        parts.setdefault(verdict, []).append(row)
+    ordered = [part for _, part in sorted(parts.items(), key=lambda one: (one[1][0].score.value or 0.0, one[0]))]
+    if skipped := [row for row in rows if is_not_applicable(row)]:
+        ordered.append(skipped)
+    found: list[list[Row]] = []
+    for part in ordered:
+        if found and min(len(part), len(found[-1])) < _LEAST:
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
+
+
+def _shared(sizes: Sequence[int], n: int) -> Sequence[int]:
+    """Return how many of ``n`` samples to draw from each part, as equally as their sizes allow."""
+    shares = [0] * len(sizes)
+    for _ in range(n):
+        _, place = min((share, place) for place, share in enumerate(shares) if share < sizes[place])
+        shares[place] += 1
+    return shares

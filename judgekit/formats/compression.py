@@ -1,0 +1,161 @@
+"""Compressed files: gzip, zstd and the archives of Inspect, recognized by their first bytes."""
+
+import gzip
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Literal, Self, TypeAlias, cast
+
+from judgekit.errors import TraceError
+
+Compression: TypeAlias = Literal["gzip", "zstd", "zip"]
+
+MAX_BYTES = 1 << 29
+"""The most bytes of a line or decompressed document. A few kilobytes may decompress to more than fits into memory."""
+_MARKS: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+_ZSTD = 93
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
+
+
+def detect_compression(path: Path) -> Compression | None:
+    """Return the compression of a file, if any."""
+    with path.open("rb") as file:
+        head = file.read(4)
+    return next((packing for mark, packing in _MARKS.items() if head.startswith(mark)), None)
+
+
+@contextmanager
+def open_decompressed(path: Path, packing: Compression | None) -> Generator[IO[bytes]]:
+    """Open a file as a decompressed stream; an archive is opened as it is.
+
+    Raises:
+        OSError: It cannot be read, or is damaged.
+        TraceError: The library that decompresses it is not installed.
+    """
+    damages: tuple[type[Exception], ...] = (EOFError, zlib.error)
+    library: ModuleType = gzip
+    if packing == "zstd":
+        library = _zstd("")
+        damages += (library.ZstdError,)
+    try:
+        with path.open("rb") if packing in (None, "zip") else library.open(path) as stream:
+            yield cast("IO[bytes]", stream)
+    except damages as error:
+        raise OSError(str(error)) from error
+
+
+@contextmanager
+def compressing_stream(file: IO[bytes], suffix: str) -> Generator[IO[bytes]]:
+    """Return a stream that compresses into a file, if the suffix of the file's name says so.
+
+    Raises:
+        TraceError: The library that compresses it is not installed.
+    """
+    suffix = suffix.lower()
+    if suffix not in (".gz", ".zst"):
+        yield file
+        return
+    library = _zstd("") if suffix == ".zst" else gzip
+    with library.open(file, "wb") as stream:
+        yield cast("IO[bytes]", stream)
+
+
+def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream.
+
+    Raises:
+        TraceError: A line is longer than any record.
+    """
+    number = 0
+    while line := stream.readline(MAX_BYTES + 1):
+        number += 1
+        if len(line) > MAX_BYTES:
+            raise TraceError(f"line {number} is {_too_much()}")
+        yield line
+
+
+def read_bounded(stream: IO[bytes]) -> bytes:
+    """Return the content of a compressed stream.
+
+    Raises:
+        TraceError: It is longer than any document.
+    """
+    content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise TraceError(f"unpacked, it is {_too_much()}")
+    return content
+
+
+def _too_much() -> str:
+    return f"longer than {MAX_BYTES >> 20:,} MB, and is not read; write JSON Lines, one record a line"
+
+
+class Archive:
+    """A ZIP archive whose members are stored, deflated or compressed by zstd, as Inspect writes them.
+
+    Raises:
+        TraceError: It is not an archive, or the library that decompresses it is not installed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            with zipfile.ZipFile(path) as found:
+                # Members that are written again replace earlier ones.
+                members = {one.filename: one for one in found.infolist()}
+            by_zstd = any(one.compress_type == _ZSTD for one in members.values())
+            # Before Python 3.14, zipfile can only list members that zstd compressed.
+            library = _zstd(".zipfile") if by_zstd and sys.version_info < (3, 14) else zipfile
+            self._file = library.ZipFile(path)
+        except _damages() as error:
+            raise TraceError(f"cannot be read: {error}") from error
+        self._members = {name: one.compress_type for name, one in members.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the members, in order."""
+        return iter(self._members)
+
+    def member(self, name: str) -> bytes:
+        """Return the content of a member.
+
+        Raises:
+            TraceError: It is damaged, or longer than any record.
+        """
+        if (method := self._members[name]) not in _METHODS:
+            raise TraceError(f"{name}: packed by method {method}, which is none that Inspect writes")
+        try:
+            with self._file.open(name) as stream:
+                return read_bounded(cast("IO[bytes]", stream))
+        except TraceError as error:
+            raise TraceError(f"{name}: {error.found}") from error
+        except _damages() as error:
+            raise TraceError(f"{name}: cannot be read: {error}") from error
+
+
+def _damages() -> tuple[type[Exception], ...]:
+    """Return the exceptions that damaged archives raise."""
+    known = (OSError, EOFError, ValueError, RuntimeError, OverflowError, struct.error, zlib.error, zipfile.BadZipFile)
+    try:
+        return (*known, _zstd("").ZstdError, _zstd(".zipfile").BadZipFile)
+    except (TraceError, ImportError):
+        return known
+
+
+def _zstd(module: str) -> ModuleType:
+    try:
+        if sys.version_info >= (3, 14):
+            return import_module("compression.zstd" if not module else "zipfile")
+        return import_module(f"backports.zstd{module}")
+    except ImportError as error:
+        raise TraceError("is packed by zstd, which takes a library: pip install 'judgekit[zstd]'") from error

@@ -1,0 +1,294 @@
+"""An object of a recording: readers take its fields one by one, and the rest is kept."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal, TypeAlias, cast
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic.types import Strict
+
+from judgekit.errors import TraceError, short_repr
+from judgekit.formats.values import is_number
+from judgekit.traces.message import JsonObject
+from judgekit.traces.trace import TraceWarning
+
+Unit: TypeAlias = Literal["s", "ms", "ns"]
+
+_UNITS: dict[Unit, int] = {"s": 1, "ms": 10**3, "ns": 10**9}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ISO = TypeAdapter[datetime](Annotated[datetime, Strict()])
+
+
+class FieldTracker:
+    """An object of a recording, from which a reader takes the fields that it knows.
+
+    A field that is taken is removed, so `leftover` returns what the reader does not know, in the shape of the source;
+    this belongs into an ``extra``. A field of an unexpected type is not taken: a warning says so, or the reader refuses
+    the record with `unfit`. So nothing is lost because a reader forgets it. A ``null`` field counts as missing.
+
+    Args:
+        fields: The object. It is not changed.
+        where: The path in the source, empty for the record itself; or the parent object, the name of the field in it,
+            and the index if the field is a list.
+        warnings: The warnings of the record, shared by all its objects.
+    """
+
+    __slots__ = ("_children", "_fields", "_place", "warnings")
+
+    def __init__(
+        self,
+        fields: JsonObject,
+        where: "str | tuple[FieldTracker, str, int | None]" = "",
+        warnings: list[TraceWarning] | None = None,
+    ) -> None:
+        self._fields: JsonObject = {name: value for name, value in fields.items() if value is not None}
+        self._children: dict[str, FieldTracker | list[FieldTracker]] = {}
+        self._place = where
+        self.warnings: list[TraceWarning] = [] if warnings is None else warnings
+
+    @classmethod
+    def of(cls, value: JsonValue, where: str = "") -> "FieldTracker":
+        """Return a record.
+
+        Raises:
+            TraceError: It is not an object.
+        """
+        if not isinstance(value, dict):
+            found = f"{where or 'the record'}: expected an object, found {short_repr(value)}"
+            raise TraceError(found)
+        return cls(value, where)
+
+    @property
+    def where(self) -> str:
+        """The path in the source, such as ``messages[2].tool_calls[0]``."""
+        if isinstance(self._place, str):
+            return self._place
+        whole, name, index = self._place
+        return _joined(whole.where, name if index is None else f"{name}[{index}]")
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether there is such a field that was not taken."""
+        return name in self._fields
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the fields that were not taken."""
+        return iter(list(self._fields))
+
+    def has_any(self, names: frozenset[str]) -> bool:
+        """Return whether one of these fields exists and was not taken."""
+        return not self._fields.keys().isdisjoint(names)
+
+    def peek(self, name: str) -> JsonValue:
+        """Return a field without taking it."""
+        return self._fields.get(name)
+
+    def take(self, *names: str) -> JsonValue:
+        """Take the first of these fields that exists, of any type."""
+        for name in names:
+            if name in self._fields:
+                return self._fields.pop(name)
+        return None
+
+    def take_if(self, name: str, *values: str) -> bool:
+        """Take a field if it has one of these values. Return whether it did."""
+        if self._fields.get(name) not in values:
+            return False
+        del self._fields[name]
+        return True
+
+    def text(self, *names: str) -> str | None:
+        """Take a text."""
+        return cast("str | None", self._fitting(names, lambda value: isinstance(value, str), "a text"))
+
+    def id(self, *names: str) -> str | None:
+        """Take an id, which some files write as a number."""
+        value = self._fitting(names, _is_identity, "an id")
+        # Tables turn whole numbers into fractions if one is missing.
+        return None if value is None else str(int(value) if isinstance(value, float) else value)
+
+    def one_of(self, name: str, known: Collection[str]) -> str:
+        """Return a text without taking it.
+
+        Raises:
+            TraceError: It is not one of the known texts.
+        """
+        value = self._fields.get(name)
+        if not isinstance(value, str) or value not in known:
+            raise self.type_error(name, f"one of {', '.join(known)}")
+        return value
+
+    def boolean(self, *names: str) -> bool | None:
+        """Take a boolean."""
+        return cast("bool | None", self._fitting(names, lambda value: isinstance(value, bool), "true or false"))
+
+    def count(self, *names: str) -> int | None:
+        """Take a whole number of at least 0."""
+        value = cast("float | None", self._fitting(names, _is_count, "a whole number"))
+        return None if value is None else int(value)
+
+    def number(self, *names: str) -> float | None:
+        """Take a finite number."""
+        return cast("float | None", self._fitting(names, is_number, "a finite number"))
+
+    def time(self, *names: str, unit: Unit = "s") -> datetime | None:
+        """Take a time: ISO 8601, or a number (also as text) of seconds, milliseconds or nanoseconds since 1970."""
+        name = self._name(names)
+        if name is None:
+            return None
+        value = self._fields[name]
+        try:
+            if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
+                moment = _ISO.validate_json(json.dumps(value))
+            elif isinstance(value, int | float | str) and not isinstance(value, bool):
+                passed = int(value) if isinstance(value, str) else value
+                moment = _EPOCH + timedelta(microseconds=round(passed * 1_000_000 / _UNITS[unit]))
+            else:
+                raise TypeError
+        except (ValidationError, ValueError, OverflowError, TypeError):
+            self._odd(name, "a point in time")
+            return None
+        del self._fields[name]
+        return moment
+
+    def object(self, *names: str) -> "FieldTracker | None":
+        """Take an object. What is not taken from it becomes part of this object's leftover."""
+        name = self._name(names)
+        if name is None:
+            return None
+        value = self._fields[name]
+        if isinstance(value, dict):
+            del self._fields[name]
+            child = FieldTracker(value, (self, name, None), self.warnings)
+            self._children[name] = child
+            return child
+        self._odd(name, "an object")
+        return None
+
+    def maybe_object(self, *names: str) -> "FieldTracker | None":
+        """Take an object. Any other value stays, without a warning."""
+        name = self._name(names)
+        return self.object(name) if name is not None and isinstance(self._fields[name], dict) else None
+
+    def objects(self, *names: str) -> list["FieldTracker"]:
+        """Take a list of objects. What is not taken from them becomes part of this object's leftover.
+
+        Raises:
+            TraceError: It is not a list, or an item is not an object.
+        """
+        name = self._name(names)
+        if name is None:
+            return []
+        objects: list[FieldTracker] = []
+        for index, item in enumerate(self.items(name)):
+            if not isinstance(item, FieldTracker):
+                where = _joined(self.where, f"{name}[{index}]")
+                raise TraceError(f"{where}: expected an object, found {short_repr(item)}")
+            objects.append(item)
+        return objects
+
+    def optional_objects(self, *names: str) -> list["FieldTracker"]:
+        """Take a list of objects that no score depends on. Any other value stays, with a warning."""
+        name = self._name(names)
+        if name is None:
+            return []
+        value = self._fields[name]
+        if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+            return self.objects(name)
+        self._odd(name, "a list of objects")
+        return []
+
+    def items(self, *names: str) -> list["FieldTracker | JsonValue"]:
+        """Take a list of objects and other values. What is not taken from the objects becomes part of the leftover.
+
+        Raises:
+            TraceError: It is not a list.
+        """
+        name = self._name(names)
+        if name is None:
+            return []
+        value = self._fields[name]
+        if not isinstance(value, list):
+            raise self.type_error(name, "a list")
+        del self._fields[name]
+        items: list[FieldTracker | JsonValue] = [
+            FieldTracker(item, (self, name, index), self.warnings) if isinstance(item, dict) else item
+            for index, item in enumerate(value)
+        ]
+        self._children[name] = [item for item in items if isinstance(item, FieldTracker)]
+        return items
+
+    def unpack(self, *names: str) -> None:
+        """Replace texts that hold a JSON object or list, as many tracers write them, by the parsed value."""
+        for name in names:
+            value = self._fields.get(name)
+            if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+                try:
+                    self._fields[name] = json.loads(value)
+                except (ValueError, RecursionError):
+                    self.warn("JSON that cannot be parsed", name)
+
+    def warn(self, found: str, name: str = "") -> None:
+        """Add a warning about this object or one of its fields."""
+        self.warnings.append(TraceWarning(found, where=_joined(self.where, name) or None))
+
+    def extended(self, **fields: JsonValue) -> "FieldTracker":
+        """Return an object with all fields that were not taken, which it takes, and with other fields."""
+        return FieldTracker({**self.leftover(), **fields}, self.where, self.warnings)
+
+    def discard(self, name: str, reason: str) -> None:
+        """Discard a field on purpose, with a warning."""
+        if self._fields.pop(name, None) is not None:
+            self.warn(reason, name)
+
+    def type_error(self, name: str, wanted: str) -> TraceError:
+        """Return the error for a field that is missing or of the wrong type."""
+        value = self._fields.get(name)
+        found = "nothing" if value is None else short_repr(value)
+        return TraceError(f"{_joined(self.where, name)}: expected {wanted}, found {found}")
+
+    def leftover(self) -> JsonObject:
+        """Return all fields that were not taken, in their own shape, and remove them from this object."""
+        left, self._fields = self._fields, {}
+        if self._children:
+            children, self._children = self._children, {}
+            for name, child in children.items():
+                rest: JsonValue
+                if isinstance(child, FieldTracker):
+                    rest = child.leftover()
+                else:
+                    rests: list[JsonValue] = [one.leftover() for one in child]
+                    rest = rests if any(rests) else None
+                if rest:
+                    left[name] = rest
+        return left
+
+    def _name(self, names: Sequence[str]) -> str | None:
+        for name in names:
+            if name in self._fields:
+                return name
+        return None
+
+    def _fitting(self, names: Sequence[str], fits: Callable[[JsonValue], bool], wanted: str) -> JsonValue:
+        for name in names:
+            if name in self._fields:
+                if fits(self._fields[name]):
+                    return self._fields.pop(name)
+                self._odd(name, wanted)
+                break
+        return None
+
+    def _odd(self, name: str, wanted: str) -> None:
+        self.warn(f"expected {wanted}, found {short_repr(self._fields[name])}; kept as it stands", name)
+
+
+def _is_identity(value: JsonValue) -> bool:
+    return isinstance(value, str) or (is_number(value) and isinstance(value, int | float) and value == int(value))
+
+
+def _is_count(value: JsonValue) -> bool:
+    return is_number(value) and isinstance(value, int | float) and value >= 0 and value == int(value)
+
+
+def _joined(where: str, key: str) -> str:
+    return f"{where}.{key}" if where and key else where or key

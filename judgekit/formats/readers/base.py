@@ -1,0 +1,357 @@
+"""The contract of readers, and the steps from a record to a sample that all readers share."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, short_repr
+from judgekit.formats.blocks.reply import OTHER_CHOICES
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.merging.comparison import call_ids, utterances
+from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts
+from judgekit.formats.unread import (
+    canonical_column,
+    foreign_column_warnings,
+    unread_message_warnings,
+    unread_reference_warnings,
+    unread_text_warnings,
+)
+from judgekit.formats.values import as_object, head, lookup, objects_in, without
+from judgekit.traces.message import AIMessage, JsonObject, Message
+from judgekit.traces.pairing import pair_results
+from judgekit.traces.sample import References, Sample
+from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
+
+_ANSWERS: Sequence[tuple[str, str, type]] = (
+    ("openai-chat", "choices", list),
+    ("openai-responses", "output", list),
+    ("bedrock", "output", dict),
+    ("gemini", "candidates", list),
+    ("gemini", "promptFeedback", dict),
+    ("gemini", "prompt_feedback", dict),
+    ("anthropic", "content", list),
+    ("bedrock", "messageStart", dict),
+    ("bedrock", "contentBlockDelta", dict),
+    ("bedrock", "messageStop", dict),
+)
+"""The fields and types in which APIs answer, streamed or not."""
+_EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthropic", "content_block_"))
+"""Prefixes of the types of streamed events."""
+
+_NO_CALL = "a tool result that answers no call before it"
+_NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
+_ABOUT = frozenset(
+    (
+        *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
+        *("uuid", "metadata", "stop_reason", "usage", OTHER_CHOICES),
+    )
+)
+"""Fields that describe a message and are not part of its text."""
+WHOLE_CONVERSATION_WARNINGS = (_NO_CALL, _NO_QUESTION)
+"""Warnings about a whole conversation, which make no sense for a part of it."""
+
+
+class Reader(Protocol):
+    """A reader of one format."""
+
+    @property
+    def name(self) -> str:
+        """The format's name, as given to ``format=``."""
+        ...
+
+    @property
+    def shape(self) -> str:
+        """The shape of a record of this format, shown when a file is not recognized."""
+        ...
+
+    @property
+    def gathers(self) -> bool:
+        """Whether all lines of a JSONL file belong together, like the rows of a log, and are read as one list."""
+        ...
+
+    def recognizes(self, value: JsonValue) -> bool:
+        """Return whether a parsed file, or one line of a JSONL file, has this format."""
+        ...
+
+    def records(self, document: JsonValue) -> Iterable[JsonValue]:
+        """Return the conversations in a parsed file, or in one line of a JSONL file.
+
+        Raises:
+            TraceError: There are no conversations.
+        """
+        ...
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """Return one conversation as a sample; ``index`` is its position in the file.
+
+        Raises:
+            TraceError: It does not have this format.
+        """
+        ...
+
+
+class RowReader:
+    """A base for readers of files that hold one record or a list of records."""
+
+    gathers = False
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Return the items of a list, or the document as the only record."""
+        return as_records(document)
+
+
+def first_record(document: JsonValue) -> JsonValue:
+    """Return the first item of a list, ``None`` if it is empty; return any other document as it is."""
+    return next(iter(document), None) if isinstance(document, list) else document
+
+
+def as_records(document: JsonValue) -> list[JsonValue]:
+    """Return a list as it is, and any other document as a list of one."""
+    return document if isinstance(document, list) else [document]
+
+
+def take_response(row: FieldTracker, record: JsonValue, *fields: str) -> FieldTracker | None:
+    """Return the response of a pair if it has one of the fields in which its API answers.
+
+    Anything else in its place (an error, a text, nothing) stays in the row, with a warning.
+    """
+    found = as_object(row.peek("response"))
+    error = found.get("error") or found.get("Error")
+    if any(map(found.get, fields)) or (not error and not found.keys().isdisjoint(fields)):
+        return row.object("response")
+    if isinstance(record, dict):
+        warn_missing_response(row, record)
+    return None
+
+
+def warn_missing_response(row: FieldTracker, record: JsonObject) -> None:
+    """Warn about anything in place of a response."""
+    name = "response" if "response" in record else "error"
+    found = record.get(name)
+    if detect_response_apis(found):
+        row.warn("holds an answer in a form that this format does not read; kept as it stands", name)
+    elif name == "response" or ("request" in record and found):
+        error = lookup(found, "error") or lookup(found, "Error")
+        row.warn("holds no answer" if found is None else f"holds no answer: {short_repr(error or found)}", name)
+
+
+def detect_response_apis(response: JsonValue) -> set[str]:
+    """Return the APIs whose response this may be; none if it is not an answer, such as an error."""
+    named: set[str] = set()
+    for one in objects_in(head(as_records(response))):
+        event = one.get("type")
+        named |= {name for name, start in _EVENTS if isinstance(event, str) and event.startswith(start)}
+        named |= {name for name, field, kind in _ANSWERS if isinstance(one.get(field), kind) and one[field]}
+    return named
+
+
+def may_be_response_of(name: str, response: JsonValue) -> bool:
+    """Return whether a response may belong to an API: it is not another API's, though it may be an error."""
+    named = detect_response_apis(response)
+    return not named or name in named
+
+
+def unwrap_batch_line(record: JsonValue) -> JsonValue:
+    """Return a line of a batch file as the request or response in it, named by its ``custom_id``."""
+    if not isinstance(record, dict) or "custom_id" not in record or "messages" in record:
+        return record
+    left = dict(record)
+    made: JsonObject = {"id": left.pop("custom_id")}
+    for name, inner in (("response", "body"), ("result", "message")):
+        if isinstance(whole := left.get(name), dict) and inner in whole:
+            made["response"] = whole[inner]
+            left[name] = without(whole, inner)
+    for name in ("body", "params"):
+        if isinstance(left.get(name), dict):
+            made["request"] = left.pop(name)
+    beside: JsonObject = {name: left.pop(name) for name in FACT_COLUMNS & left.keys()}
+    return {**beside, **made, "batch": left} if len(made) > 1 else record
+
+
+def group_name(identity: str | None, within: str | None) -> str | None:
+    """Return the name of a group: a task's id, prefixed by its domain or dataset if there is one."""
+    return f"{within} {identity}" if identity and within else identity
+
+
+def append_reply(messages: Sequence[Message], replies: Sequence[Message], row: FieldTracker) -> list[Message]:
+    """Return the messages of a request and its response, which some logs have already added to the request.
+
+    That is so if the messages end with the response, or the last turn's calls have the ids of its calls.
+    """
+    turn = next((at + 1 for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user"), 0)
+    tail = messages[max(turn, len(messages) - len(replies)) :]
+    ids = call_ids(replies)
+    same = any(message.text.strip() for message in replies) and utterances(tail) == utterances(replies)
+    if not (same or (ids and ids <= call_ids(messages[turn:]))):
+        return [*messages, *replies]
+    row.warn("the response stands in the messages already, and is read once")
+    if utterances(tail) != utterances(replies):
+        return [*messages]
+    both = zip(tail, replies, strict=True)
+    merged = [reply.model_copy(update={"extra": {**message.extra, **reply.extra}}) for message, reply in both]
+    return [*messages[: len(messages) - len(tail)], *merged]
+
+
+def unpaired_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
+    """Return a warning for each tool result that answers no call."""
+    return [TraceWarning(_NO_CALL, where=f"messages[{index}]") for index in pair_results(messages).orphans]
+
+
+def build_sample(
+    row: FieldTracker, index: int, trace: Mapping[str, object], *, identity: str | None = None, **known: object
+) -> Sample:
+    """Return the sample of a record whose conversation has been read.
+
+    Fields of a `Sample` beside the conversation are taken over, so references can be added to files
+    of any format. The leftover of the row goes into the trace's ``extra``.
+
+    Args:
+        row: The record, from which all known fields have been taken.
+        index: The record's position in the file.
+        trace: The fields of the `Trace`, including its messages.
+        identity: The name of sample and trace. The default is the row's ``id``, or the index.
+        known: Facts that the format itself has, as fields of the `Sample`. They override those beside the conversation.
+
+    Raises:
+        TraceError: A field is invalid.
+    """
+    parameter = "prediction" if isinstance(row.peek("prediction"), dict) else None  # a parameter of OpenAI's requests
+    beside = {name: row.take(name) for name in row if name in FACT_COLUMNS and name != parameter}
+    beside = read_row_facts(beside, row.warnings) if beside else beside
+    identity = identity or row.id("id") or str(index)
+    fields = {"id": identity, **trace}
+    messages = cast("Sequence[Message]", trace["messages"])
+    if not any(message.role == "user" for message in messages):
+        row.warn(_NO_QUESTION)
+    extra = row.leftover()
+    warnings = [
+        *row.warnings,
+        *unpaired_warnings(messages),
+        *_unread(messages, extra, fields, {**beside, **known}, row),
+    ]
+    made = Trace.model_validate({**fields, "extra": extra, "warnings": warnings})
+    return make_sample(identity, {**beside, **known, "trace": made})
+
+
+def build_row_sample(
+    row: FieldTracker,
+    identity: str,
+    messages: Sequence[Message],
+    known: Mapping[str, object],
+    tools: Sequence[ToolDefinition] = (),
+) -> Sample:
+    """Return the sample of a dataset row. Its other columns become the sample's fields.
+
+    Warnings name columns that have a meaning in other evaluation systems, or that hold messages.
+
+    Args:
+        row: The row, from which the conversation has been taken.
+        identity: The name of sample and trace.
+        messages: The conversation.
+        known: Facts that the format itself has, as fields of the `Sample`.
+        tools: The tools that the agent had.
+
+    Raises:
+        TraceError: A column is invalid.
+    """
+    rest = row.leftover()
+    beside = read_row_facts(rest, row.warnings)
+    columns = {name: value for name, value in rest.items() if name not in References.__annotations__}
+    own = extra_fields(beside)
+    others = {name: value for name, value in columns.items() if name not in VERBATIM_COLUMNS}
+    warned = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
+    hidden = {
+        **{name: value for name, value in columns.items() if name not in warned},
+        "fields": {name: own[name] for name in own if name not in VERBATIM_COLUMNS},
+        "metadata": beside.get("metadata"),
+    }
+    extras = {} if "extra" in warned else _extras(messages, warned)  # messages that a reader made are checked
+    unread = unread_message_warnings({**hidden, **extras}, messages)
+    texts = [message.text for message in messages]
+    again = {
+        name for name, value in others.items() if canonical_column(name) in ("input", "response") and value in texts
+    }
+    meant = foreign_column_warnings({name: value for name, value in others.items() if name not in again})
+    renamed = {one.where for one in meant if canonical_column(one.where or "")}
+    unread = [one for one in unread if one.where not in renamed]
+    named = {one.where for one in unread}
+    warnings = [*row.warnings, *unpaired_warnings(messages), *unread, *(one for one in meant if one.where not in named)]
+    warnings += unread_text_warnings(others, messages)
+    trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
+    return make_sample(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})
+
+
+def _unread(
+    messages: Sequence[Message],
+    extra: JsonObject,
+    trace: Mapping[str, object],
+    known: Mapping[str, object],
+    row: FieldTracker,
+) -> list[TraceWarning]:
+    """Return warnings about unread messages and calls beside the conversation, unless the reader warned itself."""
+    places = [warning.where for warning in row.warnings if warning.where]
+    rest = {name: value for name, value in extra.items() if name not in places} if places else dict(extra)
+    named = [*unread_reference_warnings(rest), *unread_text_warnings(rest, messages)]
+    rest |= cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if name in known})
+    rest |= _extras(messages, {place.rpartition(".")[2] for place in places if "." in place})
+    if not rest:
+        return named
+    children = cast("Sequence[Trace]", trace.get("children", ()))
+    return [*named, *unread_message_warnings(rest, [*messages, *_of_children(children)])]
+
+
+def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
+    """Return the leftovers of each message, its parts and its calls, as messages of their own.
+
+    In a message without text or calls, every leftover text counts as said.
+    """
+    left: JsonObject = {}
+    for at, message in enumerate(messages):
+        extras = [message.extra] if message.extra else []
+        calls = message.tool_calls if isinstance(message, AIMessage) else ()
+        extras += [call.extra for call in calls if call.extra]
+        if not isinstance(message.content, str):
+            extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
+        if extras:
+            kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras]
+            kept += [
+                {"name": call.name, "arguments": value}
+                for call in calls
+                for value in call.extra.values()
+                if isinstance(value, dict) and value and not (call.args or call.args_raw)
+            ]
+            if message.content == "" and not calls:
+                texts = [
+                    value for name, value in message.extra.items() if isinstance(value, str) and name not in _ABOUT
+                ]
+                kept += [{"role": message.role, "content": text} for text in texts]
+            left[f"messages[{at}].extra"] = cast("JsonValue", kept)
+    return left
+
+
+def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
+    """Return the leftover of a message without fields that have a warning. Other choices always have one."""
+    return {
+        name: _without_warned(value, ()) if isinstance(value, dict) else value
+        for name, value in extra.items()
+        if name != OTHER_CHOICES and name not in warned
+    }
+
+
+def _of_children(children: Iterable[Trace]) -> Iterator[Message]:
+    for child in children:
+        yield from child.messages
+        yield from _of_children(child.children)
+
+
+def require_object(record: JsonValue) -> JsonObject:
+    """Return the record if it is an object.
+
+    Raises:
+        TraceError: It is not an object.
+    """
+    if not isinstance(record, dict):
+        found = f"expected an object, found {short_repr(record)}"
+        raise TraceError(found)
+    return record

@@ -1,0 +1,298 @@
+"""Payloads that tracers record as they were: requests and responses of providers, and results of tools."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.merging import SpanStep, distinct_tools
+from judgekit.formats.readers.anthropic import AnthropicReader
+from judgekit.formats.readers.base import WHOLE_CONVERSATION_WARNINGS, Reader
+from judgekit.formats.readers.bedrock import BedrockReader
+from judgekit.formats.readers.gemini import GeminiReader
+from judgekit.formats.readers.langchain import LangChainReader
+from judgekit.formats.readers.openai_chat import OpenAIChatReader
+from judgekit.formats.readers.openai_responses import OpenAIResponsesReader
+from judgekit.formats.readers.otel import OTelReader
+from judgekit.formats.readers.pydantic_ai import PydanticAIReader
+from judgekit.formats.readers.vercel import VercelReader
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.spans import CUT_OFF_HINT, Span
+from judgekit.formats.values import lookup, parse_if_json, str_or_none, without
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
+from judgekit.traces.trace import ToolDefinition, TraceWarning
+
+_READERS: tuple[Reader, ...] = (
+    OpenAIResponsesReader(),
+    AnthropicReader(),
+    GeminiReader(),
+    BedrockReader(),
+    LangChainReader(),
+    PydanticAIReader(),
+    VercelReader(),
+    OTelReader(),
+    OpenAIChatReader(),
+)
+"""The most specific first: messages of text alone look the same in many formats."""
+_TEXTS = (
+    *("text", "prompt", "input", "query", "question", "task", "output", "answer", "result", "response", "content"),
+    *("message",),
+)
+"""The names of the text to use if an object holds several."""
+_BLOCKS = frozenset(
+    (
+        *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "tool_use", "tool_result"),
+        *("image", "image_url", "input_image", "input_audio", "file", "input_file", "document"),
+    )
+)
+"""The types of a message's content blocks."""
+_ASIDE = ("EVALUATOR", "GUARDRAIL", "RERANKER")
+"""Kinds of spans whose model calls are not part of the conversation."""
+_HANDOFF = "handoff to "
+_NUMBER = re.compile(r"_\d+$")
+"""The number that older versions of MLflow add to spans of the same name."""
+
+
+class Payload(NamedTuple):
+    """A request or a response. ``extra`` holds everything except messages and tools."""
+
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    extra: JsonObject = {}  # noqa: RUF012 - never changed
+
+
+def take_payload(found: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+    """Take a field with a request or response of a model: complete, its messages, or a text; as it is or as JSON.
+
+    The first of several choices is read; the others go into ``extra``, with a warning. A field that holds
+    none of these is not taken, and the payload is empty.
+
+    Args:
+        found: The object with the field.
+        name: The field.
+        kind: The type of message that a bare text becomes.
+
+    Raises:
+        TraceError: It has the format of a provider but cannot be read.
+    """
+    value = parse_structured_json(found.peek(name))
+    payload = messages_in(value, found, name, kind) or _text_in(value, kind)
+    if payload.messages:
+        if isinstance(value, str) and value.lstrip().startswith(('{"', "[{", '["')):
+            found.warn(f"JSON that cannot be parsed, read as a text ({CUT_OFF_HINT})", name)
+        found.take(name)
+    return payload
+
+
+def messages_in(
+    value: JsonValue, found: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]
+) -> Payload | None:
+    """Return the messages of a request or response in any provider's format; ``None`` if there are none.
+
+    A bare list of choices counts as a response, and the bare content blocks of one message as that message.
+
+    Args:
+        value: The request or response.
+        found: The object that holds it, for warnings.
+        name: The field that holds it.
+        kind: The type of message that content blocks become.
+
+    Raises:
+        TraceError: It has the format of a provider but cannot be read.
+    """
+    if not isinstance(value, dict | list):
+        return None
+    whole = _whole(value, "user" if kind is HumanMessage else "assistant")
+    where = f"{found.where}.{name}" if found.where else name
+    for one in (whole, [whole]):  # a single message is recognized as a list
+        reader = next((reader for reader in _READERS if reader.recognizes(one)), None)
+        if reader is not None:
+            return _read(reader, one, where, found.warnings)
+    return None
+
+
+def parse_structured_json(value: JsonValue) -> JsonValue:
+    """Return a value, or the object or list that it holds as JSON."""
+    return parse_if_json(value) if isinstance(value, str) and value.lstrip().startswith(("{", "[")) else value
+
+
+def exchange_messages(
+    asked: Payload, answered: Payload, tools: list[ToolDefinition], **known: object
+) -> tuple[list[Message], list[Message]]:
+    """Return the messages of a request and its response. Everything else goes into the last one's ``extra``.
+
+    Args:
+        asked: The request.
+        answered: The response.
+        tools: The list that tool definitions are added to.
+        known: More fields of the answer's `AIMessage`, used if the response does not have them.
+    """
+    tools += [*asked.tools, *answered.tools]
+    messages, replies = list(asked.messages), list(answered.messages)
+    extra: JsonObject = {name: one.extra for name, one in (("request", asked), ("response", answered)) if one.extra}
+    last = replies[-1] if replies else None
+    told = {name: value for name, value in known.items() if value is not None}
+    if isinstance(last, AIMessage):
+        replies[-1] = last.model_copy(
+            update={name: told.pop(name) for name in list(told) if getattr(last, name) in (None, told[name])}
+        )
+    if told:
+        extra["span"] = AIMessage.model_validate(told).model_dump(mode="json", exclude_defaults=True)
+    spoken = replies or messages
+    if extra and spoken:
+        spoken[-1] = spoken[-1].model_copy(update={"extra": {**spoken[-1].extra, **extra}})
+    return messages, replies
+
+
+def read_steps(
+    spans: Sequence[Span],
+    kind: Callable[[Span], str | None],
+    model: Callable[[Span, list[ToolDefinition]], SpanStep],
+    values: tuple[str, str],
+) -> tuple[list[SpanStep], list[ToolDefinition]]:
+    """Return the contribution of each span to the conversation, and the defined tools.
+
+    Without model calls, agent runs and the outermost spans provide the messages. What happens
+    within an evaluation is not part of the conversation.
+
+    Args:
+        spans: The spans, ordered by start time.
+        kind: Returns the kind of a span: ``LLM``, ``TOOL``, ``AGENT`` or another one.
+        model: Reads a model call, and adds its tools to a list.
+        values: The attributes that hold input and output.
+    """
+    aside: set[int] = set()
+    for span in sorted(spans, key=lambda span: span.depth):
+        if kind(span) in _ASIDE or id(span.parent) in aside:
+            aside.add(id(span))
+    if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
+        found = "calls of models by evaluators, guardrails or rerankers, no part of the conversation"
+        found_in = re.split(r"[.\[]", judging[0].found.where)[0]
+        judging[0].found.warnings.append(TraceWarning(f"{found}, found {len(judging)}", where=found_in))
+    tools: list[ToolDefinition] = []
+    models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
+    answers = [one for step in models.values() for one in step.answered if isinstance(one, AIMessage)]
+    called = {call.name for answer in answers for call in answer.tool_calls}
+    steps: list[SpanStep] = []
+    for span in spans:
+        if id(span) in aside:
+            steps.append(SpanStep(span))
+        elif id(span) in models:
+            steps.append(models[id(span)])
+        elif kind(span) == "TOOL":
+            steps.append(SpanStep(span) if _is_handoff_of(span, called) else _tool_step(span, called, values))
+        else:
+            name = str_or_none(span.attributes.peek("agent.name"))
+            name = span.name or None if name is None else name
+            step = SpanStep(span, "agent" if kind(span) == "AGENT" else None, agent=name)
+            if not models and (step.kind or span.parent is None):
+                step.kind = "agent"
+                asked = take_payload(span.attributes, values[0], HumanMessage)
+                answered = take_payload(span.attributes, values[1], AIMessage)
+                step.asked, step.answered = exchange_messages(asked, answered, tools)
+            steps.append(step)
+    return steps, list(distinct_tools(tools).values())
+
+
+def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
+    """Return whether a span is a handoff that a model called under another name.
+
+    OpenAI's Agents SDK traces a handoff in addition to that call, named ``transfer_to_billing_desk`` by default.
+    """
+    agent = _plain(span.name.removeprefix(_HANDOFF))
+    if not span.name.startswith(_HANDOFF) or not agent or "tool.name" in span.attributes:
+        return False
+    return any(name.startswith("transfer") or agent in name for name in map(_plain, called))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "_", name.casefold())
+
+
+def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> SpanStep:
+    """Read a tool call. Its result may be a message, as LangChain's tools return it."""
+    name = span.attributes.text("tool.name") or span.name
+    if name not in called and _NUMBER.sub("", name) in called:
+        name = _NUMBER.sub("", name)
+    identity = span.attributes.id("tool_call.id", "tool.id")
+    arguments, result = map(span.attributes.take, values)
+    found = parse_structured_json(result)
+    if lookup(found, "type") == "tool" and isinstance(data := lookup(found, "data"), dict):
+        found = data  # LangChain's form of a message
+    fields: dict[str, object] = {"name": name, "tool_call_id": identity}
+    if isinstance(found, dict) and isinstance(found.get("content"), str) and "tool_call_id" in found:
+        message = FieldTracker(found)
+        identity = identity or message.id("tool_call_id")
+        status = message.peek("status")
+        if message.take_if("status", "success", "error"):
+            fields["is_error"] = status == "error"
+        fields |= {"content": message.text("content"), "tool_call_id": identity, "extra": message.leftover()}
+    elif result is not None:
+        fields["content"] = to_text(result)
+    call = ToolCall(name, id=identity, **parse_arguments(arguments))
+    return SpanStep(span, "tool", call=call, result=None if result is None else ToolMessage.model_validate(fields))
+
+
+def _whole(value: JsonValue, role: str) -> JsonValue:
+    """Return shorthands and wrapped values in the form that the readers recognize."""
+    if isinstance(value, list):
+        blocks = [item for item in value if isinstance(item, dict) and "role" not in item]
+        if not value or len(blocks) < len(value):
+            return value
+        if all("message" in item for item in blocks):
+            return {"choices": value}
+        return [{"role": role, "content": value}] if all(map(_is_block, blocks)) else value
+    if not isinstance(value, dict):
+        return value
+    if "role" not in value and _is_block(value):
+        return {"role": role, "content": [value]}
+    if isinstance(contents := value.get("contents"), str):  # Gemini's
+        return {**value, "contents": [{"role": "user", "parts": [{"text": contents}]}]}
+    generation = value.get("generations")  # LangChain's
+    while isinstance(generation, list) and generation:
+        generation = generation[0]
+    if isinstance(generation, dict) and isinstance(message := generation.get("message"), dict):
+        return {**value, "messages": [message]}
+    return value
+
+
+def _is_block(value: JsonObject) -> bool:
+    """Return whether an object is a content block of a message."""
+    return str_or_none(value.get("type")) in _BLOCKS
+
+
+def _text_in(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> Payload:
+    if isinstance(value, dict):
+        texts = [name for name, inner in value.items() if isinstance(inner, str)]
+        name = texts[0] if len(texts) == 1 else next((name for name in _TEXTS if name in texts), None)
+        if name is None:
+            return Payload()
+        return Payload((kind(str(value[name])),), extra=without(value, name))
+    return Payload((kind(value),)) if isinstance(value, str) else Payload()
+
+
+def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarning]) -> Payload:
+    try:
+        first, *others = reader.records(value)
+        sample = reader.sample(first, 0)
+    except TraceError as error:
+        raise TraceError(f"{where}: {error.found}") from error
+    trace = sample.trace
+    known = sample.model_dump(mode="json", exclude={"schema_version", "id", "trace"}, exclude_defaults=True)
+    own = {"schema_version", "messages", "tools", "extra", "warnings"}
+    if trace.id == "0":  # no id of its own
+        own.add("id")
+    beside = trace.model_dump(mode="json", exclude=own, exclude_defaults=True)
+    choices: JsonObject = {"choices": others} if others else {}
+    if others:
+        found = f"{len(others) + 1} choices; the first is read, the others are in the extra of its message"
+        warnings.append(TraceWarning(found, where=where))
+    warnings += (
+        TraceWarning(one.found, where=f"{where}.{one.where}" if one.where else where)
+        for one in trace.warnings
+        if one.found not in WHOLE_CONVERSATION_WARNINGS  # other spans have the calls and the questions
+    )
+    return Payload(tuple(trace.messages), tuple(trace.tools), {**trace.extra, **beside, **known, **choices})

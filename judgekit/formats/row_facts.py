@@ -1,0 +1,130 @@
+"""References and other known facts in dataset rows, by the field names of a `Sample`."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias
+
+from pydantic import BeforeValidator, JsonValue, ValidationError
+
+from judgekit.errors import TraceError, short_repr, validation_message
+from judgekit.formats.values import is_number
+from judgekit.traces.message import JsonObject
+from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
+from judgekit.traces.trace import TraceWarning
+
+_TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
+VERBATIM_COLUMNS = ("expected_output", "results", *MEASUREMENT_FIELDS)
+"""Columns that become fields of a sample under their own names."""
+_NO_TEXTS = ("error", "id", "type", "role", "status")
+"""Names of texts that are not part of a conversation."""
+SINGLE_TEXT_WARNING = "an object with one text, read as that text"
+FACT_COLUMNS = frozenset((*References.__annotations__, *VERBATIM_COLUMNS))
+"""Columns that hold known facts."""
+
+
+def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
+    """Return the known facts of a row as fields of a `Sample`. Other columns are ignored.
+
+    A list of texts in ``reference`` becomes ``references``; ``expected_output`` is the reference, or the references,
+    if the row has no other; numbers in place of texts become text, and so do objects with one text, with a warning.
+
+    Args:
+        row: The row.
+        warnings: The list that warnings are added to.
+
+    Raises:
+        TraceError: A value is invalid.
+    """
+    known = {name: row[name] for name in References.__annotations__ if row.get(name) is not None}
+    kept = {name: row[name] for name in VERBATIM_COLUMNS if row.get(name) is not None}
+    if not known and not kept:
+        return known
+    for name, place in (("reference", known), ("expected_output", kept)):
+        if (text := single_text(place.get(name))) is not None:
+            warnings.append(TraceWarning(SINGLE_TEXT_WARNING, where=name))
+            place[name] = text
+    for name in MEASUREMENT_FIELDS:
+        if name in kept and not is_number(kept[name]):
+            raise TraceError(f"{name}: expected a finite number, found {short_repr(kept[name])}")
+    for name in _TEXTS:
+        if name in known:
+            known[name] = _text(known[name])
+    expected = known.pop("reference", None)
+    if "expected_output" in kept and not (_says(expected) or _says(known.get("references"))):
+        known.pop("references", None)
+        expected = kept["expected_output"]
+        if isinstance(expected, dict | list) and not _are_texts(expected):
+            warning = TraceWarning("neither a text nor a list of texts, read as its JSON", where="expected_output")
+            warnings.append(warning)
+        expected = expected if _are_texts(expected) else to_text(expected)
+    if isinstance(expected, list):
+        if known.get("references"):
+            raise TraceError("'reference' is a list, and there are 'references' too; keep one")
+        known["references"] = expected
+    elif expected is not None:
+        known["reference"] = expected
+    if kept:
+        known["fields"] = {**extra_fields(known), **kept}
+    return known
+
+
+def extra_fields(known: JsonObject) -> JsonObject:
+    """Return the ``fields`` of a sample that is not made yet.
+
+    Raises:
+        TraceError: They are not an object.
+    """
+    fields = known.get("fields", {})
+    if not isinstance(fields, dict):
+        raise TraceError(f"fields: expected an object, found {short_repr(fields)}")
+    return fields
+
+
+def make_sample(identity: str, known: Mapping[str, object]) -> Sample:
+    """Return the sample of a row.
+
+    Raises:
+        TraceError: A field is invalid. The error names it.
+    """
+    try:
+        return Sample.model_validate({"id": identity, **known})
+    except ValidationError as error:
+        raise TraceError(validation_message(error, known)) from error
+
+
+def single_text(value: JsonValue) -> str | None:
+    """Return the text of an object that holds nothing else, such as ``{"question": "2+2?"}``."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return None
+    [(name, text)] = value.items()
+    return text if isinstance(text, str) and name.lower() not in _NO_TEXTS else None
+
+
+def to_text(value: JsonValue) -> str:
+    """Return a text as it is, and any other value as JSON. Whole numbers are written without a fraction."""
+    # Tables turn whole numbers into fractions if one is missing; beyond 2**53 these are no longer exact.
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 1 << 53:
+        value = int(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _text(value: JsonValue) -> JsonValue:
+    """Return numbers and booleans as text, also in lists, and other values as they are."""
+    if isinstance(value, list):
+        return [_text(item) for item in value]
+    return to_text(value) if isinstance(value, bool) or is_number(value) else value
+
+
+TextOrNumber: TypeAlias = Annotated[str, BeforeValidator(_text)]
+"""A text that some rows write as a number."""
+
+
+def _are_texts(value: JsonValue) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _says(value: JsonValue) -> bool:
+    """Return whether there is a reference that is not blank. Other types are left for the schema to reject."""
+    if isinstance(value, list):
+        return any(map(_says, value))
+    return bool(value.strip()) if isinstance(value, str) else value is not None

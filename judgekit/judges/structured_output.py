@@ -1,0 +1,128 @@
+"""The layer next to the provider, which constrains the form of replies as strictly as the model supports."""
+
+import asyncio
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from time import perf_counter
+from typing import get_args
+
+from judgekit.errors import STOPS, FilterError, FormatError, RefusalError, ReplyError, TruncatedError
+from judgekit.judges.client import ChatMessage, Client, OutputMode, Reply, Request
+from judgekit.score import JudgeCall, record_calls
+from judgekit.traces.rendering import compact_json
+
+_BELOW: dict[OutputMode, OutputMode] = dict(pairwise(get_args(OutputMode)))
+_SCOUTING = 1.0
+"""Seconds that other requests wait for the first. Providers reject an unsupported form of reply at once."""
+
+
+@dataclass
+class SchemaSupport:
+    """The constraint that a model supports, as found by one request for all others of its judge."""
+
+    step: OutputMode = "json_schema"
+    sure: bool = False
+
+
+@dataclass
+class StructuredOutput:
+    """A layer that requests JSON by schema, else any JSON, else by instructions alone, and records every request.
+
+    The other requests wait up to a second for the first, so that not all of them try an unsupported step or a rejected
+    key.
+    """
+
+    inner: Client
+    footing: SchemaSupport
+    _first: asyncio.Event | None = field(default=None, init=False, repr=False)
+    _failure: Exception | None = field(default=None, init=False, repr=False)
+
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the reply of the provider, if it answers the request."""
+        if self.footing.sure:
+            return await self._climb_down(request)
+        if self._first is None:
+            self._first = asyncio.Event()
+            try:
+                return await self._climb_down(request)
+            except STOPS as error:
+                self._failure = error
+                raise
+            finally:
+                self._first.set()
+        if not self._first.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SCOUTING):
+                    await self._first.wait()
+            if self._failure is not None:
+                raise copy(self._failure)
+        return await self._climb_down(request)
+
+    async def _climb_down(self, request: Request) -> Reply:
+        while True:
+            step = self.footing.step
+            try:
+                reply = await self._ask(_on_step(request, step))
+            except FormatError:
+                if step not in _BELOW:
+                    raise
+                if self.footing.step == step:  # no other request has stepped down meanwhile
+                    self.footing.step = _BELOW[step]
+            else:
+                self.footing.sure = True
+                return reply
+
+    async def _ask(self, request: Request) -> Reply:
+        started = perf_counter()
+        reply: Reply | None = None
+        problem: str | None = None
+        try:
+            reply = await self.inner.complete(request)
+            _must_be_usable(reply, request)
+        except BaseException as error:
+            problem = type(error).__name__
+            raise
+        else:
+            return reply
+        finally:
+            record_calls(
+                JudgeCall(
+                    judge=request.judge,
+                    prompt=request.prompt,
+                    model=reply.model if reply else None,
+                    system_fingerprint=reply.system_fingerprint if reply else None,
+                    usage=reply.usage if reply else None,
+                    cost_usd=reply.cost_usd if reply else None,
+                    price_list=reply.price_list if reply else None,
+                    seconds=perf_counter() - started,
+                    error=problem,
+                    exchange=request.exchange(reply.text if reply else None),
+                )
+            )
+
+    async def aclose(self) -> None:
+        """Close the client of the provider."""
+        await self.inner.aclose()
+
+
+def _must_be_usable(reply: Reply, request: Request) -> None:
+    if reply.ending == "filter":
+        raise FilterError(f"{request.judge}: the provider's content filter withheld the reply")
+    if reply.ending == "refusal":
+        raise RefusalError(f"{request.judge}: the judge declined: {reply.text}")
+    if reply.ending == "length":
+        raise TruncatedError(f"{request.judge}: the reply was cut off at the token limit")
+    try:
+        request.accept(reply.text)
+    except ValueError as error:
+        raise ReplyError(str(error), text=reply.text) from error
+
+
+def _on_step(request: Request, step: OutputMode) -> Request:
+    if step == "json_schema":
+        return request
+    *before, (role, question) = request.messages
+    form = f"Answer with one JSON object and nothing else. Its JSON Schema:\n{compact_json(request.schema)}"
+    return replace(request, step=step, messages=(*before, ChatMessage(role, f"{question}\n\n{form}")))

@@ -1,0 +1,143 @@
+"""The effort of the conversations of a run, whatever is scored."""
+
+from array import array
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from judgekit.aggregates.behavior import quantile
+from judgekit.errors import count_text
+from judgekit.traces.behavior import Effort, repeated_calls
+from judgekit.traces.sample import Sample
+
+_NAME_KEPT = 200
+
+
+class EffortStatistic(NamedTuple):
+    """A number taken over many conversations; ``n`` is how many of them it is known for."""
+
+    name: str
+    mean: float
+    median: float
+    n: int
+
+
+class ConversationEffort(NamedTuple):
+    """The effort of one conversation; a number is ``None`` if the recording does not give it.
+
+    ``repeating`` says whether a call is repeated with equal arguments, ``warned`` whether reading the conversation gave
+    warnings, and ``agent`` which agent made the recording, see `agent_of`.
+    """
+
+    messages: int
+    tool_calls: int
+    tool_results: int
+    tool_errors: int
+    tokens: int | None
+    cost_usd: float | None
+    seconds: float | None
+    repeating: bool
+    warned: bool
+    agent: str | None = None
+
+    @classmethod
+    def of(cls, sample: Sample) -> "ConversationEffort | None":
+        """Return the effort of a conversation; ``None`` for a trace without messages."""
+        trace = sample.trace
+        if not trace.messages:
+            return None
+        effort = Effort.of(trace)
+        repeating = False
+        with suppress(ValueError):  # JSON cannot hold all arguments, such as numbers with thousands of digits
+            repeating = repeated_calls(trace) > 0
+        counts = effort.messages, effort.tool_calls, effort.tool_results, effort.tool_errors
+        took = effort.tokens, effort.cost_usd, effort.seconds
+        return cls(*counts, *took, repeating, bool(trace.warnings), agent_of(sample))
+
+
+def agent_of(sample: Sample) -> str | None:
+    """Return the name of the agent that made a recording; ``None`` if the recording does not give it.
+
+    This is ``agent`` in the metadata of the sample or of its trace, or else the agents and models that the agent's
+    messages name.
+    """
+    for metadata in (sample.metadata, sample.trace.metadata):
+        match metadata.get("agent"):
+            case str(name) if name:
+                return name[:_NAME_KEPT]
+            case dict(parts) if named := [
+                str(part) for part in parts.values() if part != "" and isinstance(part, str | float | int)
+            ]:
+                return " ".join(named)[:_NAME_KEPT]
+            case _:
+                pass
+    said = ((one.agent, one.model) for one in sample.trace.messages if one.role == "assistant")
+    names = sorted({" ".join(filter(None, pair)) for pair in said} - {""})
+    return ", ".join(names)[:_NAME_KEPT] or None
+
+
+@dataclass
+class EffortTotals:
+    """The effort of many conversations, added one by one; only numbers are kept.
+
+    ``print`` shows a line, if there are any conversations.
+
+    Attributes:
+        conversations: The number of conversations.
+        tool_results: The number of tool results that are known to be errors or not.
+        tool_errors: The number of these that are errors.
+        repeating: The number of conversations that repeat a call with equal arguments.
+        warned: The number of conversations that gave warnings when they were read.
+    """
+
+    conversations: int = 0
+    tool_results: int = 0
+    tool_errors: int = 0
+    repeating: int = 0
+    warned: int = 0
+    _numbers: "dict[str, array[float]]" = field(default_factory=dict[str, "array[float]"], repr=False)
+
+    def add(self, conduct: ConversationEffort) -> None:
+        """Count a conversation together with its children."""
+        self.conversations += 1
+        self.repeating += conduct.repeating
+        self.warned += conduct.warned
+        self.tool_results += conduct.tool_results
+        self.tool_errors += conduct.tool_errors
+        for name, number in (
+            ("messages of the agent", conduct.messages),
+            ("tool calls", conduct.tool_calls),
+            ("tokens", conduct.tokens),
+            ("cost in USD", conduct.cost_usd),
+            ("seconds", conduct.seconds),
+        ):
+            if number is not None:
+                self._numbers.setdefault(name, array("d")).append(number)
+
+    @property
+    def figures(self) -> Sequence[EffortStatistic]:
+        """Each number that is known for at least one conversation."""
+        return [
+            EffortStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
+            for name, numbers in self._numbers.items()
+        ]
+
+    def __str__(self) -> str:
+        if not self.conversations:
+            return ""
+        told = [self._told(figure) for figure in self.figures]
+        if self.tool_results:
+            told.append(f"errors {self.tool_errors / self.tool_results:.0%} of {self.tool_results:,} tool results")
+        told.append(f"calls repeated in {self.repeating:,}")
+        if self.warned:
+            told.append(f"read with warnings {self.warned:,} (judgekit inspect says which)")
+        return f"{count_text(self.conversations, 'conversation')}, mean (median): {', '.join(told)}"
+
+    def _told(self, figure: EffortStatistic) -> str:
+        known = "" if figure.n == self.conversations else f"; of {figure.n:,}"
+        return f"{figure.name} {_shown(figure.mean)} ({_shown(figure.median)}{known})"
+
+
+def _shown(number: float) -> str:
+    return f"{number:.3g}" if number < 100 else f"{number:,.0f}"

@@ -1,0 +1,408 @@
+"""Files of runs, opened for reading. Damaged rows are reported, and never taken for scores."""
+
+import os
+import sqlite3
+import weakref
+import zlib
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from pydantic import TypeAdapter
+from pydantic_core import from_json, to_json
+
+from judgekit.database import (
+    ACCESS_CODES,
+    DATABASE_ERRORS,
+    connect,
+    create_parent_folder,
+    enable_wal,
+    result_code,
+    schema_version,
+)
+from judgekit.errors import StoreError
+from judgekit.runs.effort import ConversationEffort, EffortTotals
+from judgekit.runs.hashes import SampleHashes
+from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunRecord
+from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, is_intact
+from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
+from judgekit.traces.message import FrozenModel, JsonObject
+from judgekit.traces.sample import Sample
+
+_READ_AT_ONCE = 64  # conversations
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "make room on the disk; what was scored until then is kept",
+    sqlite3.SQLITE_BUSY: "another program is writing in it; try again when it is done",
+    sqlite3.SQLITE_CORRUPT: "it is damaged: move it away, or name another file",
+    sqlite3.SQLITE_NOTADB: "it is no database: name another file",
+    **dict.fromkeys(ACCESS_CODES, "it and its folder must be writable; or name another file"),
+}
+CALLS_ADAPTER = TypeAdapter(tuple[JudgeCall, ...])
+PackedRecord = TypeVar("PackedRecord", bound=FrozenModel)
+_SCORES = """
+    SELECT scores.*, samples.* FROM scores
+        LEFT JOIN samples ON samples.run = scores.run AND samples.number = scores.sample
+    WHERE scores.run = ?
+"""
+_SCORE_COLUMNS = 13
+
+
+class RunCounts(NamedTuple):
+    """The numbers of samples, scores and failed scores in a run."""
+
+    samples: int = 0
+    scores: int = 0
+    failed: int = 0
+
+
+class RunReader:
+    """A file of runs, opened for reading; see `judgekit.runs.store.Store`."""
+
+    def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
+        self.path = None if path is None else Path(path)
+        with self._explained():
+            self._db = self._open(read_only=read_only)
+        weakref.finalize(self, self._db.close)
+
+    def _open(self, *, read_only: bool) -> sqlite3.Connection:
+        path = self.path
+        if path is None:
+            db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        else:
+            if path.is_dir():
+                raise StoreError(f"{path}: cannot hold runs: it is a folder; name a file in it")
+            if read_only and not path.exists():
+                raise StoreError(f"{path}: there are no runs yet; judgekit run makes them")
+            if not read_only:
+                create_parent_folder(path)
+            # A file that cannot be written is opened as immutable. Otherwise, others may write while rows are read.
+            may_write = os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+            db = connect(path, read_only=read_only and not may_write)
+        db.text_factory = partial(str, errors="replace")  # invalid bytes then do not match their checksum
+        try:
+            self._inode = None if path is None else path.stat().st_ino
+            self._prepare(db, read_only=read_only)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection, *, read_only: bool) -> None:
+        db.execute("BEGIN")
+        version = schema_version(db, self.path, APPLICATION_ID, SCHEMA_VERSION)
+        db.execute("COMMIT")
+        if read_only:
+            db.execute("PRAGMA query_only = ON")
+            if not version:  # another process is creating it
+                raise StoreError(f"{self.path}: there are no runs yet; judgekit run makes them")
+            return
+        enable_wal(db)  # without it, only one process at a time can write or read
+        db.execute("PRAGMA synchronous = FULL")
+        if not version:
+            db.execute("BEGIN IMMEDIATE")
+            # Another process may have created the tables meanwhile.
+            for sql in () if schema_version(db, self.path, APPLICATION_ID, SCHEMA_VERSION) else SCHEMA:
+                db.execute(sql)
+            db.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        try:
+            yield
+        except DATABASE_ERRORS as error:
+            advice = _ADVICE.get(result_code(error), "name another file")
+            raise StoreError(f"{self.path}: the file of runs cannot be used: {error}; {advice}") from error
+
+    @contextmanager
+    def _undamaged(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, zlib.error) as error:
+            raise StoreError(f"{self.path}: {what} is damaged: {error}") from error
+
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{self.path}: {what} is damaged: it is not what was written")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the path still leads to the file that was opened."""
+        if self.path is None:
+            return True
+        try:
+            return self.path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
+    def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        with self._explained():
+            for line in self._db.execute(sql, values):  # noqa: UP028 - it might close the cursor too late
+                yield line
+
+    def numbers(self) -> Sequence[int]:
+        """Return the numbers of all runs, oldest first."""
+        return [number for (number,) in self._select("SELECT number FROM runs ORDER BY number")]
+
+    def record(self, number: int | None = None) -> RunRecord:
+        """Return the record of a run, or of the last one.
+
+        Raises:
+            StoreError: There is no such run, or its record is damaged.
+        """
+        sql = "SELECT * FROM runs WHERE ?1 IS NULL OR number = ?1 ORDER BY number DESC LIMIT 1"
+        found = next(self._select(sql, number), None)
+        if found is None:
+            wanted = "holds no runs" if number is None else f"holds no run {number}"
+            raise StoreError(f"{self.path}: {wanted}; judgekit runs lists those that are there")
+        if not is_intact(found):
+            raise self._damaged(f"run {found[0]}")
+        with self._undamaged(f"run {found[0]}"):
+            return RunRecord.model_validate({**from_json(found[1]), "number": found[0]})
+
+    def _names(self, run: int) -> dict[int, str]:
+        """Return the names of a run's scorers by their places."""
+        return {place: one.name for place, one in enumerate(self.record(run).scorers)}
+
+    def scored_by_sample(
+        self, run: int, first: int, last: int, *, but: Collection[ScoreStatus] = ()
+    ) -> dict[int, set[int]]:
+        """Return the scorers, by place, that have scored each of the samples ``first`` to ``last``.
+
+        Scores with a status in ``but`` are left out, and so are damaged scores and scores of damaged samples.
+        """
+        found: dict[int, set[int]] = {}
+        for line in self._select(f"{_SCORES} AND sample BETWEEN ? AND ?", run, first, last):
+            _, sample, scorer, status = line[:4]
+            if is_intact(line[:_SCORE_COLUMNS]) and is_intact(line[_SCORE_COLUMNS:]) and status not in but:
+                found.setdefault(sample, set()).add(scorer)
+        return found
+
+    def lowest(self, run: int, scorer: str, most: int) -> Iterator[Row]:
+        """Return the rows with the lowest values of a scorer, lowest first."""
+        place = next((place for place, name in self._names(run).items() if name == scorer), None)
+        sql = f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value, sample LIMIT ?"
+        asked, found = most, list[Row]()
+        while place is not None and len(found) < most:
+            rows = [row for _, row in self._rows(sql, run, place, asked)]
+            found = [row for row in rows if row.score.value is not None]
+            if len(rows) < asked:
+                break
+            asked *= 2  # some of them are damaged
+        return iter(found[:most])
+
+    def count(self, run: int) -> int:
+        """Return the number of scores in a run."""
+        return int(next(self._select("SELECT count(*) FROM scores WHERE run = ?", run))[0])
+
+    def rows(
+        self,
+        run: int,
+        *,
+        scorer: str | None = None,
+        statuses: Collection[ScoreStatus] | None = None,
+        numbers: Collection[int] | None = None,
+    ) -> Iterator[Row]:
+        """Yield the rows of a run one by one, ordered by sample and, within a sample, by scorer.
+
+        A row that is damaged, or whose sample is damaged, is a failed score with the error
+        `judgekit.runs.rows.DAMAGED`.
+
+        Raises:
+            StoreError: The file is damaged in such a way that rows cannot be read or occur twice.
+        """
+        sql = _SCORES
+        values: list[object] = []
+        if numbers is not None:  # as one value, since the number of values in a statement is limited
+            sql += " AND sample IN (SELECT value FROM json_each(?))"
+            values.append(to_json(sorted(numbers)).decode())
+        if scorer is not None:
+            sql += " AND scorer IN (SELECT value FROM json_each(?))"
+            values.append(to_json([place for place, name in self._names(run).items() if name == scorer]).decode())
+        last = (-1, -1)
+        for key, row in self._rows(f"{sql} ORDER BY sample, scorer", run, *values):
+            if row.score.error != DAMAGED_ROW:
+                if key <= last:
+                    raise self._damaged(f"the order of the scores of run {run}")
+                last = key
+            if statuses is None or row.score.status in statuses:
+                yield row
+
+    def _rows(self, sql: str, run: int, *values: object) -> Iterator[tuple[tuple[int, int], Row]]:
+        """Yield the rows that a statement selects, each with its sample's number and its scorer's place."""
+        names = self._names(run)
+        sample: tuple[Any, ...] = ()
+        has_sample = False
+        with self._undamaged("a score"):
+            for line in self._select(sql, run, *values):
+                score = line[:_SCORE_COLUMNS]
+                if line[_SCORE_COLUMNS:] != sample:
+                    sample = line[_SCORE_COLUMNS:]
+                    has_sample = is_intact(sample)
+                name = names.get(score[2])
+                if name is None or not isinstance(score[1], int):
+                    continue  # no scorer has this place, so the score counts as missing
+                if has_sample and is_intact(score):
+                    made = self._score(name, score)
+                else:
+                    what = "its row" if has_sample else "the row of its sample"
+                    reason = f"{what} in {self.path} is damaged; judgekit resume makes the score again"
+                    made = Score.failed(name, reason, error=DAMAGED_ROW)
+                yield (score[1], score[2]), _row_of(score[1], made, sample if has_sample else ())
+
+    def _score(self, scorer: str, line: tuple[Any, ...]) -> Score:
+        _, index, _, status, value, confidence, label, error, aggregate, warnings, calls, explanation, _ = line
+
+        def explain() -> tuple[str, JsonObject]:
+            with self._undamaged(f"the score of sample {index}"):
+                return cast("tuple[str, JsonObject]", from_json(explanation))
+
+        return Score.from_stored(
+            explain,
+            scorer=scorer,
+            status=status,
+            value=value,
+            label=label,
+            error=error,
+            aggregate="mean" if aggregate is None else aggregate,
+            warnings=tuple(from_json(warnings)) if warnings else (),
+            calls=CALLS_ADAPTER.validate_json(calls) if calls else (),
+            confidence=confidence,
+        )
+
+    def counts(self, run: int) -> RunCounts:
+        """Return the numbers of samples, scores and failed scores in a run."""
+        sql = """
+            SELECT (SELECT count(*) FROM samples WHERE run = ?1), count(*), total(status = 'failed')
+            FROM scores WHERE run = ?1
+        """
+        return RunCounts(*map(int, next(self._select(sql, run))))
+
+    def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
+        """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.
+
+        Only scorers from the place ``first`` on are included. ``None`` stands for damaged calls.
+        """
+        names = self._names(run)
+        sql = "SELECT * FROM unscored_calls WHERE run = ? AND scorer >= ? ORDER BY sample, scorer, id"
+        for line in self._select(sql, run, first):
+            *_, place, calls, _ = line
+            if place not in names:
+                raise self._damaged(f"what was paid for run {run}")
+            with self._undamaged(f"what was paid for run {run}"):
+                yield names[place], CALLS_ADAPTER.validate_json(calls) if is_intact(line) and calls else None
+
+    def has_sample(self, run: int, number: int) -> bool:
+        """Return whether a run contains the sample of this number."""
+        return any(self._select("SELECT 1 FROM samples WHERE run = ? AND number = ?", run, number))
+
+    def is_empty(self, run: int, first: int = 0) -> bool:
+        """Return whether a run's scorers from the place ``first`` on have made no scores and paid for nothing."""
+        if any(self._select("SELECT 1 FROM scores WHERE run = ? AND scorer >= ? LIMIT 1", run, first)):
+            return False
+        return not any(
+            calls is None or any(call.is_paid for call in calls) for _, calls in self.unscored_calls(run, first)
+        )
+
+    def duplicate_ids(self, run: int) -> Iterator[str]:
+        """Yield the ids that several samples share."""
+        for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
+            yield found
+
+    def hashes(self, run: int) -> Iterator[tuple[int, SampleHashes]]:
+        """Yield the number and the hashes of each sample whose row is intact, in order."""
+        for line in self._select("SELECT * FROM samples WHERE run = ? ORDER BY number", run):
+            if is_intact(line):
+                yield line[1], SampleHashes(*line[-4:-1])
+
+    def effort_by_sample(self, run: int) -> Iterator[tuple[int, ConversationEffort]]:
+        """Yield the number and the effort of each conversation that has a score. Damaged samples are left out."""
+        sql = """
+            SELECT * FROM samples WHERE run = ? AND conduct IS NOT NULL
+                AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
+        """
+        for line in self._select(sql, run):
+            if is_intact(line):
+                with self._undamaged(f"run {run}"):
+                    found = ConversationEffort(*from_json(line[8]))
+                yield line[1], found
+
+    def effort(self, run: int) -> EffortTotals:
+        """Return the effort of all conversations that have a score."""
+        found = EffortTotals()
+        for _, conduct in self.effort_by_sample(run):
+            found.add(conduct)
+        return found
+
+    def has_all_conversations(self, run: int) -> bool:
+        """Return whether the conversations of all samples of a run are stored."""
+        kept = sum(map(is_intact, self._select("SELECT * FROM conversations WHERE run = ?", run)))
+        return kept == self.counts(run).samples
+
+    def damaged(self, run: int) -> DamagedRows:
+        """Return the conversations and judge replies of a run that are damaged."""
+        names = self._names(run)
+        conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
+        exchanges = self._select("SELECT * FROM exchanges WHERE run = ?", run)
+        return DamagedRows(
+            frozenset(line[1] for line in conversations if not is_intact(line)),
+            frozenset((line[1], names.get(line[2], ""), line[3]) for line in exchanges if not is_intact(line)),
+        )
+
+    def conversations(self, run: int, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
+        """Yield the stored samples that are wanted, with their numbers.
+
+        Raises:
+            StoreError: One of them is damaged.
+        """
+        sql = "SELECT * FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
+        last = -1
+        # An open statement would keep this connection from writing once another connection has written.
+        while block := list(self._select(sql, run, last, _READ_AT_ONCE)):
+            for line in block:
+                number = line[1]
+                if not isinstance(number, int) or number <= last:
+                    raise self._damaged(f"the order of the conversations of run {run}")
+                last = number
+                if wanted(number):
+                    yield number, self._unpacked(Sample, line, f"sample {number} of run {run}")
+
+    def exchanges(
+        self, run: int, but: Collection[tuple[int, str, int]] = ()
+    ) -> Iterator[tuple[int, str, int, JudgeExchange]]:
+        """Yield requests to judges with their replies.
+
+        Each comes with its sample's number, its scorer, and its position among the score's calls.
+
+        Raises:
+            StoreError: One of them is damaged, and not listed in ``but``.
+        """
+        names = self._names(run)
+        for line in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
+            number, scorer, call = line[1], names.get(line[2], ""), line[3]
+            if (number, scorer, call) not in but:
+                what = f"a judge's reply about sample {number} of run {run}"
+                yield number, scorer, call, self._unpacked(JudgeExchange, line, what)
+
+    def _unpacked(self, kind: type[PackedRecord], line: Sequence[Any], what: str) -> PackedRecord:
+        if not is_intact(line):
+            raise self._damaged(what)
+        with self._undamaged(what):
+            return kind.model_validate_json(zlib.decompress(line[-2]))
+
+
+def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
+    """Return the row of a score. ``sample`` is the table row of its sample, empty if that is damaged."""
+    if not sample:
+        return Row(index=index, sample_id=f"#{index}", score=score)
+    _, _, sample_id, trace_id, group, domain, labels, label_sources, *_ = sample
+    return Row.model_construct(
+        index=index,
+        sample_id=sample_id,
+        score=score,
+        trace_id=trace_id,
+        group=group,
+        domain=domain,
+        labels=from_json(labels) if labels else {},
+        label_sources=from_json(label_sources) if label_sources else {},
+    )

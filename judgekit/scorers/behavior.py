@@ -1,0 +1,169 @@
+"""Budgets: did the agent stay within a limit of tokens, cost, time or calls?"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf, isclose
+from typing import ClassVar
+
+from judgekit.aggregates.behavior import plain_number
+from judgekit.errors import ConfigError
+from judgekit.score import Score
+from judgekit.scoring import NO_CONVERSATION, SyncScore
+from judgekit.traces.behavior import Effort, elapsed, repeated_calls
+from judgekit.traces.equality import is_number
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class _Within(SyncScore, ABC):
+    """A scorer that compares a number of the conversation with a budget."""
+
+    budget: float
+    name: str = ""
+    _told: ClassVar[str]
+    """The text of the reason, in which ``{}`` is the number."""
+    _most: ClassVar[float] = inf
+
+    def __post_init__(self) -> None:
+        if not is_number(self.budget) or not 0 <= self.budget <= self._most:
+            raise ConfigError(f"budget is a number from 0 to {self._most:g}, found {self.budget!r}")
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Return the score of one sample."""
+        if not sample.trace.messages:
+            return Score.skipped(self.name, NO_CONVERSATION)
+        number = self._number(sample.trace)
+        if isinstance(number, str):
+            return Score.skipped(self.name, number)
+        return Score.scored(
+            self.name,
+            float(number <= self.budget or isclose(number, self.budget)),  # sums of floats are not exact
+            reason=f"{self._told.format(plain_number(number))}, budget {plain_number(self.budget)}",
+            details={"number": number, "budget": self.budget},
+            aggregate="within_budget",
+        )
+
+    @abstractmethod
+    def _number(self, trace: Trace) -> float | str:
+        """Return the number, or a text that says why it is unknown."""
+
+
+@dataclass(frozen=True)
+class MaxTokens(_Within):
+    """1 if the conversation took at most ``budget`` tokens, input and output together, else 0.
+
+    The number is the one that the trace reports, or the sum over the agent's messages; children are added. Skipped if
+    neither the trace nor every message of the agent, except a greeting, reports both. No judge. Details: ``number``,
+    ``budget``. The total of a run is the share within the budget, with mean, median, 90th percentile and maximum.
+    Source: see `Effort`.
+
+    Raises:
+        ConfigError: The budget is not a number of at least 0.
+    """
+
+    name: str = "max_tokens"
+    _told: ClassVar[str] = "{} tokens"
+
+    def _number(self, trace: Trace) -> float | str:
+        tokens = Effort.of(trace).tokens
+        unknown = "neither the trace nor each message of the agent says how many input and output tokens it took"
+        return unknown if tokens is None else tokens
+
+
+@dataclass(frozen=True)
+class MaxCost(_Within):
+    """1 if the conversation cost at most ``budget`` US dollars, else 0.
+
+    The cost is the one that the trace and its children report; it is never computed from tokens. Skipped if one of them
+    does not report it. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
+    """
+
+    name: str = "max_cost"
+    _told: ClassVar[str] = "${}"
+
+    def _number(self, trace: Trace) -> float | str:
+        cost = Effort.of(trace).cost_usd
+        return "the recording does not say what it cost" if cost is None else cost
+
+
+@dataclass(frozen=True)
+class MaxSeconds(_Within):
+    """1 if the conversation took at most ``budget`` seconds, else 0.
+
+    The time is that from ``started_at`` to ``ended_at``, or from the first message to the last. Skipped if the
+    recording does not contain these times, or if they are inconsistent: it ends before it starts, or only one has a
+    time zone. No judge. Details, errors and total as for `MaxTokens`. Source: see `elapsed`.
+    """
+
+    name: str = "max_seconds"
+    _told: ClassVar[str] = "{} seconds"
+
+    def _number(self, trace: Trace) -> float | str:
+        return elapsed(trace)
+
+
+@dataclass(frozen=True)
+class MaxToolCalls(_Within):
+    """1 if the agent, including the trace's children, made at most ``budget`` tool calls, else 0.
+
+    Skipped without a conversation. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
+    """
+
+    name: str = "max_tool_calls"
+    _told: ClassVar[str] = "tool calls: {}"
+
+    def _number(self, trace: Trace) -> float | str:
+        return Effort.of(trace).tool_calls
+
+
+@dataclass(frozen=True)
+class MaxMessages(_Within):
+    """1 if the agent, including the trace's children, sent at most ``budget`` messages (its steps), else 0.
+
+    Messages that only call tools count. Skipped without a conversation. No judge. Details, errors and total as for
+    `MaxTokens`. Source: see `Effort`.
+    """
+
+    name: str = "max_messages"
+    _told: ClassVar[str] = "messages of the agent: {}"
+
+    def _number(self, trace: Trace) -> float | str:
+        return Effort.of(trace).messages
+
+
+@dataclass(frozen=True)
+class MaxToolErrorRate(_Within):
+    """1 if at most a share ``budget`` of the results of the agent's tool calls are errors, else 0.
+
+    Only results that are known to be errors or not count, including those of the trace's children. Skipped if there are
+    none. No judge. Details and total as for `MaxTokens`. Source: see `Effort`.
+
+    Raises:
+        ConfigError: The budget is not a number in [0, 1].
+    """
+
+    name: str = "max_tool_error_rate"
+    _told: ClassVar[str] = "share of tool results that are errors: {}"
+    _most: ClassVar[float] = 1
+
+    def _number(self, trace: Trace) -> float | str:
+        rate = Effort.of(trace).tool_error_rate
+        return "there is no tool result of which it is known whether it is an error" if rate is None else rate
+
+
+@dataclass(frozen=True)
+class MaxRepeatedCalls(_Within):
+    """1 if at most ``budget`` tool calls of the agent repeat an earlier one with equal arguments, as loops do, else 0.
+
+    Arguments are compared as typed JSON, or as text if they cannot be read; retries of failed calls count too
+    (`NoRepeat` allows them). Each child of the trace is counted by itself, and its repeats are added. Skipped without a
+    conversation. No judge. Details, errors and total as for `MaxTokens`. Source: see `repeated_calls`.
+    """
+
+    budget: float = 0
+    name: str = "max_repeated_calls"
+    _told: ClassVar[str] = "repeated tool calls: {}"
+
+    def _number(self, trace: Trace) -> float | str:
+        return repeated_calls(trace)

@@ -1,0 +1,145 @@
+"""Measures of how an agent worked: messages, calls, tokens, cost, time, and handovers between agents."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+from judgekit.traces.equality import canonical_json
+from judgekit.traces.message import ToolCall, Usage
+from judgekit.traces.trace import Trace
+
+Number = TypeVar("Number", int, float)
+_BEYOND_COUNTING = 2**53
+
+
+class Effort(NamedTuple):
+    """The effort of a conversation, including its children; ``None`` for what the recording does not say.
+
+    Numbers that a trace reports are taken to exclude its children, whose numbers are added.
+
+    Attributes:
+        messages: Messages of the agent.
+        tool_calls: Tool calls of the agent.
+        tool_results: Results of the agent's calls that are known to be errors or not.
+        tool_errors: The results that are errors.
+        input_tokens: The trace's ``usage``, or the sum over its messages if every message of the agent has a usage. A
+            greeting without one, before the first message of the user, was not generated and does not matter.
+        output_tokens: The same for output tokens.
+        cost_usd: The cost in US dollars.
+        seconds: See `elapsed`. Children are not added, because they run during it.
+    """
+
+    messages: int
+    tool_calls: int
+    tool_results: int
+    tool_errors: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+    seconds: float | None
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Effort":
+        """Return the effort of a trace."""
+        messages = calls = results = errors = 0
+        usages: list[Usage | None] = []
+        family = [trace]
+        for one in family:
+            family += one.children
+            each: list[Usage | None] = []
+            greetings: int | None = None
+            for message in one.messages:
+                if message.role == "user":
+                    greetings = len(each) if greetings is None else greetings
+                elif message.role == "assistant":
+                    each.append(message.usage)
+                    calls += len(message.tool_calls)
+                elif message.role == "tool" and message.is_error is not None and message.requestor == "assistant":
+                    results += 1
+                    errors += message.is_error
+            messages += len(each)
+            before = greetings or 0
+            said = [*filter(None, each[:before]), *each[before:]]
+            usages += said if one.usage is None else [one.usage]
+        seconds = elapsed(trace)
+        return cls(
+            messages,
+            calls,
+            results,
+            errors,
+            _sum([usage.input_tokens if usage else None for usage in usages]),
+            _sum([usage.output_tokens if usage else None for usage in usages]),
+            _sum([one.cost_usd for one in family]),
+            None if isinstance(seconds, str) else seconds,
+        )
+
+    @property
+    def tokens(self) -> int | None:
+        """The sum of input and output tokens."""
+        return _sum([self.input_tokens, self.output_tokens])
+
+    @property
+    def tool_error_rate(self) -> float | None:
+        """The share of errors among the results that are known to be errors or not."""
+        return self.tool_errors / self.tool_results if self.tool_results else None
+
+
+def elapsed(trace: Trace) -> float | str:
+    """Return the seconds from start to end, or a text that says why they are unknown.
+
+    The times are ``started_at`` and ``ended_at``, or those of the first and last message, instructions aside.
+    """
+    start, end = trace.started_at, trace.ended_at
+    if start is None or end is None:
+        spoken = [message for message in trace.messages if message.role not in {"system", "developer"}]
+        start, end = (spoken[0].timestamp, spoken[-1].timestamp) if len(spoken) > 1 else (None, None)
+    if start is None or end is None:
+        return "the recording does not say when it started and ended, nor when its first and last message were sent"
+    try:
+        seconds = (end - start).total_seconds()
+    except TypeError:
+        return "of the times when it started and ended, one has a time zone and the other has none"
+    return "it ended before it started, by its own times" if seconds < 0 else seconds
+
+
+def handovers(trace: Trace) -> int | str:
+    """Return the number of messages passed between agents, at least one, or a text that says why it is unknown.
+
+    Within a conversation, a message counts if it follows one of another agent. Each child counts as one message for its
+    task, and another for its answer if it gave one.
+    """
+    passed = 0
+    family = [trace]
+    for one in family:
+        family += one.children
+        agents = [message.agent for message in one.messages if message.role == "assistant"]
+        if None in agents and len(set(agents)) > 1:
+            return "some messages of agents say which agent they are of, and others do not"
+        passed += sum(agent != before for before, agent in pairwise(agents))
+        passed += sum(1 if child.response is None else 2 for child in one.children)
+    return passed or "the recording does not tell two agents apart"
+
+
+def repeated_calls(trace: Trace) -> int:
+    """Return the number of the agent's tool calls that repeat an earlier one with equal arguments (`canonical_call`).
+
+    Retries of failed calls count too. Each child is counted by itself, and its repeats are added.
+
+    Raises:
+        ValueError: An argument cannot be written as JSON.
+    """
+    calls = [made.call for made in trace.tool_calls()]
+    names = {call.name for call in calls}
+    repeats = 0 if len(names) == len(calls) else len(calls) - len(set(map(canonical_call, calls)))
+    return repeats + sum(map(repeated_calls, trace.children))
+
+
+def canonical_call(call: ToolCall) -> str:
+    """Return a text that is the same for equal calls. Unreadable arguments are equal if their text is."""
+    return canonical_json([call.name, call.args_raw if call.args_error else call.args])
+
+
+def _sum(numbers: Sequence[Number | None]) -> Number | None:
+    """Return the sum if there are numbers and all are known; negative or infinite numbers count as unknown."""
+    known = [number for number in numbers if number is not None and 0 <= number < _BEYOND_COUNTING]
+    return sum(known[1:], known[0]) if known and len(known) == len(numbers) else None

@@ -1,0 +1,73 @@
+"""Checks of samples passed from Python code, with errors that say what was found and what to write instead."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from io import IOBase
+from typing import cast
+
+from judgekit.errors import ConfigError, short_repr
+from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+_MESSAGES = (SystemMessage, HumanMessage, AIMessage, ToolMessage)
+_VOWELS = tuple("AEIOaeio")
+_MADE = "Sample.of([HumanMessage(...), AIMessage(...)])"
+
+
+def check_samples(found: object) -> Iterator[Sample]:
+    """Return the samples in a collection. Those in a list or tuple are checked at once, others as they are consumed.
+
+    Raises:
+        ConfigError: The value is no collection, or an item in it is no sample.
+    """
+    if isinstance(found, Sample):
+        raise ConfigError("samples is one Sample: put it into a list, [sample]")
+    if _is_one(found) or not isinstance(found, Iterable):
+        raise _no_sample(found, "samples")
+    given = cast("Iterable[object]", found)
+    samples = (check_sample(one, f"samples[{place}]") for place, one in enumerate(given))
+    return iter([*samples]) if isinstance(found, list | tuple) else samples
+
+
+def check_sample(found: object, called: str) -> Sample:
+    """Return the sample unchanged.
+
+    Raises:
+        ConfigError: The value is not a sample. The error refers to it as ``called``.
+    """
+    if isinstance(found, Sample):
+        return found
+    raise _no_sample(found, called)
+
+
+def _no_sample(found: object, called: str) -> ConfigError:
+    name = type(found).__name__
+    kind = f"an {name}" if name.startswith(_VOWELS) else f"a {name}"
+    if isinstance(found, Trace):
+        advice = 'make a sample of it, Sample(id="...", trace=trace)'
+    elif isinstance(found, _MESSAGES):
+        advice = f"a sample holds a whole conversation, {_MADE}"
+    elif isinstance(found, Mapping):
+        advice = f"make a sample of what it holds, {_MADE}, or write such rows to a .jsonl file and give its path"
+    elif isinstance(found, list | tuple):
+        advice = "if it holds the messages of a conversation, make a sample of them, Sample.of(messages)"
+    elif isinstance(found, IOBase):
+        advice = "give the path of the file"
+    elif _is_table(found):
+        advice = "write it to a .csv or .parquet file and give its path"
+    elif hasattr(found, "ascore"):
+        advice = "the scorers stand behind the samples, run(samples, scorers)"
+    elif isinstance(found, str):
+        kind, advice = short_repr(found), "a path is given alone; that of a folder or a pattern reads many files"
+    else:
+        kind, advice = short_repr(found), f"samples are read from a file, or made with {_MADE}"
+    return ConfigError(f"{called} is {kind}: {advice}")
+
+
+def _is_one(found: object) -> bool:
+    """Return whether a value can be iterated over but is a single thing and not a collection of samples."""
+    return isinstance(found, (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(found)
+
+
+def _is_table(found: object) -> bool:
+    return type(found).__name__ == "DataFrame"

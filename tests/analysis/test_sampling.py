@@ -1,0 +1,114 @@
+"""Which samples people are to label."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from judgekit import AIMessage, Run, Sample, Score, run, scorer
+from judgekit.analysis.sampling import draw_samples, strata
+from judgekit.errors import ConfigError
+
+
+def scored(*verdicts: tuple[float | None, str | None]) -> Run:
+    """A run with a score of each value and label; without a value it is skipped."""
+    samples = [Sample.of([AIMessage("Hi")], id=f"s{number}") for number in range(len(verdicts))]
+    said = dict(zip((one.id for one in samples), verdicts, strict=True))
+
+    @scorer
+    def kind(sample: Sample) -> Score:
+        value, label = said[sample.id]
+        return Score.skipped("kind", "no") if value is None else Score.scored("kind", value, label=label)
+
+    return run(samples, [kind])
+
+
+YES, NO, NONE = (1.0, "yes"), (0.0, "no"), (None, None)
+
+
+def test_a_random_draw_is_of_scored_samples_each_once_with_its_probability():
+    drawn = draw_samples(scored(*[YES] * 30, *[NONE] * 10), "kind", 12)
+    assert len({one.number for one in drawn}) == 12
+    assert max(one.number for one in drawn) < 30
+    assert {(one.drawn, one.probability) for one in drawn} == {("random", 0.4)}
+    assert all(one.id == f"s{one.number}" for one in drawn)
+
+
+def test_the_seed_draws_the_same_samples_and_another_one_others():
+    made = scored(*[YES] * 40)
+    assert draw_samples(made, "kind", 10) == draw_samples(made, "kind", 10) != draw_samples(made, "kind", 10, seed=1)
+
+
+@pytest.mark.parametrize("by_verdict", [False, True])
+def test_a_larger_draw_holds_a_smaller_one_of_the_same_seed(by_verdict):
+    made = scored(*[YES] * 30, *[NO] * 7)
+    draws = [{one.number for one in draw_samples(made, "kind", n, by_verdict=by_verdict)} for n in (4, 10, 25, 36)]
+    assert all(smaller < larger for smaller, larger in pairwise(draws))
+
+
+def test_every_sample_is_as_likely_as_its_probability_says():
+    """Each of 20 samples in 5 of 20 places: over 2,000 draws 500 times, within five standard deviations."""
+    made = scored(*[YES] * 4, *[NO] * 16)
+    counted = Counter(one.number for seed in range(2_000) for one in draw_samples(made, "kind", 5, seed=seed))
+    assert len(counted) == 20
+    assert all(abs(times - 500) < 5 * (2_000 * 0.25 * 0.75) ** 0.5 for times in counted.values())
+
+
+def test_a_draw_by_verdict_has_as_many_of_each_and_tells_nothing_of_it():
+    made = scored(*[YES] * 100, *[NO] * 6, *[(0.5, "partly")] * 30)
+    drawn = draw_samples(made, "kind", 40, by_verdict=True)
+    labels = {row.index: row.score.label for row in made}
+    assert Counter(labels[one.number] for one in drawn) == {"yes": 17, "no": 6, "partly": 17}
+    assert {(one.drawn, one.probability) for one in drawn} == {("stratified", None)}
+    places = [place for place, one in enumerate(drawn) if labels[one.number] == "no"]
+    assert places not in ([*range(6)], [*range(34, 40)])
+    orders = {
+        tuple(labels[one.number] for one in draw_samples(made, "kind", 40, by_verdict=True, seed=seed))
+        for seed in range(9)
+    }
+    assert len(orders) == 9
+
+
+def test_where_all_are_drawn_the_verdict_plays_no_part():
+    drawn = draw_samples(scored(*[YES] * 3, NO, NONE), "kind", 9, by_verdict=True)
+    assert len(drawn) == 4
+    assert {(one.drawn, one.probability) for one in drawn} == {("random", 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sizes"),
+    [
+        ([YES] * 3 + [NO] * 2 + [NONE], [2, 3]),
+        ([(1.0, None)] * 3 + [(0.5, None)] * 2 + [(0.0, "no")] * 2, [2, 2, 3]),
+        ([YES] * 3 + [(0.5, "partly")] * 2 + [NO], [3, 3]),
+        ([YES] + [(0.5, "partly")] * 2 + [NO] * 2, [2, 3]),
+        ([YES], [1]),
+        ([(place / 100, None) for place in range(100)], [25, 25, 25, 25]),
+        ([(0.0, None)] * 90 + [(place / 10, None) for place in range(1, 11)], [100]),
+        ([(place / 40, f"f1 {place}") for place in range(40)], [10, 10, 10, 10]),
+        ([NONE], []),
+    ],
+)
+def test_strata_are_labels_or_values_or_parts_of_many_values(verdicts, sizes):
+    parts = strata(scored(*verdicts))
+    assert [len(part) for part in parts] == sizes
+    ranges = sorted((min(values), max(values)) for part in parts if (values := [row.score.value for row in part]))
+    assert all(one[1] < other[0] for one, other in pairwise(ranges))
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "by_verdict", "said"),
+    [
+        ("kin", 3, False, "no scorer of the run is called 'kin', did you mean 'kind'"),
+        ("kind", 0, False, "expected one sample to label or more, found 0"),
+        ("kind", 3, True, "kind has 2 verdicts, and 2 samples of each are the least: draw 4 or more"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(name, n, by_verdict, said):
+    with pytest.raises(ConfigError, match=said):
+        draw_samples(scored(*[YES] * 9, *[NO] * 9), name, n, by_verdict=by_verdict)
+
+
+def test_a_scorer_that_scored_nothing_leaves_nothing_to_label():
+    with pytest.raises(ConfigError, match="kind scored no sample of run 1"):
+        draw_samples(scored(NONE), "kind", 3)

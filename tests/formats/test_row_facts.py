@@ -1,0 +1,138 @@
+"""Known facts in rows, whatever the format of their conversation."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import TraceError
+from judgekit.formats.reading import read
+from judgekit.formats.row_facts import read_row_facts, to_text
+from judgekit.traces.sample import Ranking, Sample
+
+CONVERSATIONS = {
+    "openai-chat": {"messages": [{"role": "user", "content": "q"}]},
+    "ragas": {"user_input": "q"},
+    "rows": {"input": "q", "response": "a"},
+}
+
+
+@pytest.fixture(params=[*CONVERSATIONS, *(f"references of {name}" for name in CONVERSATIONS)])
+def sample_of(request, tmp_path):
+    """Return a sample whose row holds some facts, beside its conversation or in a file of references."""
+    name = request.param.removeprefix("references of ")
+
+    def find(known: dict) -> Sample:
+        path, references = tmp_path / "a.jsonl", None
+        row = CONVERSATIONS[name]
+        if name == request.param:
+            row = row | known
+        else:
+            references = tmp_path / "r.jsonl"
+            references.write_text(json.dumps({"input": "q", **known}))
+        path.write_text(json.dumps(row))
+        told: list[TraceError] = []
+        samples = list(read(path, references=references, on_error=told.append))
+        if errors := [one for one in told if "read as its JSON" not in str(one) and "one text" not in str(one)]:
+            raise errors[0]
+        [sample] = samples
+        assert sample.trace.source.format == name
+        return sample
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("row", "reference", "references"),
+    [
+        ({"reference": "r"}, "r", None),
+        ({"reference": ["a", "", "b"]}, None, ("a", "", "b")),
+        ({"reference": "r", "references": ["a"]}, "r", ("a",)),
+        ({"reference": 5}, "5", None),
+        ({"reference": 5.0}, "5", None),
+        ({"reference": False}, "false", None),
+        ({"reference": ["a", 5, 0.5, True]}, None, ("a", "5", "0.5", "true")),
+        ({"references": [1, "b"]}, None, ("1", "b")),
+        ({"reference": ""}, "", None),
+        ({"reference": []}, None, ()),
+        ({"expected_output": "e"}, "e", None),
+        ({"expected_output": ["e", "f"]}, None, ("e", "f")),
+        ({"expected_output": [1, 2]}, "[1, 2]", None),
+        ({"expected_output": {"a": 1.0}}, '{"a": 1.0}', None),
+        ({"expected_output": 1.0}, "1", None),
+        ({"expected_output": {"answer": "e"}}, "e", None),
+        ({"reference": {"answer": "r"}}, "r", None),
+        ({"expected_output": "e", "reference": "r"}, "r", None),
+        ({"expected_output": "e", "reference": 0}, "0", None),
+        ({"expected_output": "e", "references": ["", "a"]}, None, ("", "a")),
+        ({"expected_output": "e", "reference": " "}, "e", None),
+        ({"expected_output": "e", "reference": []}, "e", None),
+        ({"expected_output": ["e"], "reference": ""}, None, ("e",)),
+        ({"expected_output": "e", "references": []}, "e", None),
+        ({"expected_output": ["e"], "references": ["", " "]}, None, ("e",)),
+    ],
+)
+def test_a_reference_is_a_text_or_a_list_or_else_what_was_expected(sample_of, row, reference, references):
+    sample = sample_of(row)
+    assert (sample.reference, sample.references) == (reference, references)
+    kept = {"expected_output": "e"} if row == {"expected_output": {"answer": "e"}} else row
+    assert sample.fields == {name: kept[name] for name in ("expected_output",) if name in kept}
+
+
+@pytest.mark.parametrize("name", ["label", "prediction", "group", "domain"])
+@pytest.mark.parametrize(
+    ("value", "text"), [("a", "a"), (1, "1"), (1.0, "1"), (-0.5, "-0.5"), (True, "true"), ("", ""), (None, None)]
+)
+def test_numbers_where_texts_belong_are_text(sample_of, name, value, text):
+    assert getattr(sample_of({name: value}), name) == text
+
+
+def test_what_is_measured_and_ranked_is_known_without_a_reference(sample_of):
+    fields = {"results": [{"score": 1, "domain": "d"}], "task_time": 3, "task_quality": 0.5}
+    ranking = {"retrieved": ["a"], "relevance": {"a": 1}}
+    sample = sample_of({**fields, "ranking": ranking, "prediction_score": 1, "metadata": {"m": 1}})
+    assert (sample.fields, sample.ranking, sample.reference) == (fields, Ranking(["a"], {"a": 1}), None)
+    assert (sample.prediction_score, sample.metadata) == (1.0, {"m": 1})
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ({"label": ["a"]}, "label: Input should be a valid string, found"),
+        ({"reference": {"a": 1, "b": "c"}}, "reference: Input should be a valid string, found"),
+        ({"reference": ["a", []]}, "references[1]: Input should be a valid string, found []"),
+        ({"reference": ["a"], "references": ["b"]}, "'reference' is a list, and there are 'references' too; keep one"),
+        ({"task_time": "soon"}, "task_time: expected a finite number, found 'soon'"),
+        ({"fields": 5, "task_time": 1}, "fields: expected an object, found 5"),
+    ],
+)
+def test_what_cannot_be_taken_over_is_an_error_that_names_it(sample_of, row, found):
+    with pytest.raises(TraceError) as raised:
+        sample_of(row)
+    assert raised.value.found.startswith(found)
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+@pytest.mark.parametrize(("identity", "text"), [("a", "a"), (7, "7"), (7.0, "7"), (None, "0")])
+def test_an_id_that_is_a_whole_number_is_written_as_one(tmp_path, name, identity, text):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({**CONVERSATIONS[name], "id": identity}))
+    [sample] = read(path, on_error="raise")
+    assert (sample.id, sample.trace.id) == (text, text)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers())
+def test_a_number_as_text_is_that_number(number):
+    assert json.loads(to_text(number)) == number
+
+
+@pytest.mark.parametrize("number", [1e16, 1e300, -1e300])
+def test_a_number_that_is_no_longer_exact_is_not_written_out(number):
+    assert to_text(number) == json.dumps(number)
+
+
+def test_other_columns_are_left():
+    row = {"input": "q", "other": 1, "reference": None, "task_time": None}
+    assert read_row_facts(row, []) == {}
+    assert row == {"input": "q", "other": 1, "reference": None, "task_time": None}

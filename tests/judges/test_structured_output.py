@@ -1,0 +1,315 @@
+"""The layer next to the provider: the form of a reply, whether it is what was asked for, and the ledger."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from judgekit.errors import (
+    AuthenticationError,
+    BudgetError,
+    FilterError,
+    FormatError,
+    JudgeError,
+    ModelError,
+    OverloadError,
+    QuotaError,
+    RateLimitError,
+    RefusalError,
+    RejectedError,
+    ReplyError,
+    TruncatedError,
+)
+from judgekit.judges import structured_output
+from judgekit.judges.client import ChatMessage, Reply
+from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
+from judgekit.score import JudgeCall, ledger
+from judgekit.traces.message import Usage
+
+USAGE = Usage(input_tokens=3, output_tokens=1)
+CALL = JudgeCall(judge="openai/judge-1", prompt="goodness@12345678")
+FINE = Reply(text="fine")
+UNHELD = FormatError("response_format is not supported")
+
+
+def complete(inner, request, footing=None):
+    return asyncio.run(StructuredOutput(inner, footing or SchemaSupport()).complete(request))
+
+
+def unacceptable(text):
+    raise ValueError(f"good: is missing in {text}")
+
+
+def without_time(calls):
+    assert all(0 < call.seconds < 5 for call in calls)
+    return [call.model_copy(update={"seconds": 0.0, "exchange": None}) for call in calls]
+
+
+# What is written down
+
+
+@pytest.mark.parametrize(("usage", "cost"), [(USAGE, 0.25), (USAGE, None), (None, None)])
+def test_a_reply_that_is_accepted_goes_through_and_its_cost_is_written_down(stub, question, usage, cost):
+    reply, seen = Reply(text="fine", usage=usage, cost_usd=cost), []
+    with ledger() as calls:
+        assert complete(stub([reply]), question(accept=seen.append)) == reply
+    assert seen == ["fine"]
+    assert [call.exchange for call in calls] == [question().exchange("fine")]
+    assert without_time(calls) == [CALL.model_copy(update={"usage": usage, "cost_usd": cost})]
+
+
+def test_a_reply_that_is_not_accepted_is_an_error_that_keeps_its_text_and_was_paid(stub, question):
+    asked = stub([Reply(text="bad", usage=USAGE, cost_usd=0.25)])
+    with ledger() as calls, pytest.raises(ReplyError, match=r"^good: is missing in bad$") as info:
+        complete(asked, question(accept=unacceptable))
+    assert info.value.text == "bad"
+    assert without_time(calls) == [
+        CALL.model_copy(update={"usage": USAGE, "cost_usd": 0.25, "error": "ReplyError"}),
+    ]
+    assert [call.exchange for call in calls] == [question().exchange("bad")]
+    assert len(asked.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind", "found"),
+    [
+        ("filter", FilterError, "openai/judge-1: the provider's content filter withheld the reply"),
+        ("refusal", RefusalError, "openai/judge-1: the judge declined: I will not."),
+        ("length", TruncatedError, "openai/judge-1: the reply was cut off at the token limit"),
+    ],
+)
+def test_a_reply_that_is_no_answer_is_a_typed_error_and_was_paid(stub, question, ending, kind, found):
+    reply = Reply(text="I will not.", ending=ending, usage=USAGE, cost_usd=0.25)
+    asked, seen = stub([reply]), []
+    with ledger() as calls, pytest.raises(kind) as info:
+        complete(asked, question(accept=seen.append))
+    assert str(info.value) == found
+    assert without_time(calls) == [
+        CALL.model_copy(update={"usage": USAGE, "cost_usd": 0.25, "error": kind.__name__}),
+    ]
+    assert seen == []
+    assert len(asked.requests) == 1
+
+
+@pytest.mark.parametrize("error", [OverloadError("no"), RateLimitError("no"), RefusalError("no"), ValueError("a bug")])
+def test_a_request_that_fails_is_written_down_at_an_unknown_cost(stub, question, error):
+    with ledger() as calls, pytest.raises(type(error)) as info:
+        complete(stub([error]), question())
+    assert info.value is error
+    assert without_time(calls) == [CALL.model_copy(update={"error": type(error).__name__})]
+    assert [call.exchange for call in calls] == [question().exchange(None)]
+
+
+def test_a_request_that_is_cancelled_is_written_down_at_an_unknown_cost(stub, question):
+    asked = stub()
+
+    async def ask_and_cancel():
+        asked.gate = asyncio.Event()
+        task = asyncio.create_task(StructuredOutput(asked, SchemaSupport()).complete(question()))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait((task,))
+        assert task.cancelled()
+
+    with ledger() as calls:
+        asyncio.run(ask_and_cancel())
+    assert without_time(calls) == [CALL.model_copy(update={"error": "CancelledError"})]
+
+
+# The steps
+
+
+def test_a_model_that_can_be_held_to_a_schema_is_sent_the_request_as_it_is(stub, question):
+    asked, footing = stub([FINE]), SchemaSupport()
+    complete(asked, question(), footing)
+    assert asked.requests == [question()]
+    assert (footing.step, footing.sure) == ("json_schema", True)
+
+
+def test_a_model_that_cannot_be_is_asked_for_json_and_then_in_words(stub, question):
+    asked, footing = stub([UNHELD, UNHELD, FINE]), SchemaSupport()
+    with ledger() as calls:
+        assert complete(asked, question(), footing) == FINE
+    assert [request.step for request in asked.requests] == ["json_schema", "json_object", "text"]
+    assert (footing.step, footing.sure) == ("text", True)
+    assert [call.error for call in calls] == ["FormatError", "FormatError", None]
+    system, user = asked.requests[0].messages
+    form = (
+        "Answer with one JSON object and nothing else. Its JSON Schema:\n"
+        '{"properties":{"good":{"type":"boolean"}},"type":"object"}'
+    )
+    for request in asked.requests[1:]:
+        assert request.messages == (system, ChatMessage("user", f"{user.content}\n\n{form}"))
+        assert request == question(step=request.step, messages=request.messages)
+
+
+def test_a_step_that_was_found_is_where_the_next_request_begins(stub, question):
+    asked, footing = stub([UNHELD, FINE]), SchemaSupport()
+    for _ in range(3):
+        complete(asked, question(), footing)  # each in a loop of its own
+    assert [request.step for request in asked.requests] == ["json_schema", *["json_object"] * 3]
+
+
+def test_below_the_last_step_there_is_none(stub, question):
+    asked, footing = stub([UNHELD]), SchemaSupport()
+    with pytest.raises(FormatError) as info:
+        complete(asked, question(), footing)
+    assert info.value is UNHELD
+    assert [request.step for request in asked.requests] == ["json_schema", "json_object", "text"]
+    assert not footing.sure
+
+
+@pytest.mark.parametrize(
+    "error", [ReplyError("no", text=""), RejectedError("no"), AuthenticationError("no"), OverloadError("no")], ids=repr
+)
+def test_what_says_nothing_of_the_form_is_no_reason_to_step_down(stub, question, error):
+    asked, footing = stub([error]), SchemaSupport()
+    with pytest.raises(type(error)):
+        complete(asked, question(), footing)
+    assert len(asked.requests) == 1
+    assert (footing.step, footing.sure) == ("json_schema", False)
+
+
+def test_a_reply_that_is_no_json_is_no_reason_to_step_down(stub, question):
+    asked, footing = stub([Reply(text="Well ...")]), SchemaSupport()
+    with pytest.raises(ReplyError):
+        complete(asked, question(accept=unacceptable), footing)
+    assert (len(asked.requests), footing.step) == (1, "json_schema")
+
+
+# The first request goes ahead
+
+
+async def ask(inner, requests, footing=None):
+    held = StructuredOutput(inner, footing or SchemaSupport())
+    async with asyncio.timeout(5):
+        return await asyncio.gather(*map(held.complete, requests), return_exceptions=True)
+
+
+@pytest.mark.parametrize(("lines", "sent"), [([FINE], 9), ([UNHELD, FINE], 10), ([UNHELD, UNHELD, FINE], 11)])
+def test_one_request_finds_the_step_for_all_that_come_at_once(stub, question, lines, sent):
+    asked = stub(lines)
+    assert asyncio.run(ask(asked, [question()] * 9)) == [FINE] * 9
+    assert len(asked.requests) == sent
+    assert asked.most_at_once == 8
+
+
+def test_when_the_step_is_known_nobody_goes_ahead(stub, question):
+    asked = stub([FINE])
+    asyncio.run(ask(asked, [question()] * 9, SchemaSupport("text", sure=True)))
+    assert asked.most_at_once == 9
+    assert {request.step for request in asked.requests} == {"text"}
+
+
+def test_the_others_do_not_wait_for_a_slow_one_for_long(stub, question, monkeypatch):
+    monkeypatch.setattr(structured_output, "_SCOUTING", 0.01)
+
+    class SlowAtFirst(stub):
+        async def complete(self, request, /):
+            reply = await super().complete(request)
+            if request.draw == 0:
+                await others_are_done.wait()
+            return reply
+
+    async def ask_all():
+        held = StructuredOutput(asked, SchemaSupport())
+        first, *others = [asyncio.create_task(held.complete(question(draw=draw))) for draw in range(3)]
+        await asyncio.sleep(0)
+        assert [request.draw for request in asked.requests] == [0]
+        async with asyncio.timeout(5):
+            await asyncio.gather(*others)
+        others_are_done.set()
+        await first
+
+    asked, others_are_done = SlowAtFirst([FINE]), asyncio.Event()
+    asyncio.run(ask_all())
+
+
+def test_who_finds_out_last_goes_on_where_the_others_stand(stub, question, monkeypatch):
+    monkeypatch.setattr(structured_output, "_SCOUTING", 0)
+
+    class OldServer(stub):
+        async def complete(self, request, /):
+            await super().complete(request)
+            if request.step == "text":
+                found.set()
+                return FINE
+            if request.step == "json_schema" and request.draw == 1:
+                both.set()
+                await found.wait()
+            await both.wait()
+            raise UNHELD
+
+    asked, footing, both, found = OldServer(), SchemaSupport(), asyncio.Event(), asyncio.Event()
+    assert asyncio.run(ask(asked, [question(draw=draw) for draw in range(2)], footing)) == [FINE] * 2
+    assert sorted((request.draw, request.step) for request in asked.requests) == [
+        (0, "json_object"),
+        (0, "json_schema"),
+        (0, "text"),
+        (1, "json_schema"),
+        (1, "text"),
+    ]
+    assert footing.step == "text"
+
+
+@pytest.mark.parametrize("error", [AuthenticationError("no key"), ModelError("no model"), QuotaError("spent")])
+def test_what_all_would_meet_is_met_by_the_first_alone(stub, question, error):
+    asked = stub([error])
+    found = asyncio.run(ask(asked, [question()] * 9))
+    assert [(type(one), str(one)) for one in found] == [(type(error), str(error))] * 9
+    assert len(asked.requests) == 1
+
+
+class OverdrawnError(BudgetError):
+    """A user's own error, of a client of their own."""
+
+    def __init__(self, found: str, *, left: float) -> None:
+        super().__init__(found)
+        self.left = left
+
+
+def test_what_all_would_meet_may_be_an_error_of_the_users_own(stub, question):
+    error = OverdrawnError("no money", left=-1.5)
+    error.add_note("ask the treasurer")
+    asked = stub([error])
+    found = asyncio.run(ask(asked, [question()] * 3))
+    assert [(type(one), one.left, one.__notes__) for one in found] == [
+        (OverdrawnError, -1.5, ["ask the treasurer"])
+    ] * 3
+    assert len(set(map(id, found))) == 3  # each its own, with a traceback of its own
+
+
+def test_a_failure_is_not_held_against_those_that_come_later(stub, question):
+    async def ask_twice():
+        held = StructuredOutput(stub([AuthenticationError("no key"), FINE]), SchemaSupport())
+        with pytest.raises(AuthenticationError):
+            await held.complete(question())
+        return await held.complete(question())
+
+    assert asyncio.run(ask_twice()) == FINE
+
+
+@pytest.mark.parametrize("end", [OverloadError("busy"), None], ids=["fails", "is cancelled"])
+def test_when_the_one_that_went_ahead_is_gone_the_others_go(stub, question, end):
+    asked = stub([end or FINE, FINE])
+
+    async def ask_all():
+        asked.gate = asyncio.Event()
+        held = StructuredOutput(asked, SchemaSupport())
+        first, *others = [asyncio.create_task(held.complete(question())) for _ in range(4)]
+        await asyncio.sleep(0)
+        if end is None:
+            first.cancel()
+        asked.gate.set()
+        async with asyncio.timeout(0.5):  # of the second that they would wait for a slow one
+            with suppress(JudgeError, asyncio.CancelledError):
+                await first
+            return await asyncio.gather(*others)
+
+    assert asyncio.run(ask_all()) == [FINE] * 3
+
+
+def test_closing_closes_the_provider(stub):
+    inner = stub()
+    asyncio.run(StructuredOutput(inner, SchemaSupport()).aclose())
+    assert inner.closed == 1

@@ -1,0 +1,99 @@
+"""What the conversations of a run took."""
+
+from datetime import UTC, datetime, timedelta
+from statistics import fmean, median
+
+import pytest
+
+from judgekit.formats.reading import read
+from judgekit.runs.effort import ConversationEffort, EffortStatistic, EffortTotals, agent_of
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace, TraceWarning
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def efforts(*traces: Trace) -> EffortTotals:
+    found = EffortTotals()
+    for conduct in filter(None, (ConversationEffort.of(Sample(id="s", trace=trace)) for trace in traces)):
+        found.add(conduct)
+    return found
+
+
+def test_without_conversations_there_is_nothing_to_tell():
+    assert str(efforts()) == ""
+    assert str(efforts(Trace())) == ""
+
+
+def test_each_number_is_told_with_its_mean_its_median_and_of_how_many_it_is_known():
+    call = AIMessage(tool_calls=[ToolCall("a")])
+    results = [ToolMessage("x", is_error=True), *[ToolMessage("x", is_error=False)] * 3, ToolMessage("x")]
+    found = efforts(
+        Trace(messages=[call, call, *results], usage=Usage(input_tokens=5_000, output_tokens=120), cost_usd=0.0125),
+        Trace(messages=[call], started_at=NOON, ended_at=NOON + timedelta(seconds=8.1)),
+        Trace(messages=[HumanMessage("Hi")]),
+    )
+    assert found.figures == [
+        EffortStatistic("messages of the agent", 1, 1, 3),
+        EffortStatistic("tool calls", 1, 1, 3),
+        EffortStatistic("tokens", 5_120, 5_120, 1),
+        EffortStatistic("cost in USD", 0.0125, 0.0125, 1),
+        EffortStatistic("seconds", 8.1, 8.1, 1),
+    ]
+    assert str(found) == (
+        "3 conversations, mean (median): messages of the agent 1 (1), tool calls 1 (1), tokens 5,120 (5,120; of 1), "
+        "cost in USD 0.0125 (0.0125; of 1), seconds 8.1 (8.1; of 1), errors 25% of 4 tool results, calls repeated in 1"
+    )
+
+
+def test_of_what_is_not_known_nothing_is_told():
+    told = "messages of the agent 0 (0), tool calls 0 (0), calls repeated in 0"
+    assert str(efforts(Trace(messages=[HumanMessage("Hi")]))) == f"1 conversation, mean (median): {told}"
+
+
+@pytest.mark.parametrize("wrong", [10**400, -1])
+def test_a_number_that_cannot_be_does_no_harm(wrong):
+    found = efforts(Trace(messages=[AIMessage("Hi")], usage=Usage(input_tokens=wrong, output_tokens=1)))
+    assert "tokens" not in {figure.name for figure in found.figures}
+
+
+def calling(*arguments: object) -> Trace:
+    return Trace(messages=[AIMessage(tool_calls=[ToolCall("a", {"x": one}) for one in arguments])])
+
+
+def test_a_conversation_with_calls_that_were_made_before_counts_once():
+    found = efforts(calling(1, 1, 1), calling(1, 2), Trace(messages=[HumanMessage("Hi")], children=[calling(2, 2)]))
+    assert (found.conversations, found.repeating) == (3, 2)
+    assert str(found).endswith("calls repeated in 2")
+
+
+def test_arguments_that_no_json_holds_repeat_nothing_and_do_no_harm():
+    found = efforts(calling(10**5000, 10**5000), calling(1, 1))
+    assert (found.conversations, found.repeating) == (2, 1)
+    assert found.figures[1] == EffortStatistic("tool calls", 2, 2, 2)
+
+
+def test_the_numbers_of_real_recordings_are_those_of_their_conversations(shared_data):
+    traces = [one.trace for one in read(shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json")]
+    figures = {figure.name: figure for figure in efforts(*traces).figures}
+    calls = [len(trace.tool_calls()) for trace in traces]
+    assert figures["tool calls"] == EffortStatistic(
+        "tool calls", pytest.approx(fmean(calls)), median(calls), len(traces)
+    )
+    costs = [trace.cost_usd for trace in traces]
+    assert figures["cost in USD"][1:] == pytest.approx((fmean(costs), median(costs), len(traces)))
+
+
+def test_conversations_that_were_read_with_warnings_are_counted():
+    noted = Trace(messages=[HumanMessage("Hi")], warnings=[TraceWarning("a"), TraceWarning("b")])
+    found = efforts(noted, Trace(messages=[HumanMessage("Hi")]), noted)
+    assert str(found).endswith("calls repeated in 0, read with warnings 2 (judgekit inspect says which)")
+
+
+def test_versions_of_an_agent_are_agents_of_their_own_also_where_they_are_numbers():
+    first, second = (
+        Sample.of([AIMessage("Hi")], metadata={"agent": {"name": "bot", "version": version, "note": ""}})
+        for version in (2, 3)
+    )
+    assert (agent_of(first), agent_of(second)) == ("bot 2", "bot 3")

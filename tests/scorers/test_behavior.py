@@ -1,0 +1,137 @@
+"""Scorers with a budget."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from math import inf, nan
+
+import pytest
+
+from judgekit.aggregates.behavior import within_budget
+from judgekit.errors import ConfigError
+from judgekit.formats.reading import read
+from judgekit.jobs.api import run
+from judgekit.score import Score
+from judgekit.scorers.behavior import (
+    MaxCost,
+    MaxMessages,
+    MaxRepeatedCalls,
+    MaxSeconds,
+    MaxTokens,
+    MaxToolCalls,
+    MaxToolErrorRate,
+)
+from judgekit.scoring import signature
+from judgekit.traces.behavior import Effort
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SEARCH = AIMessage(tool_calls=[ToolCall("search", {"query": "x"})])
+SAMPLE = Sample(
+    id="one",
+    trace=Trace(
+        messages=[
+            HumanMessage("Find x."),
+            SEARCH,
+            ToolMessage("no", is_error=True),
+            SEARCH,
+            *[ToolMessage("yes", is_error=False)] * 3,
+            AIMessage("Found."),
+        ],
+        usage=Usage(input_tokens=12_000, output_tokens=345),
+        cost_usd=0.0125,
+        started_at=NOON,
+        ended_at=NOON + timedelta(seconds=7.5),
+    ),
+)
+SILENT = Sample.of([HumanMessage("Hi"), AIMessage("Hi")])
+KINDS = [
+    (MaxTokens, 12_345, "12,345 tokens"),
+    (MaxCost, 0.0125, "$0.0125"),
+    (MaxSeconds, 7.5, "7.5 seconds"),
+    (MaxToolCalls, 2, "tool calls: 2"),
+    (MaxMessages, 3, "messages of the agent: 3"),
+    (MaxToolErrorRate, 0.25, "share of tool results that are errors: 0.25"),
+    (MaxRepeatedCalls, 1, "repeated tool calls: 1"),
+]
+
+
+@pytest.mark.parametrize(("kind", "number", "told"), KINDS)
+def test_a_number_within_the_budget_scores_1_and_one_beyond_it_0(kind, number, told):
+    for budget, value in ((number, 1), (min(1.5 * number, kind._most), 1), (number / 2, 0), (0, 0)):
+        found = kind(budget).score(SAMPLE)
+        assert (found.scorer, found.value, found.aggregate) == (kind.name, value, "within_budget")
+        assert found.details == {"number": number, "budget": budget}
+        assert found.reason.startswith(f"{told}, budget ")
+
+
+def test_the_reason_says_number_and_budget():
+    assert MaxTokens(8_000).score(SAMPLE).reason == "12,345 tokens, budget 8,000"
+
+
+@pytest.mark.parametrize(
+    ("scorer", "why"),
+    [
+        (MaxTokens(9), "neither the trace nor each message of the agent says how many input and output tokens it took"),
+        (MaxCost(9), "the recording does not say what it cost"),
+        (MaxSeconds(9), "the recording does not say when it started and ended, nor when its first and last message were sent"),
+        (MaxToolErrorRate(0.5), "there is no tool result of which it is known whether it is an error"),
+    ],
+)  # fmt: skip
+def test_what_the_recording_does_not_say_is_skipped(scorer, why):
+    assert scorer.score(SILENT) == Score.skipped(scorer.name, why)
+
+
+@pytest.mark.parametrize(("kind", "number", "_told"), KINDS)
+def test_a_sample_without_a_conversation_is_within_no_budget(kind, number, _told):
+    empty = Sample(id="row", trace=Trace(usage=SAMPLE.trace.usage, cost_usd=0))
+    assert kind(number).score(empty) == Score.skipped(kind.name, "the sample has no conversation")
+
+
+def test_what_is_counted_may_be_none():
+    assert MaxToolCalls(0).score(SILENT).value == MaxRepeatedCalls().score(SILENT).value == 1
+    assert MaxRepeatedCalls().score(SAMPLE).value == 0
+
+
+@pytest.mark.parametrize(("kind", "number", "_told"), KINDS)
+@pytest.mark.parametrize("wrong", [-1, nan, True, "5", None])
+def test_a_budget_that_is_none_is_an_error(kind, number, _told, wrong):
+    message = f"budget is a number from 0 to {kind._most:g}, found {wrong!r}"
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        kind(wrong)
+
+
+def test_a_share_is_none_above_1():
+    with pytest.raises(ConfigError, match=re.escape("budget is a number from 0 to 1, found 5")):
+        MaxToolErrorRate(5)
+    assert MaxTokens(inf).score(SAMPLE).value == 1
+
+
+def test_a_budget_is_part_of_the_signature_and_a_scorer_may_have_a_name():
+    assert signature(MaxTokens(1)) != signature(MaxTokens(2))
+    assert MaxTokens(1, name="frugal").score(SAMPLE).scorer == "frugal"
+
+
+def test_sums_of_cents_are_within_a_budget_that_they_miss_by_rounding_alone():
+    for cost, value in ((0.1 + 0.2, 1), (0.1 * 3, 1), (0.3, 1), (0.300001, 0)):
+        assert (
+            MaxCost(0.3).score(Sample(id="one", trace=Trace(messages=[AIMessage("Hi")], cost_usd=cost))).value == value
+        )
+    assert MaxTokens(12_344).score(SAMPLE).value == 0
+    assert MaxCost(0).score(SAMPLE).value == 0
+
+
+def test_arguments_that_no_json_holds_fail_the_sample_and_no_other():
+    huge = Sample.of([AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)])
+    found = run([huge, SAMPLE], [MaxRepeatedCalls(1)])
+    assert [row.score.status for row in found] == ["failed", "scored"]
+    assert (found.efforts.conversations, found.efforts.repeating) == (2, 1)
+
+
+def test_over_a_run_it_is_the_share_of_real_conversations_within_it(shared_data):
+    samples = list(read(shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json"))
+    total = within_budget([MaxToolCalls(5).score(sample) for sample in samples])
+    calls = [Effort.of(sample.trace).tool_calls for sample in samples]
+    assert total.value == sum(number <= 5 for number in calls) / 20
+    assert (total.figures["max"], total.note) == (max(calls), "budget 5")

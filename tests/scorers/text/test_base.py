@@ -1,0 +1,112 @@
+"""What text scorers compare."""
+
+import pytest
+
+from judgekit.score import Score
+from judgekit.scorers.classification.answers import AnswerMatch
+from judgekit.scorers.classification.labels import Classification
+from judgekit.scorers.text.base import TextPair, texts_to_compare
+from judgekit.scorers.text.matches import ExactMatch, Regex, Similarity, StringPresence
+from judgekit.scorers.text.ngrams import NgramPrecision
+from judgekit.scorers.text.rouge import ROUGE
+from judgekit.scorers.text.structure import JSONDiff, JSONMatch
+from judgekit.scorers.text.translation import BLEU, CHRF, TER
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.sample import Sample
+
+HI = HumanMessage("Hi")
+
+
+def test_the_last_message_of_the_agent_is_compared():
+    messages = [HI, AIMessage("First"), HumanMessage("Go on"), AIMessage("Last"), HumanMessage("Thanks")]
+    assert texts_to_compare(Sample.of(messages, reference="a")) == TextPair("Last", ("a",))
+
+
+def test_a_last_message_that_only_calls_tools_is_an_empty_response():
+    messages = [HI, AIMessage("First"), AIMessage(tool_calls=[ToolCall("search")])]
+    assert texts_to_compare(Sample.of(messages, reference="a")) == TextPair("", ("a",))
+
+
+@pytest.mark.parametrize(
+    ("known", "references"),
+    [
+        ({"reference": "a"}, ("a",)),
+        ({"references": ["b", "a"]}, ("b", "a")),
+        ({"reference": "a", "references": ["b", "c"]}, ("a", "b", "c")),
+        ({"reference": "a", "references": ["b", "a", "b"]}, ("a", "b")),
+        ({"reference": " ", "references": ["", "b", "\n\t\u3000"]}, ("b",)),
+        ({"reference": "a ", "references": ["a"]}, ("a ", "a")),
+        ({"reference": "..."}, ("...",)),
+    ],
+)
+def test_references_are_all_that_are_known_each_once_and_none_blank(known, references):
+    assert texts_to_compare(Sample.of([HI, AIMessage("Yes")], **known)) == TextPair("Yes", references)
+
+
+@pytest.mark.parametrize(
+    ("known", "reason"),
+    [
+        ({}, "the sample has no reference"),
+        ({"references": []}, "the sample has no reference"),
+        ({"reference": ""}, "the reference is empty"),
+        ({"reference": " ", "references": ["", "\n"]}, "the reference is empty"),
+    ],
+)
+def test_without_a_reference_it_says_why_nothing_is_compared(known, reason):
+    assert texts_to_compare(Sample.of([HI, AIMessage("Yes")], **known)) == reason
+
+
+@pytest.mark.parametrize("messages", [[], [HI]])
+def test_without_a_message_of_the_agent_it_says_so(messages):
+    reason = "the sample has no response: there is no message of the agent"
+    assert texts_to_compare(Sample.of(messages, id="one", reference="a")) == reason
+
+
+def test_text_that_no_file_can_hold_is_given_with_its_escapes():
+    sample = Sample.of([HI, AIMessage("a\ud800")], id="one", reference="\udfff", references=["😀", r"\udfff"])
+    assert texts_to_compare(sample) == TextPair(r"a\ud800", (r"\udfff", "😀"))
+
+
+SCORERS = [
+    ExactMatch(),
+    ExactMatch(normalize=True),
+    StringPresence(ignore_case=True),
+    Regex("a."),
+    Regex("\ud800"),
+    *map(Similarity, ("levenshtein", "jaro_winkler", "indel", "token_sort")),
+    JSONMatch(),
+    JSONDiff(),
+    BLEU(),
+    BLEU(tokenize="zh"),
+    CHRF(word_order=2),
+    TER(normalized=True, asian_support=True),
+    *map(ROUGE, ("rouge1", "rougeL", "rougeLsum")),
+    ROUGE(tokenize="jieba"),
+    NgramPrecision(1),
+    AnswerMatch(),
+    AnswerMatch(recipe="published"),
+    Classification(),
+]
+
+
+@pytest.mark.parametrize("scorer", SCORERS, ids=repr)
+@pytest.mark.parametrize(
+    ("response", "known"),
+    [
+        ("a \ud800", {"reference": '"b"', "label": "b"}),
+        ("a \ud800", {"reference": '"a \ud800"', "label": "a \ud800"}),
+        ("\ud800", {"references": ['"\udfff"', "1"], "label": "\udfff"}),
+        ("b", {"label": "\ud800", "prediction": "\ud800", "reference": "2"}),
+        ("b", {"fields": {"expected_output": "a \ud800"}, "reference": "2"}),
+        ("b", {"fields": {"expected_output": ["a", "b \ud800"]}, "reference": "2"}),
+        ("b", {"fields": {"expected_output": {"\ud800": ["\udfff"]}}, "reference": "2"}),
+    ],
+)
+def test_a_score_of_any_text_can_be_written(scorer, response, known):
+    try:
+        found = scorer.score(Sample.of([HI, AIMessage(response)], id="one", **known))
+    except ValueError as error:  # a reference that is no JSON
+        found = Score.failed(scorer.name, str(error))
+        assert scorer.name.startswith("json_")
+    assert Score.model_validate_json(found.model_dump_json()) == found
+    assert found.reason

@@ -1,0 +1,38 @@
+"""Names and docstrings that strangers can read."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import judgekit
+
+PACKAGE = Path(judgekit.__file__).parent
+RIDDLES = ("What ", "The same", "Those of", "So many", "Which ", "How ", "Where ", "As ")
+
+
+def definitions() -> Iterator[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All modules, classes and functions, with their files."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield str(path.relative_to(PACKAGE)), node
+
+
+def test_no_two_public_classes_have_one_name():
+    files = defaultdict(list)
+    for file, node in definitions():
+        for one in node.body if isinstance(node, ast.Module) else ():
+            if isinstance(one, ast.ClassDef) and not one.name.startswith("_"):
+                files[one.name].append(file)
+    assert len(files) > 250
+    assert {name: found for name, found in files.items() if len(found) > 1} == {}
+
+
+def test_docstrings_begin_with_what_is_returned_or_done():
+    """But for the models of answers, whose docstrings are sent to judges: other words would be other requests."""
+    found = {(file, getattr(node, "name", "")): ast.get_docstring(node) or "" for file, node in definitions()}
+    riddles = [key for key, text in found.items() if text.startswith(RIDDLES)]
+    assert [
+        (file, name) for file, name in riddles if not (file.startswith("scorers/") and name.endswith("Answer"))
+    ] == []

@@ -1,0 +1,84 @@
+"""What Python code gives as samples."""
+
+from collections.abc import Iterator
+from io import StringIO
+
+import pytest
+
+from judgekit.errors import ConfigError
+from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.sample import Sample
+from judgekit.traces.validation import check_sample, check_samples
+
+MESSAGES = [HumanMessage("Hi"), AIMessage("Hello")]
+SAMPLE = Sample.of(MESSAGES)
+CONVERSATION = "Sample.of([HumanMessage(...), AIMessage(...)])"
+OTHERS = {
+    "a trace": (SAMPLE.trace, 'a Trace: make a sample of it, Sample(id="...", trace=trace)'),
+    "a message": (MESSAGES[0], f"a HumanMessage: a sample holds a whole conversation, {CONVERSATION}"),
+    "an answer": (MESSAGES[1], "an AIMessage: a sample holds a whole conversation"),
+    "a row": (
+        {"input": "Hi"},
+        f"a dict: make a sample of what it holds, {CONVERSATION}, or write such rows to a .jsonl file and give its path",
+    ),
+    "an open file": (StringIO("{}"), "a StringIO: give the path of the file"),
+    "nothing": (None, f"None: samples are read from a file, or made with {CONVERSATION}"),
+    "a number": (5, "5: samples are read from a file"),
+}
+WITHIN = {
+    **OTHERS,
+    "messages": (
+        MESSAGES,
+        "a list: if it holds the messages of a conversation, make a sample of them, Sample.of(messages)",
+    ),
+    "a path": ("a.jsonl", "'a.jsonl': a path is given alone; that of a folder or a pattern reads many files"),
+    "a scorer": (ToolCallF1(), "a ToolCallF1: the scorers stand behind the samples, run(samples, scorers)"),
+}
+
+
+@pytest.mark.parametrize(("found", "told"), OTHERS.values(), ids=OTHERS)
+def test_what_is_no_collection_of_samples_says_what_to_write(found, told):
+    with pytest.raises(ConfigError) as caught:
+        check_samples(found)
+    assert str(caught.value).startswith(f"samples is {told}")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_is_to_be_written_to_a_file(library):
+    table = pytest.importorskip(library).DataFrame({"input": ["Hi"]})
+    for found, place in ((table, "samples"), ([SAMPLE, table], "samples[1]")):
+        with pytest.raises(ConfigError) as caught:
+            check_samples(found)
+        told = f"{place} is a DataFrame: write it to a .csv or .parquet file and give"
+        assert str(caught.value).startswith(told)
+
+
+@pytest.mark.parametrize(("found", "told"), WITHIN.values(), ids=WITHIN)
+def test_what_is_no_sample_is_named_by_its_place_before_any_sample_of_a_list_is_given(found, told):
+    with pytest.raises(ConfigError) as caught:
+        check_samples([SAMPLE, found])
+    assert str(caught.value).startswith(f"samples[1] is {told}")
+    with pytest.raises(ConfigError) as caught:
+        check_sample(found, "this")
+    assert str(caught.value).startswith(f"this is {told}")
+
+
+def test_one_sample_is_no_list():
+    with pytest.raises(ConfigError, match=r"^samples is one Sample: put it into a list, \[sample\]$"):
+        check_samples(SAMPLE)
+
+
+def test_samples_of_an_iterator_are_checked_when_their_turn_comes():
+    taken = 0
+
+    def found() -> Iterator[object]:
+        nonlocal taken
+        for one in (SAMPLE, SAMPLE, {}):
+            taken += 1
+            yield one
+
+    samples = check_samples(found())
+    assert [taken, next(samples), taken, next(samples)] == [0, SAMPLE, 1, SAMPLE]
+    with pytest.raises(ConfigError, match=r"^samples\[2\] is a dict: "):
+        next(samples)
