@@ -12,7 +12,7 @@ freedoms = st.one_of(st.integers(1, 200), st.integers(1, 10_000_000))
 
 @given(freedom=freedoms, share=st.floats(0.51, 0.99995))
 def test_t_quantiles_are_those_of_scipy(freedom, share):
-    assert t_quantile(freedom, share) == pytest.approx(stdtrit(freedom, share), rel=1e-11)
+    assert t_quantile(freedom, share) == pytest.approx(stdtrit(freedom, share), rel=1e-10)  # older ones have 10 digits
 
 
 @given(share=st.floats(1e-6, 1 - 1e-6))
