@@ -185,13 +185,14 @@ def test_an_interrupt_leaves_the_same_number(started, judging, conversations, un
 
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_counting(cli, started, judging, number):
+def test_a_signal_ends_the_counting(cli, started, judging, until, number):
     settings(judging)
     line = json.dumps(chat(7))
     Path("many.jsonl").write_text("".join(f"{line.replace('s7', f's{index}')}\n" for index in range(MANY)))
     process = started("run", "many.jsonl", *JUDGED)
     notice = "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
     assert process.stderr.readline() == notice
+    until(lambda: len(Run.stored()) == 5)  # a request that is still under way would end with the counting
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 128 + number
