@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Seque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from pydantic_core import to_json
@@ -25,6 +26,7 @@ from judgekit.traces.sample import Sample
 
 _AT_ONCE = 0.1  # seconds; scores made within them are written together
 _MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
+_TOGETHER = 50  # rows of one statement
 _COMPRESSION = 1
 _LONG = 2**16  # bytes; the writing thread compresses longer records
 _SAMPLE = upsert(
@@ -35,10 +37,10 @@ _SAMPLE = upsert(
     ),
 )
 _CONVERSATION = upsert("conversations", ("run", "number", "sample", "checksum"))
-_SCORE = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SCORE = "INSERT OR REPLACE INTO scores VALUES (?)"
 _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?"
-_EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?, ?, ?, ?, ?, ?)"
-_CALLS = "INSERT OR REPLACE INTO unscored_calls VALUES (?, ?, ?, ?, ?, ?)"
+_EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?)"
+_CALLS = "INSERT OR REPLACE INTO unscored_calls VALUES (?)"
 _KEPT_CALLS = "DELETE FROM unscored_calls WHERE run = ? AND id = ?"
 _OLD_SCORE = "SELECT * FROM scores WHERE run = ? AND sample = ? AND scorer = ?"
 
@@ -162,9 +164,12 @@ class Recorder:
         with store.transaction() as db:
             if not self._is_new:  # a new run has no scores to replace
                 old = list(self._old_calls(db, waiting.get(_SCORE, ())))
-                db.executemany(_CALLS, [(*line, checksum(line)) for line in old])
+                _insert(db, _CALLS, [(*line, checksum(line)) for line in old])
             for sql, lines in rows.items():
-                db.executemany(sql, lines)
+                if sql in _DELETES:
+                    db.executemany(sql, lines)
+                else:
+                    _insert(db, sql, lines)
 
     def _old_calls(self, db: sqlite3.Connection, scores: Sequence[_Line]) -> Iterator[_Line]:
         """Yield the paid calls of scores that are replaced; an empty text if they are damaged."""
@@ -255,6 +260,14 @@ def _compressed(line: _Line) -> _Line:
         return line
     line = (*line[:-1], zlib.compress(body, _COMPRESSION))
     return (*line, checksum(line))
+
+
+def _insert(db: sqlite3.Connection, sql: str, rows: Sequence[_Line]) -> None:
+    """Write rows, many with each statement, since after each one a thread waits for its turn to run Python."""
+    for first in range(0, len(rows), _TOGETHER):
+        some = rows[first : first + _TOGETHER]
+        row = f"({', '.join('?' * len(some[0]))})"
+        db.execute(sql.replace("(?)", ", ".join([row] * len(some))), [*chain.from_iterable(some)])
 
 
 async def _uncancelled(work: Coroutine[object, object, None]) -> None:

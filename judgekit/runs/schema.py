@@ -54,12 +54,12 @@ SCHEMA = (
 
 
 def upsert(table: str, columns: Sequence[str]) -> str:
-    """Return the statement that inserts a row, or updates it if it differs."""
+    """Return the statement that inserts rows, or updates those that differ; ``(?)`` stands for the rows."""
     names = ", ".join(f'"{name}"' for name in columns)
     there = ", ".join(f'{table}."{name}"' for name in columns)
     given = ", ".join(f'excluded."{name}"' for name in columns)
     return (
-        f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))}) "  # noqa: S608 - our own names
+        f"INSERT INTO {table} VALUES (?) "  # noqa: S608 - our own names
         f"ON CONFLICT ({_KEYS[table]}) DO UPDATE SET ({names}) = ({given}) WHERE ({there}) IS NOT ({given})"
     )
 
