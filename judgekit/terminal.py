@@ -97,7 +97,7 @@ def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: 
 
 
 def escaped_text(text: str) -> Text:
-    """Return the text as rich's `TextOrNumber`, with everything that would control a terminal made visible."""
+    """Return the text as rich's `rich.text.Text`, with everything that would control a terminal made visible."""
     return Text(printable(text), overflow="fold")
 
 

@@ -1,6 +1,7 @@
 """Names and docstrings that strangers can read."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,3 +37,15 @@ def test_docstrings_begin_with_what_is_returned_or_done():
     assert [
         (file, name) for file, name in riddles if not (file.startswith("scorers/") and name.endswith("Answer"))
     ] == []
+
+
+def test_docstrings_refer_to_names_that_exist():
+    """Each word of a reference such as `Run.stored` is a word of the code, of a file's path, or of a package that is not ours."""
+    code = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    words = {word for text in code.values() for word in re.findall(r"\w+", re.sub(r'"{3}[\s\S]*?"{3}', "", text))}
+    words |= {word for path in code for word in re.findall(r"\w+", str(path.relative_to(PACKAGE)))} | {"judgekit"}
+    texts = [(file, ast.get_docstring(node) or "") for file, node in definitions()]
+    references = [(file, name) for file, text in texts for name in re.findall(r"(?<!`)`([A-Za-z_][\w.]*)`(?!`)", text)]
+    assert len(references) > 250
+    others = ("nltk.", "save_to_disk")
+    assert [one for one in references if not one[1].startswith(others) and not set(one[1].split(".")) <= words] == []

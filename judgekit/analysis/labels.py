@@ -76,7 +76,7 @@ def read_labels(path: Path | str) -> Sequence[HumanLabel]:
     """Return the labels in a file: CSV, as spreadsheets write it, or JSON lines.
 
     Columns, or keys, are ``sample``, ``scorer`` and ``value``, and optionally the other fields of `HumanLabel`. A blank
-    value stands for a sample that nobody labelled. Duplicates are treated as in `once`.
+    value stands for a sample that nobody labelled. Duplicates are treated as in `deduplicate`.
 
     Raises:
         TraceError: The file cannot be read; the message says where, what was found, and what to do.
@@ -98,17 +98,22 @@ def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:
         records = file.records()
     else:
         raise TraceError("labels are read from CSV (.csv, .tsv) and from JSON lines (.jsonl)")
-    for line, value, _ in records:
-        try:
-            if isinstance(value, TraceError):
-                raise value
-            if not isinstance(value, dict):
-                raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {short_repr(value)}")
-            named = [name for name in columns.seen if not _NAMELESS.fullmatch(name)]  # the first row names the columns
-            _must_be_columns(named or value)
-            yield line, _label(_read(value) if named else value)
-        except TraceError as error:
-            raise TraceError(error.found, line=line if error.line is None else error.line) from error
+    try:
+        for line, value, _ in records:
+            try:
+                if isinstance(value, TraceError):
+                    raise value
+                if not isinstance(value, dict):
+                    raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {short_repr(value)}")
+                named = [
+                    name for name in columns.seen if not _NAMELESS.fullmatch(name)
+                ]  # the first row names the columns
+                _must_be_columns(named or value)
+                yield line, _label(_read(value) if named else value)
+            except TraceError as error:
+                raise TraceError(error.found, line=line if error.line is None else error.line) from error
+    finally:
+        del records  # closes the file, which the traceback of an error would hold open
 
 
 def _must_be_columns(names: Iterable[str]) -> None:

@@ -86,7 +86,7 @@ class SamplePairs:
         regrouped: The number of pairs whose group differs in A and B; the group in A counts.
         displaced: The number of pairs whose domain differs.
         in_order: The number of pairs that share their id with others.
-        changed: The pairs whose references, material or first message differ; see `judgekit.runs.hashes.Hashes`.
+        changed: The pairs whose references, material or first message differ; see `judgekit.runs.hashes.SampleHashes`.
         unknown: The number of pairs whose references may or may not have changed.
         by_place: Whether all ids are the samples' numbers in their run.
         answers_a: The models that answered these scorers in A.

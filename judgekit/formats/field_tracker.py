@@ -25,7 +25,7 @@ class FieldTracker:
 
     A field that is taken is removed, so `leftover` returns what the reader does not know, in the shape of the source;
     this belongs into an ``extra``. A field of an unexpected type is not taken: a warning says so, or the reader refuses
-    the record with `unfit`. So nothing is lost because a reader forgets it. A ``null`` field counts as missing.
+    the record with `type_error`. So nothing is lost because a reader forgets it. A ``null`` field counts as missing.
 
     Args:
         fields: The object. It is not changed.

@@ -99,7 +99,7 @@ class File:
         container: The form of the records, from the file's suffix or from its content:
             ``objects`` are concatenated JSON objects of many lines each.
         packing: Its compression, whatever its name.
-        encoding: The encoding of the bytes that `opened` yields, under Python's name for it.
+        encoding: The encoding of the bytes that `open` yields, under Python's name for it.
         guessed: Whether the file is not UTF-8 and its encoding was guessed.
     """
 

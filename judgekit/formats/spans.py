@@ -170,7 +170,7 @@ def group_conversations(document: JsonValue) -> list[JsonValue]:
 
 
 def read_spans(record: FieldTracker) -> list[Span]:
-    """Return the spans of a record of `conversations`, ordered by start time and linked to their parents.
+    """Return the spans of a record of `group_conversations`, ordered by start time and linked to their parents.
 
     Log records of a span become its events. Fields that all spans share (resource, scope, fields beside the spans) stay
     only in the first span.

@@ -32,7 +32,7 @@ class CircuitBreaker:
 
     When a request cannot connect, it alone retries, up to ``attempts`` in all, while the others wait for the result. If
     the server answers no request in that time, not even on an open connection, it is down: the waiting requests and all
-    later ones of this run fail (see `judgekit.score.remembering_outages`). So do all later requests of this run to a
+    later ones of this run fail (see `judgekit.score.outage_memory`). So do all later requests of this run to a
     judge whose quota is spent; other models of the account may have quotas of their own.
     """
 

@@ -37,7 +37,7 @@ class ConcurrencyLimit:
         return self.under_way >= int(self.limit)
 
     def acquire(self) -> int:
-        """Count a request that starts now, and return its time for `succeeded` and `limited`, in cuts of the limit."""
+        """Count a request that starts now, and return its time for `succeeded` and `rate_limited`, in cuts of the limit."""
         self.under_way += 1
         self._peak = max(self._peak, self.under_way)
         return self._cuts

@@ -130,7 +130,7 @@ class Judge(JudgeSettings):
     ) -> Judgment[Answer]:
         """Ask a question about a sample. If the reply cannot be used, ask the judge once to correct it.
 
-        Inside `judgekit.score.drawing`, equal questions are answered independently.
+        Inside `judgekit.score.independent_draw`, equal questions are answered independently.
 
         Args:
             prompt: The question.

@@ -151,7 +151,7 @@ class Prompt:
         inputs: The inputs that a sample fills. ``conversation`` goes before the question, the others where the question
             names them.
         optional: Further inputs, which are empty if the sample does not have them.
-        options: The inputs that a scorer fills; see `given`.
+        options: The inputs that a scorer fills; see `with_options`.
         scale: The labels that the judge chooses from, each with its value in [0, 1], or with the status of a score
             without a value. Empty if a scorer in Python reads the answer.
         steps: The fields that the judge writes before it gives its reason.

@@ -37,7 +37,7 @@ class ReplySource(Protocol):
 class ReplyStore(ReplySource, Protocol):
     """Replies that processes share, so that each request is paid for once and has one reply.
 
-    The holder of the claim on a request sends it, and the others wait for its reply. A claim ends after `LEASE` seconds
+    The holder of the claim on a request sends it, and the others wait for its reply. A claim ends after `CLAIM_LEASE_SECONDS` seconds
     unless it is renewed. The first reply that is put stands: a holder that stalled until its claim ended, so that
     another was faster, uses the other's reply. An operation that has begun is finished even if the caller is cancelled.
     """

@@ -38,7 +38,7 @@ class ProbeOutcome(FrozenModel):
 
 
 def probe_outcomes(rows: Iterable[Row]) -> tuple[ProbeOutcome, ...]:
-    """Return the outcome of each attack, from one scorer's rows for `samples`.
+    """Return the outcome of each attack, from one scorer's rows for `probe_samples`.
 
     The scorer must give 1 if the agent did what the user asked for and less otherwise, as
     `AgentGoalAccuracyWithoutReference` does.

@@ -25,7 +25,7 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
     """Write a run to a file, which is replaced once the new one is complete.
 
     The ending of the name selects the format: ``.jsonl`` has every score with all its fields, ``.csv`` and ``.parquet``
-    a row for each score (see `columns_of`), ``.xml`` JUnit test cases, ``.md`` a summary, and ``.html`` an interactive
+    a row for each score (see `row_columns`), ``.xml`` JUnit test cases, ``.md`` a summary, and ``.html`` an interactive
     report.
 
     Args:

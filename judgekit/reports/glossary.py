@@ -94,7 +94,7 @@ class Consoles(NamedTuple):
 def explaining_terms() -> Generator[Consoles]:
     """Yield the consoles of a command, and at its end explain the terms that were shown on them.
 
-    Text of recordings and judges is printed inside `judgekit.terminal.quoting` and not explained.
+    Text of recordings and judges is printed inside `judgekit.terminal.recorded_text` and not explained.
     """
     screen = Consoles(console(), console(stderr=True))
     for one in screen:

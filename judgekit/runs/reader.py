@@ -58,7 +58,7 @@ class RunCounts(NamedTuple):
 
 
 class RunReader:
-    """A file of runs, opened for reading; see `judgekit.runs.store.Store`."""
+    """A file of runs, opened for reading; see `judgekit.runs.store.RunStore`."""
 
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
         self.path = None if path is None else Path(path)
@@ -206,7 +206,7 @@ class RunReader:
         """Yield the rows of a run one by one, ordered by sample and, within a sample, by scorer.
 
         A row that is damaged, or whose sample is damaged, is a failed score with the error
-        `judgekit.runs.rows.DAMAGED`.
+        `judgekit.runs.rows.DAMAGED_ROW`.
 
         Raises:
             StoreError: The file is damaged in such a way that rows cannot be read or occur twice.

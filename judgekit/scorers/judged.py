@@ -17,7 +17,7 @@ class _HasJudge(Protocol):
 class JudgedScorer(SyncScore):
     """The base of a dataclass with a field ``judge``, which may also be given as the name of a model.
 
-    Its declarations are used by runs, audits and reports: see `judgekit.scoring.Judged`.
+    Its declarations are used by runs, audits and reports: see `judgekit.scoring.JudgedScorerProtocol`.
 
     Raises:
         ConfigError: ``judge`` is neither a judge nor the name of a model.

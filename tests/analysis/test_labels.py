@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import pathlib
 
 import pytest
 from hypothesis import given
@@ -299,3 +300,14 @@ def test_json_lines_with_marks_may_be_joined_to_one_file(written):
     other = LINES.replace("s1", "s2")
     found = read_labels(written(f"\ufeff{LINES}\ufeff{other}", "labels.jsonl"))
     assert [label.sample for label in found] == ["s1", "s2"]
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl"])
+def test_an_error_that_is_kept_holds_no_file_open(tmp_path, name):
+    path = tmp_path / name
+    path.write_text("sample,scorer,wrong\n1,tone,1\n" if name.endswith(".csv") else '{"sample": "1"}\n' * 2)
+    with pytest.raises(TraceError) as kept:
+        read_labels(path)
+    assert str(kept.value)
+    opened = [str(one.readlink()) for one in pathlib.Path("/proc/self/fd").iterdir() if one.is_symlink()]
+    assert str(path) not in opened

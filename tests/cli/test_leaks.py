@@ -36,7 +36,7 @@ class Echo:
     def __init__(self, keys, spellings, chance: random.Random) -> None:
         self.sent: list[dict[str, str]] = []
         self.lines: list[str] = []
-        """What it does, in order; the last one again and again."""
+        """Actions of the server, in order; it repeats the last one."""
 
         def echo() -> str:
             return " ".join(chance.choice(spellings)(key) for key in keys)

@@ -199,7 +199,7 @@ OUTPUTS = [word for end in ("jsonl", "csv", "parquet", "xml", "md", "html") for 
 
 
 def test_with_text_all_these_files_hold_it(cli, secrets, server, files_with_secrets, monkeypatch):
-    """What the next test does not find is nowhere."""
+    """The next test looks for words in files, so it must find them where they are kept."""
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     SAMPLES.write_text(sample(secrets, 0).model_dump_json())
     configure(server, store_text=True)

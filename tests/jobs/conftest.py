@@ -1,4 +1,4 @@
-"""What tests of jobs share: a folder of their own, and conversations."""
+"""Fixtures of the tests of jobs: a folder of their own, and conversations."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -84,7 +84,7 @@ def test_where_all_samples_are_kept_none_need_to_be_given(samples):
 
 
 def changed(found: list[Sample], number: int) -> list[Sample]:
-    """The same ids and questions, and another answer of the agent."""
+    """Conversations with unchanged ids and questions, and another answer of the agent."""
     other = Sample.of([judgekit.HumanMessage("Hi"), judgekit.AIMessage("No.")], id=found[number].id)
     return [*found[:number], other, *found[number + 1 :]]
 

@@ -146,7 +146,7 @@ def test_an_error_counts_by_its_status_however_long_its_body_is(server, complete
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
 def test_the_deadline_holds_while_a_body_drips(server, complete, encoding):
-    """What drips are spaces; of gzip, in the name of a file, which ends with a zero byte."""
+    """The server drips spaces, or with gzip the characters of a file name, which would end with a zero byte."""
     head = f"HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\nconnection: close\r\n\r\n"
     server.script = [(head.encode() + b"\x1f\x8b\x08\x08" + bytes(6), "drip")]
     with pytest.raises(JudgeError, match=r"no reply within 0.5 s"):

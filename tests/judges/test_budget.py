@@ -42,7 +42,7 @@ def budget(inner, price=PRICE, own=None, **limits):
 
 
 def spent(budget, name=""):
-    """What was spent, when all is settled."""
+    """Return the amounts spent once all requests are settled."""
     where = budget.own if not name else Spending(Path("budgets.sqlite"))
     return budget._thread.submit(where.spent, name).result()
 

@@ -26,7 +26,7 @@ LONGEST = 30_000
 
 
 class Bill:
-    """What a provider charges for each request that it receives, whether or not its reply arrives."""
+    """The bill of a provider, which charges for each request it receives, whether or not its reply arrives."""
 
     def __init__(self, *, heeds_limits: bool = True) -> None:
         self.usd = 0.0

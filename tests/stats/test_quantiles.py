@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from judgekit.stats.quantiles import normal_quantile, t_quantile
 
@@ -13,6 +13,7 @@ freedoms = st.one_of(st.integers(1, 200), st.integers(1, 10_000_000))
 @given(freedom=freedoms, share=st.floats(0.51, 0.99995))
 def test_t_quantiles_are_those_of_scipy(freedom, share):
     assert t_quantile(freedom, share) == pytest.approx(stdtrit(freedom, share), rel=1e-10)  # older ones have 10 digits
+    assert stdtr(freedom, -t_quantile(freedom, share)) == pytest.approx(1 - share, rel=1e-9)
 
 
 @given(share=st.floats(1e-6, 1 - 1e-6))

@@ -19,7 +19,7 @@ _Call: TypeAlias = tuple[SpanStep, JsonObject]
 def join_calls(
     records: Iterable[JsonValue], steps_of: Callable[[Sequence[Span]], Sequence[SpanStep]]
 ) -> list[JsonValue]:
-    """Return records of `conversations`, joining those whose history begins with all of an earlier one.
+    """Return records of `group_conversations`, joining those whose history begins with all of an earlier one.
 
     A client that is traced without a span around its calls and without a session id gives every call a trace
     of its own, which repeats the earlier calls. Only traces of a single span are joined.

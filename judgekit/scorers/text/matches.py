@@ -162,7 +162,7 @@ class Similarity(TextScorer):
     rapidfuzz (https://rapidfuzz.github.io/RapidFuzz); Levenshtein 1966; Winkler 1990.
 
     Args:
-        measure: One of `judgekit.scorers.text.matches.Measure`.
+        measure: One of `judgekit.scorers.text.matches.SimilarityMeasure`.
         name: The name of the scores; by default, the measure and ``similarity``, such as ``levenshtein_similarity``.
 
     Raises:

@@ -26,7 +26,7 @@ def fold_text(text: str) -> str:
 def normalize_text(text: str) -> str:
     """Return a text without variations that do not change an answer: texts with equal results give the same answer.
 
-    The text is `folded`, then spaces next to letters of scripts without word spaces (as in ``skII 神仙水``), punctuation
+    The text is `fold_text`, then spaces next to letters of scripts without word spaces (as in ``skII 神仙水``), punctuation
     that ends sentences and clauses (Unicode's ``Terminal_Punctuation``) at the end, ``¿`` and ``¡`` at the start, and
     quotation marks around the whole are removed. Everything else stays, also at both ends: ``-5``, ``.5``, ``$5``,
     ``5%``, ``5'``, ``(0, 5]`` and ``C++`` do not become ``5``, ``0, 5`` and ``C``. Punctuation stays if nothing else

@@ -26,7 +26,7 @@ class ToolCallAccuracy(SyncScore):
 
     Only the agent's own calls count, unless ``requestor="user"``. Failed calls count, unless ``include_failed=False``.
     Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: ``aligned``, whether the names match
-    as required, and those of `explain`. Source: tool call accuracy of ragas
+    as required, and those of `explain_match`. Source: tool call accuracy of ragas
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), with arguments compared as JSON.
 
     Raises:

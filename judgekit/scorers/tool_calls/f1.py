@@ -23,7 +23,7 @@ class ToolCallF1(SyncScore):
     TP / (2 TP + FP + FN). 1 if no call was expected and none was made.
 
     Only the agent's own calls count, unless ``requestor="user"``. Failed calls count, unless ``include_failed=False``.
-    Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: see `explain`. Source: tool call F1
+    Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: see `explain_match`. Source: tool call F1
     of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), over multisets.
 
     Raises:

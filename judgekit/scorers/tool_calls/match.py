@@ -23,7 +23,7 @@ class ToolCallMatch(SyncScore):
 
     Only the agent's own calls count, unless ``requestor="user"``. Failed calls count, unless ``include_failed=False``.
     Skipped without messages or ``sample.reference_tool_calls``, and if turns are compared but expected calls have none.
-    No judge. Details: see `explain`.
+    No judge. Details: see `explain_match`.
 
     Raises:
         ConfigError: The mode or requestor is unknown.

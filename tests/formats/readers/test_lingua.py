@@ -1,4 +1,4 @@
-"""The same requests are the same conversations, whichever provider's form they are recorded in."""
+"""A request gives one conversation, whichever provider's format it is recorded in."""
 
 import json
 from itertools import groupby
