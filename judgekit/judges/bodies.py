@@ -1,7 +1,6 @@
 """Reading of HTTP response bodies, decompressed in steps up to a limit."""
 
 import asyncio
-import sys
 import zlib
 from contextlib import aclosing
 from typing import Any
@@ -18,14 +17,14 @@ _ERROR_KEPT = 100_000
 _STEP = 2**18
 
 
-async def read_body(limit: int, response: Any) -> None:
-    """Read the body of an httpx or httpx2 response in steps; these libraries would decompress all of it at once.
+async def read_body(limit: int, response: Any) -> bytes:
+    """Return the body of an httpx or httpx2 response, read in steps; these libraries would decompress all of it at once.
 
     A body that cannot be decoded is replaced by a note that says so, since the status still counts.
 
     Args:
         limit: The maximum number of bytes, both as sent and decompressed. At most 100,000 of an error's body are kept.
-        response: The response, which holds the decoded body afterwards. The HTTP client calls this as a hook.
+        response: The response, which has not been read. It is closed afterwards.
 
     Raises:
         ReplyError: The body of a successful response is longer.
@@ -34,14 +33,12 @@ async def read_body(limit: int, response: Any) -> None:
     try:
         body, is_whole = await _decoded(response, kept)
     except zlib.error as error:
-        body, is_whole = f"(a body that is no gzip: {error})".encode(), True
+        return f"(a body that is no gzip: {error})".encode()
     finally:
-        await response.stream.aclose()
+        await response.aclose()
     if response.is_success and not is_whole:
         raise ReplyError(f"the reply has more than {limit:,} bytes (max_reply_bytes)", text="")
-    response.headers.pop("content-encoding", None)
-    httpx = sys.modules[type(response).__module__.partition(".")[0]]  # or httpx2
-    response.stream = httpx.ByteStream(body)
+    return body
 
 
 async def _decoded(response: Any, limit: int) -> tuple[bytes, bool]:

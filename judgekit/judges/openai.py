@@ -1,19 +1,21 @@
 """The OpenAI provider: Chat Completions, of OpenAI or of any compatible server. Each request is attempted once.
 
-It works with versions 2 and 3 of the SDK, and uses aiohttp if that is installed.
+It uses the HTTP client of the SDK, of version 2 or 3, on aiohttp if that is installed, and no more of the SDK: that would
+traverse each body, send headers that it finds in the environment, and decompress replies of any size.
 """
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
+import judgekit
 from judgekit.errors import ConfigError, JudgeError, LostError, ReplyError, UnreachableError
 from judgekit.judges.bodies import ACCEPT_ENCODING, read_body
 from judgekit.judges.client import Reply, Request
@@ -22,20 +24,18 @@ from judgekit.judges.connection import Connection, connection_failure, error_cha
 from judgekit.judges.secrets import SecretMask
 from judgekit.traces.message import JsonObject
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
 _CONNECTING = 5.0
 """The maximum number of seconds to connect to a server."""
 
-_HEADERS = {"accept", "connection", "content-length", "content-type", "host", "user-agent"}
-_ACCOUNT = {"openai-organization", "openai-project"}
+_OPENAI = (".openai.com", ".openai.azure.com")
+"""Hosts whose reasoning models reject ``max_tokens``. Many other servers know only that."""
+
+_ACCOUNT = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+"""The headers that OpenAI itself is sent from the environment, and their variables."""
 
 
 class OpenAIClient:
-    """A client that sends requests over HTTP, without the SDK's own retries.
-
-    Values that the SDK finds in the environment are not sent, except the organization and the project to OpenAI itself.
+    """A client that sends requests over HTTP, without retries.
 
     Args:
         connection: The settings of the connection. At most ``max_reply_bytes`` of a reply are read, decompressed.
@@ -47,11 +47,12 @@ class OpenAIClient:
     def __init__(self, connection: Connection) -> None:
         self._timeout = connection.timeout
         self._price = connection.price
+        self._host = urlsplit(connection.base_url).hostname or ""
+        self._max_reply_bytes = connection.max_reply_bytes
         key = connection.api_key or "no-key"
         self._masked = SecretMask((key, *connection.extras.secrets, *proxy_passwords()))
-        self._url = f"{connection.base_url.rstrip('/')}/chat/completions"
         try:
-            self._sdk = _connect(connection, key)
+            self._http, self._empty = _connect(connection, key)
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
             problem = ConfigError(f"{connection.base_url}: no connection can be set up: {self._masked(str(error))}")
         else:
@@ -68,29 +69,26 @@ class OpenAIClient:
         handled = sys.exception()
         try:
             async with asyncio.timeout(self._timeout):
-                body = await self._send(request)
+                status, headers, body = await self._send(request)
         except Exception as error:  # noqa: BLE001 - the SDK does not wrap all errors of its transports
             problem = self._problem(error, handled, where)
         else:
-            return parse_completion(body, self._masked, where, self._price)
+            if status // 100 == 2:
+                return parse_completion(body, self._masked, where, self._price)
+            problem = http_status_error(status, body, headers.get, self._masked, where)
         raise problem  # outside the handler, so that no error is chained that may show a key
 
-    async def _send(self, request: Request) -> bytes:
+    async def _send(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
+        """Return the status, the headers and the body of the response."""
         turns: list[JsonValue] = [turn._asdict() for turn in request.messages]
-        # OpenAI's reasoning models reject max_tokens, and many compatible servers know only that.
-        is_openai = (urlsplit(self._url).hostname or "").endswith((".openai.com", ".openai.azure.com"))
-        params = request.params_with_limit("max_completion_tokens" if is_openai else "max_tokens")
+        params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
         body = {"model": request.model, "messages": turns, **params, **response_format(request)}
-        # The SDK's method for completions would traverse the whole body, and build objects from the reply.
-        return await self._sdk.post(self._url, cast_to=bytes, body=body)
+        empty = self._empty
+        full = type(empty)("POST", empty.url, headers=empty.headers, content=to_json(body), extensions=empty.extensions)
+        response = await self._http.send(full, stream=True)
+        return response.status_code, response.headers, await read_body(self._max_reply_bytes, response)
 
     def _problem(self, error: Exception, handled: BaseException | None, where: str) -> JudgeError:
-        import openai  # noqa: PLC0415 - already imported when the client was created
-
-        if isinstance(error, openai.APIStatusError):
-            return http_status_error(
-                error.status_code, error.response.content, error.response.headers.get, self._masked, where
-            )
         chain = error_chain(error, handled)
         if isinstance(chain[-1], ReplyError):
             return ReplyError(f"{where}: {chain[-1]}", text="")
@@ -98,43 +96,36 @@ class OpenAIClient:
             return LostError(f"{where}: no reply within {self._timeout:g} s")
         if not request_was_sent(chain):
             return UnreachableError(f"{where}: {self._masked(connection_failure(chain))}")
-        cause = error.__cause__ or error
-        return LostError(f"{where}: {self._masked(str(cause)) or type(cause).__name__}")
+        return LostError(f"{where}: {self._masked(str(error)) or type(error).__name__}")
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._sdk.close()
+        await self._http.aclose()
 
 
-def _connect(connection: Connection, api_key: str) -> "AsyncOpenAI":
+def _connect(connection: Connection, api_key: str) -> tuple[Any, Any]:
+    """Return an HTTP client of httpx or httpx2, and a request without a body, which holds all that requests share."""
     import openai  # noqa: PLC0415 - takes half a second
 
-    base_url, timeout, extras = connection.base_url, connection.timeout, connection.extras
-    is_openai = (urlsplit(base_url).hostname or "").endswith(".openai.com")
-    own = {name.lower(): value for name, value in extras.headers.items()}
-    sent = {"authorization": f"Bearer {api_key}", **own, "accept-encoding": ACCEPT_ENCODING}
-    trim = partial(_trim, _HEADERS | _ACCOUNT if is_openai else _HEADERS, sent)
+    timeout = openai.Timeout(connection.timeout, connect=min(_CONNECTING, connection.timeout / 2))
     # No redirects: conversations go only to the server that the user names.
-    hooks = {"request": [trim], "response": [partial(read_body, connection.max_reply_bytes)]}
-    options: dict[str, Any] = {"follow_redirects": False, "event_hooks": hooks}
+    options: dict[str, Any] = {"follow_redirects": False, "timeout": timeout}
     try:
-        http = openai.DefaultAioHttpClient(**options)
+        http: Any = openai.DefaultAioHttpClient(**options)
     except RuntimeError:  # aiohttp is not installed
         http = openai.DefaultAsyncHttpxClient(**options)
-    return openai.AsyncOpenAI(
-        base_url=base_url,
-        api_key=api_key,
-        max_retries=0,
-        timeout=openai.Timeout(timeout, connect=min(_CONNECTING, timeout / 2)),
-        default_query=extras.query,
-        http_client=http,
-    )
-
-
-async def _trim(needed: AbstractSet[str], sent: Mapping[str, str], request: Any) -> None:
-    """Remove headers that the SDK took from the environment, and set those of the judge."""
-    kept = {name: value for name, value in request.headers.items() if name in needed}
-    request.headers = type(request.headers)({**kept, **sent})
+    headers = {
+        "accept": "application/json",
+        "accept-encoding": ACCEPT_ENCODING,
+        "authorization": f"Bearer {api_key}",
+        "content-type": "application/json",
+        "user-agent": f"judgekit/{judgekit.__version__}",
+        **{name.lower(): value for name, value in connection.extras.headers.items()},
+    }
+    if (urlsplit(connection.base_url).hostname or "").endswith(".openai.com"):
+        headers |= {name: value for name, key in _ACCOUNT.items() if (value := os.environ.get(key))}
+    url = f"{connection.base_url.rstrip('/')}/chat/completions"
+    return http, http.build_request("GET", url, params=connection.extras.query or None, headers=headers)
 
 
 def response_format(request: Request) -> JsonObject:
