@@ -61,7 +61,7 @@ def find_list_price(model: str, params: Collection[str]) -> ListPrice | None:
     If several prices may apply that the usage of a request does not distinguish, the highest counts.
 
     Args:
-        model: The name of a judge, such as ``openai/gpt-4.1-mini`` or ``litellm/anthropic/claude-sonnet-4-5``.
+        model: The name of a judge, such as ``openai/gpt-6-luna`` or ``litellm/anthropic/claude-sonnet-4-5``.
         params: The names of the request's parameters. The price is unknown if any of them may change it.
     """
     client, _, name = model.partition("/")
