@@ -8,11 +8,13 @@ import re
 import sys
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
+from pydantic_core import from_json
 
 from judgekit.errors import ConfigError, JudgeError, LostError, ReplyError, UnreachableError
 from judgekit.judges.bodies import ACCEPT_ENCODING, read_body
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 _CONNECTING = 5.0
 """The maximum number of seconds to connect to a server."""
+
+_LOOKUP = 10.0
+"""The maximum number of seconds to look up a model, which is not worth a longer wait."""
 
 _HEADERS = {"accept", "connection", "content-length", "content-type", "host", "user-agent"}
 _ACCOUNT = {"openai-organization", "openai-project"}
@@ -49,7 +54,8 @@ class OpenAIClient:
         self._price = connection.price
         key = connection.api_key or "no-key"
         self._masked = SecretMask((key, *connection.extras.secrets, *proxy_passwords()))
-        self._url = f"{connection.base_url.rstrip('/')}/chat/completions"
+        base_url = connection.base_url.rstrip("/")
+        self._url, self._models_url = f"{base_url}/chat/completions", f"{base_url}/models"
         try:
             self._sdk = _connect(connection, key)
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
@@ -74,6 +80,15 @@ class OpenAIClient:
         else:
             return parse_completion(body, self._masked, where, self._price)
         raise problem  # outside the handler, so that no error is chained that may show a key
+
+    async def find_shutdown_date(self, model: str) -> date | None:
+        """Return the date on which the server will shut down a model, or did; ``None`` if it does not say."""
+        try:
+            async with asyncio.timeout(min(self._timeout, _LOOKUP)):
+                body = await self._sdk.get(f"{self._models_url}/{quote(model, safe='')}", cast_to=bytes)
+            return date.fromisoformat(from_json(body)["shutdown_date"])
+        except Exception:  # noqa: BLE001 - most servers have no such date, many no such route
+            return None
 
     async def _send(self, request: Request) -> bytes:
         turns: list[JsonValue] = [turn._asdict() for turn in request.messages]

@@ -192,11 +192,16 @@ class JudgeSettings(FrozenModel):
     @property
     def known_price(self) -> Price | None:
         """The price of tokens: the judge's own, or by litellm's list if requests go to the provider's own server."""
-        known = find_provider(self.provider)
-        is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
-        if self.price is not None or self.client is not None or not is_own:
+        if self.price is not None or not self.asks_the_providers_server:
             return self.price
         return find_list_price(self.model, self.params)
+
+    @property
+    def asks_the_providers_server(self) -> bool:
+        """Whether requests go to the provider's own server."""
+        known = find_provider(self.provider)
+        is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
+        return is_own and self.client is None
 
     @property
     def own_output_limit(self) -> int | None:

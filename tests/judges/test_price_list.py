@@ -1,5 +1,6 @@
 """What models cost by litellm's price list, which is read where litellm is installed, and never imported."""
 
+import asyncio
 import importlib
 import importlib.util
 import json
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ from pydantic import BaseModel
 from judgekit.cli import main
 from judgekit.errors import ConfigError
 from judgekit.jobs.api import run
+from judgekit.judges.doctor import diagnose
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
-from judgekit.judges.price_list import ListPrice, find_list_price
+from judgekit.judges.price_list import ListPrice, find_list_price, find_list_shutdown_date
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.providers import PROVIDERS, Provider
 from judgekit.judges.scripted import ScriptedClient
@@ -362,6 +365,62 @@ def test_a_budget_in_dollars_works_with_a_listed_price(installed, openai):
 def test_a_budget_in_dollars_needs_a_price(missing):
     with pytest.raises(ConfigError, match=r"a budget in US dollars needs the price of openai/gpt-cached"):
         Judge("openai/gpt-cached", budget={"usd": 1})
+
+
+# --- when models shut down
+
+ENDING: dict[str, Any] = {"litellm_provider": "anthropic", "mode": "chat", "deprecation_date": "2027-01-14"}
+
+
+@pytest.mark.parametrize(
+    ("found", "day"),
+    [
+        ({}, date(2027, 1, 14)),
+        *(
+            ({"deprecation_date": other}, None)
+            for other in (None, "", "soon", "2027-02-30", 20270114.5, ["2027-01-14"])
+        ),
+        ({"litellm_provider": "bedrock"}, None),
+    ],
+)
+def test_the_list_has_the_date_on_which_a_model_shuts_down(installed, found, day):
+    installed({"claude-1": {**ENDING, **found}, "claude-2": CHAT})
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") == day
+    assert find_list_shutdown_date("litellm/anthropic/claude-2") is None
+
+
+@pytest.mark.parametrize("prices", ["", "{", "[]", "null", '{"claude-1": 3}'])
+def test_a_list_of_another_make_has_no_dates(installed, prices):
+    path = installed(prices)
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
+    path.unlink()
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
+
+
+def test_without_litellm_no_date_is_known(missing):
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
+
+
+def test_the_list_is_only_for_judges_whose_servers_cannot_be_asked(installed, openai, monkeypatch):
+    """OpenAI's own word counts more than a list that may be old, also if it is that there is no date."""
+
+    class Connected(ScriptedClient):
+        def __init__(self, _: object) -> None:
+            super().__init__([{"reason": "r", "verdict": "true"}])
+
+    def day(model: str, **settings: Any) -> date | None:
+        found = asyncio.run(diagnose(Judge(model, cache_mode="off", **settings)))
+        assert found.problem == ""
+        return found.shutdown_date
+
+    installed({"claude-1": ENDING, "gpt-1": {**ENDING, "litellm_provider": "openai"}})
+    monkeypatch.setitem(PROVIDERS, "litellm", Provider(Connected))
+    openai.script = [openai.says({"reason": "r", "verdict": "true"})]
+    openai.model = 200, {}, {"shutdown_date": None}
+    assert day("litellm/anthropic/claude-1") == date(2027, 1, 14)
+    assert day("litellm/anthropic/claude-1", base_url="http://localhost:8000/v1") is None
+    assert day("litellm/anthropic/claude-1", client=Connected(None)) is None
+    assert day("openai/gpt-1") is None
 
 
 # --- litellm itself
