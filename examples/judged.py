@@ -1,6 +1,6 @@
 """Topics and goals, judged by an LLM. Here its replies were written by hand and are replayed; nothing is sent.
 
-With a key in OPENAI_API_KEY, ``Judge("openai/gpt-4.1-mini")`` asks a model, once for each conversation and question.
+With a key in OPENAI_API_KEY, ``Judge("openai/gpt-6-luna")`` asks a model, once for each conversation and question.
 """
 
 from pathlib import Path

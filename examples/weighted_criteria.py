@@ -1,6 +1,6 @@
 """A meeting scheduler scored by weighted criteria: functions look at its final state, a judge at what it explained.
 
-Here the judge's replies were written by hand. With a key in OPENAI_API_KEY, ``Judge("openai/gpt-4.1-mini")`` asks a
+Here the judge's replies were written by hand. With a key in OPENAI_API_KEY, ``Judge("openai/gpt-6-luna")`` asks a
 model, once for each conversation.
 """
 

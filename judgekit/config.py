@@ -4,7 +4,7 @@ store_text = true               # false: no text of a conversation is written; s
 gate = ["tool_call_f1 >= 0.9", "failed <= 1%"]
 min_coverage = 0.9              # a number over a smaller share of the samples meets no gate
 [judges.default]
-model = "openai/gpt-4.1-mini"
+model = "openai/gpt-6-luna"
 fallback = ["other"]            # names of judges
 [[scorers]]
 name = "topic_adherence"
@@ -222,7 +222,7 @@ class Config:
             raise ConfigError(f"{spec.name}: judge is a name or a model, found {asked!r}")
         if asked == "default" and asked not in self.judges:
             raise ConfigError(
-                f"{spec.name} asks a judge: name one with --judge (such as --judge openai/gpt-4.1-mini), "
+                f"{spec.name} asks a judge: name one with --judge provider/model, "
                 f"in {JUDGE_VARIABLE}, or as [judges.default] in {CONFIG_FILE}"
             )
         found = self.judges_used[asked] = self.judge(asked)

@@ -30,7 +30,7 @@ from judgekit.traces.message import Usage
 
 FILE_OF_ALL = """
 [judges.default]
-model = "openai/gpt-4.1-mini"
+model = "openai/judge-model"
 [judges.local]
 model = "openai/qwen3-32b"
 base_url = "http://localhost:8000/v1"
@@ -157,7 +157,7 @@ def test_a_file_gives_the_scorers_and_judges_that_it_says():
 
 def test_a_scorer_that_names_no_judge_has_the_default_one():
     text = FILE_OF_ALL.replace('judge = "local"\n', "")
-    assert dict(built(text)[0].judge) == dict(Judge("openai/gpt-4.1-mini"))
+    assert dict(built(text)[0].judge) == dict(Judge("openai/judge-model"))
 
 
 def test_scorers_stand_in_the_order_of_the_file():
@@ -240,8 +240,8 @@ BAD_FILES = {
     ),
     "a judge without a model": ('[judges.local]\nbase_url = "x"', "mine.toml: judges.local.model: Field required"),
     "a model without a provider": (
-        '[judges.local]\nmodel = "gpt-4"',
-        "mine.toml: a judge is named provider/model, as in openai/gpt-4.1-mini, found 'gpt-4', did you mean 'openai/gpt-4'?",
+        '[judges.local]\nmodel = "gpt-x"',
+        "mine.toml: a judge is named provider/model, found 'gpt-x', did you mean 'openai/gpt-x'?",
     ),
     "a parameter of the API among the settings": (
         '[judges.local]\nmodel = "openai/a"\ntemperature = 0',
@@ -308,7 +308,7 @@ BAD_FILES = {
     ),
     "no judge named at all": (
         '[[scorers]]\nname = "topic_adherence"',
-        "topic_adherence asks a judge: name one with --judge (such as --judge openai/gpt-4.1-mini), in JUDGEKIT_JUDGE, or as [judges.default] in judgekit.toml",
+        "topic_adherence asks a judge: name one with --judge provider/model, in JUDGEKIT_JUDGE, or as [judges.default] in judgekit.toml",
     ),
     "no TOML": ("judges = = 1", "mine.toml: cannot be read: Invalid value (at line 1, column 10)"),
 }  # fmt: skip

@@ -141,7 +141,7 @@ def test_the_config_snippet_loads_as_written(tmp_path):
     assert (scorer.name, scorer.mode) == ("topic_recall", "recall")
     assert (scorer.judge.model, scorer.judge.base_url) == ("openai/qwen3-32b", "http://localhost:8000/v1")
     default = config.build(ScorerSpec.parse("topic_adherence:mode=recall"))
-    assert (default.name, default.mode, default.judge.model) == ("topic_adherence", "recall", "openai/gpt-4.1-mini")
+    assert (default.name, default.mode, default.judge.model) == ("topic_adherence", "recall", "openai/gpt-6-luna")
 
 
 def test_the_map_of_packages_has_all_of_them_in_the_order_of_the_import_contract():
@@ -223,14 +223,14 @@ def test_the_judges_of_the_documentation_load_as_written(tmp_path):
     config = Config(tmp_path / "judgekit.toml", None, {})
     default = config.judge("default")
     assert default.fallback == (config.judge("local"),)
-    assert (default.budget.usd, default.price.output, default.redact) == (5.0, 1.6, ("email", "phone"))
+    assert (default.budget.usd, default.price.output, default.redact) == (5.0, 0.5, ("email", "phone"))
     assert config.judge("claude").provider == "litellm"
 
 
 def test_the_settings_that_the_documentation_shows_with_their_defaults_have_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "judgekit.toml").write_text(snippets(JUDGES, "toml")[0], encoding="utf-8")
-    shown, plain = Config(Path("judgekit.toml"), None, {}).judge("default"), Judge("openai/gpt-4.1-mini")
+    shown, plain = Config(Path("judgekit.toml"), None, {}).judge("default"), Judge("openai/judge-model")
     for name in ("timeout", "attempts", "concurrency", "cache", "cache_mode"):
         assert f"{name} = " in JUDGES
         assert getattr(shown, name) == getattr(plain, name)
@@ -454,7 +454,7 @@ def test_the_config_on_judged_scorers_loads_as_written(tmp_path):
     (tmp_path / "judgekit.toml").write_text(snippets(JUDGED, "toml")[1], encoding="utf-8")
     config = Config(tmp_path / "judgekit.toml", None, {"JUDGEKIT_JUDGE": "openai/a"})
     (sure,) = map(config.build, config.scorers)
-    assert (sure.name, sure.escalate.scorer.judge.model) == ("tone_auto", "openai/gpt-4.1")
+    assert (sure.name, sure.escalate.scorer.judge.model) == ("tone_auto", "litellm/anthropic/claude-sonnet-4-5")
     assert (criteria.required, list(criteria.weights)) == (("booked",), ["booked", "confirmed", "polite"])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import judgekit
 
+ROOT = Path(__file__).parent.parent
 PACKAGE = Path(judgekit.__file__).parent
 RIDDLES = ("What ", "The same", "Those of", "So many", "Which ", "How ", "Where ", "As ")
 
@@ -49,3 +50,14 @@ def test_docstrings_refer_to_names_that_exist():
     assert len(references) > 250
     others = ("nltk.", "save_to_disk")
     assert [one for one in references if not one[1].startswith(others) and not set(one[1].split(".")) <= words] == []
+
+
+def test_nothing_that_is_read_names_a_model_that_openai_withdrew():
+    """Tests and benchmarks may: there these names are recorded data."""
+    texts = [
+        ROOT / "README.md",
+        *(path for folder in ("docs", "examples", "judgekit") for path in (ROOT / folder).rglob("*")),
+    ]
+    lines = {path: path.read_bytes() for path in texts if path.is_file() and "__pycache__" not in path.parts}
+    assert len(lines) > 300
+    assert [path for path, text in lines.items() if re.search(rb"gpt-(3|4)", text)] == []

@@ -43,7 +43,7 @@ def compare(
     ] = None,
     judge: Annotated[
         list[str] | None,
-        typer.Option(help="A judge: a model such as openai/gpt-4.1-mini, or a name from the config; twice or more."),
+        typer.Option(help="A judge: a model as provider/model, or a name from the config; twice or more."),
     ] = None,
     labels: Annotated[
         list[Path] | None,
@@ -134,8 +134,7 @@ def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
     """Return the names of judges, after checking that no two are the same."""
     if len(names) < 2:
         raise ConfigError(
-            f"name two judges or more to compare, found {', '.join(names) or 'none'}: "
-            "--judge openai/gpt-4.1-mini --judge local"
+            f"name two judges or more to compare, found {', '.join(names) or 'none'}: --judge default --judge local"
         )
     for one, other in combinations(names, 2):
         if settings.judge(one) == settings.judge(other):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from typing import Annotated
 
 import typer
@@ -16,6 +17,9 @@ from judgekit.judges.judge import Judge
 from judgekit.runs.answers import UNREPORTED, quote_name
 from judgekit.terminal import console, printable_lines, text_table
 
+_NEAR = 90
+"""The days before its shutdown in which a model should be replaced."""
+
 
 @app.command()
 def doctor(
@@ -26,7 +30,10 @@ def doctor(
     config: options.ConfigFile = None,
     offline: Annotated[bool, typer.Option("--offline", help="Send no request out of this machine.")] = False,
 ) -> None:
-    """Ask each judge a short question, to see what it can do."""
+    """Ask each judge a short question, to see what it can do and when its model shuts down.
+
+    Exit code 0: every judge gave the right answer; 1: one did not. Shutdown dates do not change it.
+    """
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.selected_judges()
     if not judges:
@@ -41,6 +48,9 @@ def doctor(
     )
     for name, one in found.items():
         if said := one.problem or _reported(one):
+            console().print(printable_lines(f"{name}: {said}"), soft_wrap=True)
+        if one.shutdown_date is not None:
+            said = _shutdown(judges[name].model.partition("/")[2], one.shutdown_date)
             console().print(printable_lines(f"{name}: {said}"), soft_wrap=True)
     if any(one.problem for one in found.values()):
         raise typer.Exit(1)
@@ -69,6 +79,14 @@ def _reported(one: JudgeDiagnosis) -> str:
         f", with the system fingerprint {quote_name(one.system_fingerprint)}" if one.system_fingerprint else ""
     )
     return f"answered as {quote_name(one.model)}{fingerprint}{prices}"
+
+
+def _shutdown(model: str, day: date) -> str:
+    days = (day - datetime.now(UTC).date()).days
+    if days < 0:
+        return f"{model} was to shut down on {day}: choose another model"
+    when = "today" if days == 0 else f"in {days} day{'s' * (days > 1)}"
+    return f"{model} shuts down on {day}, {when}{': choose another model' * (days <= _NEAR)}"
 
 
 def _yes(is_so: bool) -> str:  # noqa: FBT001 - there is nothing else it could be

@@ -37,7 +37,7 @@ ReferencesOption: TypeAlias = Annotated[
 ]
 JudgeName: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="MODEL", help="The judge: a model such as openai/gpt-4.1-mini, or a name from the config."),
+    typer.Option(metavar="MODEL", help="The judge: a model as provider/model, or a name from the config."),
 ]
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Config file; judgekit.toml if it is there.")

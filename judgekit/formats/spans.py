@@ -3,7 +3,7 @@
 {"resourceSpans": [{"resource": {...}, "scopeSpans": [{"scope": {...}, "spans": [...]}]}]}  OTLP/JSON, typed attributes
 [{"trace_id": "..", "span_id": "..", "attributes": {"gen_ai.system": "openai"}}, ...]       lists of spans; one span alone
 {"name": "chat", "context": {"trace_id": "0x..", "span_id": "0x.."}, "attributes": {...}}   console exporters
-{"context.trace_id": "..", "context.span_id": "..", "attributes.llm.model_name": "gpt-4"}   data frames of Phoenix
+{"context.trace_id": "..", "context.span_id": "..", "attributes.llm.model_name": "gpt-x"}   data frames of Phoenix
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

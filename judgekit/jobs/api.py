@@ -45,8 +45,8 @@ def run(
             ``"rouge:rouge1"``, with different names. If not given, those of the config.
         config: A config file, for scorers that are texts and their judges, and for ``store_text``. If not given,
             scorers that are texts use ``judgekit.toml`` in the working directory, if it exists.
-        judge: The judge of scorers that are texts, which overrides the config and ``JUDGEKIT_JUDGE``: a model such as
-            ``openai/gpt-4.1-mini``, or a name from the config.
+        judge: The judge of scorers that are texts, which overrides the config and ``JUDGEKIT_JUDGE``: a model as
+            ``provider/model``, or a name from the config.
         concurrency: The number of samples that are scored at once. If not given, the highest concurrency of the
             config's judges, and at least 16 if there are scorers that are objects.
         workers: The number of processes for the scorers that ask no judge. More than 1 requires that these scorers are

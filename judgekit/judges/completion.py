@@ -233,7 +233,11 @@ def http_status_error(
     if status < 400:
         address = _address(masked(header("location") or ""))
         return errors.ModelError(f"{found} It refers to {address!r}, and is not followed: is the base_url right?")
-    if status in (404, 405) or "model_not_found" in codes or _NO_MODEL.search(message):
+    if "model_not_found" in codes or _NO_MODEL.search(message):
+        return errors.ModelError(
+            f"{found} The provider does not know this model: it may be retired, or its name misspelled. Choose another."
+        )
+    if status in (404, 405):
         return errors.ModelError(f"{found} Is the model's name right, and the base_url?")
     if status == 413 or "context_length_exceeded" in codes or _TOO_LONG.search(message):
         return errors.ContextError(found)

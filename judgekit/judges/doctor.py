@@ -1,6 +1,7 @@
 """A short question that tests a judge and its abilities."""
 
 from dataclasses import dataclass
+from datetime import date
 from time import perf_counter
 from typing import Literal, TypeAlias
 
@@ -8,9 +9,11 @@ from pydantic import BaseModel
 
 from judgekit import errors
 from judgekit.judges.answer import read_answer
-from judgekit.judges.client import ChatMessage, OutputMode, Request
+from judgekit.judges.client import ChatMessage, Client, OutputMode, Request
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import provider_client
+from judgekit.judges.openai import OpenAIClient
+from judgekit.judges.price_list import find_list_shutdown_date
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.threads import run_in_thread
@@ -42,6 +45,8 @@ class JudgeDiagnosis:
         cost_usd: The cost of the answer in US dollars; ``None`` if unknown.
         price_list: The list that the price is from, such as ``litellm 1.106.2``, if it is from one.
         seconds: The duration of the request.
+        shutdown_date: The date on which the provider shuts the model down, also if it has passed: as its server reports
+            it, or for ``litellm`` as litellm's list has it. ``None`` if none is known, or the model does not answer.
     """
 
     problem: str = ""
@@ -55,6 +60,7 @@ class JudgeDiagnosis:
     cost_usd: float | None = None
     price_list: str | None = None
     seconds: float | None = None
+    shutdown_date: date | None = None
 
 
 async def diagnose(judge: Judge) -> JudgeDiagnosis:
@@ -62,9 +68,10 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
     footing = SchemaSupport()
     try:
         await run_in_thread(judge.check)
-        client = StructuredOutput(await run_in_thread(lambda: provider_client(judge)), footing)
+        provider = await run_in_thread(lambda: provider_client(judge))
     except errors.JudgekitError as error:
         return JudgeDiagnosis(_said(error), "missing" if isinstance(error, errors.AuthenticationError) else "none")
+    client = StructuredOutput(provider, footing)
     key: KeyStatus = "found" if judge.sends_a_key else "none"
     try:
         started = perf_counter()
@@ -73,6 +80,8 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         except errors.RejectedError:
             started = perf_counter()
             reply = await client.complete(_question(judge, asks_logprobs=False))
+        seconds = perf_counter() - started
+        shutdown_date = await _shutdown_date(judge, provider)
     except errors.AuthenticationError as error:
         return JudgeDiagnosis(_said(error), "refused", reached=True)
     except errors.JudgeError as error:
@@ -92,8 +101,15 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         usage=reply.usage,
         cost_usd=reply.cost_usd,
         price_list=reply.price_list,
-        seconds=perf_counter() - started,
+        seconds=seconds,
+        shutdown_date=shutdown_date,
     )
+
+
+async def _shutdown_date(judge: Judge, client: Client) -> date | None:
+    if isinstance(client, OpenAIClient):
+        return await client.find_shutdown_date(_model(judge))
+    return find_list_shutdown_date(judge.model) if judge.asks_the_providers_server else None
 
 
 def _said(error: errors.JudgekitError) -> str:
@@ -104,7 +120,7 @@ def _question(judge: Judge, *, asks_logprobs: bool) -> Request:
     return Request(
         provider=judge.provider,
         base_url=judge.endpoint,
-        model=judge.model.partition("/")[2],
+        model=_model(judge),
         params={**judge.params, **(_LOGPROBS if asks_logprobs else {})},
         messages=(
             ChatMessage("system", "You check sums."),
@@ -116,6 +132,10 @@ def _question(judge: Judge, *, asks_logprobs: bool) -> Request:
         accept=_sum,
         key_parts=judge.key_parts,
     )
+
+
+def _model(judge: Judge) -> str:
+    return judge.model.partition("/")[2]
 
 
 def _sum(text: str) -> _Sum:

@@ -9,11 +9,12 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 import judgekit
 from judgekit.errors import ConfigError, JudgeError, LostError, ReplyError, UnreachableError
@@ -26,6 +27,9 @@ from judgekit.traces.message import JsonObject
 
 _CONNECTING = 5.0
 """The maximum number of seconds to connect to a server."""
+
+_LOOKUP = 10.0
+"""The maximum number of seconds to look up a model, which is not worth a longer wait."""
 
 _OPENAI = (".openai.com", ".openai.azure.com")
 """Hosts whose reasoning models reject ``max_tokens``. Many other servers know only that."""
@@ -52,7 +56,10 @@ class OpenAIClient:
         key = connection.api_key or "no-key"
         self._masked = SecretMask((key, *connection.extras.secrets, *proxy_passwords()))
         try:
-            self._http, self._empty = _connect(connection, key)
+            self._http = _connect(connection)
+            self._headers, self._query = _headers(connection, key), connection.extras.query or None
+            self._base_url = connection.base_url.rstrip("/")
+            self._empty = self._request("chat/completions")
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
             problem = ConfigError(f"{connection.base_url}: no connection can be set up: {self._masked(str(error))}")
         else:
@@ -77,6 +84,20 @@ class OpenAIClient:
                 return parse_completion(body, self._masked, where, self._price)
             problem = http_status_error(status, body, headers.get, self._masked, where)
         raise problem  # outside the handler, so that no error is chained that may show a key
+
+    async def find_shutdown_date(self, model: str) -> date | None:
+        """Return the date on which the server will shut down a model, or did; ``None`` if it does not say."""
+        try:
+            async with asyncio.timeout(min(self._timeout, _LOOKUP)):
+                response = await self._http.send(self._request(f"models/{quote(model, safe='')}"), stream=True)
+                body = await read_body(self._max_reply_bytes, response)
+            return date.fromisoformat(from_json(body)["shutdown_date"]) if response.is_success else None
+        except Exception:  # noqa: BLE001 - most servers have no such date, many no such route
+            return None
+
+    def _request(self, path: str) -> Any:
+        """Return a request without a body, of httpx or httpx2."""
+        return self._http.build_request("GET", f"{self._base_url}/{path}", params=self._query, headers=self._headers)
 
     async def _send(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
         """Return the status, the headers and the body of the response."""
@@ -103,29 +124,30 @@ class OpenAIClient:
         await self._http.aclose()
 
 
-def _connect(connection: Connection, api_key: str) -> tuple[Any, Any]:
-    """Return an HTTP client of httpx or httpx2, and a request without a body, which holds all that requests share."""
+def _connect(connection: Connection) -> Any:
+    """Return an HTTP client of httpx or httpx2."""
     import openai  # noqa: PLC0415 - takes half a second
 
     timeout = openai.Timeout(connection.timeout, connect=min(_CONNECTING, connection.timeout / 2))
     # No redirects: conversations go only to the server that the user names.
     options: dict[str, Any] = {"follow_redirects": False, "timeout": timeout}
     try:
-        http: Any = openai.DefaultAioHttpClient(**options)
+        return openai.DefaultAioHttpClient(**options)
     except RuntimeError:  # aiohttp is not installed
-        http = openai.DefaultAsyncHttpxClient(**options)
-    headers = {
+        return openai.DefaultAsyncHttpxClient(**options)
+
+
+def _headers(connection: Connection, api_key: str) -> dict[str, str]:
+    is_openai = (urlsplit(connection.base_url).hostname or "").endswith(".openai.com")
+    return {
         "accept": "application/json",
         "accept-encoding": ACCEPT_ENCODING,
         "authorization": f"Bearer {api_key}",
         "content-type": "application/json",
         "user-agent": f"judgekit/{judgekit.__version__}",
+        **{name: os.environ[key] for name, key in _ACCOUNT.items() if is_openai and os.environ.get(key)},
         **{name.lower(): value for name, value in connection.extras.headers.items()},
     }
-    if (urlsplit(connection.base_url).hostname or "").endswith(".openai.com"):
-        headers |= {name: value for name, key in _ACCOUNT.items() if (value := os.environ.get(key))}
-    url = f"{connection.base_url.rstrip('/')}/chat/completions"
-    return http, http.build_request("GET", url, params=connection.extras.query or None, headers=headers)
 
 
 def response_format(request: Request) -> JsonObject:

@@ -1,8 +1,9 @@
-"""Prices of models, from the list that ships with litellm if that is installed. litellm itself is not imported."""
+"""Prices and shutdown dates of models, from the list that ships with litellm, if installed. litellm is not imported."""
 
 import os
 import re
 from collections.abc import Collection, Mapping
+from datetime import date
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -61,12 +62,31 @@ def find_list_price(model: str, params: Collection[str]) -> ListPrice | None:
     If several prices may apply that the usage of a request does not distinguish, the highest counts.
 
     Args:
-        model: The name of a judge, such as ``openai/gpt-4.1-mini`` or ``litellm/anthropic/claude-sonnet-4-5``.
+        model: The name of a judge, such as ``openai/gpt-6-luna`` or ``litellm/anthropic/claude-sonnet-4-5``.
         params: The names of the request's parameters. The price is unknown if any of them may change it.
     """
-    client, _, name = model.partition("/")
-    if not _NEUTRAL.issuperset(params):
+    place = _place(model)
+    return _price(*place) if place is not None and _NEUTRAL.issuperset(params) else None
+
+
+def find_list_shutdown_date(model: str) -> date | None:
+    """Return the date on which a model's provider shuts it down by litellm's list; ``None`` if it has none.
+
+    Args:
+        model: The name of a judge.
+    """
+    place = _place(model)
+    try:
+        entry = None if place is None else _entry(*place)
+        day = None if entry is None else entry.get("deprecation_date")
+        return date.fromisoformat(day) if isinstance(day, str) else None
+    except (OSError, ValueError, TypeError, AttributeError):  # no list, or one in another format
         return None
+
+
+def _place(model: str) -> tuple[Path, str, str] | None:
+    """Return the list, the provider and the model's name there; ``None`` if the list is not for this server."""
+    client, _, name = model.partition("/")
     if client == "openai":
         provider = client
     elif client == "litellm" and "/" in name:
@@ -77,7 +97,7 @@ def find_list_price(model: str, params: Collection[str]) -> ListPrice | None:
         return None
     spec = find_spec("litellm")
     folders = spec.submodule_search_locations if spec is not None else None
-    return _price(Path(folders[0]) / _FILE, provider, name) if folders else None
+    return (Path(folders[0]) / _FILE, provider, name) if folders else None
 
 
 @lru_cache
@@ -85,12 +105,16 @@ def _price(path: Path, provider: str, name: str) -> ListPrice | None:
     if provider in _UNPRICED or provider.startswith(_UNPRICED_CLOUDS) or "search" in name:
         return None
     try:
-        models: Mapping[str, JsonObject] = from_json(path.read_bytes())
-        found = (models.get(f"{provider}/{name}"), models.get(name))
-        entry = next((one for one in found if one is not None and one.get("litellm_provider") == provider), None)
+        entry = _entry(path, provider, name)
         return None if entry is None else _read(entry, provider)
     except (OSError, ValueError, TypeError, AttributeError):  # no list, or one in another format
         return None
+
+
+def _entry(path: Path, provider: str, name: str) -> JsonObject | None:
+    models: Mapping[str, JsonObject] = from_json(path.read_bytes())
+    found = (models.get(f"{provider}/{name}"), models.get(name))
+    return next((one for one in found if one is not None and one.get("litellm_provider") == provider), None)
 
 
 def _read(entry: JsonObject, provider: str) -> ListPrice | None:

@@ -47,7 +47,7 @@ _FAMILIES = {"claude": "litellm/anthropic", "gemini": "litellm/gemini"}
 
 
 def suggest_model(name: str) -> str:
-    """Return a model's name with its likely provider, such as ``openai/gpt-4o`` for ``gpt-4o``."""
+    """Return a model's name with its likely provider, such as ``openai/gpt-x`` for ``gpt-x``."""
     provider = next((one for family, one in _FAMILIES.items() if name.startswith(family)), "openai")
     return f"{provider}/{name}"
 

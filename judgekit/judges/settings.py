@@ -43,7 +43,7 @@ class JudgeSettings(FrozenModel):
     """The settings of a judge: its model, how it is asked, and what is done with its replies.
 
     Attributes:
-        model: Provider and model, such as ``"openai/gpt-4.1-mini"`` or ``"litellm/anthropic/claude-sonnet-4-5"``.
+        model: Provider and model, such as ``"openai/gpt-6-luna"`` or ``"litellm/anthropic/claude-sonnet-4-5"``.
         base_url: A server that speaks the provider's API, such as ``"http://localhost:8000/v1"``.
         params: Parameters of the provider's API, such as ``{"temperature": 0}``.
         query: Query parameters of the address: public values, such as ``{"api-version": "2024-10-21"}``, or secrets
@@ -146,7 +146,7 @@ class JudgeSettings(FrozenModel):
         """Check the settings against each other."""
         if not all(self.model.partition("/")):
             hint = "" if "/" in self.model or not self.model else f", did you mean {suggest_model(self.model)!r}?"
-            raise ConfigError(f"a judge is named provider/model, as in openai/gpt-4.1-mini, found {self.model!r}{hint}")
+            raise ConfigError(f"a judge is named provider/model, found {self.model!r}{hint}")
         if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
         if callable(self.redact):
@@ -192,11 +192,16 @@ class JudgeSettings(FrozenModel):
     @property
     def known_price(self) -> Price | None:
         """The price of tokens: the judge's own, or by litellm's list if requests go to the provider's own server."""
-        known = find_provider(self.provider)
-        is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
-        if self.price is not None or self.client is not None or not is_own:
+        if self.price is not None or not self.asks_the_providers_server:
             return self.price
         return find_list_price(self.model, self.params)
+
+    @property
+    def asks_the_providers_server(self) -> bool:
+        """Whether requests go to the provider's own server."""
+        known = find_provider(self.provider)
+        is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
+        return is_own and self.client is None
 
     @property
     def own_output_limit(self) -> int | None:

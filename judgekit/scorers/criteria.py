@@ -110,7 +110,7 @@ class WeightedCriteria(JudgedScorer):
         weights: The weight of each criterion, by name. The weights sum to 1.
         checks: The way each criterion is decided: a function, sync or async, or the text of a question to the judge. A
             criterion without a check becomes a question by its name: ``clear_explanation`` as "clear explanation?".
-        judge: A judge, or a model such as ``"openai/gpt-4.1-mini"``. Needed if a criterion has no function.
+        judge: A judge, or a model as ``"provider/model"``. Needed if a criterion has no function.
         required: The additional requirements of the first class: names of criteria, and functions like those of
             ``checks``. A requirement that does not apply is not missed; a missed one leads to the next class.
         thresholds: The classes, best first, each with the lowest value that reaches it. The last one has 0 and takes

@@ -52,7 +52,7 @@ class Pairwise(JudgedScorer):
 
     Args:
         question: The criterion by which a recording is better.
-        judge: A judge, or a model such as ``"openai/gpt-4.1-mini"``.
+        judge: A judge, or a model as ``"provider/model"``.
         name: The name of the scores.
 
     Raises:

@@ -40,7 +40,7 @@ class PromptScorer(JudgedScorer):
 
     Args:
         prompt: A prompt with a scale, the name of a built-in one, or the path of a Markdown file.
-        judge: A judge, or a model such as ``"openai/gpt-4.1-mini"``.
+        judge: A judge, or a model as ``"provider/model"``.
         require_evidence: Whether to return a verdict that has a value but no evidence, or a quote that does not exist,
             to the judge once, and to fail if that happens again.
         name: The name of the scores; by default, the prompt's name.

@@ -25,7 +25,7 @@ def test_the_table_of_judged_scorers_holds_the_registry_and_the_shipped_prompts(
     ("name", "unmarked"),
     [
         ("tone", "judge"),
-        ("tone (openai/gpt-4.1-mini)", "judge"),
+        ("tone (openai/gpt-x)", "judge"),
         ("tone2", "judge"),
         ("panel", "judge"),
         ("model_graded_qa", "judge"),

@@ -61,12 +61,15 @@ class Server:
 
     A line of the script is ``(status, headers, body)``, or bytes as they are with what follows them: ``(bytes, "close")``,
     ``"reset"``, ``"hang"`` or ``"drip"``, which is a byte now and then for ever; or a function of what was asked that
-    gives one, perhaps an async one. The last line serves all further requests.
+    gives one, perhaps an async one. The last line serves all further requests. A GET gets the line ``model``, and is kept
+    in ``lookups``.
     """
 
     def __init__(self) -> None:
         self.script: list[tuple | Callable[[Any], tuple]] = []
         self.requests: list[Received] = []
+        self.model: tuple = 404, {}, {"error": {"message": "there is no such route"}}
+        self.lookups: list[Received] = []
         self.opened = 0
         self._connections: dict[asyncio.Task, asyncio.StreamWriter] = {}
         self._changed = threading.Condition()
@@ -133,6 +136,10 @@ class Server:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
                 headers = dict(line.lower().split(": ", 1)[:1] + line.split(": ", 1)[1:] for line in head[1:] if line)
+                if head[0].startswith("GET "):
+                    self.lookups.append(Received(head[0], headers, None, time.monotonic()))
+                    await self._speak(self.model, reader, writer)
+                    continue
                 body = json.loads(await reader.readexactly(int(headers["content-length"])))
                 line = self.script[min(len(self.requests), len(self.script) - 1)]
                 with self._changed:

@@ -385,6 +385,21 @@ def test_a_wrong_model_asks_for_the_name_and_the_address():
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, said("The model `gpt-x` has been deprecated", code="model_not_found")),
+        (404, said("The model `m` does not exist.")),
+        (404, said('model "m" not found, try pulling it first')),
+        (400, said("m is not a valid model ID")),
+    ],
+)
+def test_a_model_that_the_provider_does_not_know_may_be_retired(status, body):
+    assert str(http_status_error(status, body.encode(), no_header, PLAIN, "here")).endswith(
+        "The provider does not know this model: it may be retired, or its name misspelled. Choose another."
+    )
+
+
 def test_a_long_refusal_is_cut_visibly_and_stands_on_one_line():
     error = str(http_status_error(500, b"a\n" * 5_000 + b"end", no_header, PLAIN, "here"))
     assert len(error) < 600

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import logging
 import sys
+from datetime import date
 
 import pytest
 
@@ -130,3 +132,94 @@ def test_a_judge_that_cannot_even_be_made_is_said(monkeypatch):
     found = examined(Judge("litellm/anthropic/claude", cache_mode="off"))
     assert (found.key, found.reached) == ("none", False)
     assert "pip install 'judgekit[litellm]'" in found.problem
+
+
+# --- when its model shuts down
+
+
+def model_object(**changes: object) -> tuple:
+    return 200, {}, {"id": "m", "created": 1, "object": "model", "owned_by": "us", **changes}
+
+
+def test_the_date_on_which_the_server_shuts_the_model_down_is_known(server, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-1")
+    monkeypatch.setenv("MY_TEAM", "blue")
+    server.script, server.model = [server.says(TRUE)], model_object(shutdown_date="2027-01-14")
+    own = {"headers": {"x-team": {"env": "MY_TEAM"}}, "query": {"api-version": "1"}}
+    found = examined(local(server, api_key_env="MY_KEY", **own))
+    assert (found.problem, found.shutdown_date) == ("", date(2027, 1, 14))
+    (lookup,) = server.lookups
+    assert lookup.line == "GET /v1/models/m?api-version=1 HTTP/1.1"
+    assert (lookup.headers["authorization"], lookup.headers["x-team"]) == ("Bearer sk-1", "blue")
+
+
+def test_the_name_of_a_model_is_one_part_of_the_address(server):
+    server.script, server.model = [server.says(TRUE)], model_object(shutdown_date="2020-02-29")
+    judge = Judge("openai/org/a model?x#../:free", base_url=server.url, cache_mode="off")
+    assert examined(judge).shutdown_date == date(2020, 2, 29)
+    assert server.lookups[0].line == "GET /v1/models/org%2Fa%20model%3Fx%23..%2F%3Afree HTTP/1.1"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        model_object(),
+        *(
+            model_object(shutdown_date=found)
+            for found in (
+                None,
+                "",
+                "soon",
+                "2027-02-30",
+                "\x1b[2J</script>",
+                1800000000,
+                2027.5,
+                True,
+                ["2027-01-14"],
+                {},
+            )
+        ),
+        *((200, {}, body) for body in (["2027-01-14"], "2027-01-14", None, b"", b"<html>", b"[" * 100_000, b"\xff{")),
+        (200, {"content-encoding": "gzip"}, b"no gzip"),
+        (302, {"location": "/v1/elsewhere"}, b""),
+        *((status, {}, {"shutdown_date": "2027-01-14"}) for status in (400, 401, 404, 429, 501, 503)),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{", "hang"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "drip"),
+        (b"nonsense\r\n\r\n", "close"),
+        (b"", "reset"),
+    ],
+)
+def test_a_server_that_says_no_date_is_no_problem(server, line):
+    server.script, server.model = [server.says(TRUE)], line
+    found = examined(local(server, timeout=1))
+    assert (found.problem, found.reached, found.shutdown_date) == ("", True, None)
+    assert len(server.lookups) == len(server.requests) == 1
+
+
+def test_a_model_object_is_read_up_to_the_limit(server):
+    server.script = [server.says(TRUE)]
+    server.model = model_object(padding="x" * 20_000, shutdown_date="2027-01-14")
+    assert examined(local(server, max_reply_bytes=30_000)).shutdown_date == date(2027, 1, 14)
+    found = examined(local(server, max_reply_bytes=10_000))
+    assert (found.problem, found.shutdown_date) == ("", None)
+
+
+def test_a_key_that_the_server_repeats_with_the_date_is_in_no_diagnosis_and_no_log(server, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG, logger="judgekit")
+    monkeypatch.setenv("MY_KEY", "sk-very-private")
+    server.script = [server.says(TRUE)]
+    for line in (model_object(shutdown_date="sk-very-private"), (500, {}, {"error": "sk-very-private"})):
+        server.model = line
+        found = examined(local(server, api_key_env="MY_KEY"))
+        assert found.problem == ""
+        assert "sk-very-private" not in f"{found}{caplog.text}"
+
+
+def test_a_model_that_the_server_does_not_know_is_not_looked_up(server):
+    server.script = [(404, {}, {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}})]
+    server.model = model_object(shutdown_date="2020-01-01")
+    found = examined(local(server))
+    assert found.problem.endswith(
+        "The provider does not know this model: it may be retired, or its name misspelled. Choose another."
+    )
+    assert (found.shutdown_date, server.lookups) == (None, [])

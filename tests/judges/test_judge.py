@@ -546,7 +546,7 @@ def test_a_missing_key_is_an_error_before_any_request(server, local, asked):
         with pytest.raises(AuthenticationError, match=f"no key for {server.url}: set MY_KEY$"):
             use()
     with pytest.raises(AuthenticationError, match=r"no key for https://api.openai.com/v1: set OPENAI_API_KEY$"):
-        Judge("openai/gpt-4.1-mini").check()
+        Judge("openai/judge-model").check()
     assert server.requests == []
 
 
@@ -570,7 +570,7 @@ def test_a_judge_without_an_address_asks_its_provider_whatever_the_environment_s
     monkeypatch.setenv("OPENAI_BASE_URL", "https://elsewhere.test/v1")
     body = {"choices": [{"message": {"content": json.dumps(YES)}}]}
     route = mocked.post("https://api.openai.com/v1/chat/completions").respond(json=body)
-    assert asked(Judge("openai/gpt-4.1-mini")).answer.verdict == "yes"
+    assert asked(Judge("openai/judge-model")).answer.verdict == "yes"
     assert route.call_count == 1
     assert route.calls[0].request.headers["authorization"] == "Bearer sk-provider"
 

@@ -34,7 +34,7 @@ def provider(running):
 
 @pytest.fixture
 def judge(provider):
-    return lambda **settings: Judge("openai/gpt-4.1-mini", base_url=provider.base_url(), **settings)
+    return lambda **settings: Judge("openai/judge-model", base_url=provider.base_url(), **settings)
 
 
 def scored(judge, samples):

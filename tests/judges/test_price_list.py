@@ -1,5 +1,6 @@
 """What models cost by litellm's price list, which is read where litellm is installed, and never imported."""
 
+import asyncio
 import importlib
 import importlib.util
 import json
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,10 @@ from pydantic import BaseModel
 from judgekit.cli import main
 from judgekit.errors import ConfigError
 from judgekit.jobs.api import run
+from judgekit.judges.doctor import diagnose
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
-from judgekit.judges.price_list import ListPrice, find_list_price
+from judgekit.judges.price_list import ListPrice, find_list_price, find_list_shutdown_date
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.providers import PROVIDERS, Provider
 from judgekit.judges.scripted import ScriptedClient
@@ -36,7 +39,7 @@ CHAT: dict[str, Any] = {"mode": "chat", "litellm_provider": "openai", "input_cos
 CHAT |= {"output_cost_per_token": 4e-6}
 MODELS: dict[str, Any] = {
     "sample_spec": {"mode": "one of: chat, embedding", "litellm_provider": "one of https://docs.litellm.ai"},
-    "gpt-4.1-mini": {
+    "gpt-cached": {
         **CHAT,
         "cache_read_input_token_cost": 2.5e-7,
         "cache_read_input_token_cost_priority": 1e-6,
@@ -69,7 +72,7 @@ MODELS: dict[str, Any] = {
     "gpt-by-request": {**CHAT, "input_cost_per_request": 0.005},
     "gpt-by-second": {**CHAT, "output_cost_per_second": 0.005},
     "gpt-tiered": {**CHAT, "tiered_pricing": [{"range": [0, 1000], "input_cost_per_token": 1e-6}]},
-    "gpt-4o-search-preview": CHAT,
+    "gpt-search-preview": CHAT,
     "text-embedding-1": {**CHAT, "mode": "embedding"},
     "azure/gpt-plain": {**CHAT, "litellm_provider": "azure"},
     "claude-2": {**CHAT, "litellm_provider": "bedrock_converse"},
@@ -132,8 +135,8 @@ def openai(server, monkeypatch) -> Any:
 @pytest.mark.parametrize(
     ("model", "price"),
     [
-        ("openai/gpt-4.1-mini", Price(1, 4, 0.25)),
-        ("litellm/openai/gpt-4.1-mini", Price(1, 4, 0.25)),
+        ("openai/gpt-cached", Price(1, 4, 0.25)),
+        ("litellm/openai/gpt-cached", Price(1, 4, 0.25)),
         ("openai/gpt-plain", Price(1, 4)),
         ("litellm/anthropic/claude-1", Price(1, 4)),
         ("litellm/gemini/gemini-1", Price(1, 4)),
@@ -159,14 +162,14 @@ def test_a_price_is_that_of_the_model_s_own_entry(installed, model, price):
             for name in MODELS
             if name.startswith(("gpt-free", "gpt-half", "gpt-text", "gpt-neg", "gpt-by"))
         ),
-        *("openai/gpt-tiered", "openai/gpt-odd", "openai/gpt-4o-search-preview", "openai/text-embedding-1"),
+        *("openai/gpt-tiered", "openai/gpt-odd", "openai/gpt-search-preview", "openai/text-embedding-1"),
         *("litellm/azure/gpt-plain", "litellm/bedrock_converse/claude-2", "litellm/bedrock/claude-3"),
         *("litellm/vertex_ai/gemini-1", "litellm/perplexity/sonar"),
         # another provider's, or a name that is only like one
         *(
             "openai/claude-1",
-            "openai/gpt-4.1",
-            "openai/gpt-4.1-mini-2025",
+            "openai/gpt-cache",
+            "openai/gpt-cached-2025",
             "openai/openai/gpt-plain",
             "openai/sample_spec",
         ),
@@ -210,12 +213,12 @@ def test_a_list_of_another_make_says_nothing(installed, prices):
     path = installed(prices)
     assert find_list_price("openai/gpt-plain", ()) is None
     path.unlink()
-    assert find_list_price("openai/gpt-4.1-mini", ()) is None
+    assert find_list_price("openai/gpt-cached", ()) is None
 
 
 def test_without_litellm_no_price_is_known(missing):
-    assert find_list_price("openai/gpt-4.1-mini", ()) is None
-    assert Judge("openai/gpt-4.1-mini").known_price is None
+    assert find_list_price("openai/gpt-cached", ()) is None
+    assert Judge("openai/gpt-cached").known_price is None
 
 
 def test_a_litellm_of_no_version_is_a_source_all_the_same(installed, monkeypatch):
@@ -282,7 +285,7 @@ def test_nothing_is_read_before_it_is_needed():
         "    return read(path)\n"
         "pathlib.Path.read_bytes = watched\n"
         "import judgekit\n"
-        "judge = judgekit.Judge('openai/gpt-4.1-mini')\n"
+        "judge = judgekit.Judge('openai/gpt-cached')\n"
         "judgekit.TopicAdherence(judge)\n"
         "assert 'litellm' not in sys.modules\n"
     )
@@ -301,13 +304,13 @@ def spent(judge: Judge, number: int = 1) -> tuple[Any, ...]:
 
 def test_the_cost_of_a_run_is_known_by_the_list_which_is_named_with_it(installed, openai):
     installed()
-    cost, lists, found = spent(Judge("openai/gpt-4.1-mini"), 2)
+    cost, lists, found = spent(Judge("openai/gpt-cached"), 2)
     assert cost == pytest.approx(2 * (600 * 1 + 400 * 0.25 + 50 * 4) / 1e6)  # what the server says that it took
     assert lists == {NAME}
     assert f"2 judge requests, 0 from cache, 2,100 tokens, $0.0018 by the prices of {NAME}" in str(found)
     assert f"prices: {NAME}" in found._repr_html_()
     assert [call.price_list for row in found for call in row.score.calls] == [NAME] * 2
-    cost, lists, found = spent(Judge("openai/gpt-4.1-mini"), 2)  # from the cache
+    cost, lists, found = spent(Judge("openai/gpt-cached"), 2)  # from the cache
     assert (cost, lists, "prices" in str(found)) == (0.0, set(), False)
 
 
@@ -325,7 +328,7 @@ def test_the_list_is_named_wherever_the_cost_of_a_run_is_shown(installed, openai
     Path("good.md").write_text(
         "---\ndescription: d\ninputs: [conversation]\nscale: {'yes': 1.0, 'no': 0.0}\nsource: us\n---\nGood?\n"
     )
-    words = ["run", "samples.jsonl", "--scorer", "prompt:good.md", "--judge", "openai/gpt-4.1-mini"]
+    words = ["run", "samples.jsonl", "--scorer", "prompt:good.md", "--judge", "openai/gpt-cached"]
     assert f"\nprices: {NAME}\n" in cli(*words, "--dry-run")
     assert openai.requests == []
     assert f"\nprices: {NAME}\n" in cli(*words, "-o", "summary.md", "-o", "report.html")
@@ -334,7 +337,7 @@ def test_the_list_is_named_wherever_the_cost_of_a_run_is_shown(installed, openai
     assert f"\nprices: {NAME}\n" in cli("runs", "last")
     openai.script = [openai.says({"reason": "r", "verdict": "true"})]
     assert f"answered as judge-1-2026-11-20, with the system fingerprint fp_1; prices: {NAME}" in cli(
-        "doctor", "--judge", "openai/gpt-4.1-mini"
+        "doctor", "--judge", "openai/gpt-cached"
     )
 
 
@@ -343,25 +346,81 @@ def test_a_cost_that_is_reported_is_taken_before_a_listed_price_and_a_price_that
     reply = openai.says(GOOD)
     body = {**reply[2], "usage": {**reply[2]["usage"], "cost": 0.5}}
     openai.script = [(200, {}, body)]
-    assert spent(Judge("openai/gpt-4.1-mini", cache_mode="off"))[:2] == (0.5, set())
-    cost, lists, _ = spent(Judge("openai/gpt-4.1-mini", cache_mode="off", price=Price(2, 8)))
+    assert spent(Judge("openai/gpt-cached", cache_mode="off"))[:2] == (0.5, set())
+    cost, lists, _ = spent(Judge("openai/gpt-cached", cache_mode="off", price=Price(2, 8)))
     assert (cost, lists) == (pytest.approx((1000 * 2 + 50 * 8) / 1e6), set())
     body["usage"] = None
-    assert spent(Judge("openai/gpt-4.1-mini", cache_mode="off"))[:2] == (None, set())
+    assert spent(Judge("openai/gpt-cached", cache_mode="off"))[:2] == (None, set())
 
 
 def test_a_budget_in_dollars_works_with_a_listed_price(installed, openai):
     installed()
-    judge = Judge("openai/gpt-4.1-mini", budget={"usd": 0.005}, params={"max_tokens": 500})
+    judge = Judge("openai/gpt-cached", budget={"usd": 0.005}, params={"max_tokens": 500})
     cost, _, found = spent(judge, 3)
-    assert found.stopped.startswith("openai/gpt-4.1-mini: one more request would pass the budget of $0.005")
+    assert found.stopped.startswith("openai/gpt-cached: one more request would pass the budget of $0.005")
     assert 0 < len(openai.requests) < 3
     assert cost == pytest.approx(0.0009 * len(openai.requests))
 
 
 def test_a_budget_in_dollars_needs_a_price(missing):
-    with pytest.raises(ConfigError, match=r"a budget in US dollars needs the price of openai/gpt-4\.1-mini"):
-        Judge("openai/gpt-4.1-mini", budget={"usd": 1})
+    with pytest.raises(ConfigError, match=r"a budget in US dollars needs the price of openai/gpt-cached"):
+        Judge("openai/gpt-cached", budget={"usd": 1})
+
+
+# --- when models shut down
+
+ENDING: dict[str, Any] = {"litellm_provider": "anthropic", "mode": "chat", "deprecation_date": "2027-01-14"}
+
+
+@pytest.mark.parametrize(
+    ("found", "day"),
+    [
+        ({}, date(2027, 1, 14)),
+        *(
+            ({"deprecation_date": other}, None)
+            for other in (None, "", "soon", "2027-02-30", 20270114.5, ["2027-01-14"])
+        ),
+        ({"litellm_provider": "bedrock"}, None),
+    ],
+)
+def test_the_list_has_the_date_on_which_a_model_shuts_down(installed, found, day):
+    installed({"claude-1": {**ENDING, **found}, "claude-2": CHAT})
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") == day
+    assert find_list_shutdown_date("litellm/anthropic/claude-2") is None
+
+
+@pytest.mark.parametrize("prices", ["", "{", "[]", "null", '{"claude-1": 3}'])
+def test_a_list_of_another_make_has_no_dates(installed, prices):
+    path = installed(prices)
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
+    path.unlink()
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
+
+
+def test_without_litellm_no_date_is_known(missing):
+    assert find_list_shutdown_date("litellm/anthropic/claude-1") is None
+
+
+def test_the_list_is_only_for_judges_whose_servers_cannot_be_asked(installed, openai, monkeypatch):
+    """OpenAI's own word counts more than a list that may be old, also if it is that there is no date."""
+
+    class Connected(ScriptedClient):
+        def __init__(self, _: object) -> None:
+            super().__init__([{"reason": "r", "verdict": "true"}])
+
+    def day(model: str, **settings: Any) -> date | None:
+        found = asyncio.run(diagnose(Judge(model, cache_mode="off", **settings)))
+        assert found.problem == ""
+        return found.shutdown_date
+
+    installed({"claude-1": ENDING, "gpt-1": {**ENDING, "litellm_provider": "openai"}})
+    monkeypatch.setitem(PROVIDERS, "litellm", Provider(Connected))
+    openai.script = [openai.says({"reason": "r", "verdict": "true"})]
+    openai.model = 200, {}, {"shutdown_date": None}
+    assert day("litellm/anthropic/claude-1") == date(2027, 1, 14)
+    assert day("litellm/anthropic/claude-1", base_url="http://localhost:8000/v1") is None
+    assert day("litellm/anthropic/claude-1", client=Connected(None)) is None
+    assert day("openai/gpt-1") is None
 
 
 # --- litellm itself

@@ -22,7 +22,7 @@ from judgekit.terminal import console
 from judgekit.traces.sample import Sample
 
 GOAL = "agent_goal_accuracy_without_reference"
-APRIL, JULY = "gpt-4.1-mini-2025-04-14", "gpt-4.1-mini-2025-07-01"
+APRIL, JULY = "judge-model-2026-04-14", "judge-model-2026-07-01"
 HOSTILE = "\x1b[2J</script><script>alert(1)</script>\u202e=1+1, gpt-5 (99)"
 
 
@@ -42,7 +42,7 @@ def scored(server, sample, achieved, tmp_path) -> Callable[..., Run]:
             for number in range(samples or len(reported))
         ]
         judge = Judge(
-            "openai/gpt-4.1-mini",
+            "openai/judge-model",
             base_url=server.url,
             cache=tmp_path / "cache.sqlite",
             cache_mode=cache_mode,
@@ -88,15 +88,15 @@ def warnings(a: Run, b: Run) -> list[str]:
 
 def test_a_model_that_changes_within_a_run_is_said_wherever_the_run_is_summed_up(scored):
     found = scored((APRIL, "fp_a"), (APRIL, "fp_a"), (APRIL, "fp_a"), (JULY, "fp_b"))
-    assert found.summary[GOAL].reported == {"openai/gpt-4.1-mini": {APRIL: 3, JULY: 1}}
-    assert found.summary[GOAL].fingerprints == {"openai/gpt-4.1-mini": {"fp_a": 3, "fp_b": 1}}
-    said = f"openai/gpt-4.1-mini answered as 2 models: {APRIL} (3), {JULY} (1)"
+    assert found.summary[GOAL].reported == {"openai/judge-model": {APRIL: 3, JULY: 1}}
+    assert found.summary[GOAL].fingerprints == {"openai/judge-model": {"fp_a": 3, "fp_b": 1}}
+    said = f"openai/judge-model answered as 2 models: {APRIL} (3), {JULY} (1)"
     assert [place for place, text in shown(found).items() if said not in text] == []
 
 
 def test_a_configuration_that_changes_behind_one_model_is_said(scored):
     found = scored((APRIL, "fp_a"), (APRIL, "fp_b"), (APRIL, "fp_a"))
-    said = "openai/gpt-4.1-mini answered with 2 system fingerprints: fp_a (2), fp_b (1)"
+    said = "openai/judge-model answered with 2 system fingerprints: fp_a (2), fp_b (1)"
     assert [place for place, text in shown(found).items() if said not in text] == []
 
 
@@ -147,7 +147,7 @@ def test_a_cassette_keeps_it_too(scored, server, sample, tmp_path):
     cassette = tmp_path / "replies.jsonl"
     assert write_cassette(cassette, kept.recorded()) == 2
     kept.close()
-    judge = Judge("openai/gpt-4.1-mini", base_url=server.url, cache=cassette, cache_mode="replay")
+    judge = Judge("openai/judge-model", base_url=server.url, cache=cassette, cache_mode="replay")
     samples = [distinct(sample.model_copy(update={"id": f"s{number}"})) for number in range(2)]
     replayed = run(samples, [AgentGoalAccuracyWithoutReference(judge)])
     assert reported(replayed) == [(APRIL, "fp_a", True), (None, None, True)]
@@ -188,7 +188,7 @@ def test_two_runs_that_other_models_answered_are_warned_of(scored):
     before, after = scored((APRIL, "fp_a"), (APRIL, "fp_a")), scored((APRIL, "fp_a"), (JULY, "fp_b"))
     [found] = warnings(before, after)
     assert found == (
-        "openai/gpt-4.1-mini did not answer as the same models in both runs, so that the judge may make the difference: "
+        "openai/judge-model did not answer as the same models in both runs, so that the judge may make the difference: "
         f"A {APRIL} (2); B {APRIL} (1), {JULY} (1)"
     )
     assert warnings(after, after)[1:] == warnings(before, before)[1:] == []
@@ -204,7 +204,7 @@ def test_replies_from_the_cache_are_those_of_the_model_that_gave_them(scored):
 def test_two_runs_with_other_fingerprints_are_warned_of_less_strongly(scored):
     [found] = warnings(scored((APRIL, "fp_a")), scored((APRIL, "fp_b")))
     assert found == (
-        "openai/gpt-4.1-mini answered as the same models with different system fingerprints, so that its provider may have "
+        "openai/judge-model answered as the same models with different system fingerprints, so that its provider may have "
         "changed how it runs them: A fp_a (1); B fp_b (1)"
     )
     assert warnings(scored((APRIL, "fp_a")), scored((APRIL, None))) == []
@@ -221,7 +221,7 @@ def test_two_runs_with_other_fingerprints_are_warned_of_less_strongly(scored):
 def test_two_runs_in_which_a_change_would_not_show_say_so(scored, a, b, lacking):
     runs = [scored(*((model, None) for model in side)) for side in (a, b)]
     assert warnings(*runs) == [
-        f"openai/gpt-4.1-mini: its provider reported no model for {lacking}, so that a change behind this name would not show"
+        f"openai/judge-model: its provider reported no model for {lacking}, so that a change behind this name would not show"
     ]
 
 

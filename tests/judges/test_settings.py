@@ -16,20 +16,20 @@ from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import signature
 
 
-@pytest.mark.parametrize("model", ["gpt-4.1-mini", "/gpt", "openai/", ""])
+@pytest.mark.parametrize("model", ["judge-model", "/gpt", "openai/", ""])
 def test_a_judge_is_named_provider_and_model(model):
-    with pytest.raises(ConfigError, match=r"named provider/model, as in openai/gpt-4.1-mini, found"):
+    with pytest.raises(ConfigError, match=r"named provider/model, found"):
         Judge(model)
 
 
 @pytest.mark.parametrize(
     ("model", "meant"),
     [
-        ("gpt-4o", "'openai/gpt-4o'"),
+        ("gpt-x", "'openai/gpt-x'"),
         ("claude-sonnet-4-5", "'litellm/anthropic/claude-sonnet-4-5'"),
         ("gemini-2.5-pro", "'litellm/gemini/gemini-2.5-pro'"),
         ("anthropic/claude-sonnet-4-5", "'litellm/anthropic'"),
-        ("opnai/gpt-4o", "'openai'"),
+        ("opnai/gpt-x", "'openai'"),
     ],
 )
 def test_a_model_without_its_provider_is_an_error_that_says_which_it_may_be(model, meant):

@@ -31,7 +31,7 @@ from judgekit.judges.prompt import Prompt
 from judgekit.scoring import JudgedScorerProtocol, Scorer, attempt, signature
 from judgekit.traces.message import AIMessage, HumanMessage
 
-MODEL = "openai/gpt-4.1-mini"
+MODEL = "openai/judge-model"
 ASKING: dict[type, Callable[[Any], Any]] = {
     AgentGoalAccuracyWithReference: AgentGoalAccuracyWithReference,
     AgentGoalAccuracyWithoutReference: AgentGoalAccuracyWithoutReference,
@@ -64,9 +64,9 @@ def test_a_judge_stays_the_one_that_it_is(made):
 @pytest.mark.parametrize(
     ("judge", "found"),
     [
-        ("gpt-4o", "did you mean 'openai/gpt-4o'?"),
-        (5, 'judge is a Judge or a model such as "openai/gpt-4.1-mini", found 5'),
-        (Judge, 'judge is a Judge or a model such as "openai/gpt-4.1-mini", found <class '),
+        ("gpt-x", "did you mean 'openai/gpt-x'?"),
+        (5, 'judge is a Judge or a "provider/model", found 5'),
+        (Judge, 'judge is a Judge or a "provider/model", found <class '),
     ],
 )
 @pytest.mark.parametrize("made", ASKING.values(), ids=[one.__name__ for one in ASKING])

@@ -94,7 +94,7 @@ async def uses() -> None:
     assert_type(sample.trace.messages, Sequence[Message])
     assert_type(plain, FunctionScorer)
     assert_type(explained, FunctionScorer)
-    judge = Judge("openai/gpt-4.1-mini", params={"temperature": 0})
+    judge = Judge("openai/judge-model", params={"temperature": 0})
     limited = Judge("openai/a", price=Price(0.4, 1.6), budget=Limits(usd=5), redact=["email"], fallback=[judge])
     scorers: list[Scorer] = [
         plain,
@@ -110,10 +110,10 @@ async def uses() -> None:
         AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
         Repeat(TopicAdherence(limited), draws=3, by="mean"),
         PromptScorer("tone", judge, require_evidence=True),
-        PromptScorer("tone", "openai/gpt-4.1-mini"),
-        TopicAdherence("openai/gpt-4.1-mini"),
-        Pairwise("Which one is better?", "openai/gpt-4.1-mini"),
-        WeightedCriteria({"a": 1}, judge="openai/gpt-4.1-mini"),
+        PromptScorer("tone", "openai/judge-model"),
+        TopicAdherence("openai/judge-model"),
+        Pairwise("Which one is better?", "openai/judge-model"),
+        WeightedCriteria({"a": 1}, judge="openai/judge-model"),
         WeightedCriteria({"a": 0.5, "b": 0.5}, checks={"a": lambda sample: None, "b": "Is it so?"}, judge=judge),
         Pairwise("Which one is better?", judge),
         Panel([PromptScorer("tone", judge), PromptScorer("tone", limited)], rule="unanimous", escalate=True),

@@ -1,6 +1,6 @@
 r"""Spans of OpenTelemetry's conventions for generative AI, and of tracers with older or other conventions.
 
-[{"trace_id": "1f", "span_id": "2e", "name": "chat gpt-4", "attributes": {"gen_ai.operation.name": "chat",
+[{"trace_id": "1f", "span_id": "2e", "name": "chat gpt-x", "attributes": {"gen_ai.operation.name": "chat",
     "gen_ai.input.messages": "[{\"role\": \"user\", \"parts\": [...]}]", "gen_ai.output.messages": "[...]"}}, ...]
 {"resourceSpans": [...]}, {"resourceLogs": [...]}, or messages alone: [{"role": "user", "parts": [...]}]
 """

@@ -406,7 +406,7 @@ def test_what_stands_beside_the_messages_is_read():
             "prompt_tokens_details": {"cached_tokens": 4, "audio_tokens": 0},
             "completion_tokens_details": {"reasoning_tokens": 3},
         },
-        "model": "gpt-4.1",
+        "model": "gpt-x",
         "temperature": 0,
     }
     trace = READER.sample(row, 0).trace
@@ -424,7 +424,7 @@ def test_what_stands_beside_the_messages_is_read():
         reasoning_tokens=3,
         extra={"total_tokens": 15, "prompt_tokens_details": {"audio_tokens": 0}},
     )
-    assert trace.extra == {"model": "gpt-4.1", "temperature": 0}
+    assert trace.extra == {"model": "gpt-x", "temperature": 0}
 
 
 @pytest.mark.parametrize(

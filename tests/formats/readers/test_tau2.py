@@ -19,7 +19,7 @@ from judgekit.traces.trace import Label, Trace, TraceWarning
 READER = Tau2Reader()
 HI = [{"role": "user", "content": "Hi"}]
 USER_ACTION = {"action_id": "u0", "name": "toggle", "arguments": {}, "requestor": "user", "info": None}
-FILE = {
+FILE = {  # as tau2 recorded it, with the models of then
     "timestamp": "2025-01-01",
     "info": {
         "environment_info": {"domain_name": "airline", "policy": "Be nice"},
