@@ -118,8 +118,9 @@ def error_page() -> str:
     """Return the page of the errors: the tree of them, and a directive for each."""
     (tree,) = re.findall(r"^JudgekitError\n(?:[├└│ ].*\n)+", cleandoc(errors.__doc__ or "") + "\n", re.MULTILINE)
     root, *others = re.findall(r"^[├└│─ ]*(\w+)", tree, re.MULTILINE)
-    directives = [f"::: judgekit.{root}", *(f"::: judgekit.errors.{name}" for name in others)]
-    return "\n".join((ERRORS, f"```text\n{tree}```\n", "\n\n".join(directives), ""))
+    names = [f"judgekit.{root}", *(f"judgekit.errors.{name}" for name in others)]
+    directives = "\n".join(f"::: {name}\n    options:\n      show_bases: true\n" for name in names)
+    return "\n".join((ERRORS, f"```text\n{tree}```\n", directives))
 
 
 PAGES = {REFERENCE / "cli.md": command_line, REFERENCE / "errors.md": error_page}

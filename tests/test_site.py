@@ -1,11 +1,13 @@
 """The documentation as a site: what its pages contain, and that their code runs as a reader would run it."""
 
+import inspect
 import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,14 +22,17 @@ from judgekit import (
     AIMessage,
     ArgMatch,
     HumanMessage,
+    JudgekitError,
     Sample,
     Scorer,
     ToolCall,
     ToolCallF1,
     ToolCallMatch,
     ToolMatch,
+    errors,
 )
 from judgekit.judges.prompt import shipped_prompts
+from judgekit.scorers import SCORERS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -84,6 +89,13 @@ def test_every_public_name_is_on_one_page_of_the_reference():
     assert len(found) == len(set(found))
     public = [name.removeprefix("judgekit.") for name in found if name.count(".") == 1]
     assert sorted(public) == sorted(judgekit.__all__)
+
+
+def test_every_scorer_of_the_command_line_and_every_error_is_in_the_reference_once():
+    found = Counter(name.rpartition(".")[2] for name in directives())
+    scorers = [place.rpartition(":")[2] for place in SCORERS.values()]
+    raised = [name for name, one in vars(errors).items() if inspect.isclass(one) and issubclass(one, JudgekitError)]
+    assert {name: found[name] for name in (*scorers, *raised)} == dict.fromkeys((*scorers, *raised), 1)
 
 
 def test_every_module_of_statistics_that_the_guide_test_every_module_of_statistics_that_the_guide_lists_is_in_the_reference():

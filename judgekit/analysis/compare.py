@@ -69,11 +69,27 @@ class Comparison:
         return {one.scorer: one for one in self.scorers}[scorer]
 
     def worse(self, scorer: str, most: int) -> list[ChangedScore]:
-        """Return the rows of samples with a lower value of a scorer in B, largest losses first."""
+        """Return the scores that are lower in B, largest losses first.
+
+        Args:
+            scorer: The name of a scorer in both runs.
+            most: The maximum number of samples.
+
+        Raises:
+            KeyError: The runs do not share such a scorer.
+        """
         return self._rows(scorer, self._worse[scorer], most)
 
     def better(self, scorer: str, most: int) -> list[ChangedScore]:
-        """Return the rows of samples with a higher value of a scorer in B, largest gains first."""
+        """Return the scores that are higher in B, largest gains first.
+
+        Args:
+            scorer: The name of a scorer in both runs.
+            most: The maximum number of samples.
+
+        Raises:
+            KeyError: The runs do not share such a scorer.
+        """
         return self._rows(scorer, self._better[scorer], most)
 
     def changed(self, most: int) -> set[int]:

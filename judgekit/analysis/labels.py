@@ -78,6 +78,9 @@ def read_labels(path: Path | str) -> Sequence[HumanLabel]:
     Columns, or keys, are ``sample``, ``scorer`` and ``value``, and optionally the other fields of `HumanLabel`. A blank
     value stands for a sample that nobody labelled. Duplicates are treated as in `deduplicate`.
 
+    Args:
+        path: A ``.csv``, ``.tsv`` or ``.jsonl`` file.
+
     Raises:
         TraceError: The file cannot be read; the message says where, what was found, and what to do.
     """

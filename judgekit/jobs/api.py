@@ -55,6 +55,9 @@ def run(
         store: A SQLite file to keep the run in; in memory if not given.
         progress: Whether to show the progress, on a terminal, in a notebook, or as an occasional line.
 
+    Returns:
+        The run, which yields a `Row` per score and prints its summary.
+
     Raises:
         ConfigError: An argument is invalid, two scorers have the same name, or no sample may be scored.
         TraceError: The recordings, or all records in them, cannot be read.
@@ -80,7 +83,7 @@ async def arun(
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
-    """Score every sample with every scorer, and return the run; the async version of `run`."""
+    """Score every sample with every scorer, and return the run; the async version of `run`, with its arguments."""
     from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
 
     session = await asyncio.to_thread(start_session, data, scorers, config, judge, concurrency, workers, store)
@@ -130,7 +133,7 @@ async def aresume(
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
-    """Make the missing scores of a run that stopped early, and return the run; the async version of `resume`."""
+    """Make the missing scores of a run that stopped early; the async version of `resume`, with its arguments."""
     from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - see above
 
     session = await asyncio.to_thread(resume_session, run, store, data, scorers, retry_failed, concurrency, workers)
@@ -180,7 +183,7 @@ async def aadd_scorers(
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
-    """Score the samples of a finished run with more scorers; the async version of `add_scorers`."""
+    """Score the samples of a finished run with more scorers; the async version of `add_scorers`, with its arguments."""
     from judgekit.jobs.resume import extension_session  # noqa: PLC0415 - see above
 
     session = await asyncio.to_thread(extension_session, run, store, scorers, data, judge, concurrency, workers)
@@ -197,6 +200,12 @@ def plan(
     """Return the requests that `run` would send to its judges. Nothing is sent or stored, and no key is needed.
 
     Scorers that ask no judge do score, so that the plan shows their skipped and failed scores.
+
+    Args:
+        data: As in `run`.
+        scorers: As in `run`.
+        config: As in `run`.
+        judge: As in `run`.
 
     Raises:
         ConfigError: As in `run`.
@@ -219,7 +228,7 @@ async def aplan(
     config: Path | str | None = None,
     judge: str | None = None,
 ) -> "RunPlan":
-    """Return the requests that `arun` would send to its judges; the async version of `plan`."""
+    """Return the requests that `arun` would send to its judges; the async version of `plan`, with its arguments."""
     from judgekit.jobs.plan import make_plan  # noqa: PLC0415 - see above
     from judgekit.jobs.starting import build_run  # noqa: PLC0415
 

@@ -76,6 +76,9 @@ class Judge(JudgeSettings):
 
     Its replies are cached: a question that was answered before is not asked again, in any run that uses the same cache.
     The settings are those of `JudgeSettings`.
+
+    Example:
+        ``Judge("openai/gpt-4.1-mini", params={"temperature": 0}, budget=Limits(usd=5))``
     """
 
     _spending: Spending | None = PrivateAttr()
@@ -167,7 +170,7 @@ class Judge(JudgeSettings):
     def build_request(
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Request:
-        """Return the request that `ask` would send for a sample without anything to redact."""
+        """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
         schema, version = _form(prompt, answer)
 
         def accept(text: str) -> None:

@@ -6,7 +6,13 @@ from judgekit.traces.message import FrozenModel, Usage
 
 
 class Price(FrozenModel):
-    """A price in US dollars per million tokens. ``cached`` input costs as much as other input if not given."""
+    """A price in US dollars per million tokens.
+
+    Attributes:
+        input: The price of input tokens.
+        output: The price of output tokens, including reasoning.
+        cached: The price of input tokens that the provider had cached; that of other input if not given.
+    """
 
     input: float = Field(kw_only=False, ge=0, allow_inf_nan=False)
     output: float = Field(kw_only=False, ge=0, allow_inf_nan=False)

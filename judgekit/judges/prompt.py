@@ -234,6 +234,9 @@ def shipped_prompts() -> Sequence[Prompt]:
 def load_prompt(name: str | Path) -> Prompt:
     """Return a shipped prompt by its name, or any prompt by the path of its file.
 
+    Args:
+        name: A name such as ``tone``, or a path that ends in ``.md``.
+
     Raises:
         PromptError: There is no such prompt, or its front matter and its question do not agree.
     """

@@ -44,15 +44,16 @@ class JudgeSettings(FrozenModel):
 
     Attributes:
         model: Provider and model, such as ``"openai/gpt-6-luna"`` or ``"litellm/anthropic/claude-sonnet-4-5"``.
-        base_url: A server that speaks the provider's API, such as ``"http://localhost:8000/v1"``.
+        base_url: A server that speaks the provider's API, such as ``"http://localhost:8000/v1"``; that of the
+            provider if not given.
         params: Parameters of the provider's API, such as ``{"temperature": 0}``.
         query: Query parameters of the address: public values, such as ``{"api-version": "2024-10-21"}``, or secrets
             from environment variables, such as ``{"key": {"env": "MY_KEY"}}``.
         headers: Headers of each request, in the same form.
         redact: The data to remove from a sample before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
             ``card``, ``ip``, ``phone``; or a function from text to text, with a ``version`` (an attribute).
-        conversation_tokens: The approximate number of tokens of a recording to show; all if not given. See
-            `Trace.render`.
+        conversation_tokens: The approximate number of tokens of a recording to show, at least 100; all if not given.
+            See `Trace.render`.
         fallback: Judges to ask instead, in order, if this one is overloaded or down, or its quota or context is too
             small.
         api_key_env: The environment variable that holds the key, by default that of the provider; with a ``base_url``,
@@ -61,19 +62,24 @@ class JudgeSettings(FrozenModel):
             reports, or else by litellm's list if litellm is installed (see `known_price`), or else unknown.
         budget: The most that a run may spend: ``usd`` (needs a price), ``requests``, ``tokens``. See `Limits`.
         max_output_tokens: The limit on a reply's tokens, including reasoning, that is sent if a budget in US dollars or
-            tokens needs one and ``params`` set none. A truncated reply is requested once more, with twice the limit.
-        timeout: Seconds for one attempt as a whole, including reading and decompressing the reply.
-        max_reply_bytes: The maximum size of a reply, decompressed.
-        attempts: The number of attempts while a provider is overloaded or unreachable. Rate limit errors are retried up
-            to ten times, unless this is 1. A provider that all attempts fail to reach is down for the rest of the run.
-        concurrency: The maximum number of requests at once, up to 10,000; fewer if the provider cannot take as many.
-        requests_per_minute: No limit if not given. Judges of one account share the strictest of their limits.
-        tokens_per_minute: No limit if not given. Input and output tokens count.
-        cache: The file of stored replies. A ``.jsonl`` file of recorded replies can be replayed.
-        cache_mode: ``read_write``; ``refresh``, which asks again; ``replay``, which never asks; or ``off``.
-        store_text: Whether the cache stores the judge's text, which may quote the conversation. If not, it stores only
-            verdicts, and asks questions again whose answers need text.
-        offline: Whether to send no request out of this machine.
+            tokens needs one and ``params`` set none: at least 1, by default 8192. A truncated reply is requested once
+            more, with twice the limit.
+        timeout: Seconds for one attempt as a whole, including reading and decompressing the reply: above 0, by default
+            60.
+        max_reply_bytes: The maximum size of a reply, decompressed: at least 1, by default 16,000,000.
+        attempts: The number of attempts while a provider is overloaded or unreachable: at least 1, by default 4. Rate
+            limit errors are retried up to ten times, unless this is 1. A provider that all attempts fail to reach is
+            down for the rest of the run.
+        concurrency: The maximum number of requests at once, from 1 to 10,000, by default 32; fewer if the provider
+            cannot take as many.
+        requests_per_minute: At least 1; no limit if not given. Judges of one account share the strictest of their limits.
+        tokens_per_minute: At least 1; no limit if not given. Input and output tokens count.
+        cache: The file of stored replies, by default ``.judgekit/cache.sqlite``. A ``.jsonl`` file of recorded replies
+            can be replayed.
+        cache_mode: ``read_write``, the default; ``refresh``, which asks again; ``replay``, which never asks; or ``off``.
+        store_text: Whether the cache stores the judge's text, which may quote the conversation, as it does by default.
+            If not, it stores only verdicts, and asks questions again whose answers need text.
+        offline: Whether to send no request out of this machine; by default, requests are sent.
         client: A client that replaces the provider. Its replies are cached only if it has an identity; see `Client`.
 
     Raises:

@@ -63,15 +63,15 @@ class Amount(NamedTuple):
 
 
 class Limits(FrozenModel):
-    """The most that a judge may spend.
+    """The most that a judge may spend. What is not given is not limited.
 
     A budget applies to a run: all its processes, and every resume of it. Outside of a run it applies to the judge
     object. Cached replies cost nothing.
 
     Attributes:
-        usd: US dollars; the price must be known.
-        requests: Requests that reach a server.
-        tokens: Input and output tokens.
+        usd: US dollars, at least 0; the price must be known.
+        requests: Requests that reach a server, at least 0.
+        tokens: Input and output tokens, at least 0.
         name: The name of a budget that runs share until it is reset (``judgekit cache budgets --reset``).
     """
 

@@ -36,7 +36,9 @@ _DESCRIBED = 10_000  # samples that are drawn to describe all of them
 class Run:
     """The scores of a run, in the order of the samples and, within a sample, of the scorers.
 
-    Scores are read on demand. ``print`` shows the effort of the conversations and one line for each scorer.
+    `judgekit.run` returns it, and `Run.stored` opens one that was kept. Iterating yields a `Row` for each score, and
+    ``len`` is their number; they are read on demand. ``print`` shows the effort of the conversations and one line for
+    each scorer.
     """
 
     store: RunStore
@@ -46,6 +48,10 @@ class Run:
     @classmethod
     def stored(cls, number: int | None = None, path: Path | str = DEFAULT_RUNS_PATH) -> "Run":
         """Return a stored run by its number, or the last one.
+
+        Args:
+            number: The number of the run in its file, from 1; the last run if not given.
+            path: The file of runs.
 
         Raises:
             StoreError: There is no such run, or the file cannot be read.
@@ -85,7 +91,7 @@ class Run:
 
     @cached_property
     def samples(self) -> SampleCount:
-        """The number of samples to score, as far as it is known; see `judgekit.runs.rows.RunRecord`."""
+        """The number of samples to score, and whether that is exact, an estimate or a minimum."""
         held = self.store.counts(self.number).samples
         return SampleCount(max(self.record.samples, held), self.record.samples_known)
 
@@ -183,11 +189,22 @@ class Run:
         statuses: Collection[ScoreStatus] | None = None,
         numbers: Collection[int] | None = None,
     ) -> Iterator[Row]:
-        """Return all rows, or only those of a scorer, with certain statuses, or of the samples with certain numbers."""
+        """Yield the rows that meet all conditions, in order; without conditions, all rows.
+
+        Args:
+            scorer: The name of a scorer.
+            statuses: Some of ``scored``, ``skipped``, ``failed`` and ``abstained``.
+            numbers: Numbers of samples in the run, from 0; see `Row.index`.
+        """
         return self.store.rows(self.number, scorer=scorer, statuses=statuses, numbers=numbers)
 
     def lowest(self, scorer: str, most: int) -> Iterator[Row]:
-        """Return the rows with the lowest values of a scorer, lowest first."""
+        """Yield the rows with the lowest values of a scorer, lowest first.
+
+        Args:
+            scorer: The name of the scorer.
+            most: The maximum number of rows.
+        """
         return self.store.lowest(self.number, scorer, most)
 
     @cached_property
@@ -199,15 +216,18 @@ class Run:
         return found
 
     def conversations(self, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
-        """Return the wanted samples with their numbers, in order. A run with ``store_text = false`` has none.
+        """Yield the wanted samples with their numbers, in order. A run with ``store_text = false`` has none.
 
         Damaged samples are left out; see `damaged`.
+
+        Args:
+            wanted: Whether to yield the sample with a number; by default, all are yielded.
         """
         damaged = self.damaged.conversations
         return self.store.conversations(self.number, lambda number: number not in damaged and wanted(number))
 
     def exchanges(self) -> Iterator[tuple[int, str, int, JudgeExchange]]:
-        """Return the requests to judges with their replies, which are kept if the conversations are.
+        """Yield the requests to judges with their replies, which are kept if the conversations are.
 
         Each comes with its sample's number, its scorer, and its position in ``score.calls``. Damaged ones are left out;
         see `damaged`.
@@ -215,13 +235,21 @@ class Run:
         return self.store.exchanges(self.number, but=self.damaged.exchanges)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the rows as a pandas data frame; see `judgekit.runs.frames`."""
+        """Return the rows as a pandas data frame, with the columns of the CSV. A score without a value is ``NaN``.
+
+        Raises:
+            ConfigError: pandas is not installed.
+        """
         from judgekit.runs.frames import to_pandas  # noqa: PLC0415 - seldom needed
 
         return to_pandas(self)
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the rows as a polars data frame; see `judgekit.runs.frames`."""
+        """Return the rows as a polars data frame, with the columns of the CSV. A score without a value is null.
+
+        Raises:
+            ConfigError: polars is not installed.
+        """
         from judgekit.runs.frames import to_polars  # noqa: PLC0415 - seldom needed
 
         return to_polars(self)

@@ -119,7 +119,14 @@ def krippendorff_alpha(ratings: ArrayLike, *, metric: Literal["nominal", "ordina
 
 
 class Confusion(NamedTuple):
-    """The counts of a judge's yes and no against people's: true and false positives, false and true negatives."""
+    """The counts of a judge's yes and no against people's.
+
+    Attributes:
+        tp: Both say yes.
+        fp: Only the judge says yes.
+        fn: Only people say yes.
+        tn: Both say no.
+    """
 
     tp: int
     fp: int
@@ -249,10 +256,14 @@ def table_agreement(tables: NDArray[np.float64], row: int | None = None) -> NDAr
 
 
 class AgreementTables(NamedTuple):
-    """A K x K table of two raters' answers, and random tables (draws x K x K) that express its uncertainty.
+    """A table of two raters' answers in K categories, and random tables that express its uncertainty.
 
-    Each item counts once: if several people rated it, it is divided among the cells of their answers. ``method`` says
-    how the tables were drawn; they are ``None`` if there are fewer than two units.
+    Each item counts once: if several people rated it, it is divided among the cells of their answers.
+
+    Attributes:
+        counted: The table, K x K.
+        drawn: The random tables, draws x K x K; ``None`` if there are fewer than two units.
+        method: The way in which they were drawn.
     """
 
     counted: NDArray[np.float64]
@@ -274,7 +285,7 @@ class AgreementTables(NamedTuple):
         """Return the counted table, and tables drawn by a Bayesian bootstrap with pseudo-observations.
 
         Each unit, an item or a group, gets an exponentially distributed weight (Rubin 1981,
-        https://doi.org/10.1214/aos/1176345338), and each of the K**2 cells gets 2 / K**2 additional units: for two
+        https://doi.org/10.1214/aos/1176345338), and each of the ``K**2`` cells gets ``2 / K**2`` additional units: for two
         categories the 1/2 of Jeffreys, so that without groups the tables follow Dirichlet(counts + 1/2). Empty cells
         are therefore not considered impossible, as they are when items are resampled: there is an interval even if
         raters always agree.

@@ -14,7 +14,12 @@ _TIE = 0.5
 
 
 class VotePairs(NamedTuple):
-    """Pairs of votes on the same item: the number of equal ones, and of all."""
+    """Pairs of votes on the same item.
+
+    Attributes:
+        equal: The number of pairs of equal votes.
+        n: The number of all pairs.
+    """
 
     equal: int
     n: int

@@ -125,7 +125,13 @@ def variance_components(values: ArrayLike) -> VarianceComponents | None:
 
 
 class RequestPlan(NamedTuple):
-    """A number of prompts, a number of draws of each, and the standard error of a verdict that is their mean."""
+    """A way to spend requests on an item.
+
+    Attributes:
+        prompts: The number of prompts.
+        draws: The number of draws of each prompt.
+        error: The standard error of the verdict, which is the mean of all draws.
+    """
 
     prompts: int
     draws: int

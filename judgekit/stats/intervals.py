@@ -12,7 +12,13 @@ from judgekit.stats.units import Groups, Units, check_within
 
 
 class Interval(NamedTuple):
-    """The bounds of a confidence interval, and the method behind it."""
+    """The bounds of a confidence interval, and the method behind it.
+
+    Attributes:
+        low: The lower bound.
+        high: The upper bound.
+        method: The name of the method, such as ``wilson``.
+    """
 
     low: float
     high: float

@@ -10,10 +10,16 @@ from judgekit.stats.quantiles import normal_quantile
 class RoganGladen(NamedTuple):
     """The share of positives corrected for errors, and the informativeness of the verdicts.
 
-    ``youden`` is sensitivity + specificity - 1: 1 without errors, 0 if positives and negatives get a positive verdict
-    equally often. ``value`` and ``interval`` are ``None`` if ``youden_interval`` is not entirely above 0, because
-    dividing by it could give anything, and if no share at all is consistent with the verdicts, because the error rates
-    must then have been different among them.
+    ``value`` and ``interval`` are ``None`` if ``youden_interval`` is not entirely above 0, because dividing by it could
+    give anything, and if no share at all is consistent with the verdicts, because the error rates must then have been
+    different among them.
+
+    Attributes:
+        value: The corrected share.
+        interval: Its confidence interval.
+        youden: Sensitivity + specificity - 1: 1 without errors, 0 if positives and negatives get a positive verdict
+            equally often.
+        youden_interval: Its confidence interval.
     """
 
     value: float | None

@@ -22,8 +22,11 @@ MIN_LABELS = 10
 class PPIMean(NamedTuple):
     """A mean, and the judge's contribution to it.
 
-    ``weight`` is lambda, the judge's part in it, from 0 (labels alone) to 1; for strata, their mean weighted by share.
-    ``worth`` is the number of labels, drawn at random from all samples, that would be as informative without the judge.
+    Attributes:
+        value: The mean.
+        interval: Its confidence interval.
+        weight: Lambda, the judge's part in it, from 0 (labels alone) to 1; for strata, their mean weighted by share.
+        worth: The number of labels, drawn at random from all samples, that would be as informative without the judge.
     """
 
     value: float

@@ -13,7 +13,12 @@ _MOST_AT_STAKE = 0.5
 
 
 class ConfidenceSequence(NamedTuple):
-    """The bounds of the mean after each value; arrays with the shape of the values."""
+    """The bounds of the mean after each value.
+
+    Attributes:
+        low: The lower bounds, in the shape of the values.
+        high: The upper bounds, in the shape of the values.
+    """
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]

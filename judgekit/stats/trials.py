@@ -37,8 +37,11 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 class TaskMean(NamedTuple):
     """The mean over tasks of `pass_at_k` or `pass_hat_k`, with each task counting once.
 
-    ``tasks`` is the number of tasks in the mean, ``too_few`` that of tasks left out because they have fewer than k
-    trials. ``value`` is ``None`` if no task is left. The interval, by `mean_interval`, treats tasks as a sample.
+    Attributes:
+        value: The mean; ``None`` if no task is left.
+        interval: Its interval by `mean_interval`, which treats tasks as a sample.
+        tasks: The number of tasks in the mean.
+        too_few: The number of tasks left out because they have fewer than k trials.
     """
 
     value: float | None

@@ -47,10 +47,10 @@ class Units:
     def standard_error(self) -> float | None:
         """Return the standard error of the mean of all values; ``None`` if there are fewer than two units.
 
-        se**2 = G / (G - 1) * sum over the G units of (sum of the unit's deviations from the mean)**2 / n**2: the
-        sandwich estimator for a constant (Liang and Zeger 1986, https://doi.org/10.1093/biomet/73.1.13) with the factor
-        called CR1, G / (G - 1) * (n - 1) / (n - K) where K = 1 (Cameron and Miller 2015,
-        https://doi.org/10.3368/jhr.50.2.317). With this factor, groups of one value give s / sqrt(n), the ordinary
+        ``se**2 = G / (G - 1) * S / n**2``, where S is the sum over the G units of the square of the sum of a unit's
+        deviations from the mean: the sandwich estimator for a constant (Liang and Zeger 1986,
+        https://doi.org/10.1093/biomet/73.1.13) with the factor called CR1, G / (G - 1) * (n - 1) / (n - K) where K = 1
+        (Cameron and Miller 2015, https://doi.org/10.3368/jhr.50.2.317). With this factor, groups of one value give s / sqrt(n), the ordinary
         standard error. Units are assumed to be independent; within a group, values may depend on each other in any way.
         On average it is too small for few groups, say under 20, or groups of very different sizes.
 
