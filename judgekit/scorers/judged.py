@@ -41,7 +41,9 @@ class JudgedScorer(SyncScore):
         if isinstance(found, str):
             object.__setattr__(self, "judge", Judge(found))
         elif not isinstance(found, Judge):
-            raise ConfigError(f'judge is a Judge or a model such as "openai/gpt-4.1-mini", found {short_repr(found)}')
+            raise ConfigError(
+                f'judge must be a Judge or a model such as "openai/gpt-4.1-mini", found {short_repr(found)}'
+            )
 
     @property
     def prompts(self) -> Sequence[JudgePrompt]:

@@ -43,10 +43,10 @@ class FrozenModel(BaseModel):
             if args:
                 names = [name for name, field in type(self).model_fields.items() if field.kw_only is False]
                 if len(args) > len(names):
-                    raise TypeError(f"{type(self).__name__} takes {len(names)} values by position, got {len(args)}")
+                    raise TypeError(f"{type(self).__name__} takes {len(names)} positional arguments, got {len(args)}")
                 for name, value in zip(names, args, strict=False):
                     if name in fields:
-                        raise TypeError(f"{type(self).__name__} got {name!r} twice")
+                        raise TypeError(f"{type(self).__name__} got multiple values for {name!r}")
                     fields[name] = value
             super().__init__(**fields)
 
@@ -145,7 +145,7 @@ def parse_arguments(found: JsonValue) -> Arguments:
     if not isinstance(args, dict):
         problem = f"not a JSON object but {args!r:.80}"
     elif flaw := _flaw(args):
-        problem = f"not valid JSON: it holds {flaw}"
+        problem = f"not valid JSON: it contains {flaw}"
     else:
         unwrapped = raw is not None and raw.lstrip().startswith('"')
         return {"args": args, "args_raw": raw} if unwrapped else {"args": args}

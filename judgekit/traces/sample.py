@@ -82,9 +82,9 @@ class Ranking(FrozenModel):
         if not any(map(_is_list, found)):
             return {**fields, "retrieved": _whole(found)}
         if fields.get("scores") is not None:
-            raise ValueError("retrieved holds pairs of id and score; leave out scores, or give ids alone")
+            raise ValueError("retrieved already has (id, score) pairs; omit scores, or pass only ids")
         if odd := [one for one in found if not _is_list(one) or len(one) != 2]:
-            raise ValueError(f"retrieved holds pairs of id and score, and beside them {short_repr(odd[0])}")
+            raise ValueError(f"retrieved mixes (id, score) pairs with {short_repr(odd[0])}")
         ids, scores = zip(*cast("Sequence[tuple[object, object]]", found), strict=True)
         return {**fields, "retrieved": _whole(ids), "scores": scores}
 
@@ -121,7 +121,7 @@ def _whole(ids: Sequence[object]) -> Sequence[object]:
 def _must_differ(ids: Sequence[str], field: str) -> None:
     if len(set(ids)) < len(ids):
         twice = join_limited((short_repr(one) for one, count in Counter(ids).items() if count > 1), between=", ")
-        raise ValueError(f"{field} holds each id once, found twice: {twice}")
+        raise ValueError(f"{field} has duplicate ids: {twice}")
 
 
 class References(TypedDict, total=False):

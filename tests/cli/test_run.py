@@ -481,7 +481,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
     )
     ended = cli("run", write(sample), *TOOLS, "--show", 1)
     assert (ended.code, [cells[0] for cells in ended.table.values()]) == (0, ["0.000", "0.000"])
-    assert ended.out.count("0 of 1 expected calls matched; f: arguments cannot be read (not JSON: ") == 2
+    assert ended.out.count("0 of 1 expected calls matched; f: unreadable arguments (not JSON: ") == 2
 
 
 @pytest.mark.parametrize(

@@ -359,10 +359,10 @@ def test_text_without_lone_surrogates_is_left_as_it_is(write):
 @pytest.mark.parametrize(
     ("recorded", "raw", "error"),
     [
-        ('{"q": "\\ud800"}', '{"q": "\\ud800"}', "not valid JSON: it holds a lone surrogate"),
+        ('{"q": "\\ud800"}', '{"q": "\\ud800"}', "not valid JSON: it contains a lone surrogate"),
         ('"{\\"q\\": \\"\\\\ud800\\"}"', '{"q": "\\ud800"}', "not JSON: "),
-        ('{"q": NaN}', '{"q": NaN}', "not valid JSON: it holds nan"),
-        ('{"q": 1e999}', '{"q": Infinity}', "not valid JSON: it holds inf"),
+        ('{"q": NaN}', '{"q": NaN}', "not valid JSON: it contains nan"),
+        ('{"q": 1e999}', '{"q": Infinity}', "not valid JSON: it contains inf"),
         ('"oops"', "oops", "not JSON: "),
     ],
 )

@@ -65,8 +65,8 @@ def test_a_judge_stays_the_one_that_it_is(made):
     ("judge", "found"),
     [
         ("gpt-4o", "did you mean 'openai/gpt-4o'?"),
-        (5, 'judge is a Judge or a model such as "openai/gpt-4.1-mini", found 5'),
-        (Judge, 'judge is a Judge or a model such as "openai/gpt-4.1-mini", found <class '),
+        (5, 'judge must be a Judge or a model such as "openai/gpt-4.1-mini", found 5'),
+        (Judge, 'judge must be a Judge or a model such as "openai/gpt-4.1-mini", found <class '),
     ],
 )
 @pytest.mark.parametrize("made", ASKING.values(), ids=[one.__name__ for one in ASKING])
