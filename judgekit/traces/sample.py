@@ -144,10 +144,26 @@ class References(TypedDict, total=False):
 
 
 class Sample(FrozenModel):
-    """A trace and its references: the single input of a scorer.
+    """A trace and its references: the single input of a scorer. ``None`` means unknown.
 
-    ``None`` means unknown; an empty list of ``reference_tool_calls`` means that no call was expected. ``rival`` is a
-    second trace of the same task. Samples of one ``group`` (trials of one task) are not independent.
+    Attributes:
+        schema_version: The version of this schema.
+        id: The id, by which references and the samples of other runs are matched.
+        trace: The conversation; empty if there is none, as for measured numbers.
+        rival: A second trace of the same task, for comparisons.
+        reference: The correct answer, or the desired outcome.
+        references: Several answers, each correct on its own.
+        reference_tool_calls: The expected calls; an empty list means that no call was expected.
+        reference_topics: The topics that the agent should stay within.
+        label: The true class, or the expected answer, for classification.
+        prediction: The predicted class; scorers use the response if it is ``None``.
+        prediction_score: The score of the prediction, such as a probability.
+        documents: The documents that the answer should rest on.
+        ranking: The retrieved documents and their known relevance.
+        fields: Further facts for scorers, such as a dataset row's other columns.
+        group: The name of the task; samples of one group (its trials) are not independent.
+        domain: The domain of the task, such as ``airline``.
+        metadata: Other facts about the sample, such as keys by which references are joined.
     """
 
     schema_version: Literal[1] = 1

@@ -655,7 +655,7 @@ def test_the_answers_of_a_batch_are_read_though_the_first_failed(write):
     assert [one.index for one in problems] == [0]
 
 
-@pytest.mark.parametrize("case", ["a record", "no known format", "references"])
+@pytest.mark.parametrize("case", ["a record", "unknown format", "references"])
 def test_an_error_that_is_kept_holds_no_file_open(write, case):
     many = f"{GOOD}\n" * 2_000
     broken = write("a.jsonl", f"{BROKEN}\n{many}")
@@ -663,7 +663,7 @@ def test_an_error_that_is_kept_holds_no_file_open(write, case):
     references = write("r.jsonl", '{"neither": "id", "nor": "input"}\n' + '{"id": "a", "reference": "r"}\n' * 2_000)
     wrong = {
         "a record": lambda: list(read(broken, on_error="raise")),
-        "no known format": lambda: read(unknown),
+        "unknown format": lambda: read(unknown),
         "references": lambda: read(write("c.jsonl", many), references=references),
     }
     before = sum(1 for _ in Path("/dev/fd").iterdir())

@@ -17,7 +17,7 @@ CONVERSATION = "Sample.of([HumanMessage(...), AIMessage(...)])"
 OTHERS = {
     "a trace": (SAMPLE.trace, 'a Trace: wrap it in a sample, Sample(id="...", trace=trace)'),
     "a message": (MESSAGES[0], f"a HumanMessage: a sample is a whole conversation, {CONVERSATION}"),
-    "an answer": (MESSAGES[1], "an AIMessage: a sample holds a whole conversation"),
+    "an answer": (MESSAGES[1], "an AIMessage: a sample is a whole conversation"),
     "a row": (
         {"input": "Hi"},
         f"a dict: build a sample from it, {CONVERSATION}, or write such rows to a .jsonl file and pass its path",

@@ -480,7 +480,9 @@ def test_a_recording_that_looks_like_a_matcher_matches_nothing():
 
 def test_a_matcher_in_place_of_all_arguments_is_an_error_that_says_what_to_do():
     for options in ({}, {"mode": "ignore"}, COERCE):
-        with pytest.raises(ValueError, match=r"replaces a value, not all arguments; compare_args=\[\] accepts any arguments"):
+        with pytest.raises(
+            ValueError, match=r"replaces a value, not all arguments; compare_args=\[\] accepts any arguments"
+        ):
             compare(anything(), {"a": 1}, **options)
 
 
