@@ -24,7 +24,12 @@ _UNCHARGED = {error.__name__ for error in UNCHARGED}
 
 
 class JudgeExchange(FrozenModel):
-    """The messages sent to a judge, as pairs of role and text, and the raw reply; ``None`` if there was none."""
+    """The messages of a judge request and its reply.
+
+    Attributes:
+        messages: The messages sent to the judge, as pairs of role and text.
+        reply: The raw reply; ``None`` if there was none.
+    """
 
     messages: Many[tuple[str, str]]
     reply: str | None = None
@@ -33,10 +38,18 @@ class JudgeExchange(FrozenModel):
 class JudgeCall(FrozenModel):
     """A request to a judge, including requests that failed or never reached the server.
 
-    ``prompt`` is the prompt with its version. ``model`` and ``system_fingerprint`` are as reported by the provider,
-    also for replies that now come from the cache; ``None`` if not reported. ``cost_usd`` is ``None`` if the price is
-    unknown; ``price_list`` is the list that the price comes from, such as ``litellm 1.106.2``. ``cached`` replies cost
-    nothing; their usage is that of the original request. ``exchange`` is not in the JSON: a run stores it separately.
+    Attributes:
+        judge: The name of the judge.
+        prompt: The name of the prompt with its version.
+        model: The model as reported by the provider, also for cached replies; ``None`` if not reported.
+        system_fingerprint: The provider's fingerprint of the system, also for cached replies; ``None`` if not reported.
+        cached: Whether the reply came from the cache. It then cost nothing.
+        usage: The token counts, for cached replies those of the original request; ``None`` if not reported.
+        cost_usd: The cost in US dollars; ``None`` if the price is unknown.
+        price_list: The list that the price comes from, such as ``litellm 1.106.2``; ``None`` if there is none.
+        seconds: The duration in seconds.
+        error: The class of the error; ``None`` if there was none.
+        exchange: The messages and the reply, which a run stores separately; not part of the JSON.
     """
 
     judge: str
@@ -124,6 +137,7 @@ class Score(_Explained):
     """The score that one scorer gives one sample.
 
     Attributes:
+        scorer: The name of the scorer.
         value: A number in [0, 1], where 1 is best. Set if and only if ``status`` is ``"scored"``.
         label: The verdict in one word, such as a label of the judge's scale. A score without a value can have one too,
             such as ``not_applicable``.

@@ -30,7 +30,7 @@ class Columns:
     def __post_init__(self) -> None:
         if (twice := _twice(self.names.values())) is not None:
             these = " and ".join(repr(theirs) for theirs, ours in self.names.items() if ours == twice)
-            raise ConfigError(f"columns: {these} are both to be called {twice!r}")
+            raise ConfigError(f"columns: {these} are both renamed to {twice!r}")
 
     def renamed(self, found: Iterable[str]) -> list[str]:
         """Return the column names of a row in order, renamed.
@@ -40,14 +40,12 @@ class Columns:
         """
         found = list(found)
         if (twice := _twice(found)) is not None:
-            raise TraceError(f"two columns are called {twice!r}")
+            raise TraceError(f"two columns are named {twice!r}")
         self.seen.update(dict.fromkeys(found))
         ours = [self.names.get(name, name) for name in found]
         if (twice := _twice(ours)) is not None:
             theirs = next(name for name in found if self.names.get(name) == twice)
-            raise TraceError(
-                f"the column {theirs!r} is to be called {twice!r}, and there is a column {twice!r} already"
-            )
+            raise TraceError(f"cannot rename the column {theirs!r} to {twice!r}: there already is a column {twice!r}")
         return ours
 
     def row(self, value: JsonValue) -> JsonValue:

@@ -88,12 +88,12 @@ def read_bounded(stream: IO[bytes]) -> bytes:
     """
     content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise TraceError(f"unpacked, it is {_too_much()}")
+        raise TraceError(f"decompressed, it is {_too_much()}")
     return content
 
 
 def _too_much() -> str:
-    return f"longer than {MAX_BYTES >> 20:,} MB, and is not read; write JSON Lines, one record a line"
+    return f"longer than {MAX_BYTES >> 20:,} MB, the limit; write JSON Lines, one record per line"
 
 
 class Archive:
@@ -133,7 +133,7 @@ class Archive:
             TraceError: It is damaged, or longer than any record.
         """
         if (method := self._members[name]) not in _METHODS:
-            raise TraceError(f"{name}: packed by method {method}, which is none that Inspect writes")
+            raise TraceError(f"{name}: compression method {method} is not one that Inspect writes")
         try:
             with self._file.open(name) as stream:
                 return read_bounded(cast("IO[bytes]", stream))
@@ -158,4 +158,4 @@ def _zstd(module: str) -> ModuleType:
             return import_module("compression.zstd" if not module else "zipfile")
         return import_module(f"backports.zstd{module}")
     except ImportError as error:
-        raise TraceError("is packed by zstd, which takes a library: pip install 'judgekit[zstd]'") from error
+        raise TraceError("is compressed with zstd; to read it, pip install 'judgekit[zstd]'") from error

@@ -50,10 +50,10 @@ def detect(value: JsonValue) -> Reader:
     ]
     hint = (
         "".join(f"\n  {shape}" for shape in near)
-        or f" {', '.join(READERS)} (judgekit formats shows what they look like); a reader of your own is named by --format"
+        or f" {', '.join(READERS)} (judgekit formats shows what they look like); name a reader of your own with --format"
     )
     raise TraceError(
-        f"no known format: found {_seen(value)}{_way_out(value)}. {'Nearest' if near else 'Known'} are:{hint}"
+        f"unknown format: found {_seen(value)}{_way_out(value)}. {'Closest' if near else 'Known'} formats:{hint}"
     )
 
 
@@ -81,7 +81,7 @@ def reader_for_record(record: JsonValue, known: Reader) -> Reader:
     reader = _only(_fitting(record), record)
     if reader is not None and reader.gathers:
         raise TraceError(
-            f"is a record of {reader.name}, whose records belong together; put them into a file of their own"
+            f"is a record of {reader.name}, whose records belong together; move them to a file of their own"
         )
     return reader or known
 
@@ -97,7 +97,7 @@ def _fitting(value: JsonValue) -> list[Reader]:
 def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
     if len(fitting) > 1:
         names = " or ".join(reader.name for reader in fitting)
-        raise TraceError(f"may be {names}: found {_seen(value)}; say which (format=, --format)")
+        raise TraceError(f"may be {names}: found {_seen(value)}; choose one (format=, --format)")
     return next(iter(fitting), None)
 
 

@@ -66,7 +66,7 @@ def reject_column_frame(value: JsonValue) -> None:
     index = as_object(next(iter(value.values()))).keys()
     is_frame = bool(index) and all(as_object(column).keys() == index for column in value.values())
     if is_frame and all(name.isdecimal() for name in index):
-        raise TraceError('is a data frame by columns; write df.to_json(path, orient="records", lines=True)')
+        raise TraceError('is a data frame written by column; write df.to_json(path, orient="records", lines=True)')
 
 
 def reject_mixed_conversations(messages: JsonValue) -> None:
@@ -81,8 +81,8 @@ def reject_mixed_conversations(messages: JsonValue) -> None:
         found = {str(value) for one in messages if (value := lookup(one, name)) is not None}
         if len(found) > 1:
             raise TraceError(
-                f"holds the messages of {len(found):,} conversations, by {name!r}, in one list; "
-                f"write a list each: jq -c 'group_by(.{name})[]' FILE > conversations.jsonl"
+                f"contains messages of {len(found):,} conversations (by {name!r}) in one list; "
+                f"write one list per conversation: jq -c 'group_by(.{name})[]' FILE > conversations.jsonl"
             )
 
 
@@ -119,18 +119,18 @@ def reject_spread_traces(records: Iterable[JsonValue | TraceError]) -> str | Non
             sessions[session] += 1
     if spread:
         parts = spread.total() + len(spread)
-        hint = f"; if each record is a conversation, make the trace their group: --column {next(iter(columns))}=group"
+        hint = f"; if each record is a conversation, use the trace as its group: --column {next(iter(columns))}=group"
         raise TraceError(
-            f"{parts:,} records are parts of {count_text(len(spread), 'trace')} and would count as samples of their own; "
-            f"export whole traces, or the root runs alone{hint}"
+            f"{parts:,} records are parts of {count_text(len(spread), 'trace')} and would count as separate samples; "
+            f"export whole traces, or only the root runs{hint}"
         )
     shared = {session: times for session, times in sessions.items() if times > 1}
     if not shared:
         return None
     name = next(iter(shared))[0]
     return (
-        f"{sum(shared.values()):,} records share a session with another and count as independent samples; "
-        f"if they are turns of one conversation, write it as one record, else --column {name}=group"
+        f"{sum(shared.values()):,} records share a session and count as independent samples; "
+        f"if they are turns of one conversation, write them as one record, otherwise use --column {name}=group"
     )
 
 
@@ -158,8 +158,8 @@ class RepeatedHistories:
         """Yield a notice with the number of such conversations, if there are any. Call it after the last `add`."""
         if self._repeated:
             yield TraceError(
-                f"{count_text(self._repeated, 'conversation')} begin with all of an earlier one, and each counts as a "
-                "sample; keep the longest of each if these are calls of one conversation"
+                f"{count_text(self._repeated, 'conversation')} repeat an earlier one and continue it, and each counts as a "
+                "sample; if they are calls of one conversation, keep only the longest"
             )
 
 

@@ -99,7 +99,7 @@ class FieldTracker:
 
     def text(self, *names: str) -> str | None:
         """Take a text."""
-        return cast("str | None", self._fitting(names, lambda value: isinstance(value, str), "a text"))
+        return cast("str | None", self._fitting(names, lambda value: isinstance(value, str), "a string"))
 
     def id(self, *names: str) -> str | None:
         """Take an id, which some files write as a number."""
@@ -146,7 +146,7 @@ class FieldTracker:
             else:
                 raise TypeError
         except (ValidationError, ValueError, OverflowError, TypeError):
-            self._odd(name, "a point in time")
+            self._odd(name, "a timestamp")
             return None
         del self._fields[name]
         return moment
@@ -226,7 +226,7 @@ class FieldTracker:
                 try:
                     self._fields[name] = json.loads(value)
                 except (ValueError, RecursionError):
-                    self.warn("JSON that cannot be parsed", name)
+                    self.warn("invalid JSON", name)
 
     def warn(self, found: str, name: str = "") -> None:
         """Add a warning about this object or one of its fields."""
@@ -279,7 +279,7 @@ class FieldTracker:
         return None
 
     def _odd(self, name: str, wanted: str) -> None:
-        self.warn(f"expected {wanted}, found {short_repr(self._fields[name])}; kept as it stands", name)
+        self.warn(f"expected {wanted}, found {short_repr(self._fields[name])}; kept as is", name)
 
 
 def _is_identity(value: JsonValue) -> bool:

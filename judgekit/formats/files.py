@@ -31,7 +31,7 @@ from judgekit.formats.compression import (
 
 Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv", "parquet"]
 
-ENCODING_HINT = "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
+ENCODING_HINT = "set its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
 STANDARD_STREAM = Path("-")
 """Standard input or output."""
 
@@ -126,7 +126,7 @@ class File:
         if path == STANDARD_STREAM:
             kept = _Kept(sys.stdin.buffer)
         elif path.is_dir():
-            raise TraceError("is a folder; give one file", path=path)
+            raise TraceError("is a folder; pass a file", path=path)
         elif not path.exists():
             raise TraceError("does not exist", path=path)
         elif not path.is_file():  # a pipe
@@ -170,7 +170,7 @@ class File:
         """The notice that the file's encoding was guessed, if it was."""
         if not self.guessed:
             return None
-        found = "is not UTF-8 and was read as GB18030; if that is right, say so: encoding='gb18030', --encoding gb18030"
+        found = "is not UTF-8 and was read as GB18030; if that is right, set encoding='gb18030' or --encoding gb18030"
         return TraceError(found, path=self.path)
 
     @contextmanager
@@ -243,7 +243,7 @@ class File:
             with Archive(self._place) as archive:
                 names = [name for name in archive if name.startswith("samples/") and name.endswith(".json")]
                 if not names:
-                    raise TraceError("holds no samples, as the archive of an Inspect log does")
+                    raise TraceError("contains no samples, so it is not an Inspect log")
                 header: JsonValue = None
                 for name in _HEADERS:
                     if header is None and name in archive:
@@ -316,7 +316,7 @@ def list_files(path: Path | str) -> list[Path]:
             and not (one.name in _OF_DATASETS and one.parent in datasets)
         )
         if not found:
-            raise TraceError(f"holds no files that can be read; known are {_KNOWN}", path=path)
+            raise TraceError(f"contains no readable files; known suffixes: {_KNOWN}", path=path)
         return found
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
@@ -333,14 +333,14 @@ def require_separate_output(output: Path, *read: Path | None) -> None:
     """
     files = (file for path in read if path is not None for file in list_files(path))
     if output != STANDARD_STREAM and output.resolve() in {file.resolve() for file in files}:
-        raise ConfigError(f"--output {output}: is a file that is read; name another")
+        raise ConfigError(f"--output {output}: is an input file; choose another")
 
 
 def _container_of(path: Path) -> Container:
     """Return the container that a file's name shows."""
     suffix = _suffix(path)
     if suffix not in _SUFFIXES:
-        raise TraceError(f"no file that ends in {suffix!r} can be read; known are {_KNOWN}", path=path)
+        raise TraceError(f"unknown suffix {suffix!r}; known suffixes: {_KNOWN}", path=path)
     return _SUFFIXES[suffix]
 
 
@@ -372,7 +372,7 @@ def _known(encoding: str) -> str:
         "".encode(encoding)
         return codecs.lookup(encoding).name
     except LookupError:
-        found = f"no text encoding is called {encoding!r}; give one that Python knows, such as 'utf-8' or 'gb18030'"
+        found = f"unknown encoding {encoding!r}; use one that Python knows, such as 'utf-8' or 'gb18030'"
         raise ConfigError(found) from None
 
 

@@ -145,7 +145,7 @@ class Inspection:
             TraceError: No record can be read.
         """
         if not self.conversations:
-            first = f"; the first: {self.problems[0]}" if self.problems else ""
+            first = f"; first error: {self.problems[0]}" if self.problems else ""
             raise TraceError(f"none of {self.unread:,} records could be read{first}")
 
 

@@ -174,7 +174,7 @@ class Recordings:
                 self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
                 yield _Found(None, self.failed[-1])
         if not self.formats:
-            raise TraceError(f"none of {len(paths):,} files can be read; the first: {self.failed[0]}")
+            raise TraceError(f"none of {len(paths):,} files could be read; first error: {self.failed[0]}")
         try:
             self._names.must_be_seen(path)
         except TraceError as error:
@@ -192,7 +192,7 @@ class Recordings:
         place = _Place(file.path, before, reader, mixed=not reader.gathers and self._named is None)
         found = self._converted(_gathered(records) if reader.gathers else records, place)
         if (first := next(found, None)) is None:
-            raise TraceError("holds no conversations", path=file.path)
+            raise TraceError("contains no conversations", path=file.path)
         yield first
         yield from found
 
@@ -250,7 +250,7 @@ class Recordings:
         except TraceError as error:
             raise TraceError(error.found, path=file.path) from error
         if not records:
-            raise TraceError("holds no conversations", path=file.path)
+            raise TraceError("contains no conversations", path=file.path)
         place = _Place(file.path, before, reader, mixed=not whole and self._named is None)
         rows = (FileRecord(None, record, document.clean) for record in records)
         found: Iterator[_Found] = (
@@ -290,7 +290,7 @@ def _records(file: File, names: Columns) -> Generator[FileRecord]:
     elif rows := as_records(_value(document.value)):
         records = _unpaged(FileRecord(None, row, document.clean) for row in rows)
     else:
-        raise TraceError("holds no rows", path=file.path)
+        raise TraceError("contains no rows", path=file.path)
     yield from names.rows(records) if names.names else records
 
 
@@ -328,13 +328,13 @@ def _detected(file: File, records: Iterable[FileRecord]) -> Reader:
         except TraceError as error:
             said = error.found
             if said.startswith("not JSON: EOF"):
-                said += ". (A file that holds one JSON document is named .json)"
+                said += ". (Use the suffix .json for a file with a single JSON document)"
             failures.append(TraceError(said, path=file.path, line=line))
             continue
         if found[-1].name not in FALLBACKS:
             return found[-1]
     if not found:
-        raise failures[0] if failures else TraceError("holds no conversations", path=file.path)
+        raise failures[0] if failures else TraceError("contains no conversations", path=file.path)
     return min(found, key=lambda reader: FALLBACKS.index(reader.name))
 
 
@@ -448,7 +448,7 @@ def _made(record: FileRecord, reader: Reader, place: _Place, index: int) -> Samp
         return TraceError("nested too deeply", path=path, index=index, line=record.line)
     noted: dict[str, object] = {}
     if clean is not value:
-        replaced = TraceWarning("lone surrogates, which are no text, replaced by U+FFFD")
+        replaced = TraceWarning("lone surrogates, which are not valid text, replaced by U+FFFD")
         noted["warnings"] = (*sample.trace.warnings, replaced)
     if not isinstance(reader, JudgekitReader):
         noted["source"] = TraceSource(format=reader.name, path=path_text(path), index=index)

@@ -69,7 +69,7 @@ class ReferenceJoiner:
             wanted = "one key" if key is None else f"the key {key!r}"
             raise TraceError(
                 f"expected {wanted} and references, found the fields {', '.join(map(repr, row))}; "
-                f"references are {', '.join(_KNOWN)}"
+                f"reference fields are {', '.join(_KNOWN)}"
             )
         return key, to_text(row[key]), known
 
@@ -114,25 +114,25 @@ class ReferenceJoiner:
             keys = join_limited(
                 f"{value!r:.80} ({join_limited(places, between=', ')})" for value, places in twice.items()
             )
-            found.append(f"keys that stand more than once, none of whose rows is used: {keys}")
+            found.append(f"duplicate keys, whose rows are not used: {keys}")
         return TraceError("; ".join(found), path=self._path) if found else None
 
     def misfits(self) -> Iterator[TraceError]:
         """Yield what did not match, after all samples are joined."""
         if unmatched := [f"{value!r:.80}" for value in self._references if value not in self._met]:
-            found = f"{len(unmatched)} references met no sample by {self._key!r}: {join_limited(unmatched)}"
+            found = f"{len(unmatched)} references match no sample by {self._key!r}: {join_limited(unmatched)}"
             if self._unknown:
                 kind = {"id": "ids", "input": "inputs"}.get(str(self._key), f"{self._key!r}")
                 found += f"; samples have {kind} such as {', '.join(f'{value!r:.80}' for value in self._unknown)}"
             elif not self._met:
-                found += "; no sample has one"
+                found += "; no sample has this key"
             yield TraceError(found, path=self._path)
         shared = [f"{value!r:.80}" for value, groups in self._met.items() if self._key == "id" and len(groups) > 1]
         if shared:
-            found = f"{len(shared)} references met samples of different groups by 'id': {join_limited(shared)}"
+            found = f"{len(shared)} references match samples of different groups by 'id': {join_limited(shared)}"
             yield TraceError(found, path=self._path)
         if self._carried:
-            found = f"{count_text(self._carried, 'sample')} with references already, which were kept"
+            found = f"{count_text(self._carried, 'sample')} already had references, which were kept"
             yield TraceError(found, path=self._path)
 
 

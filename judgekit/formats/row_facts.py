@@ -17,7 +17,7 @@ VERBATIM_COLUMNS = ("expected_output", "results", *MEASUREMENT_FIELDS)
 """Columns that become fields of a sample under their own names."""
 _NO_TEXTS = ("error", "id", "type", "role", "status")
 """Names of texts that are not part of a conversation."""
-SINGLE_TEXT_WARNING = "an object with one text, read as that text"
+SINGLE_TEXT_WARNING = "an object with one string, read as that string"
 FACT_COLUMNS = frozenset((*References.__annotations__, *VERBATIM_COLUMNS))
 """Columns that hold known facts."""
 
@@ -54,12 +54,14 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
         known.pop("references", None)
         expected = kept["expected_output"]
         if isinstance(expected, dict | list) and not _are_texts(expected):
-            warning = TraceWarning("neither a text nor a list of texts, read as its JSON", where="expected_output")
+            warning = TraceWarning(
+                "neither a string nor a list of strings, read as its JSON text", where="expected_output"
+            )
             warnings.append(warning)
         expected = expected if _are_texts(expected) else to_text(expected)
     if isinstance(expected, list):
         if known.get("references"):
-            raise TraceError("'reference' is a list, and there are 'references' too; keep one")
+            raise TraceError("found a list in 'reference' and also 'references'; keep one")
         known["references"] = expected
     elif expected is not None:
         known["reference"] = expected

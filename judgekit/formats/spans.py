@@ -181,7 +181,7 @@ def read_spans(record: FieldTracker) -> list[Span]:
     pieces = [Span(found) for found in record.objects("spans")]
     moved = sum(holds_moved_messages(event.found.peek("body")) for span in pieces for event in span.events)
     if moved:
-        found = f"spans: {moved} log records hold messages of spans that are not here, or have no place for them"
+        found = f"spans: {moved} log records contain messages for spans that are missing or cannot hold them"
         raise TraceError(f"{found}; {READ_TOGETHER_HINT}")
     kept: dict[str, JsonValue] = {}
     for span in pieces:

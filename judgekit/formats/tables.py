@@ -84,7 +84,7 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
                 yield FileRecord(line, cells if isinstance(cells, TraceError) else _row(names, read, cells))
             line = before + rows.line_num + 1
     if empty:
-        raise TraceError("holds no rows", path=file.path)
+        raise TraceError("contains no rows", path=file.path)
 
 
 class _Reader(Protocol):
@@ -143,14 +143,14 @@ _Cell = Callable[[str], JsonValue]
 
 def _row(names: Sequence[str], read: Sequence[_Cell], cells: Sequence[str]) -> JsonValue | TraceError:
     if len(cells) != len(names):
-        return TraceError(f"has {len(cells)} cells, and the first row names {len(names)} columns")
+        return TraceError(f"has {len(cells)} cells, but the first row names {len(names)} columns")
     row: dict[str, JsonValue] = {}
     for name, one, cell in zip(names, read, cells, strict=True):
         try:
             value = one(cell)
         except ValueError as error:
             if _PYTHON.match(cell):
-                return TraceError(f"{name}: not JSON: these cells are Python's; write it with to_jsonl() instead")
+                return TraceError(f"{name}: not JSON but Python's repr; write the table with to_jsonl() instead")
             return TraceError(f"{name}: not JSON: {error}")
         if value is not None:
             row[name] = value
@@ -246,7 +246,7 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
         except (ValueError, NotImplementedError) as error:  # pyarrow raises these about what it reads
             raise TraceError(f"cannot be read: {error}", path=file.path) from error
     if empty:
-        raise TraceError("holds no rows", path=file.path)
+        raise TraceError("contains no rows", path=file.path)
 
 
 def _batches(stream: IO[bytes]) -> tuple[_Schema, Iterator[_Batch]]:

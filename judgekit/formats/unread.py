@@ -114,10 +114,10 @@ def foreign_column_warnings(columns: JsonObject) -> list[TraceWarning]:
         if value in ("", [], {}) or value is False:
             continue
         if (ours := canonical_column(name)) is not None:
-            found = f"the column {name!r} is not read; if it means {ours}: {column_option(name, ours)}"
+            found = f"the column {name!r} is not read; to read it as {ours}: {column_option(name, ours)}"
             warnings.append(TraceWarning(found, where=name))
         elif _is_foreign(name):
-            found = f"the column {name!r}, which has a meaning in other evaluation systems, is not read"
+            found = f"the column {name!r} is not read, although other evaluation systems use it"
             warnings.append(TraceWarning(found, where=name))
     return warnings
 
@@ -133,9 +133,9 @@ def unread_text_warnings(columns: JsonObject, messages: Sequence[Message]) -> li
     if not columns:
         return []
     if messages and not any(message.role == "user" for message in messages):
-        lacking.append(("no message of the user", _QUESTION))
+        lacking.append(("no user message", _QUESTION))
     if messages and messages[-1].role != "assistant":
-        lacking.append(("no answer at the end", _ANSWER))
+        lacking.append(("no final answer", _ANSWER))
     return [
         TraceWarning(f"{lacks}, and the text of {name!r} is not read", where=name)
         for lacks, pattern in lacking
@@ -176,7 +176,7 @@ def unread_message_warnings(rest: JsonObject, messages: Sequence[Message]) -> li
                 break
         if lost:
             found = f"{lost} or more" if lost == _MOST else str(lost)
-            warnings.append(TraceWarning(f"messages or tool calls that are not read, found {found}", where=name))
+            warnings.append(TraceWarning(f"messages or tool calls not read, found {found}", where=name))
     return warnings
 
 

@@ -78,7 +78,7 @@ class Judge(JudgeSettings):
     The settings are those of `JudgeSettings`.
 
     Example:
-        ``Judge("openai/gpt-4.1-mini", params={"temperature": 0}, budget=Limits(usd=5))``
+        ``Judge("openai/gpt-6-luna", params={"reasoning_effort": "low"}, budget=Limits(usd=5))``
     """
 
     _spending: Spending | None = PrivateAttr()

@@ -27,7 +27,7 @@ class _Within(SyncScore, ABC):
 
     def __post_init__(self) -> None:
         if not is_number(self.budget) or not 0 <= self.budget <= self._most:
-            raise ConfigError(f"budget is a number from 0 to {self._most:g}, found {self.budget!r}")
+            raise ConfigError(f"budget must be a number from 0 to {self._most:g}, found {self.budget!r}")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -67,7 +67,7 @@ class MaxTokens(_Within):
 
     def _number(self, trace: Trace) -> float | str:
         tokens = Effort.of(trace).tokens
-        unknown = "neither the trace nor each message of the agent says how many input and output tokens it took"
+        unknown = "neither the trace nor every agent message reports input and output tokens"
         return unknown if tokens is None else tokens
 
 
@@ -84,7 +84,7 @@ class MaxCost(_Within):
 
     def _number(self, trace: Trace) -> float | str:
         cost = Effort.of(trace).cost_usd
-        return "the recording does not say what it cost" if cost is None else cost
+        return "the recording does not report its cost" if cost is None else cost
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class MaxMessages(_Within):
     """
 
     name: str = "max_messages"
-    _told: ClassVar[str] = "messages of the agent: {}"
+    _told: ClassVar[str] = "agent messages: {}"
 
     def _number(self, trace: Trace) -> float | str:
         return Effort.of(trace).messages
@@ -149,7 +149,7 @@ class MaxToolErrorRate(_Within):
 
     def _number(self, trace: Trace) -> float | str:
         rate = Effort.of(trace).tool_error_rate
-        return "there is no tool result of which it is known whether it is an error" if rate is None else rate
+        return "no tool result records whether it is an error" if rate is None else rate
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class CriterionCheck:
         if isinstance(function, cls):
             return function
         if not callable(function):
-            raise ConfigError(f"a check is a function or a criterion's name, found {short_repr(function)}")
+            raise ConfigError(f"a check must be a function or the name of a criterion, found {short_repr(function)}")
         called = name or str(getattr(function, "__name__", type(function).__name__))
         return cls(function, called, getattr(function, "version", None) or source_version(function))
 
@@ -144,7 +144,7 @@ class WeightedCriteria(JudgedScorer):
         checks = {name: self._check(name, check) for name, check in dict(self.checks).items()}
         object.__setattr__(self, "checks", checks)
         if not isinstance(self.required, list | tuple):
-            raise ConfigError(f"required is a list of criteria and functions, found {short_repr(self.required)}")
+            raise ConfigError(f"required must be a list of criteria and functions, found {short_repr(self.required)}")
         required = tuple(self._known(one) if isinstance(one, str) else CriterionCheck.of(one) for one in self.required)
         object.__setattr__(self, "required", required)
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
@@ -152,7 +152,7 @@ class WeightedCriteria(JudgedScorer):
             super().__post_init__()
         elif self._asked:
             asked = join_limited(self._asked, between=", ")
-            raise ConfigError(f"{self.name} asks a judge about {asked}: give judge=..., or functions in checks=...")
+            raise ConfigError(f"{self.name} asks a judge about {asked}: pass judge=..., or functions in checks=...")
 
     def _known(self, criterion: str) -> str:
         if criterion not in self.weights:
@@ -165,7 +165,7 @@ class WeightedCriteria(JudgedScorer):
             return check
         if callable(check):
             return CriterionCheck.of(check, criterion)
-        raise ConfigError(f"the check of {criterion} is a function or a question, found {short_repr(check)}")
+        raise ConfigError(f"the check of {criterion} must be a function or a question, found {short_repr(check)}")
 
     @property
     def _asked(self) -> tuple[str, ...]:
@@ -283,13 +283,15 @@ def _form(names: tuple[str, ...]) -> type[BaseModel]:
 
 def _weights(weights: Mapping[str, float], *, normalize: bool) -> Mapping[str, float]:
     if odd := [name for name in weights if not str(name).isidentifier()]:
-        raise ConfigError(f"a criterion has a plain name such as correct_time, found {short_repr(odd[0])}")
+        raise ConfigError(
+            f"the name of a criterion must be an identifier such as correct_time, found {short_repr(odd[0])}"
+        )
     for name, weight in weights.items():
         if not is_number(weight) or not 0 < weight < inf:
-            raise ConfigError(f"the weight of {name} is a number above 0, found {short_repr(weight)}")
+            raise ConfigError(f"the weight of {name} must be a number above 0, found {short_repr(weight)}")
     total = fsum(weights.values())
     if not weights or (not normalize and abs(total - 1) > 1e-9):
-        raise ConfigError(f"the weights sum to 1, found {total:.10g}; change them, or give normalize=True")
+        raise ConfigError(f"the weights must sum to 1, found {total:.10g}; change them, or pass normalize=True")
     return {name: weight / total for name, weight in weights.items()} if normalize else weights
 
 
@@ -298,7 +300,7 @@ def _thresholds(thresholds: Mapping[str, float]) -> Mapping[str, float]:
     are_bounds = len(bounds) > 1 and all(is_number(bound) and 0 <= bound <= 1 for bound in bounds)
     if not are_bounds or bounds[-1] != 0 or any(low >= high for high, low in pairwise(bounds[:-1])):
         raise ConfigError(
-            "thresholds are two classes or more, best first, each with the lowest value in [0, 1] that reaches it; "
-            f"they fall to the last one's 0, found {short_repr(thresholds)}"
+            "thresholds must be two or more classes, best first, each with its lowest value in [0, 1]; "
+            f"the values must decrease to 0, found {short_repr(thresholds)}"
         )
     return dict(thresholds)

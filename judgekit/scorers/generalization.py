@@ -20,7 +20,7 @@ from judgekit.traces.rendering import cut_middle, escape_surrogates, quoted_name
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
-_ZERO_SECONDS = "it took zero seconds, so that its efficiency is its quality"
+_ZERO_SECONDS = "it took zero seconds, so its efficiency equals its quality"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Adaptability(WrapperScorer):
 
     def _of_results(self, results: JsonValue) -> Score:
         if results is None:
-            return Score.skipped(self.name, "the sample has no results, and no scorer is given")
+            return Score.skipped(self.name, "the sample has no results, and there is no scorer")
         if not isinstance(results, list):
             raise ValueError(
                 f'results: expected a list of {{"score": ..., "domain": ...}}, found {short_repr(results)}'
@@ -77,7 +77,7 @@ def _result(row: JsonValue, where: str) -> tuple[str, float]:
         raise ValueError(f'{where}: expected {{"score": ..., "domain": ...}}, found {short_repr(row)}')
     domain = row.get("domain")
     if not isinstance(domain, str) or not domain:
-        raise ValueError(f"{where}: domain is the name of a domain, found {short_repr(domain)}")
+        raise ValueError(f"{where}: expected the name of a domain, found {short_repr(domain)}")
     return escape_surrogates(domain), _number(row.get("score"), f"{where}: score", 1)
 
 
@@ -117,7 +117,7 @@ class CollaborationEfficiency(WrapperScorer):
         seconds = _given_or(elapsed, sample, "task_time")
         if quality is None or isinstance(rounds, str) or isinstance(seconds, str):
             missing = [found for found in (rounds, seconds) if isinstance(found, str)]
-            missing += ["no task_quality: no scorer is given"] if quality is None else []
+            missing += ["no task_quality and no scorer"] if quality is None else []
             return Score.skipped(self.name, "; ".join(missing))
         if isinstance(quality, int | float):
             return self._score(sample, quality, rounds, seconds)
@@ -232,9 +232,7 @@ class Portability(SyncScore):
         own, other = list(original), list(transferred)
         names = list(dict.fromkeys(row.score.scorer for row in (*own, *other)))
         if scorer is None and len(names) > 1:
-            raise ConfigError(
-                f"the rows are those of several scorers: name one of them with scorer=: {join_limited(names)}"
-            )
+            raise ConfigError(f"the rows come from several scorers; choose one with scorer=: {join_limited(names)}")
         if scorer is not None and names and scorer not in names:
             raise ConfigError.unknown("scorer", scorer, names)
         before, after = _by_id(own, scorer, "original"), _by_id(other, scorer, "transferred")
@@ -259,7 +257,7 @@ class Portability(SyncScore):
         one, two = (_overall([pair[side] for pair in pairs]) for side in (0, 1))
         if one.name != two.name or one.value is None or two.value is None:
             told = f"original: {one.name} {one.note}; transferred: {two.name} {two.note}"
-            return Score.skipped(cls.name, f"the two runs come to no numbers to compare: {told}", details=details)
+            return Score.skipped(cls.name, f"the two runs have no comparable totals: {told}", details=details)
         over = f" ({one.name} over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}{others})"
         return _portability(cls.name, one.value, two.value, details, over)
 
@@ -267,7 +265,7 @@ class Portability(SyncScore):
 def _overall(scores: Sequence[Score]) -> Total:
     names = list(dict.fromkeys(score.aggregate for score in scores))
     if len(names) > 1:
-        return Total(None, "undefined", f"its scores come to different things: {join_limited(names)}")
+        return Total(None, "undefined", f"its scores have different aggregates: {join_limited(names)}")
     return compute_total(names[0], scores)
 
 
@@ -275,7 +273,7 @@ def _by_id(rows: Iterable[ScoredRow], scorer: str | None, side: str) -> Mapping[
     chosen = [row for row in rows if scorer in (None, row.score.scorer)]
     times = Counter(row.sample_id for row in chosen)
     if twice := [repr(name) for name, often in times.items() if often > 1]:
-        raise ValueError(f"{side}: ids that stand more than once, so that they cannot be paired: {join_limited(twice)}")
+        raise ValueError(f"{side}: duplicate ids, which cannot be paired: {join_limited(twice)}")
     return {row.sample_id: row.score for row in chosen}
 
 
@@ -285,8 +283,8 @@ def _portability(
     known: dict[str, JsonValue] = {"original": original, "transferred": transferred, **details}
     said = f"transferred {transferred:.4g} of original {original:.4g}{over}"
     if original == 0:
-        return Score.skipped(name, f"nothing can be lost of an original score of 0: {said}", details=known)
+        return Score.skipped(name, f"the loss is undefined for an original score of 0: {said}", details=known)
     loss = (original - transferred) / original
-    change = f"an improvement by {-loss:.2%}" if loss < 0 else f"a loss of {loss:.2%}"
+    change = f"an improvement of {-loss:.2%}" if loss < 0 else f"a loss of {loss:.2%}"
     known["loss"] = loss
     return Score.scored(name, 1 - max(0.0, min(loss, 1.0)), reason=f"{said}: {change}", details=known)

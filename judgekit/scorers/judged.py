@@ -41,7 +41,7 @@ class JudgedScorer(SyncScore):
         if isinstance(found, str):
             object.__setattr__(self, "judge", Judge(found))
         elif not isinstance(found, Judge):
-            raise ConfigError(f'judge is a Judge or a "provider/model", found {short_repr(found)}')
+            raise ConfigError(f'judge must be a Judge or a "provider/model", found {short_repr(found)}')
 
     @property
     def prompts(self) -> Sequence[JudgePrompt]:

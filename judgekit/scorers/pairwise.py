@@ -69,7 +69,7 @@ class Pairwise(JudgedScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.question, str) or not self.question.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
-            raise ConfigError(f"a pairwise comparison asks a question in words, found {self.question!r}")
+            raise ConfigError(f"a pairwise comparison needs a question, found {self.question!r}")
 
     @property
     def label_values(self) -> Mapping[str, ScaleValue]:
@@ -97,7 +97,7 @@ class Pairwise(JudgedScorer):
                 self.name,
                 0.5,
                 label="same",
-                reason="the two recordings read the same; no judge was asked",
+                reason="the two conversations are identical; no judge was asked",
                 details={"confidence": "high", "flipped": False, "verdicts": []},
                 confidence=1,
             )

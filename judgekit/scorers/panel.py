@@ -88,16 +88,18 @@ class Panel(SyncScore):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scorers", check_scorers(self.scorers))
         if len(self.scorers) < 2:
-            raise ConfigError(f"a panel takes two members or more, found {len(self.scorers)}")
+            raise ConfigError(f"a panel needs two or more members, found {len(self.scorers)}")
         if twice := [one.name for index, one in enumerate(self.scorers) if one in self.scorers[:index]]:
-            raise ConfigError(f"{twice[0]!r} is twice in the panel; Repeat asks one scorer several times")
+            raise ConfigError(f"{twice[0]!r} is in the panel twice; use Repeat to ask one scorer several times")
         if self.rule not in get_args(VotingRule):
             raise ConfigError.unknown("rule of a panel", self.rule, get_args(VotingRule))
         if self.quorum is not None and self.quorum not in range(1, len(self.scorers) + 1):
-            raise ConfigError(f"the quorum of {len(self.scorers)} members is 1 to that many, found {self.quorum!r}")
+            raise ConfigError(
+                f"quorum must be from 1 to {len(self.scorers)}, the number of members, found {self.quorum!r}"
+            )
         if self.escalate and self.rule not in _COUNTING:
             raise ConfigError(
-                f"every vote changes a {self.rule}, so it cannot escalate; the rules that can: {', '.join(_COUNTING)}"
+                f"a {self.rule} needs every vote, so it cannot escalate; rules that can: {', '.join(_COUNTING)}"
             )
 
     @property
@@ -160,7 +162,7 @@ class Panel(SyncScore):
         if verdict == "failed" and first:
             reason = f"{votes.count('failed')} of {len(votes)} members failed: {first.reason}"
         elif self.quorum is not None and _decided(votes) < self.quorum:
-            reason = f"the quorum of {self.quorum} was missed: {counted}"
+            reason = f"quorum of {self.quorum} not reached: {counted}"
         elif verdict == "abstained":
             reason = f"no verdict by {self.rule}: {counted}"
         elif is_counted:

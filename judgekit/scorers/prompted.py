@@ -62,10 +62,10 @@ class PromptScorer(JudgedScorer):
         super().__post_init__()
         prompt = self.prompt if isinstance(self.prompt, Prompt) else load_prompt(self.prompt)
         if not prompt.scale:
-            raise ConfigError(f"the prompt {prompt.name} has no scale: its answer is read by a scorer of its own")
+            raise ConfigError(f"the prompt {prompt.name} has no scale; only its own scorer can read its answer")
         if unfilled := {*prompt.options} - dict(prompt.fillings).keys():
             raise ConfigError(
-                f"the prompt {prompt.name} has the options {sorted(unfilled)}: fill them with Prompt.given"
+                f"the prompt {prompt.name} has the options {sorted(unfilled)}; set them with Prompt.given"
             )
         object.__setattr__(self, "prompt", prompt)
         if not self.name:
@@ -105,7 +105,7 @@ class PromptScorer(JudgedScorer):
         judgment = await self._judge.ask(prompt, sample, _answer(prompt), check)
         said = cast("_Said", judgment.answer)
         evidence, lost = _looked_up(said.evidence, judgment.sample)
-        reason = f"{said.reason} ({lost} of {len(evidence)} quotes are not there)" if lost else said.reason
+        reason = f"{said.reason} ({lost} of {len(evidence)} quotes not found)" if lost else said.reason
         details: dict[str, JsonValue] = {step: getattr(said, step) for step in prompt.steps} | {"evidence": evidence}
         return judgment.score(
             self.name,

@@ -58,10 +58,10 @@ class Repeat(WrapperScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self._most < 2:
-            raise ConfigError(f"to repeat a scorer takes two draws or more, or 'auto', found draws={self.draws}")
+            raise ConfigError(f"draws must be 2 or more, or 'auto', found {self.draws}")
         check_choice("way to aggregate draws", self.by, get_args(DrawAggregation))
         if self.draws == "auto" and self.by == "mean":
-            raise ConfigError("every draw changes a mean, so that draws='auto' cannot stop early; say how many")
+            raise ConfigError("a mean needs every draw, so draws='auto' cannot stop early; set a number of draws")
         if not self.name:
             times = "auto" if self.draws == "auto" else f"x{self.draws}"
             object.__setattr__(self, "name", f"{self.scorer.name}_{times}")
@@ -107,7 +107,7 @@ class Repeat(WrapperScorer):
             reason = f"no majority among the draws: {format_votes(votes.elements())}"
             return Score.abstained(self.name, reason, details=details, calls=calls)
         left = self._most - len(scores)
-        reason = f"{most} of {len(scores)} draws agree{f', {left} more were not needed' if left else ''}"
+        reason = f"{most} of {len(scores)} draws agree{f', {left} more not needed' if left else ''}"
         return Score.scored(
             self.name,
             vote,

@@ -47,7 +47,7 @@ class Selective(WrapperScorer):
         if self.escalate is not None:
             check_scorer(self.escalate, "escalate")
         if not is_number(self.min_confidence) or not 0 < self.min_confidence <= 1:
-            raise ConfigError(f"min_confidence is above 0 and at most 1, found {self.min_confidence!r}")
+            raise ConfigError(f"min_confidence must be above 0 and at most 1, found {self.min_confidence!r}")
         if not has_confidence(self.scorer):
             raise ConfigError(self._unsure)
         if not self.name:
@@ -95,12 +95,12 @@ class Selective(WrapperScorer):
     @property
     def _unsure(self) -> str:
         return (
-            f"{self.scorer.name} does not say how sure it is: ask several times (draws), several judges (panel), or a "
-            "prompt of a judge with params = {logprobs = true} that keeps its words (store_text)"
+            f"{self.scorer.name} reports no confidence: ask several times (draws) or several judges (panel), or use a "
+            "prompt of a judge that has params = {logprobs = true} and keeps texts (store_text)"
         )
 
     def _doubt(self, score: Score) -> str:
         if score.confidence is None:
             return f"{self.scorer.name} {score.status} ({score.reason})"
         said = f"{score.value:.2f}" if score.label is None else score.label
-        return f"{said} with the confidence {score.confidence:.3f}, below {self.min_confidence:g}"
+        return f"{said} with confidence {score.confidence:.3f}, below {self.min_confidence:g}"

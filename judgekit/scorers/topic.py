@@ -80,7 +80,7 @@ class TopicAdherence(JudgedScorer):
             "requests": [request.model_dump() | {"topic": _topic(request, topics)} for request in requests],
         }
         if value is None:
-            reason = f"{self.mode} is 0/0 here: {counts.in_words()}"
+            reason = f"{self.mode} is undefined (0/0): {counts.in_words()}"
             return judgment.score(self.name, "skipped", label="undefined", reason=reason, details=details)
         astray = [one for one in requests if (one.outcome == "answered") != (one.topic is not None)]
         listed = "; ".join(f"{one.request!r} {one.outcome} in message {one.message}" for one in astray)

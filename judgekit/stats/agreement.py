@@ -107,7 +107,7 @@ def krippendorff_alpha(ratings: ArrayLike, *, metric: Literal["nominal", "ordina
         case "interval":
             points = found[np.newaxis, ranks]
         case _:
-            raise ValueError(f"expected a metric that is nominal, ordinal or interval, found {metric!r}")
+            raise ValueError(f"expected the metric nominal, ordinal or interval, found {metric!r}")
     item = np.nonzero(given)[1]
     per_item = given.sum(0)
     within = 0.0
@@ -227,7 +227,7 @@ def table_kappa(
         case "quadratic":
             apart = apart**2
         case _:
-            raise ValueError(f"expected weights that are none, linear or quadratic, found {weights!r}")
+            raise ValueError(f"expected the weights none, linear or quadratic, found {weights!r}")
     if has_unordered:
         ordered = apart[:-1, :-1]
         apart = np.full_like(apart, max(ordered.max(initial=0), 1))
@@ -368,7 +368,7 @@ def _ratings(
         return np.arange(len(first)), np.ones(len(first)), first, second, count
     table = check_ratings(table)
     if table.shape[1:] != said.shape or np.isnan(table).all(0).any():
-        raise ValueError(f"expected one rating or more of each of {said.shape} items, found {table!r}")
+        raise ValueError(f"expected one or more ratings of each of {said.shape} items, found {table!r}")
     item, rater = np.nonzero(~np.isnan(table.T))
     first, second, count = _codes(table[rater, item], said[item], values)
     return item, 1 / np.bincount(item)[item], first, second, count
@@ -397,7 +397,7 @@ def _codes(a: ArrayLike, b: ArrayLike, values: Categories | None) -> tuple[NDArr
     both = np.concatenate([first, second])
     names = {one.dtype.kind == "U" for one in (first, second)}
     if len(first) and (len(names) > 1 or not (True in names or np.isfinite(both.astype(np.float64)).all())):
-        raise ValueError(f"expected finite numbers of both, or strings, found {first[:3]!r} and {second[:3]!r}")
+        raise ValueError(f"expected finite numbers or strings from both raters, found {first[:3]!r} and {second[:3]!r}")
     if values is None:
         known, codes = np.unique(both, return_inverse=True)
     else:

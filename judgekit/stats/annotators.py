@@ -226,7 +226,7 @@ def _distance(
         case "interval":
             off = np.square(others - rating)
         case _:
-            raise ValueError(f"expected a metric that is nominal or interval, found {metric!r}")
+            raise ValueError(f"expected the metric nominal or interval, found {metric!r}")
     given = ~np.isnan(others)
     return np.asarray(np.where(given, off, 0).sum(0) / given.sum(0), np.float64)
 

@@ -32,7 +32,7 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, *, bin
         ValueError: A value is not in [0, 1], the lists differ in length, or there is no bin.
     """
     if bins < 1:
-        raise ValueError(f"expected 1 bin or more, found {bins}")
+        raise ValueError(f"expected 1 or more bins, found {bins}")
     confidences, right = _checked(confidence, correct)
     if not len(right):
         return None

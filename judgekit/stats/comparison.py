@@ -39,7 +39,7 @@ def paired_interval(differences: ArrayLike, groups: Groups | None = None, *, lev
     if spread := t_interval(units, level=level):
         return spread._replace(low=max(-1.0, spread.low), high=min(1.0, spread.high))
     mean, (_, share) = float(units.values.mean()), wilson_bounds(0, count, normal_quantile((1 + level) / 2))
-    method = f"Wilson, all {'pairs' if units.codes is None else f'{count:,} groups'} alike"
+    method = f"Wilson, all {'pairs' if units.codes is None else f'{count:,} groups'} equal"
     return Interval(mean - share * (mean + 1), mean + share * (1 - mean), method)
 
 

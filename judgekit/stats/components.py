@@ -202,4 +202,4 @@ def request_benefits(components: VarianceComponents, items: int, prompts: int, d
 def _at_least_one(**numbers: int) -> None:
     for name, number in numbers.items():
         if number < 1:
-            raise ValueError(f"expected 1 of {name} or more, found {number}")
+            raise ValueError(f"expected 1 or more {name}, found {number}")

@@ -120,7 +120,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     """
     shares = [one.share for one in strata]
     if min(shares, default=-1) < 0 or not isclose(fsum(shares), 1, abs_tol=1e-9):
-        raise ValueError(f"expected shares of 0 or more that come to 1, found {shares}")
+        raise ValueError(f"expected shares of 0 or more that sum to 1, found {shares}")
     strata = [one for one in strata if one.share]
     ratio = _ratio(strata)
     if ratio is None:

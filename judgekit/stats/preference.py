@@ -68,11 +68,11 @@ def bradley_terry(
     values = units.values
     if not len(first) == len(second) == len(values):
         raise ValueError(
-            f"expected as many first as second as scores, found {len(first)}, {len(second)}, {len(values)}"
+            f"expected first, second and scores of one length, found {len(first)}, {len(second)}, {len(values)}"
         )
     check_within(values, 0, 1, "scores")
     if (same := next((one for one, other in zip(first, second, strict=True) if one == other), None)) is not None:
-        raise ValueError(f"expected two competitors, found {same!r} compared with itself")
+        raise ValueError(f"expected two different competitors, found {same!r} compared with itself")
     names = list(dict.fromkeys(name for pair in zip(first, second, strict=True) for name in pair))
     numbers = {name: number for number, name in enumerate(names)}
     design = np.zeros((len(values), len(names)))  # 1 for the first competitor, -1 for the second

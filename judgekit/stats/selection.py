@@ -82,7 +82,7 @@ def min_confidence_threshold(
         raise ValueError("expected the confidence of each labelled verdict among all confidences")
     for name, share in (("alpha", alpha), ("delta", delta)):
         if not 0 < share < 1:
-            raise ValueError(f"expected {name} above 0 and under 1, found {share}")
+            raise ValueError(f"expected {name} above 0 and below 1, found {share}")
     values, counts = np.unique(-every, return_counts=True)
     beginnings = np.unique(np.searchsorted(np.cumsum(counts), np.multiply(_BEGINNINGS, len(every))))
     enough = log(len(beginnings) / delta)
@@ -94,7 +94,7 @@ def min_confidence_threshold(
     lost = np.concatenate([[0], np.cumsum(errors[order])])
     n, least = len(errors), _needed(np.log1p(_STAKES * alpha / (1 - alpha)), enough)
     if n < least:
-        told = f"{n:,} labelled verdicts cannot show it: were none of them wrong, it would take {ceil(least):,}"
+        told = f"{n:,} labelled verdicts are too few: even with no errors, it would take {ceil(least):,}"
         return Threshold(None, n, float(lost[n]), n, told, ceil(least))
     shown = _mean(capital)[kept] >= enough
     passed = [begin for begin in beginnings if shown[begin]]
@@ -107,8 +107,8 @@ def min_confidence_threshold(
     rate = lost[size] / size
     told = f"the {size:,} most confident labelled verdicts have an error rate of {rate:.2g}"
     if needed == np.inf:
-        return Threshold(None, size, float(lost[size]), n, f"{told}, which would have to be clearly below {alpha:.3g}")
-    why = f"if it stays at that, some {ceil(needed):,} labels would show that it is {alpha:.3g} or less"
+        return Threshold(None, size, float(lost[size]), n, f"{told}; it would have to be clearly below {alpha:.3g}")
+    why = f"at this rate, about {ceil(needed):,} labels would show that it is {alpha:.3g} or less"
     return Threshold(None, size, float(lost[size]), n, f"{told}; {why}", ceil(needed))
 
 

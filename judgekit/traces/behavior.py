@@ -94,12 +94,12 @@ def elapsed(trace: Trace) -> float | str:
         spoken = [message for message in trace.messages if message.role not in {"system", "developer"}]
         start, end = (spoken[0].timestamp, spoken[-1].timestamp) if len(spoken) > 1 else (None, None)
     if start is None or end is None:
-        return "the recording does not say when it started and ended, nor when its first and last message were sent"
+        return "the recording has neither start and end times nor times of its first and last message"
     try:
         seconds = (end - start).total_seconds()
     except TypeError:
-        return "of the times when it started and ended, one has a time zone and the other has none"
-    return "it ended before it started, by its own times" if seconds < 0 else seconds
+        return "only one of the start and end times has a time zone"
+    return "the end time is before the start time" if seconds < 0 else seconds
 
 
 def handovers(trace: Trace) -> int | str:
@@ -114,10 +114,10 @@ def handovers(trace: Trace) -> int | str:
         family += one.children
         agents = [message.agent for message in one.messages if message.role == "assistant"]
         if None in agents and len(set(agents)) > 1:
-            return "some messages of agents say which agent they are of, and others do not"
+            return "only some agent messages name their agent"
         passed += sum(agent != before for before, agent in pairwise(agents))
         passed += sum(1 if child.response is None else 2 for child in one.children)
-    return passed or "the recording does not tell two agents apart"
+    return passed or "the recording does not distinguish two agents"
 
 
 def repeated_calls(trace: Trace) -> int:

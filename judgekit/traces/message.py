@@ -43,10 +43,10 @@ class FrozenModel(BaseModel):
             if args:
                 names = [name for name, field in type(self).model_fields.items() if field.kw_only is False]
                 if len(args) > len(names):
-                    raise TypeError(f"{type(self).__name__} takes {len(names)} values by position, got {len(args)}")
+                    raise TypeError(f"{type(self).__name__} takes {len(names)} positional arguments, got {len(args)}")
                 for name, value in zip(names, args, strict=False):
                     if name in fields:
-                        raise TypeError(f"{type(self).__name__} got {name!r} twice")
+                        raise TypeError(f"{type(self).__name__} got multiple values for {name!r}")
                     fields[name] = value
             super().__init__(**fields)
 
@@ -58,7 +58,12 @@ class FrozenModel(BaseModel):
 class Usage(FrozenModel):
     """Token counts of one or more requests; ``None`` if the provider did not report them.
 
-    ``input_tokens`` includes cached tokens, ``output_tokens`` includes reasoning tokens.
+    Attributes:
+        input_tokens: The number of input tokens, including cached ones.
+        output_tokens: The number of output tokens, including reasoning.
+        cached_tokens: The number of input tokens read from the provider's cache.
+        reasoning_tokens: The number of output tokens spent on reasoning.
+        extra: Other counts, as reported.
     """
 
     input_tokens: int | None = None
@@ -69,7 +74,13 @@ class Usage(FrozenModel):
 
 
 class TextPart(FrozenModel):
-    """Plain text."""
+    """Plain text.
+
+    Attributes:
+        type: Always ``text``.
+        text: The text.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     type: Literal["text"] = "text"
     text: str = Field(kw_only=False)
@@ -77,7 +88,13 @@ class TextPart(FrozenModel):
 
 
 class ReasoningPart(FrozenModel):
-    """The model's reasoning before its answer, which is not part of ``message.text``."""
+    """The model's reasoning before its answer, which is not part of ``message.text``.
+
+    Attributes:
+        type: Always ``reasoning``.
+        text: The reasoning, or its summary.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     type: Literal["reasoning"] = "reasoning"
     text: str = Field(kw_only=False)
@@ -85,7 +102,13 @@ class ReasoningPart(FrozenModel):
 
 
 class RefusalPart(FrozenModel):
-    """The text of a refusal by the model."""
+    """The text of a refusal by the model.
+
+    Attributes:
+        type: Always ``refusal``.
+        text: The text of the refusal.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     type: Literal["refusal"] = "refusal"
     text: str = Field(kw_only=False)
@@ -93,7 +116,17 @@ class RefusalPart(FrozenModel):
 
 
 class MediaPart(FrozenModel):
-    """An image, audio, video or other file, by URL or as base64 data."""
+    """An image, audio, video or other file, by URL or as base64 data.
+
+    Attributes:
+        type: Always ``media``.
+        kind: The kind of media: ``image``, ``audio``, ``video`` or ``file``.
+        url: The URL; ``None`` if the data is inline.
+        data: The data in base64; ``None`` if there is a URL.
+        mime_type: The MIME type, such as ``image/png``; ``None`` if unknown.
+        name: The file name; ``None`` if unknown.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     type: Literal["media"] = "media"
     kind: Literal["image", "audio", "video", "file"]
@@ -105,7 +138,12 @@ class MediaPart(FrozenModel):
 
 
 class OtherPart(FrozenModel):
-    """A part of an unknown kind, kept verbatim."""
+    """A part of an unknown kind, kept verbatim.
+
+    Attributes:
+        type: Always ``other``.
+        data: The part as recorded.
+    """
 
     type: Literal["other"] = "other"
     data: JsonValue = Field(kw_only=False)
@@ -145,7 +183,7 @@ def parse_arguments(found: JsonValue) -> Arguments:
     if not isinstance(args, dict):
         problem = f"not a JSON object but {args!r:.80}"
     elif flaw := _flaw(args):
-        problem = f"not valid JSON: it holds {flaw}"
+        problem = f"not valid JSON: it contains {flaw}"
     else:
         unwrapped = raw is not None and raw.lstrip().startswith('"')
         return {"args": args, "args_raw": raw} if unwrapped else {"args": args}
@@ -183,6 +221,15 @@ def is_unicode(text: str) -> bool:
 class ToolCall(FrozenModel):
     """A tool call. Arguments that are not a JSON object are kept as text, with the reason.
 
+    Attributes:
+        name: The name of the tool.
+        args: The arguments; empty if there are none, or if they could not be read.
+        id: The id that results refer to; ``None`` if there is none.
+        args_raw: The arguments as recorded, if ``args`` does not contain them completely; else ``None``.
+        args_error: The reason why the recorded arguments could not be read; ``None`` if they were read.
+        metadata: Facts about the call, such as whether the provider ran the tool.
+        extra: Fields of the recording without a matching attribute, verbatim.
+
     Example:
         ``ToolCall("weather_check", {"location": "Paris"})``
     """
@@ -191,9 +238,7 @@ class ToolCall(FrozenModel):
     args: JsonObject = Field(default_factory=dict, kw_only=False)
     id: str | None = None
     args_raw: str | None = None
-    """The arguments as recorded, if ``args`` does not hold them completely."""
     args_error: str | None = None
-    """The reason why the recorded arguments could not be read; ``args`` is then empty."""
     metadata: JsonObject = Field(default_factory=dict)
     extra: JsonObject = Field(default_factory=dict)
 
@@ -230,13 +275,33 @@ class _Message(FrozenModel):
 
 
 class SystemMessage(_Message):
-    """Instructions to the agent."""
+    """Instructions to the agent.
+
+    Attributes:
+        role: ``system`` or ``developer``, as recorded.
+        content: The text, or the parts of the message.
+        id: The id of the message; ``None`` if there is none.
+        timestamp: The time of the message; ``None`` if unknown.
+        metadata: Facts about the message that have no attribute of their own.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     role: Literal["system", "developer"] = "system"
 
 
 class HumanMessage(_Message):
-    """A message from the user, who may call tools in some benchmarks."""
+    """A message from the user, who may call tools in some benchmarks.
+
+    Attributes:
+        role: Always ``user``.
+        tool_calls: The calls that the user makes.
+        name: The name of the user; ``None`` if unknown.
+        content: The text, or the parts of the message.
+        id: The id of the message; ``None`` if there is none.
+        timestamp: The time of the message; ``None`` if unknown.
+        metadata: Facts about the message that have no attribute of their own.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     role: Literal["user"] = "user"
     tool_calls: Many[ToolCall] = ()
@@ -244,7 +309,21 @@ class HumanMessage(_Message):
 
 
 class AIMessage(_Message):
-    """A message from the agent; ``agent`` names it if there are several."""
+    """A message from the agent.
+
+    Attributes:
+        role: Always ``assistant``.
+        tool_calls: The calls that the agent makes.
+        agent: The name of the agent, if there are several; else ``None``.
+        model: The name of the model; ``None`` if unknown.
+        finish_reason: The reason why the model stopped, as reported; ``None`` if not reported.
+        usage: The token counts of the request; ``None`` if not reported.
+        content: The text, or the parts of the message.
+        id: The id of the message; ``None`` if there is none.
+        timestamp: The time of the message; ``None`` if unknown.
+        metadata: Facts about the message that have no attribute of their own.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     role: Literal["assistant"] = "assistant"
     tool_calls: Many[ToolCall] = ()
@@ -255,7 +334,20 @@ class AIMessage(_Message):
 
 
 class ToolMessage(_Message):
-    """The result of a tool call. ``is_error`` is ``None`` if the format cannot say."""
+    """The result of a tool call.
+
+    Attributes:
+        role: Always ``tool``.
+        tool_call_id: The id of the call that it answers; ``None`` if the recording has none, and the order decides.
+        name: The name of the tool; ``None`` if unknown.
+        is_error: Whether the call failed; ``None`` if the format cannot tell.
+        requestor: The side that made the call.
+        content: The text, or the parts of the message.
+        id: The id of the message; ``None`` if there is none.
+        timestamp: The time of the message; ``None`` if unknown.
+        metadata: Facts about the message that have no attribute of their own.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     role: Literal["tool"] = "tool"
     tool_call_id: str | None = None

@@ -82,9 +82,9 @@ class Ranking(FrozenModel):
         if not any(map(_is_list, found)):
             return {**fields, "retrieved": _whole(found)}
         if fields.get("scores") is not None:
-            raise ValueError("retrieved holds pairs of id and score; leave out scores, or give ids alone")
+            raise ValueError("retrieved already has (id, score) pairs; omit scores, or pass only ids")
         if odd := [one for one in found if not _is_list(one) or len(one) != 2]:
-            raise ValueError(f"retrieved holds pairs of id and score, and beside them {short_repr(odd[0])}")
+            raise ValueError(f"retrieved mixes (id, score) pairs with {short_repr(odd[0])}")
         ids, scores = zip(*cast("Sequence[tuple[object, object]]", found), strict=True)
         return {**fields, "retrieved": _whole(ids), "scores": scores}
 
@@ -121,7 +121,7 @@ def _whole(ids: Sequence[object]) -> Sequence[object]:
 def _must_differ(ids: Sequence[str], field: str) -> None:
     if len(set(ids)) < len(ids):
         twice = join_limited((short_repr(one) for one, count in Counter(ids).items() if count > 1), between=", ")
-        raise ValueError(f"{field} holds each id once, found twice: {twice}")
+        raise ValueError(f"{field} has duplicate ids: {twice}")
 
 
 class References(TypedDict, total=False):
@@ -144,10 +144,26 @@ class References(TypedDict, total=False):
 
 
 class Sample(FrozenModel):
-    """A trace and its references: the single input of a scorer.
+    """A trace and its references: the single input of a scorer. ``None`` means unknown.
 
-    ``None`` means unknown; an empty list of ``reference_tool_calls`` means that no call was expected. ``rival`` is a
-    second trace of the same task. Samples of one ``group`` (trials of one task) are not independent.
+    Attributes:
+        schema_version: The version of this schema.
+        id: The id, by which references and the samples of other runs are matched.
+        trace: The conversation; empty if there is none, as for measured numbers.
+        rival: A second trace of the same task, for comparisons.
+        reference: The correct answer, or the desired outcome.
+        references: Several answers, each correct on its own.
+        reference_tool_calls: The expected calls; an empty list means that no call was expected.
+        reference_topics: The topics that the agent should stay within.
+        label: The true class, or the expected answer, for classification.
+        prediction: The predicted class; scorers use the response if it is ``None``.
+        prediction_score: The score of the prediction, such as a probability.
+        documents: The documents that the answer should rest on.
+        ranking: The retrieved documents and their known relevance.
+        fields: Further facts for scorers, such as a dataset row's other columns.
+        group: The name of the task; samples of one group (its trials) are not independent.
+        domain: The domain of the task, such as ``airline``.
+        metadata: Other facts about the sample, such as keys by which references are joined.
     """
 
     schema_version: Literal[1] = 1

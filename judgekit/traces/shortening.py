@@ -38,7 +38,7 @@ def shorten_passages(passages: Sequence[Passage], messages: Sequence[Message], b
         needed = budget_tokens - (-short // BYTES_A_TOKEN)
         raise ValueError(
             f"a budget of {budget_tokens:,} tokens is too small for this conversation of {len(messages):,} messages: "
-            f"what can never be left out takes {needed:,}"
+            f"the parts that are never dropped take {needed:,}"
         )
     return passages
 

@@ -15,7 +15,13 @@ LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
 
 
 class TraceSource(FrozenModel):
-    """The origin of a trace. ``index`` is its position in the file, from 0."""
+    """The origin of a trace.
+
+    Attributes:
+        format: The name of the format, such as ``openai-chat``.
+        path: The path of the file; ``None`` if there is no file.
+        index: The position of the record in the file, from 0; ``None`` if unknown.
+    """
 
     format: str
     path: str | None = None
@@ -23,7 +29,14 @@ class TraceSource(FrozenModel):
 
 
 class ToolDefinition(FrozenModel):
-    """A tool that the agent could call; ``parameters`` is its JSON Schema."""
+    """A tool that the agent could call.
+
+    Attributes:
+        name: The name of the tool.
+        description: The description for the model; ``None`` if there is none.
+        parameters: The JSON Schema of the arguments; ``None`` if there is none.
+        extra: Fields of the recording without a matching attribute, verbatim.
+    """
 
     name: str = Field(kw_only=False)
     description: str | None = None
@@ -32,7 +45,15 @@ class ToolDefinition(FrozenModel):
 
 
 class Label(FrozenModel):
-    """A verdict on the trace that came with the recording; ``source`` says who gave it."""
+    """A verdict on the trace that came with the recording.
+
+    Attributes:
+        name: What was judged, such as the name of a scorer.
+        value: The verdict: a truth value, a number or a string.
+        source: Who gave the label: a person, the code of a benchmark, a judge, or unknown.
+        annotator: The name of the person or judge; ``None`` if unknown.
+        reason: The explanation; ``None`` if there is none.
+    """
 
     name: str = Field(kw_only=False)
     value: bool | int | FiniteFloat | str = Field(kw_only=False)
@@ -42,14 +63,25 @@ class Label(FrozenModel):
 
 
 class TraceWarning(FrozenModel):
-    """Something in a recording that could not be converted exactly. ``where`` is a path in the source."""
+    """Something in a recording that could not be converted exactly.
+
+    Attributes:
+        found: What was found, and what was done with it.
+        where: The path in the source, such as ``messages[2].content``; ``None`` for the whole record.
+    """
 
     found: str = Field(kw_only=False)
     where: str | None = None
 
 
 class ActualCall(NamedTuple):
-    """A tool call, the number of its message, from 1, and its turn: the number of user messages so far."""
+    """A tool call and its place in the conversation.
+
+    Attributes:
+        message: The number of its message, from 1.
+        turn: The number of user messages so far.
+        call: The call.
+    """
 
     message: int
     turn: int
@@ -59,8 +91,22 @@ class ActualCall(NamedTuple):
 class Trace(FrozenModel):
     """A recorded conversation.
 
-    ``cost_usd`` and ``usage`` are as reported, never computed. Source data without a matching field is kept verbatim in
-    ``extra``; data that could not be converted exactly is listed in ``warnings``.
+    Attributes:
+        schema_version: The version of this schema.
+        id: The id in the recording; ``None`` if there is none.
+        messages: The messages, in order.
+        source: The file and format that it was read from; ``None`` if it was not read from a file.
+        tools: The tools that the agent could call.
+        started_at: The start; ``None`` if unknown.
+        ended_at: The end; ``None`` if unknown.
+        usage: The token counts of the whole conversation as reported, never computed; ``None`` if not reported.
+        cost_usd: The cost in US dollars as reported, never computed; ``None`` if not reported.
+        termination: The reason why the conversation ended, as recorded; ``None`` if unknown.
+        labels: The verdicts that came with the recording.
+        children: The traces of sub-agents, and of other conversations in the same record.
+        metadata: Facts about the trace that have no attribute of their own.
+        extra: Data of the source without a matching attribute, verbatim.
+        warnings: Data that could not be converted exactly.
     """
 
     schema_version: Literal[1] = 1

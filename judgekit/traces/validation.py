@@ -21,7 +21,7 @@ def check_samples(found: object) -> Iterator[Sample]:
         ConfigError: The value is no collection, or an item in it is no sample.
     """
     if isinstance(found, Sample):
-        raise ConfigError("samples is one Sample: put it into a list, [sample]")
+        raise ConfigError("samples is one Sample: pass a list, [sample]")
     if _is_one(found) or not isinstance(found, Iterable):
         raise _no_sample(found, "samples")
     given = cast("Iterable[object]", found)
@@ -44,23 +44,23 @@ def _no_sample(found: object, called: str) -> ConfigError:
     name = type(found).__name__
     kind = f"an {name}" if name.startswith(_VOWELS) else f"a {name}"
     if isinstance(found, Trace):
-        advice = 'make a sample of it, Sample(id="...", trace=trace)'
+        advice = 'wrap it in a sample, Sample(id="...", trace=trace)'
     elif isinstance(found, _MESSAGES):
-        advice = f"a sample holds a whole conversation, {_MADE}"
+        advice = f"a sample is a whole conversation, {_MADE}"
     elif isinstance(found, Mapping):
-        advice = f"make a sample of what it holds, {_MADE}, or write such rows to a .jsonl file and give its path"
+        advice = f"build a sample from it, {_MADE}, or write such rows to a .jsonl file and pass its path"
     elif isinstance(found, list | tuple):
-        advice = "if it holds the messages of a conversation, make a sample of them, Sample.of(messages)"
+        advice = "if it is the messages of a conversation, build a sample from them, Sample.of(messages)"
     elif isinstance(found, IOBase):
-        advice = "give the path of the file"
+        advice = "pass the path of the file"
     elif _is_table(found):
-        advice = "write it to a .csv or .parquet file and give its path"
+        advice = "write it to a .csv or .parquet file and pass its path"
     elif hasattr(found, "ascore"):
-        advice = "the scorers stand behind the samples, run(samples, scorers)"
+        advice = "the scorers come after the samples, run(samples, scorers)"
     elif isinstance(found, str):
-        kind, advice = short_repr(found), "a path is given alone; that of a folder or a pattern reads many files"
+        kind, advice = short_repr(found), "pass a path on its own; a folder or a pattern reads many files"
     else:
-        kind, advice = short_repr(found), f"samples are read from a file, or made with {_MADE}"
+        kind, advice = short_repr(found), f"read samples from a file, or build them with {_MADE}"
     return ConfigError(f"{called} is {kind}: {advice}")
 
 

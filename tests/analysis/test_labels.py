@@ -113,7 +113,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
     [
         ("sample,scorrer,value\ns,goal,yes\n", r"\(line 2\): no column of labels is called 'scorrer', did you mean 'scorer'"),
         ("sample,value\ns,yes\n", r"has no scorer; .* columns are sample, scorer, value, annotator"),
-        ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, and the first row names 3 columns"),
+        ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, but the first row names 3 columns"),
         ("sample,scorer,value,number\ns,goal,yes,first\n", r"\(line 2\): number: .* found 'first'"),
         ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),
         ("sample,scorer,value,drawn\ns,goal,yes,by me\n", r"drawn: Input should be 'random', 'stratified' or 'convenience'"),
@@ -121,7 +121,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
         ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): somebody without a name says 'no' of the sample 's' for 'goal', and 'yes' in line 2; keep one"),
         (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),
         ("sample,scorer,value\n好的测试样本一,目标,可以\n好的测试样本二,目标,不行\n".encode("gb18030"), "is not UTF-8; save it again"),
-        ("sample,scorer,value\n", "holds no rows"),
+        ("sample,scorer,value\n", "contains no rows"),
         ("", "is empty"),
     ],
 )  # fmt: skip

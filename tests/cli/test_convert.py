@@ -98,14 +98,14 @@ def test_a_file_that_is_read_is_not_written(cli, recorded, output):
     for source in (recorded, ".", "*.jsonl"):
         ended = cli(source, "-o", output)
         assert (ended.code, recorded.read_text()) == (2, before)
-        assert "is a file that is read; name another" in ended.err
+        assert "is an input file; choose another" in ended.err
 
 
 def test_where_nothing_can_be_read_or_written_it_is_an_error_and_nothing_is_touched(cli, recorded):
     Path("older.jsonl").write_text("older")
     Path("b.jsonl").write_text('{"messages": [{"role": "user", "content": 5}]}\n')
     for words, said in (
-        (("b.jsonl", "-o", "older.jsonl"), "judgekit: none of 1 records could be read; the first: b.jsonl, record 0"),
+        (("b.jsonl", "-o", "older.jsonl"), "judgekit: none of 1 records could be read; first error: b.jsonl, record 0"),
         ((recorded, "-o", "older.jsonl", "--to", "tau2"), "judgekit: no format to write is called 'tau2'"),
         ((recorded, "-o", "missing/a.jsonl"), "judgekit: --output missing/a.jsonl: cannot be written: "),
     ):

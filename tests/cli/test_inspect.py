@@ -93,7 +93,7 @@ def test_what_is_in_a_file_is_counted(cli):
         "references": "reference 2, reference_tool_calls 1",
         "warnings": "1",
     }
-    assert "               1  a tool result that answers no call before it (first: first at messages[5])\n" in ended.out
+    assert "               1  a tool result that answers no earlier call (first: first at messages[5])\n" in ended.out
     conversation = ended.out.partition("\nthe first conversation, first:\n")[2]
     assert "| Hi \\x1b[2J\n" in conversation
     assert "\x1b" not in ended.out
@@ -110,7 +110,7 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
         "labels": [{"name": "reward", "value": 1.0}],
         "children": [{"children": [{}]}],
         "cost_usd": 0.5,
-        "warnings": [{"found": f"expected a text, found {number}", "where": "a"} for number in range(3)],
+        "warnings": [{"found": f"expected a string, found {number}", "where": "a"} for number in range(3)],
     }
     ended = cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}, {"id": "b", "trace": trace}]))
     assert ended.lines == {
@@ -125,7 +125,7 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
         "references": "none",
         "warnings": "6",
     }
-    assert "\n               6  expected a text (first: a at a)" in ended.out
+    assert "\n               6  expected a string (first: a at a)" in ended.out
 
 
 def test_the_format_of_each_of_many_files_is_counted_and_what_is_not_read_is_told(cli):
@@ -158,9 +158,9 @@ def test_a_conversation_that_has_no_room_is_not_shown(cli):
     [
         (
             ['{"messages": [{"role": "user", "content": 5}]}'] * 2,
-            "none of 2 records could be read; the first: a.jsonl, record 0",
+            "none of 2 records could be read; first error: a.jsonl, record 0",
         ),
-        (["[]"], "a.jsonl (line 1): no known format: found an empty list"),
+        (["[]"], "a.jsonl (line 1): unknown format: found an empty list"),
     ],
 )
 def test_where_nothing_can_be_read_it_is_an_error(cli, rows, said):

@@ -215,7 +215,7 @@ def test_a_file_that_is_read_is_not_written(cli, output):
     before = [path.read_text() for path in files]
     ended = cli(*files, "-o", output)
     assert (ended.code, [path.read_text() for path in files]) == (2, before)
-    assert "is a file that is read; name another" in ended.err
+    assert "is an input file; choose another" in ended.err
 
 
 @pytest.mark.parametrize("sources", [("in", "b.jsonl"), ("b.jsonl", "in/*.jsonl")])
@@ -226,7 +226,7 @@ def test_a_file_in_a_folder_that_is_read_is_not_written(cli, sources):
     before = Path("in/a.jsonl").read_text()
     ended = cli(*sources, "-o", "in/a.jsonl")
     assert (ended.code, Path("in/a.jsonl").read_text()) == (2, before)
-    assert "is a file that is read; name another" in ended.err
+    assert "is an input file; choose another" in ended.err
 
 
 @pytest.mark.parametrize("place", [0, 1])

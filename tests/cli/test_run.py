@@ -304,7 +304,7 @@ def test_references_are_joined_by_id_and_what_fits_nothing_is_listed(cli):
         "run", "chat.jsonl", "--scorer", "tool_call_f1", "--references", "refs.jsonl", "--format", "openai-chat"
     )
     assert (ended.code, ended.table["tool_call_f1"]) == (0, ["1.000", "1 of 2", "1", "0"])
-    assert "refs.jsonl: 1 references met no sample by 'id': 'zzz'" in ended.err
+    assert "refs.jsonl: 1 references match no sample by 'id': 'zzz'" in ended.err
 
 
 def test_the_format_is_found_out_or_given(cli, conversations):
@@ -370,10 +370,10 @@ def test_a_file_name_that_is_too_long(cli):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ".", ".: holds no files that can be read; known are .json, "),
+        (lambda: ".", ".: contains no readable files; known suffixes: .json, "),
         (lambda: bad_file("a.jsonl", b""), "a.jsonl: is empty"),
         (lambda: bad_file("a.jsonl", b" \n\n"), "a.jsonl: has only blank lines"),
-        (lambda: bad_file("a.json", b"[]"), "a.json: no known format: found an empty list. Known are: "),
+        (lambda: bad_file("a.json", b"[]"), "a.json: unknown format: found an empty list. Known formats: "),
         (lambda: bad_file("a.json", b"Dear diary"), "a.json: not JSON: expected value at line 1 column 1"),
         (lambda: bad_file("a.jsonl", b"Dear diary\n"), "a.jsonl (line 1): not JSON: expected value at column 1"),
         (lambda: bad_file("a.jsonl.gz", b"\x1f\x8b{}"), "a.jsonl.gz: cannot be read: "),
@@ -481,7 +481,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
     )
     ended = cli("run", write(sample), *TOOLS, "--show", 1)
     assert (ended.code, [cells[0] for cells in ended.table.values()]) == (0, ["0.000", "0.000"])
-    assert ended.out.count("0 of 1 expected calls matched; f: arguments cannot be read (not JSON: ") == 2
+    assert ended.out.count("0 of 1 expected calls matched; f: unreadable arguments (not JSON: ") == 2
 
 
 @pytest.mark.parametrize(
@@ -530,7 +530,7 @@ def test_the_input_is_never_overwritten_by_the_output(cli, conversations):
     for target in ("mine.jsonl", "./mine.jsonl", "link.jsonl", "refs.jsonl"):
         ended = cli("run", path, *TOOLS, "--references", "refs.jsonl", "-o", target)
         assert (ended.code, ended.out) == (2, "")
-        assert ended.err == f"judgekit: --output {Path(target)}: is a file that is read; name another\n"
+        assert ended.err == f"judgekit: --output {Path(target)}: is an input file; choose another\n"
     for source in (".", "*.jsonl"):
         ended = cli("run", source, *TOOLS, "-o", "mine.jsonl")
         assert (ended.code, ended.out, path.read_bytes()) == (2, "", conversations.read_bytes())

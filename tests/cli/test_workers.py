@@ -55,7 +55,7 @@ def test_with_more_processes_a_run_is_the_same(cli, judging, started):
     code, *said = cli(*words)
     assert (process.returncode, err.replace("run 1, ", "run 2, ")) == (code, said[1])
     assert out.split("asked a judge")[0].split() == said[0].split("asked a judge")[0].split()
-    assert (code, err.count("3 records could not be read:"), err.count("references met no sample")) == (1, 1, 1)
+    assert (code, err.count("3 records could not be read:"), err.count("references match no sample")) == (1, 1, 1)
     assert len(rows(1)) == 2 * 597
     assert rows(1) == rows(2)
     assert [row.labels for row in rows(1) if row.sample_id == "s570"] == [{"label": "x"}] * 2

@@ -47,7 +47,7 @@ def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are(path, 
 
 
 def test_two_columns_cannot_have_one_name(path):
-    with pytest.raises(ConfigError, match=r"^columns: 'question' and 'answer' are both to be called 'input'$"):
+    with pytest.raises(ConfigError, match=r"^columns: 'question' and 'answer' are both renamed to 'input'$"):
         read(path, columns={"question": "input", "answer": "input"})
 
 
@@ -57,7 +57,7 @@ def test_in_a_document_a_row_where_a_name_is_taken_is_told_alone(tmp_path):
     met: list[TraceError] = []
     samples = list(read(path, columns={"question": "input"}, on_error=met.append))
     assert [(sample.id, sample.trace.messages[0].text) for sample in samples] == [("0", "q"), ("2", "i")]
-    found = "the column 'question' is to be called 'input', and there is a column 'input' already"
+    found = "cannot rename the column 'question' to 'input': there already is a column 'input'"
     assert [str(error) for error in met] == [f"{path}, record 1: {found}"]
     path.write_text('{"question": "q", "input": "i"}')
     for format_name in (None, "rows"):
@@ -66,7 +66,7 @@ def test_in_a_document_a_row_where_a_name_is_taken_is_told_alone(tmp_path):
 
 
 def test_a_column_cannot_take_the_name_of_another(tmp_path):
-    found = "the column 'question' is to be called 'input', and there is a column 'input' already"
+    found = "cannot rename the column 'question' to 'input': there already is a column 'input'"
     path = tmp_path / "a.jsonl"
     path.write_text('{"question": "q", "output": "a"}\n{"question": "q", "input": "i"}\n{"input": "i"}')
     met: list[TraceError] = []

@@ -106,13 +106,13 @@ UNKNOWN = [
     (None, "None"),
     (5, "5"),
     ("text", "'text'"),
-    ({str(number): [] for number in range(20)}, "'0', '1', '2', '3', '4', '5', '6', '7'. Known are:"),
+    ({str(number): [] for number in range(20)}, "'0', '1', '2', '3', '4', '5', '6', '7'. Known formats:"),
 ]
 
 
 @pytest.mark.parametrize(("value", "seen"), UNKNOWN, ids=lambda value: repr(value)[:30])
 def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_which_are_known(value, seen):
-    with pytest.raises(TraceError, match=f"^no known format: found .*{re.escape(seen)}") as raised:
+    with pytest.raises(TraceError, match=f"^unknown format: found .*{re.escape(seen)}") as raised:
         detect(value)
     assert named(raised.value)
     assert named(raised.value) <= set(READERS)
@@ -123,17 +123,17 @@ def named(error: TraceError) -> set[str]:
     first, *shapes = str(error).splitlines()
     if shapes:
         return {shape.split(":")[0].strip() for shape in shapes}
-    return set(first.split("Known are: ")[1].split(" (")[0].split(", "))
+    return set(first.split("Known formats: ")[1].split(" (")[0].split(", "))
 
 
 def test_the_nearest_formats_are_those_that_have_a_key_in_common_and_else_all_are_named():
-    with pytest.raises(TraceError, match="Nearest are:\n") as near:
+    with pytest.raises(TraceError, match="Closest formats:\n") as near:
         detect({"simulations": {}})
     assert named(near.value) == {"tau2"}
-    with pytest.raises(TraceError, match=r"Nearest are:\n.*--column question=input") as flat:
+    with pytest.raises(TraceError, match=r"Closest formats:\n.*--column question=input") as flat:
         detect([{"color": "q", "size": "a"}])
     assert named(flat.value) == {"rows"}
-    with pytest.raises(TraceError, match=r"Known are: .*\(judgekit formats shows") as far:
+    with pytest.raises(TraceError, match=r"Known formats: .*\(judgekit formats shows") as far:
         detect({"none of these": []})
     assert named(far.value) == set(READERS)
 
@@ -152,7 +152,7 @@ class Fake:
 
 def test_two_formats_that_both_fit_are_an_error_that_names_them(monkeypatch):
     monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in ("one", "two", "rows")})
-    with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'a'; say which"):
+    with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'a'; choose one"):
         detect({"a": []})
 
 

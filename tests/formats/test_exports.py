@@ -105,9 +105,9 @@ def test_a_file_with_traces_in_several_records_is_refused(tmp_path, rows, name):
     named = next(name for name in names if name in rows[0] or name in rows[1])
     with pytest.raises(TraceError) as raised:
         list(read(path))
-    found = "2 records are parts of 1 trace and would count as samples of their own; export whole traces"
-    hint = f"; if each record is a conversation, make the trace their group: --column {named}=group"
-    assert raised.value.found == f"{found}, or the root runs alone{hint}"
+    found = "2 records are parts of 1 trace and would count as separate samples; export whole traces"
+    hint = f"; if each record is a conversation, use the trace as its group: --column {named}=group"
+    assert raised.value.found == f"{found}, or only the root runs{hint}"
     if not {"parent_run_id", "span_parents"} & rows[1].keys():
         samples = list(read(path, columns={named: "group"}, on_error="raise"))
         assert [sample.group for sample in samples] == [str(row[named]) for row in rows]
@@ -145,7 +145,7 @@ def test_records_that_share_a_session_are_read_with_a_notice(tmp_path, record, n
     told: list[TraceError] = []
     assert len(list(read(path, on_error=told.append))) == 3
     assert [error.found.partition(";")[0] for error in told] == [
-        "3 records share a session with another and count as independent samples"
+        "3 records share a session and count as independent samples"
     ]
     path.write_text(json.dumps([{**record, "group": "g"}] * 3) if name == "a.json" else json.dumps({**record}))
     assert list(read(path, on_error="raise"))
@@ -160,7 +160,9 @@ def test_a_log_of_every_call_of_a_conversation_is_read_with_a_notice(tmp_path):
     told: list[TraceError] = []
     assert len(list(read(path, on_error=told.append))) == 6
     [error] = told
-    assert error.found.startswith("2 conversations begin with all of an earlier one, and each counts as a sample; ")
+    assert error.found.startswith(
+        "2 conversations repeat an earlier one and continue it, and each counts as a sample; "
+    )
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
@@ -170,7 +172,7 @@ def test_messages_of_several_conversations_in_one_list_are_refused(tmp_path, nam
     table = [{field: at // 2, "role": ("user", "assistant")[at % 2], "content": f"m{at}"} for at in range(4)]
     path.write_text(json.dumps(table) + "\n")
     with pytest.raises(
-        TraceError, match=f"holds the messages of 2 conversations, by '{field}', in one list; .*group_by"
+        TraceError, match=rf"contains messages of 2 conversations \(by '{field}'\) in one list; .*group_by"
     ):
         list(read(path, on_error="raise"))
     path.write_text(json.dumps([{**one, field: 1} for one in table]) + "\n")
@@ -178,7 +180,7 @@ def test_messages_of_several_conversations_in_one_list_are_refused(tmp_path, nam
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("a.jsonl", "holds no conversations"), ("a.json", "no known format: found an empty list")]
+    ("name", "found"), [("a.jsonl", "contains no conversations"), ("a.json", "unknown format: found an empty list")]
 )
 def test_an_empty_page_is_refused(tmp_path, name, found):
     path = tmp_path / name
@@ -198,11 +200,13 @@ def test_pages_of_lines_say_that_the_next_one_is_missing(tmp_path):
 def test_a_data_frame_by_columns_is_refused_with_how_to_write_it(tmp_path):
     path = tmp_path / "frame.json"
     path.write_text(json.dumps({"input": {"0": "q", "1": "r"}, "response": {"0": "a", "1": "b"}}))
-    with pytest.raises(TraceError, match=r'is a data frame by columns; write df\.to_json\(path, orient="records"'):
+    with pytest.raises(
+        TraceError, match=r'is a data frame written by column; write df\.to_json\(path, orient="records"'
+    ):
         list(read(path))
     path = tmp_path / "frame.jsonl"
     path.write_text(json.dumps({"input": {"5": "q", "7": "r"}, "response": {"5": "a", "7": "b"}}))
-    with pytest.raises(TraceError, match="is a data frame by columns"):
+    with pytest.raises(TraceError, match="is a data frame written by column"):
         list(read(path, "rows", on_error="raise"))
     reject_column_frame({"input": {"0": "q"}, "response": "a"})
     reject_column_frame({"input": {"question": "q"}, "response": {"question": "q"}})
@@ -220,46 +224,46 @@ READ = {
 }
 """Files of one conversation: its messages and calls, counted by hand, and the columns that warnings name."""
 _PARTS = "records are parts of 1 trace"
-_RENAME = "in this row; if it has another name: --column "
+_RENAME = "; if the column has another name: --column "
 REFUSED = {
     "braintrust_exp.jsonl": _PARTS,
     "braintrust_spans.jsonl": _PARTS,
-    "deepeval_convo.json": "no known format",
-    "deepeval_convo.jsonl": "no known format",
-    "deepeval_goldens.json": f"no response {_RENAME}actual_output=response",
-    "deepeval_goldens.jsonl": f"no response {_RENAME}actual_output=response",
-    "deepeval_run.json": "no known format",
-    "hf_alpaca.jsonl": f"no input {_RENAME}instruction=input --column input=context",
-    "hf_arena.jsonl": "no known format",
-    "hf_conversation.jsonl": "no known format",
-    "hf_pref.jsonl": "no known format",
-    "hf_prompt_completion.jsonl": f"no input and no response {_RENAME}prompt=input --column completion=response",
-    "hf_prompt_completion_text.jsonl": f"no input and no response {_RENAME}prompt=input --column completion=response",
-    "hf_qa.jsonl": f"no input and no response {_RENAME}question=input --column answer=response",
-    "langfuse_dataset_items.jsonl": f"no reference {_RENAME}expectedOutput=reference",
+    "deepeval_convo.json": "unknown format",
+    "deepeval_convo.jsonl": "unknown format",
+    "deepeval_goldens.json": f"this row has no response{_RENAME}actual_output=response",
+    "deepeval_goldens.jsonl": f"this row has no response{_RENAME}actual_output=response",
+    "deepeval_run.json": "unknown format",
+    "hf_alpaca.jsonl": f"this row has no input{_RENAME}instruction=input --column input=context",
+    "hf_arena.jsonl": "unknown format",
+    "hf_conversation.jsonl": "unknown format",
+    "hf_pref.jsonl": "unknown format",
+    "hf_prompt_completion.jsonl": f"this row has no input and no response{_RENAME}prompt=input --column completion=response",
+    "hf_prompt_completion_text.jsonl": f"this row has no input and no response{_RENAME}prompt=input --column completion=response",
+    "hf_qa.jsonl": f"this row has no input and no response{_RENAME}question=input --column answer=response",
+    "langfuse_dataset_items.jsonl": f"this row has no reference{_RENAME}expectedOutput=reference",
     "langfuse_obs_blob.jsonl": _PARTS,
     "langfuse_obs_v2.json": _PARTS,
-    "langfuse_scores.jsonl": "no known format",
-    "langsmith_dataset.csv": f"no input and no response {_RENAME}question=input --column answer=response",
-    "langsmith_examples.jsonl": f"no input and no response {_RENAME}inputs=input --column outputs=response",
-    "langsmith_examples_chat.jsonl": f"no input and no response {_RENAME}inputs=input --column outputs=response",
-    "langsmith_feedback.jsonl": "no known format",
-    "langsmith_run_openai_wrapper.jsonl": f"no input and no response {_RENAME}inputs=input --column outputs=response",
+    "langfuse_scores.jsonl": "unknown format",
+    "langsmith_dataset.csv": f"this row has no input and no response{_RENAME}question=input --column answer=response",
+    "langsmith_examples.jsonl": f"this row has no input and no response{_RENAME}inputs=input --column outputs=response",
+    "langsmith_examples_chat.jsonl": f"this row has no input and no response{_RENAME}inputs=input --column outputs=response",
+    "langsmith_feedback.jsonl": "unknown format",
+    "langsmith_run_openai_wrapper.jsonl": f"this row has no input and no response{_RENAME}inputs=input --column outputs=response",
     "langsmith_runs_all.jsonl": _PARTS,
-    "oai_eval.json": "no known format",
-    "oai_item_sample.jsonl": "no known format",
-    "oai_items.jsonl": "no known format",
-    "oai_output_items.jsonl": "sample: messages or tool calls that are not read, found 3",
-    "oai_output_items_page.json": "sample: messages or tool calls that are not read, found 3",
-    "oaievals_oss_record.jsonl": "no known format",
-    "oaievals_oss_samples.jsonl": f"no reference {_RENAME}ideal=reference",
-    "phoenix_dataset_examples.json": "no known format",
-    "promptfoo_cli_out.csv": "no known format",
-    "promptfoo_cli_out.json": "no known format",
-    "promptfoo_cli_out.jsonl": f"no input {_RENAME}prompt=input",
-    "promptfoo_results.json": "no known format",
-    "promptfoo_results.jsonl": f"no input {_RENAME}prompt=input",
-    "weave_calls.jsonl": f"no input {_RENAME}inputs=input",
+    "oai_eval.json": "unknown format",
+    "oai_item_sample.jsonl": "unknown format",
+    "oai_items.jsonl": "unknown format",
+    "oai_output_items.jsonl": "sample: messages or tool calls not read, found 3",
+    "oai_output_items_page.json": "sample: messages or tool calls not read, found 3",
+    "oaievals_oss_record.jsonl": "unknown format",
+    "oaievals_oss_samples.jsonl": f"this row has no reference{_RENAME}ideal=reference",
+    "phoenix_dataset_examples.json": "unknown format",
+    "promptfoo_cli_out.csv": "unknown format",
+    "promptfoo_cli_out.json": "unknown format",
+    "promptfoo_cli_out.jsonl": f"this row has no input{_RENAME}prompt=input",
+    "promptfoo_results.json": "unknown format",
+    "promptfoo_results.jsonl": f"this row has no input{_RENAME}prompt=input",
+    "weave_calls.jsonl": f"this row has no input{_RENAME}inputs=input",
 }
 """Files that are refused, and why."""
 RENAMED = {

@@ -134,8 +134,8 @@ def test_warnings_and_errors_say_where():
         TraceWarning("odd", where="a[1].b"),
         TraceWarning("a repetition", where="a[1].b.d"),
     ]
-    assert str(inner.type_error("c", "a text")) == "a[1].b.c: expected a text, found 5"
-    assert str(inner.type_error("d", "a text")) == "a[1].b.d: expected a text, found nothing"
+    assert str(inner.type_error("c", "a string")) == "a[1].b.c: expected a string, found 5"
+    assert str(inner.type_error("d", "a string")) == "a[1].b.d: expected a string, found nothing"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ CONTAINERS = {
     "a.csv": "input,response\n" + "".join(f"能退款吗?,{text}\n" for text in TEXTS),
     "a.tsv": "input\tresponse\n" + "".join(f"能退款吗?\t{text}\n" for text in TEXTS),
 }
-NOTICE = "is not UTF-8 and was read as GB18030; if that is right, say so: encoding='gb18030', --encoding gb18030"
+NOTICE = "is not UTF-8 and was read as GB18030; if that is right, set encoding='gb18030' or --encoding gb18030"
 
 
 def write(folder: Path, name: str, content: bytes) -> Path:
@@ -104,7 +104,7 @@ def test_one_line_in_another_encoding_is_told_and_the_rest_is_read(tmp_path, nam
     before = 14 if name == "a.jsonl" else 1
     assert error.found == (
         f"not UTF-8: byte 0x{bad[3 if bad[0] == ord('c') else 0]:02x} at offset {before + (3 if bad[0] == ord('c') else 0)}; "
-        "name its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
+        "set its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
     )
 
 
@@ -126,7 +126,7 @@ def test_a_file_that_has_not_the_given_encoding_is_an_error(tmp_path):
 @pytest.mark.parametrize("encoding", ["klingon", "rot13", "base64"])
 def test_an_encoding_of_no_text_is_an_error_at_once(tmp_path, encoding):
     path = write(tmp_path, "a.csv", b"output\na\n")
-    with pytest.raises(ConfigError, match=f"^no text encoding is called '{encoding}'; give one that Python knows"):
+    with pytest.raises(ConfigError, match=f"^unknown encoding '{encoding}'; use one that Python knows"):
         read(path, encoding=encoding)
 
 
@@ -211,7 +211,7 @@ def test_each_record_in_a_western_encoding_is_told_until_it_is_named(tmp_path, n
     assert [error.index for error in met] == [0, 2]
     for error in met:
         assert re.fullmatch(
-            r"not UTF-8: byte 0x.. at offset \d+; name its encoding, such as cp1252 or gb18030 \(encoding=, --encoding\)",
+            r"not UTF-8: byte 0x.. at offset \d+; set its encoding, such as cp1252 or gb18030 \(encoding=, --encoding\)",
             error.found,
         )
     assert [sample.trace.response for sample in read(path, encoding=encoding, on_error="raise")] == texts
@@ -232,8 +232,8 @@ KNOWN = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .arrow, .eval, .traj, .tx
 def test_a_name_that_ends_as_that_of_no_known_container_is_an_error(tmp_path, name):
     path = write(tmp_path, name, b"output\na\n")
     ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix
-    found = f"no file that ends in '{ending}' can be read"
-    with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}; known are {KNOWN}')}$"):
+    found = f"unknown suffix '{ending}'"
+    with pytest.raises(TraceError, match=f"^{re.escape(f'{path}: {found}; known suffixes: {KNOWN}')}$"):
         read(path)
     with pytest.raises(TraceError, match=re.escape(found)):
         read(write(tmp_path, "a.jsonl", LINES.encode()), references=path)
@@ -280,15 +280,15 @@ def test_what_is_missing_to_read_zstd_is_named(tmp_path, monkeypatch, name):
     for module in ("backports.zstd", "backports.zstd.zipfile", "compression.zstd"):
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr(zipfile, "ZIP_ZSTANDARD", None, raising=False)
-    with pytest.raises(TraceError, match=re.escape(f"{path}: is packed by zstd, which takes a library: pip install")):
+    with pytest.raises(TraceError, match=re.escape(f"{path}: is compressed with zstd; to read it, pip install")):
         replies(path)
 
 
 BOMBS = {
     "a.jsonl.gz": "line 2 is longer than 1 MB",
     "a.csv.zst": "line 2 is longer than 1 MB",
-    "a.json.zst": "unpacked, it is longer than 1 MB",
-    "a.txt.gz": "unpacked, it is longer than 1 MB",
+    "a.json.zst": "decompressed, it is longer than 1 MB",
+    "a.txt.gz": "decompressed, it is longer than 1 MB",
 }
 
 
@@ -297,7 +297,7 @@ def test_what_unpacks_to_more_than_any_record_is_not_read_on(tmp_path, monkeypat
     monkeypatch.setattr(compression, "MAX_BYTES", 1 << 20)
     head = {"a.json.zst": "[", "a.csv.zst": "response"}.get(name, '{"response": "a"}')
     path = write(tmp_path, name, f"{head}\n".encode() + b" " * (5 << 20))
-    with pytest.raises(TraceError, match=re.escape(f"{path}: {found}, and is not read; write JSON Lines")):
+    with pytest.raises(TraceError, match=re.escape(f"{path}: {found}, the limit; write JSON Lines")):
         replies(path)
 
 
@@ -352,8 +352,8 @@ def test_damaged_members_are_told_one_by_one(tmp_path):
 @pytest.mark.parametrize(
     ("members", "method", "found"),
     [
-        ({"a.txt": "x"}, 8, "holds no samples, as the archive of an Inspect log does"),
-        (LOG, zipfile.ZIP_BZIP2, "header.json: packed by method 12, which is none that Inspect writes"),
+        ({"a.txt": "x"}, 8, "contains no samples, so it is not an Inspect log"),
+        (LOG, zipfile.ZIP_BZIP2, "header.json: compression method 12 is not one that Inspect writes"),
     ],
 )
 def test_another_archive_is_an_error(tmp_path, members, method, found):
@@ -364,7 +364,7 @@ def test_another_archive_is_an_error(tmp_path, members, method, found):
 def test_a_member_that_unpacks_to_more_than_any_record_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(compression, "MAX_BYTES", 1 << 20)
     path = archive(tmp_path, {**LOG, "samples/a_epoch_1.json": b" " * (5 << 20)})
-    assert "samples/a_epoch_1.json: unpacked, it is longer than 1 MB" in str(records(path)[1])
+    assert "samples/a_epoch_1.json: decompressed, it is longer than 1 MB" in str(records(path)[1])
 
 
 # --- names that do not show the content

@@ -115,7 +115,7 @@ UNREADABLE = {
     "not JSON": ("a.json", "hello", "not JSON: "),
     "cut document": ("a.json", DOCUMENT[:-3], "not JSON: "),
     "another encoding": ("a.json", GOOD.encode("utf-32"), "not JSON: "),
-    "broken UTF-8": ("a.json", b'{"messages": "\xff\\u0041"}', "not UTF-8: byte 0xff at offset 14; name its encoding"),
+    "broken UTF-8": ("a.json", b'{"messages": "\xff\\u0041"}', "not UTF-8: byte 0xff at offset 14; set its encoding"),
     "nested without end": ("a.json", "[" * 100_000, "not JSON: recursion limit exceeded"),
     "nested without end, escaped": ("a.json", '["\\u0041",' + "[" * 100_000, "not JSON: nested too deeply"),
 }
@@ -138,7 +138,7 @@ def test_a_blank_file_is_an_error_even_when_its_format_is_given(write, content):
 def test_a_missing_file_and_a_folder_of_references_are_errors_at_once(write, tmp_path):
     with pytest.raises(TraceError, match=f"^{re.escape(str(tmp_path))}/none.jsonl: does not exist$"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(TraceError, match=f"^{re.escape(str(tmp_path))}: is a folder; give one file$"):
+    with pytest.raises(TraceError, match=f"^{re.escape(str(tmp_path))}: is a folder; pass a file$"):
         read(write("a.jsonl", GOOD), references=tmp_path)
 
 
@@ -166,14 +166,14 @@ def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_tried(write, 
     with pytest.raises(TraceError) as raised:
         read(path)
     known = (
-        f"{', '.join(READERS)} (judgekit formats shows what they look like); a reader of your own is named by --format"
+        f"{', '.join(READERS)} (judgekit formats shows what they look like); name a reader of your own with --format"
     )
-    assert str(raised.value) == f"{path}{where}: no known format: found {seen}. Known are: {known}"
+    assert str(raised.value) == f"{path}{where}: unknown format: found {seen}. Known formats: {known}"
 
 
 def test_the_first_line_of_a_jsonl_file_that_is_no_json_is_named_with_the_likely_reason(write):
     path = write("a.jsonl", DOCUMENT)
-    hint = "(A file that holds one JSON document is named .json)"
+    hint = "(Use the suffix .json for a file with a single JSON document)"
     with pytest.raises(TraceError, match=f"^{re.escape(str(path))} \\(line 1\\): not JSON: .*{re.escape(hint)}$"):
         read(path)
     path = write("b.jsonl", "{'a': 1}")
@@ -205,13 +205,13 @@ def test_a_format_that_is_given_is_not_guessed(write):
 
 def test_a_document_without_conversations_is_an_error(write):
     path = write("a.json", json.dumps({"simulations": [], "tasks": []}))
-    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: holds no conversations$"):
+    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: contains no conversations$"):
         read(path)
 
 
 def test_a_document_that_has_not_the_given_format_is_an_error_that_names_the_file(write):
     path = write("a.json", '{"version": 2, "status": "success", "eval": {}}')
-    with pytest.raises(TraceError, match=rf"^{re.escape(str(path))}: samples: the log holds none"):
+    with pytest.raises(TraceError, match=rf"^{re.escape(str(path))}: samples: the log contains none"):
         read(path, "inspect")
 
 
@@ -221,7 +221,7 @@ MIXED = {
     "a.jsonl.gz": (f"{GOOD}\n\n{BROKEN}\n{{oops\n{GOOD}\n", [(1, 3), (2, 4)], ["0", "3"]),
     "a.json": (f"[{GOOD}, {BROKEN}, 7, {GOOD}]", [(1, None), (2, None)], ["0", "3"]),
 }
-CONTENT_PATH = "messages[0].content: expected a text or a list of parts, found 5"
+CONTENT_PATH = "messages[0].content: expected a string or a list of parts, found 5"
 
 
 @pytest.mark.parametrize(("name", "content", "broken", "good"), [(name, *case) for name, case in MIXED.items()])
@@ -329,7 +329,7 @@ def test_a_record_of_a_hundred_levels_is_read(write):
     assert Sample.model_validate_json(sample.model_dump_json()) == sample
 
 
-REPLACED = TraceWarning("lone surrogates, which are no text, replaced by U+FFFD")
+REPLACED = TraceWarning("lone surrogates, which are not valid text, replaced by U+FFFD")
 
 
 @pytest.mark.parametrize(
@@ -359,10 +359,10 @@ def test_text_without_lone_surrogates_is_left_as_it_is(write):
 @pytest.mark.parametrize(
     ("recorded", "raw", "error"),
     [
-        ('{"q": "\\ud800"}', '{"q": "\\ud800"}', "not valid JSON: it holds a lone surrogate"),
+        ('{"q": "\\ud800"}', '{"q": "\\ud800"}', "not valid JSON: it contains a lone surrogate"),
         ('"{\\"q\\": \\"\\\\ud800\\"}"', '{"q": "\\ud800"}', "not JSON: "),
-        ('{"q": NaN}', '{"q": NaN}', "not valid JSON: it holds nan"),
-        ('{"q": 1e999}', '{"q": Infinity}', "not valid JSON: it holds inf"),
+        ('{"q": NaN}', '{"q": NaN}', "not valid JSON: it contains nan"),
+        ('{"q": 1e999}', '{"q": Infinity}', "not valid JSON: it contains inf"),
         ('"oops"', "oops", "not JSON: "),
     ],
 )
@@ -481,14 +481,14 @@ def test_one_of_many_files_that_cannot_be_read_is_told_and_the_rest_is_read(writ
 
 
 def test_where_no_file_can_be_read_it_is_an_error(write, tmp_path):
-    with pytest.raises(TraceError, match=r"holds no files that can be read; known are \.json"):
+    with pytest.raises(TraceError, match=r"contains no readable files; known suffixes: \.json"):
         read(tmp_path)
     with pytest.raises(TraceError, match=r"\*\.csv: does not exist$"):
         read(tmp_path / "*.csv")
     write("a.json", "{oops")
     write("b.json", "5")
     met: list[TraceError] = []
-    with pytest.raises(TraceError, match=r"^none of 2 files can be read; the first: .*a\.json: not JSON"):
+    with pytest.raises(TraceError, match=r"^none of 2 files could be read; first error: .*a\.json: not JSON"):
         list(read(tmp_path, on_error=met.append))
     assert len(met) == 2
 
@@ -556,7 +556,7 @@ def test_the_format_is_that_of_the_first_record_which_says_it(write, name, first
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 def test_a_format_of_which_there_is_nothing_is_an_error(write, name):
     path = write(name, GOOD)
-    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: holds no conversations$"):
+    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: contains no conversations$"):
         list(read(path, format="otel"))
 
 
@@ -634,14 +634,14 @@ def test_a_record_of_a_log_among_records_of_other_formats_is_told(write):
     problems: list[TraceError] = []
     samples = list(read(write("a.jsonl", "\n".join(map(json.dumps, rows))), on_error=problems.append))
     assert (len(samples), [error.index for error in problems]) == (100, [100])
-    assert problems[0].found == "is a record of otel, whose records belong together; put them into a file of their own"
+    assert problems[0].found == "is a record of otel, whose records belong together; move them to a file of their own"
 
 
 def test_a_record_that_no_format_has_is_told_in_the_words_of_the_others(write):
     rows = [APIS["openai-chat"], {"messages": []}, {"messages": [{"content": "x"}]}]
     problems: list[TraceError] = []
     assert len(list(read(write("a.jsonl", "\n".join(map(json.dumps, rows))), on_error=problems.append))) == 1
-    assert [error.found.partition(":")[0] for error in problems] == ["holds no messages", "messages[0].role"]
+    assert [error.found.partition(":")[0] for error in problems] == ["contains no messages", "messages[0].role"]
 
 
 def test_the_answers_of_a_batch_are_read_though_the_first_failed(write):
@@ -655,7 +655,7 @@ def test_the_answers_of_a_batch_are_read_though_the_first_failed(write):
     assert [one.index for one in problems] == [0]
 
 
-@pytest.mark.parametrize("case", ["a record", "no known format", "references"])
+@pytest.mark.parametrize("case", ["a record", "unknown format", "references"])
 def test_an_error_that_is_kept_holds_no_file_open(write, case):
     many = f"{GOOD}\n" * 2_000
     broken = write("a.jsonl", f"{BROKEN}\n{many}")
@@ -663,7 +663,7 @@ def test_an_error_that_is_kept_holds_no_file_open(write, case):
     references = write("r.jsonl", '{"neither": "id", "nor": "input"}\n' + '{"id": "a", "reference": "r"}\n' * 2_000)
     wrong = {
         "a record": lambda: list(read(broken, on_error="raise")),
-        "no known format": lambda: read(unknown),
+        "unknown format": lambda: read(unknown),
         "references": lambda: read(write("c.jsonl", many), references=references),
     }
     before = sum(1 for _ in Path("/dev/fd").iterdir())

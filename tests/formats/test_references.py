@@ -102,7 +102,7 @@ def test_references_by_the_id_of_a_task_reach_its_trials(join):
     ]
     samples, met = join(rows, known)
     assert [sample.reference for sample in samples] == ["r", "own", None, None, None]
-    assert met == ["2 references met no sample by 'id': 'b'; 'c'; samples have ids such as 'b#1', 'c#x', 'd'"]
+    assert met == ["2 references match no sample by 'id': 'b'; 'c'; samples have ids such as 'b#1', 'c#x', 'd'"]
 
 
 def test_references_by_the_id_of_a_task_reach_no_trial_of_another_task_or_version(join):
@@ -116,7 +116,7 @@ def test_references_that_reach_tasks_of_different_groups_are_told(join):
     rows = [row("18#0", group="airline 18"), row("18#0", group="retail 18"), row("18#1", group="retail 18")]
     samples, met = join(rows, [{"id": "18", "reference": "r"}])
     assert [sample.reference for sample in samples] == ["r", "r", "r"]
-    assert met == ["1 references met samples of different groups by 'id': '18'"]
+    assert met == ["1 references match samples of different groups by 'id': '18'"]
 
 
 def test_references_by_a_metadata_key_may_reach_several_groups(join):
@@ -127,7 +127,7 @@ def test_references_by_a_metadata_key_may_reach_several_groups(join):
 
 def test_warnings_of_rows_are_counted(join):
     _, met = join([row("a"), row("b")], [{"id": identity, "reference": {"text": "r"}} for identity in "ab"])
-    assert met == ["reference: an object with one text, read as that text (2 times)"]
+    assert met == ["reference: an object with one string, read as that string (2 times)"]
 
 
 @pytest.mark.parametrize("key", [{"id": "a"}, {"input": "Hi"}, {"id": "a", "input": "Hi"}])
@@ -152,16 +152,14 @@ def test_references_of_its_own_are_kept_and_counted(join):
         ("own", 0, {"own": 1}, "l"),
         ("r", 1, {"m": 1}, "l"),
     ]
-    assert met == ["1 sample with references already, which were kept"]
+    assert met == ["1 sample already had references, which were kept"]
 
 
 def test_keys_that_stand_twice_are_not_used_and_reported_with_their_lines(join):
     references = [{"id": identity, "reference": "r"} for identity in ["a", "b", "a", "c", "a", "b"]]
     samples, met = join([row("a"), row("b"), row("c")], references)
     assert [sample.reference for sample in samples] == [None, None, "r"]
-    assert met == [
-        "keys that stand more than once, none of whose rows is used: 'a' (line 1, line 3, line 5); 'b' (line 2, line 6)"
-    ]
+    assert met == ["duplicate keys, whose rows are not used: 'a' (line 1, line 3, line 5); 'b' (line 2, line 6)"]
 
 
 def test_keys_that_stand_twice_are_reported_before_the_first_sample(tmp_path):
@@ -170,10 +168,8 @@ def test_keys_that_stand_twice_are_reported_before_the_first_sample(tmp_path):
     references.write_text('{"id": "a", "label": "l"}\n{"id": "a", "label": "m"}')
     met: list[TraceError] = []
     assert next(read(path, references=references, on_error=met.append)).label is None
-    assert [error.found for error in met] == [
-        "keys that stand more than once, none of whose rows is used: 'a' (line 1, line 2)"
-    ]
-    with pytest.raises(TraceError, match=r"^.*r.jsonl: keys that stand more than once"):
+    assert [error.found for error in met] == ["duplicate keys, whose rows are not used: 'a' (line 1, line 2)"]
+    with pytest.raises(TraceError, match=r"^.*r.jsonl: duplicate keys"):
         next(read(path, references=references, on_error="raise"))
 
 
@@ -183,32 +179,32 @@ def test_keys_that_stand_twice_are_reported_before_the_first_sample(tmp_path):
         (
             [row(f"{number}#0") for number in range(13, 18)],
             [{"id": "13", "label": "l"}],
-            "1 references met no sample by 'id': '13'; samples have ids such as '13#0', '14#0', '15#0'",
+            "1 references match no sample by 'id': '13'; samples have ids such as '13#0', '14#0', '15#0'",
         ),
         (
             [row("a"), row("b")],
             [{"id": "a", "label": "l"}, {"id": "B", "label": "l"}],
-            "1 references met no sample by 'id': 'B'; samples have ids such as 'b'",
+            "1 references match no sample by 'id': 'B'; samples have ids such as 'b'",
         ),
         (
             [row("a"), row("b")],
             [{"input": "Ho", "label": "l"}],
-            "1 references met no sample by 'input': 'Ho'; samples have inputs such as 'Hi'",
+            "1 references match no sample by 'input': 'Ho'; samples have inputs such as 'Hi'",
         ),
         (
             [row("a", metadata={"task": 7})],
             [{"task": "x", "label": "l"}],
-            "1 references met no sample by 'task': 'x'; samples have 'task' such as '7'",
+            "1 references match no sample by 'task': 'x'; samples have 'task' such as '7'",
         ),
         (
             [row("a", metadata={"task": 7})],
             [{"tsk": "7", "label": "l"}],
-            "1 references met no sample by 'tsk': '7'; no sample has one",
+            "1 references match no sample by 'tsk': '7'; no sample has this key",
         ),
         (
             [row("a")],
             [{"id": "a", "label": "l"}, {"id": "b", "label": "l"}],
-            "1 references met no sample by 'id': 'b'",
+            "1 references match no sample by 'id': 'b'",
         ),
     ],
 )
@@ -219,14 +215,14 @@ def test_of_references_that_meet_no_sample_is_said_what_samples_have(join, rows,
 def test_references_that_meet_no_sample_are_reported(join):
     references = [{"task": task, "reference": "r"} for task in ("x", "a", "y")]
     _, met = join([row("1", metadata={"task": "a"})], references)
-    assert met == ["2 references met no sample by 'task': 'x'; 'y'"]
+    assert met == ["2 references match no sample by 'task': 'x'; 'y'"]
 
 
 def test_what_did_not_fit_is_a_warning_or_an_error_once_all_is_read(tmp_path):
     path, references = tmp_path / "a.jsonl", tmp_path / "r.jsonl"
     path.write_text(json.dumps(row("a")))
     references.write_text('{"id": "x", "reference": "r"}')
-    found = f"{references}: 1 references met no sample by 'id': 'x'; samples have ids such as 'a'"
+    found = f"{references}: 1 references match no sample by 'id': 'x'; samples have ids such as 'a'"
     with pytest.warns(UserWarning, match=f"^{re.escape(found)}$"):
         assert [sample.id for sample in read(path, references=references)] == ["a"]
     samples = read(path, references=references, on_error="raise")
@@ -267,7 +263,7 @@ def test_fields_are_added_to_those_of_the_sample_and_its_own_stay(join):
         {"own": 1, "task_time": 7, "expected_output": "e"},
         {"task_time": 5, "expected_output": "e"},
     ]
-    assert met == ["1 sample with references already, which were kept"]
+    assert met == ["1 sample already had references, which were kept"]
 
 
 def test_what_is_null_is_not_known(join):
@@ -296,9 +292,9 @@ def test_references_may_stand_in_any_container(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "content", "found"),
     [
-        ("r.csv", "id,reference\na\n", " (line 2): has 1 cells, and the first row names 2 columns"),
+        ("r.csv", "id,reference\na\n", " (line 2): has 1 cells, but the first row names 2 columns"),
         ("r.csv", "id,task_time\n\na,soon\n", " (line 3): task_time: expected a finite number, found 'soon'"),
-        ("r.csv", "id,reference\n", ": holds no rows"),
+        ("r.csv", "id,reference\n", ": contains no rows"),
         (
             "r.json",
             '[{"id": "a", "label": "l"}, {"id": "b", "label": []}]',
@@ -306,7 +302,7 @@ def test_references_may_stand_in_any_container(tmp_path, name):
         ),
         ("r.json", '[{"id": "a", "label": "l"}, 5]', ", record 1: expected an object, found 5"),
         ("r.json", "[", ": not JSON: "),
-        ("r.json", "[]", ": holds no rows"),
+        ("r.json", "[]", ": contains no rows"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_an_error_that_says_where_it_stands(tmp_path, name, content, found):
@@ -335,23 +331,23 @@ FIELDS = ", ".join([*References.__annotations__, "expected_output"])
         (
             [{"task": "a", "refrence": "r"}],
             1,
-            f"expected the key 'task' and references, found the fields 'task', 'refrence'; references are {FIELDS}",
+            f"expected the key 'task' and references, found the fields 'task', 'refrence'; reference fields are {FIELDS}",
         ),
         (
             [{"reference": "r"}],
             1,
-            f"expected one key and references, found the fields 'reference'; references are {FIELDS}",
+            f"expected one key and references, found the fields 'reference'; reference fields are {FIELDS}",
         ),
-        ([{}], 1, f"expected one key and references, found the fields ; references are {FIELDS}"),
+        ([{}], 1, f"expected one key and references, found the fields ; reference fields are {FIELDS}"),
         (
             [{"id": "a", "reference": "r"}, {"reference": "r"}],
             2,
-            f"expected the key 'id' and references, found the fields 'reference'; references are {FIELDS}",
+            f"expected the key 'id' and references, found the fields 'reference'; reference fields are {FIELDS}",
         ),
         (
             [{"id": "a", "reference": "r"}, {"task": "b", "reference": "r"}],
             2,
-            f"expected the key 'id' and references, found the fields 'task', 'reference'; references are {FIELDS}",
+            f"expected the key 'id' and references, found the fields 'task', 'reference'; reference fields are {FIELDS}",
         ),
         ([{"id": "a", "reference": {}}], 1, "reference: Input should be a valid string, found {}"),
         ([{"id": "a", "reference": ["x", {}]}], 1, "references[1]: Input should be a valid string, found {}"),

@@ -34,7 +34,7 @@ def sample_of(request, tmp_path):
         path.write_text(json.dumps(row))
         told: list[TraceError] = []
         samples = list(read(path, references=references, on_error=told.append))
-        if errors := [one for one in told if "read as its JSON" not in str(one) and "one text" not in str(one)]:
+        if errors := [one for one in told if "read as its JSON" not in str(one) and "one string" not in str(one)]:
             raise errors[0]
         [sample] = samples
         assert sample.trace.source.format == name
@@ -102,7 +102,7 @@ def test_what_is_measured_and_ranked_is_known_without_a_reference(sample_of):
         ({"label": ["a"]}, "label: Input should be a valid string, found"),
         ({"reference": {"a": 1, "b": "c"}}, "reference: Input should be a valid string, found"),
         ({"reference": ["a", []]}, "references[1]: Input should be a valid string, found []"),
-        ({"reference": ["a"], "references": ["b"]}, "'reference' is a list, and there are 'references' too; keep one"),
+        ({"reference": ["a"], "references": ["b"]}, "found a list in 'reference' and also 'references'; keep one"),
         ({"task_time": "soon"}, "task_time: expected a finite number, found 'soon'"),
         ({"fields": 5, "task_time": 1}, "fields: expected an object, found 5"),
     ],

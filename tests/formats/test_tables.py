@@ -125,8 +125,8 @@ def test_no_column_is_of_two_kinds():
         ("original_score", "1e999", "original_score: expected a finite number, found inf"),
         ("prediction_score", "high", "prediction_score: Input should be a valid number, unable to parse"),
         ("references", "[1", "references: not JSON: EOF while parsing a list at line 1 column 2"),
-        ("references", "['a']", "references: not JSON: these cells are Python's; write it with to_jsonl() instead"),
-        ("references", "\"[{'a': 1}]\"", "references: not JSON: these cells are Python's; write it"),
+        ("references", "['a']", "references: not JSON but Python's repr; write the table with to_jsonl() instead"),
+        ("references", "\"[{'a': 1}]\"", "references: not JSON but Python's repr; write the"),
         ("documents", '"[1]"', "documents[0]: Input should be a valid string, found 1"),
         ("fields", "5", "fields: expected an object, found 5"),
     ],
@@ -141,8 +141,8 @@ def test_a_row_of_another_length_is_told_and_the_rest_is_read(write):
     samples, told = read_both(write('input,output\n\n"q\nq",a\nr\nr,b,c\n\ns,d\n'))
     assert [(sample.id, sample.trace.response) for sample in samples] == [("0", "a"), ("3", "d")]
     assert told == [
-        "record 1 (line 5): has 1 cells, and the first row names 2 columns",
-        "record 2 (line 6): has 3 cells, and the first row names 2 columns",
+        "record 1 (line 5): has 1 cells, but the first row names 2 columns",
+        "record 2 (line 6): has 3 cells, but the first row names 2 columns",
     ]
 
 
@@ -159,17 +159,17 @@ def test_a_broken_quote_is_told_with_the_line_where_its_row_starts(write):
 @pytest.mark.parametrize("format_name", [None, "rows"])
 def test_a_table_without_rows_is_an_error(write, content, format_name):
     path = write(content)
-    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: holds no rows$"):
+    with pytest.raises(TraceError, match=f"^{re.escape(str(path))}: contains no rows$"):
         list(read(path, format_name))
 
 
 @pytest.mark.parametrize(
     ("content", "line", "found"),
     [
-        ("input,output,input\na,b,c\n", 1, "two columns are called 'input'"),
+        ("input,output,input\na,b,c\n", 1, "two columns are named 'input'"),
         ("input,out\rput\na,b\n", 1, "not CSV: a carriage return outside quotes; lines end in \\n or \\r\\n"),
-        ("\n\ninput,a,a\na,b,c\n", 3, "two columns are called 'a'"),
-        (b"input,\xff\xffput\na,b\n", 1, "not UTF-8: byte 0xff at offset 6; name its encoding, such as cp1252"),
+        ("\n\ninput,a,a\na,b,c\n", 3, "two columns are named 'a'"),
+        (b"input,\xff\xffput\na,b\n", 1, "not UTF-8: byte 0xff at offset 6; set its encoding, such as cp1252"),
         ('"input\na,b\n', 1, "not CSV: a quote that is opened in this row is never closed"),
     ],
 )
@@ -188,7 +188,7 @@ def test_rows_in_which_all_cells_are_empty_are_none(write, empty):
 
 def test_a_table_of_empty_rows_holds_none(write):
     path = write("input,output\n,\n,\n")
-    with pytest.raises(TraceError, match=r"holds no rows$"):
+    with pytest.raises(TraceError, match=r"contains no rows$"):
         list(read(path))
 
 
@@ -243,7 +243,7 @@ def test_names_in_the_header_are_stripped_and_blank_lines_before_it_skipped(writ
 def test_an_unknown_table_is_an_error_that_names_its_columns(write):
     path = write("color,size\nq,a\n")
     with pytest.raises(
-        TraceError, match=f"^{re.escape(str(path))} \\(line 2\\): no known format: found .*'color', 'size'"
+        TraceError, match=f"^{re.escape(str(path))} \\(line 2\\): unknown format: found .*'color', 'size'"
     ):
         read(path)
 
@@ -355,11 +355,11 @@ def test_a_parquet_file_that_is_none_or_has_no_rows_is_an_error(tmp_path, write)
     with pytest.raises(TraceError, match=r"a.parquet: cannot be read: .*Parquet magic bytes not found"):
         read(write("input,output\nq,a\n", "a.parquet"))
     empty = table(tmp_path / "b.parquet", {"input": pa.array([], pa.string())})
-    with pytest.raises(TraceError, match=f"^{re.escape(str(empty))}: holds no rows$"):
+    with pytest.raises(TraceError, match=f"^{re.escape(str(empty))}: contains no rows$"):
         read(empty)
     twice = tmp_path / "c.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array(["a"])] * 2, ["input", "input"]), twice)
-    with pytest.raises(TraceError, match=f"^{re.escape(str(twice))}: two columns are called 'input'$"):
+    with pytest.raises(TraceError, match=f"^{re.escape(str(twice))}: two columns are named 'input'$"):
         read(twice)
 
 

@@ -333,7 +333,7 @@ def test_many_unread_messages_are_counted_up_to_a_hundred_in_little_time():
     many: list[JsonValue] = [{"role": "user", "content": f"{number} {'x' * 2_000}"} for number in range(4_000)]
     said = [HumanMessage(f"{number} {'y' * 2_000}") for number in range(4_000)]
     [warning] = unread_message_warnings({"log": many}, said)
-    assert warning.found == "messages or tool calls that are not read, found 100 or more"
+    assert warning.found == "messages or tool calls not read, found 100 or more"
 
 
 SAID = [HumanMessage("Where is order 7?"), AIMessage("It was sent. " * 9), AIMessage("Bye.")]
@@ -350,7 +350,7 @@ def test_only_what_the_conversation_lacks_is_named():
         "number": 5,
         "deep": {"a": [{"b": {"role": "user", "parts": [{"text": "x"}, {"text": "y"}]}}]},
     }
-    found = "messages or tool calls that are not read, found"
+    found = "messages or tool calls not read, found"
     assert unread_message_warnings(rest, SAID) == [
         TraceWarning(f"{found} 1", where="short"),
         TraceWarning(f"{found} 1", where="response"),

@@ -51,7 +51,7 @@ KINDS = [
     (MaxCost, 0.0125, "$0.0125"),
     (MaxSeconds, 7.5, "7.5 seconds"),
     (MaxToolCalls, 2, "tool calls: 2"),
-    (MaxMessages, 3, "messages of the agent: 3"),
+    (MaxMessages, 3, "agent messages: 3"),
     (MaxToolErrorRate, 0.25, "share of tool results that are errors: 0.25"),
     (MaxRepeatedCalls, 1, "repeated tool calls: 1"),
 ]
@@ -73,10 +73,10 @@ def test_the_reason_says_number_and_budget():
 @pytest.mark.parametrize(
     ("scorer", "why"),
     [
-        (MaxTokens(9), "neither the trace nor each message of the agent says how many input and output tokens it took"),
-        (MaxCost(9), "the recording does not say what it cost"),
-        (MaxSeconds(9), "the recording does not say when it started and ended, nor when its first and last message were sent"),
-        (MaxToolErrorRate(0.5), "there is no tool result of which it is known whether it is an error"),
+        (MaxTokens(9), "neither the trace nor every agent message reports input and output tokens"),
+        (MaxCost(9), "the recording does not report its cost"),
+        (MaxSeconds(9), "the recording has neither start and end times nor times of its first and last message"),
+        (MaxToolErrorRate(0.5), "no tool result records whether it is an error"),
     ],
 )  # fmt: skip
 def test_what_the_recording_does_not_say_is_skipped(scorer, why):
@@ -97,13 +97,13 @@ def test_what_is_counted_may_be_none():
 @pytest.mark.parametrize(("kind", "number", "_told"), KINDS)
 @pytest.mark.parametrize("wrong", [-1, nan, True, "5", None])
 def test_a_budget_that_is_none_is_an_error(kind, number, _told, wrong):
-    message = f"budget is a number from 0 to {kind._most:g}, found {wrong!r}"
+    message = f"budget must be a number from 0 to {kind._most:g}, found {wrong!r}"
     with pytest.raises(ConfigError, match=re.escape(message)):
         kind(wrong)
 
 
 def test_a_share_is_none_above_1():
-    with pytest.raises(ConfigError, match=re.escape("budget is a number from 0 to 1, found 5")):
+    with pytest.raises(ConfigError, match=re.escape("budget must be a number from 0 to 1, found 5")):
         MaxToolErrorRate(5)
     assert MaxTokens(inf).score(SAMPLE).value == 1
 

@@ -439,31 +439,37 @@ def test_the_signature_tells_apart_what_scores_otherwise():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": {}}, "the weights sum to 1, found 0; change them, or give normalize=True"),
-        ({"weights": {}, "normalize": True}, "the weights sum to 1, found 0"),
-        ({"weights": {"a": 0.5, "b": 0.4}}, "the weights sum to 1, found 0.9; change them, or give normalize=True"),
-        ({"weights": {"a": 0.5, "b": 0.5 + 2e-9}}, "the weights sum to 1, found 1.000000002"),
-        ({"weights": {"a": 1.5, "b": -0.5}}, "the weight of b is a number above 0, found -0.5"),
-        ({"weights": {"a": 1, "b": 0}}, "the weight of b is a number above 0, found 0"),
-        ({"weights": {"a": float("nan")}}, "the weight of a is a number above 0, found nan"),
-        ({"weights": {"a": float("inf")}, "normalize": True}, "the weight of a is a number above 0, found inf"),
-        ({"weights": {"a": True}}, "the weight of a is a number above 0, found True"),
-        ({"weights": {"a": "1"}}, "the weight of a is a number above 0, found '1'"),
-        ({"weights": {"a: yes\nb": 1}}, r"a criterion has a plain name such as correct_time, found 'a: yes\nb'"),
+        ({"weights": {}}, "the weights must sum to 1, found 0; change them, or pass normalize=True"),
+        ({"weights": {}, "normalize": True}, "the weights must sum to 1, found 0"),
+        (
+            {"weights": {"a": 0.5, "b": 0.4}},
+            "the weights must sum to 1, found 0.9; change them, or pass normalize=True",
+        ),
+        ({"weights": {"a": 0.5, "b": 0.5 + 2e-9}}, "the weights must sum to 1, found 1.000000002"),
+        ({"weights": {"a": 1.5, "b": -0.5}}, "the weight of b must be a number above 0, found -0.5"),
+        ({"weights": {"a": 1, "b": 0}}, "the weight of b must be a number above 0, found 0"),
+        ({"weights": {"a": float("nan")}}, "the weight of a must be a number above 0, found nan"),
+        ({"weights": {"a": float("inf")}, "normalize": True}, "the weight of a must be a number above 0, found inf"),
+        ({"weights": {"a": True}}, "the weight of a must be a number above 0, found True"),
+        ({"weights": {"a": "1"}}, "the weight of a must be a number above 0, found '1'"),
+        (
+            {"weights": {"a: yes\nb": 1}},
+            r"the name of a criterion must be an identifier such as correct_time, found 'a: yes\nb'",
+        ),
         (
             {"checks": {"corect_time": "?"}},
             "no criterion is called 'corect_time', did you mean 'correct_time'? Known: correct_time",
         ),
-        ({"checks": {"correct_time": " "}}, "the check of correct_time is a function or a question, found ' '"),
-        ({"checks": {"correct_time": True}}, "the check of correct_time is a function or a question, found True"),
+        ({"checks": {"correct_time": " "}}, "the check of correct_time must be a function or a question, found ' '"),
+        ({"checks": {"correct_time": True}}, "the check of correct_time must be a function or a question, found True"),
         ({"required": ["corect_time"]}, "no criterion is called 'corect_time', did you mean 'correct_time'?"),
-        ({"required": "correct_time"}, "required is a list of criteria and functions, found 'correct_time'"),
-        ({"required": 3}, "required is a list of criteria and functions, found 3"),
-        ({"required": [3]}, "a check is a function or a criterion's name, found 3"),
-        ({"thresholds": 0.5}, "thresholds are two classes or more, best first"),
+        ({"required": "correct_time"}, "required must be a list of criteria and functions, found 'correct_time'"),
+        ({"required": 3}, "required must be a list of criteria and functions, found 3"),
+        ({"required": [3]}, "a check must be a function or the name of a criterion, found 3"),
+        ({"thresholds": 0.5}, "thresholds must be two or more classes, best first"),
         ({"not_applicable": "fail"}, "no way to weigh what does not apply is called 'fail'"),
-        ({}, "weighted_criteria asks a judge about correct_time: give judge=..., or functions in checks=..."),
-        ({"weights": {"a": 0.5, "b": 0.5}, "name": "mine"}, "mine asks a judge about a, b: give judge=..."),
+        ({}, "weighted_criteria asks a judge about correct_time: pass judge=..., or functions in checks=..."),
+        ({"weights": {"a": 0.5, "b": 0.5}, "name": "mine"}, "mine asks a judge about a, b: pass judge=..."),
     ],
 )
 def test_what_makes_no_sense_is_an_error(options, message):
@@ -487,7 +493,7 @@ def test_what_makes_no_sense_is_an_error(options, message):
     ],
 )
 def test_thresholds_that_do_not_fall_to_0_are_an_error(thresholds):
-    with pytest.raises(ConfigError, match=f"they fall to the last one's 0, found {re.escape(str(thresholds))}"):
+    with pytest.raises(ConfigError, match=f"the values must decrease to 0, found {re.escape(str(thresholds))}"):
         WeightedCriteria({"a": 1}, checks={"a": one_way}, thresholds=thresholds)
 
 

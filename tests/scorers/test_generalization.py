@@ -139,8 +139,8 @@ class TestAdaptability:
     @pytest.mark.parametrize(
         ("known", "why"),
         [
-            ({}, "the sample has no results, and no scorer is given"),
-            ({"results": None}, "the sample has no results, and no scorer is given"),
+            ({}, "the sample has no results, and there is no scorer"),
+            ({"results": None}, "the sample has no results, and there is no scorer"),
             ({"results": []}, "the list of results is empty"),
         ],
     )
@@ -156,9 +156,9 @@ class TestAdaptability:
             ({"score": nan, "domain": "b"}, "results[1]: score: expected a number in [0, 1], found nan"),
             ({"score": 1.5, "domain": "b"}, "results[1]: score: expected a number in [0, 1], found 1.5"),
             ({"score": -0.5, "domain": "b"}, "results[1]: score: expected a number in [0, 1], found -0.5"),
-            ({"score": 0.5}, "results[1]: domain is the name of a domain, found None"),
-            ({"score": 0.5, "domain": ""}, "results[1]: domain is the name of a domain, found ''"),
-            ({"score": 0.5, "domain": 3}, "results[1]: domain is the name of a domain, found 3"),
+            ({"score": 0.5}, "results[1]: expected the name of a domain, found None"),
+            ({"score": 0.5, "domain": ""}, "results[1]: expected the name of a domain, found ''"),
+            ({"score": 0.5, "domain": 3}, "results[1]: expected the name of a domain, found 3"),
             (0.5, 'results[1]: expected {"score": ..., "domain": ...}, found 0.5'),
         ],
     )
@@ -206,7 +206,7 @@ class TestCollaborationEfficiency:
     def test_zero_seconds_give_the_quality_and_a_warning(self):
         found = efficiency(task_quality=0.9, communication_rounds=3, task_time=0)
         assert (found.value, found.reason) == (0.9, f"quality 0.9 / (3 rounds x 0 s + 1); {found.warnings[0]}")
-        assert found.warnings == ("it took zero seconds, so that its efficiency is its quality",)
+        assert found.warnings == ("it took zero seconds, so its efficiency equals its quality",)
         assert efficiency(task_quality=0.9, communication_rounds=0, task_time=5).warnings == ()
 
     def test_what_is_not_given_is_derived(self):
@@ -244,11 +244,11 @@ class TestCollaborationEfficiency:
         found = CollaborationEfficiency(Says(AuthenticationError("asked"))).score(Sample.of([AIMessage("Hi")]))
         assert found.status == "skipped"
         assert found.reason == (
-            "no communication_rounds: the recording does not tell two agents apart; no task_time: the recording does not "
-            "say when it started and ended, nor when its first and last message were sent"
+            "no communication_rounds: the recording does not distinguish two agents; no task_time: the recording has "
+            "neither start and end times nor times of its first and last message"
         )
         told = efficiency(communication_rounds=1, task_time=1)
-        assert (told.status, told.reason) == ("skipped", "no task_quality: no scorer is given")
+        assert (told.status, told.reason) == ("skipped", "no task_quality and no scorer")
 
     @pytest.mark.parametrize("name", ["task_quality", "communication_rounds", "task_time"])
     @pytest.mark.parametrize("wrong", [-1, nan, inf, True, "3", [], 10**400])
@@ -265,7 +265,7 @@ class TestCollaborationEfficiency:
         trace = Trace(started_at=NOON, ended_at=NOON - timedelta(seconds=1))
         known = {"task_quality": 1, "communication_rounds": 1}
         found = CollaborationEfficiency().score(Sample(id="one", trace=trace, fields=known))
-        assert (found.status, found.reason) == ("skipped", "no task_time: it ended before it started, by its own times")
+        assert (found.status, found.reason) == ("skipped", "no task_time: the end time is before the start time")
 
 
 def portability(original: object, transferred: object) -> Score:
@@ -306,12 +306,12 @@ class TestPortability:
 
     def test_the_reason_tells_a_loss_from_an_improvement(self):
         assert portability(0.9, 0.72).reason == "transferred 0.72 of original 0.9: a loss of 20.00%"
-        assert portability(0.5, 0.75).reason == "transferred 0.75 of original 0.5: an improvement by 50.00%"
+        assert portability(0.5, 0.75).reason == "transferred 0.75 of original 0.5: an improvement of 50.00%"
 
     def test_of_nothing_nothing_can_be_lost(self):
         found = portability(0, 0.5)
         assert (found.status, found.details) == ("skipped", {"original": 0, "transferred": 0.5})
-        assert found.reason == "nothing can be lost of an original score of 0: transferred 0.5 of original 0"
+        assert found.reason == "the loss is undefined for an original score of 0: transferred 0.5 of original 0"
 
     def test_what_is_missing_is_told(self):
         assert portability(None, 0.5) == Score.skipped("portability", "no original_score")
@@ -394,12 +394,12 @@ class TestPortability:
             (
                 made(BLEU(), ExactMatch(name="bleu")),
                 made(BLEU(), BLEU()),
-                "original: undefined its scores come to different things: corpus_bleu",
+                "original: undefined its scores have different aggregates: corpus_bleu",
             ),
         ):
             found = Portability.between(own, other)
             assert (found.status, found.value) == ("skipped", None)
-            assert found.reason.startswith("the two runs come to no numbers to compare: original: ")
+            assert found.reason.startswith("the two runs have no comparable totals: original: ")
             assert told in found.reason
             assert found.details["pairs"] == len(own)
 
@@ -416,20 +416,16 @@ class TestPortability:
     def test_of_several_scorers_one_is_named(self):
         own, other = [*rows("s", a=1.0), *rows("t", a=1.0)], [*rows("s", a=0.5), *rows("t", a=0.25)]
         assert Portability.between(own, other, scorer="t").value == 0.25
-        with pytest.raises(
-            ConfigError, match="the rows are those of several scorers: name one of them with scorer=: s; t"
-        ):
+        with pytest.raises(ConfigError, match="the rows come from several scorers; choose one with scorer=: s; t"):
             Portability.between(own, other)
         with pytest.raises(ConfigError, match="no scorer is called 'u'"):
             Portability.between(own, other, "u")
 
     def test_an_id_that_stands_twice_is_named(self):
         own = rows(a=1.0, b=1.0)
-        with pytest.raises(
-            ValueError, match="transferred: ids that stand more than once, so that they cannot be paired: 'a'"
-        ):
+        with pytest.raises(ValueError, match="transferred: duplicate ids, which cannot be paired: 'a'"):
             Portability.between(own, [*rows(a=1.0), *rows(a=0.5)])
-        with pytest.raises(ValueError, match=r"original: ids .*: 'a'; 'b'"):
+        with pytest.raises(ValueError, match=r"original: duplicate ids.*: 'a'; 'b'"):
             Portability.between(own + own, own)
 
     def test_the_rows_may_be_those_of_two_runs(self):

@@ -65,8 +65,8 @@ def test_a_judge_stays_the_one_that_it_is(made):
     ("judge", "found"),
     [
         ("gpt-x", "did you mean 'openai/gpt-x'?"),
-        (5, 'judge is a Judge or a "provider/model", found 5'),
-        (Judge, 'judge is a Judge or a "provider/model", found <class '),
+        (5, 'judge must be a Judge or a "provider/model", found 5'),
+        (Judge, 'judge must be a Judge or a "provider/model", found <class '),
     ],
 )
 @pytest.mark.parametrize("made", ASKING.values(), ids=[one.__name__ for one in ASKING])

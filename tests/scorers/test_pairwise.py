@@ -93,7 +93,7 @@ def test_the_question_is_that_of_the_author_and_part_of_the_signature():
 
 @pytest.mark.parametrize("question", ["", " \n", 3, None])
 def test_without_a_question_in_words_there_is_no_comparison(question):
-    with pytest.raises(ConfigError, match=r"^a pairwise comparison asks a question in words") as error:
+    with pytest.raises(ConfigError, match=r"^a pairwise comparison needs a question") as error:
         Pairwise(question, ScriptedJudge([]))
     assert str(error.value).endswith(repr(question))
 

@@ -252,7 +252,7 @@ def test_of_the_members_that_did_not_fail_all_must_agree_to_be_unanimous():
 
 
 def test_a_quorum_that_is_missed_is_said_so():
-    assert verdict(1.0, "abstained", quorum=2).reason == "the quorum of 2 was missed: 1.00 x1, abstained x1"
+    assert verdict(1.0, "abstained", quorum=2).reason == "quorum of 2 not reached: 1.00 x1, abstained x1"
 
 
 DOWN = JudgeDownError("openai/m is down")
@@ -407,7 +407,7 @@ def test_one_question_for_several_judges_needs_no_names():
 
 def test_one_judge_cannot_vote_twice_under_two_names():
     one, other = Judge("openai/x", price=Price(1, 2)), Judge("openai/x", concurrency=2)
-    with pytest.raises(ConfigError, match="'tone' is twice in the panel"):
+    with pytest.raises(ConfigError, match="'tone' is in the panel twice"):
         Panel([PromptScorer("tone", one), PromptScorer("tone", other)])
     Panel([PromptScorer("tone", one), PromptScorer("tone", Judge("openai/x", params={"seed": 1}))])
 
@@ -485,14 +485,14 @@ def test_who_sits_in_it_and_how_it_counts_is_part_of_the_signature():
 @pytest.mark.parametrize(
     ("votes", "options", "message"),
     [
-        ([1.0], {}, "a panel takes two members or more, found 1"),
+        ([1.0], {}, "a panel needs two or more members, found 1"),
         ([1.0, 0.0], {"rule": "majorty"}, "no rule of a panel is called 'majorty', did you mean 'majority'?"),
-        ([1.0, 0.0], {"quorum": 3}, "the quorum of 2 members is 1 to that many, found 3"),
-        ([1.0, 0.0], {"quorum": 0}, "the quorum of 2 members is 1 to that many, found 0"),
+        ([1.0, 0.0], {"quorum": 3}, "quorum must be from 1 to 2, the number of members, found 3"),
+        ([1.0, 0.0], {"quorum": 0}, "quorum must be from 1 to 2, the number of members, found 0"),
         (
             [1.0, 0.0],
             {"rule": "mean", "escalate": True},
-            "every vote changes a mean, so it cannot escalate; the rules that can: majority, unanimous",
+            "a mean needs every vote, so it cannot escalate; rules that can: majority, unanimous",
         ),
     ],
 )
@@ -503,5 +503,5 @@ def test_a_panel_that_makes_no_sense_is_an_error(votes, options, message):
 
 def test_a_member_that_is_in_it_twice_is_an_error_since_it_would_count_twice():
     scorer = PromptScorer(BOOKED, ScriptedJudge([]))
-    with pytest.raises(ConfigError, match="'booked' is twice in the panel; Repeat asks one scorer several times"):
+    with pytest.raises(ConfigError, match="'booked' is in the panel twice; use Repeat to ask one scorer several times"):
         Panel([scorer, PromptScorer(BOOKED, scorer.judge)])

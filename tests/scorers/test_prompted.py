@@ -169,7 +169,7 @@ def test_a_quote_that_is_not_there_is_marked_in_the_reason_and_the_details(writt
     judge = ScriptedJudge([answer(evidence=evidence)])
     found = tried(written(quotes="true"), judge)
     assert (found.status, found.value, len(judge.requests)) == ("scored", 1, 1)
-    assert found.reason == "message 4 says so (1 of 2 quotes are not there)"
+    assert found.reason == "message 4 says so (1 of 2 quotes not found)"
     assert [one["found"] for one in found.details["evidence"]] == [False, True]
 
 
@@ -298,13 +298,13 @@ def test_a_prompt_is_given_by_name_by_path_or_loaded(written):
 
 @pytest.mark.parametrize("name", ["topic_adherence", "agent_goal_with_reference"])
 def test_a_prompt_without_a_scale_is_no_scorer(name):
-    with pytest.raises(ConfigError, match=f"the prompt {name} has no scale: its answer is read by a scorer of its own"):
+    with pytest.raises(ConfigError, match=f"the prompt {name} has no scale; only its own scorer can read its answer"):
         PromptScorer(name, ScriptedJudge([]))
 
 
 def test_the_options_of_a_prompt_are_filled_before_it_is_asked(written):
     prompt, judge = load_prompt(written("Was it {{ wish }}?", options="[wish]")), ScriptedJudge([answer()])
-    with pytest.raises(ConfigError, match=r"has the options \['wish'\]: fill them with Prompt.given"):
+    with pytest.raises(ConfigError, match=r"has the options \['wish'\]; set them with Prompt.given"):
         PromptScorer(prompt, judge)
     assert tried(prompt.with_options(wish="quick"), judge).value == 1
     assert judge.requests[0].messages[1].content.endswith("Was it quick?")

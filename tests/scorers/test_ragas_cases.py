@@ -102,7 +102,7 @@ def test_the_topics_have_the_numbers_of_ragas_where_it_is_right_and_the_recommen
 def test_what_is_undefined_is_skipped_with_the_reason_and_one_request(topics):
     undefined = [topic_score(case) for case in topics if recommended(case) is None]
     assert [(score.status, len(score.calls)) for score in undefined] == [("skipped", 1)] * 4
-    assert [score.reason.partition(" is 0/0 here: ")[2] for score in undefined] == [
+    assert [score.reason.partition(" is undefined (0/0): ")[2] for score in undefined] == [
         "off topic, 2 of 2 requests refused",
         "off topic, 2 of 2 requests refused",
         "on topic, 0 of 2 requests answered",

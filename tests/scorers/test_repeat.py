@@ -213,7 +213,7 @@ def test_by_auto_it_stops_at_the_first_draw_that_makes_the_verdict_plain(values)
 
 
 def test_by_auto_the_reason_says_what_was_not_asked():
-    assert drawn_until_plain(*[scored(1.0)] * 9).reason == "4 of 4 draws agree, 5 more were not needed: why 1.0"
+    assert drawn_until_plain(*[scored(1.0)] * 9).reason == "4 of 4 draws agree, 5 more not needed: why 1.0"
     whole = drawn_until_plain(*map(scored, [1.0, 0.0] * 4), scored(1.0))
     assert whole.reason == "5 of 9 draws agree: why 1.0"
     assert drawn_until_plain(*map(scored, [1.0, 0.5, 0.0] * 3)).status == "abstained"
@@ -281,8 +281,8 @@ def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"draws": 1}, "to repeat a scorer takes two draws or more, or 'auto', found draws=1"),
-        ({"draws": "auto", "by": "mean"}, "every draw changes a mean, so that draws='auto' cannot stop early"),
+        ({"draws": 1}, "draws must be 2 or more, or 'auto', found 1"),
+        ({"draws": "auto", "by": "mean"}, "a mean needs every draw, so draws='auto' cannot stop early"),
         ({"by": "median"}, "no way to aggregate draws is called 'median'"),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_verdict_that_is_sure_enough_is_the_scorers_own(confidence):
 def test_below_that_it_abstains_and_says_what_the_verdict_was_and_how_sure():
     found = tried(sure(0.6))
     assert (found.status, found.value, found.scorer, found.label) == ("abstained", None, "cheap", "low_confidence")
-    assert found.reason == "label 1.0 with the confidence 0.600, below 0.8: why"
+    assert found.reason == "label 1.0 with confidence 0.600, below 0.8: why"
     assert found.details["doubted"] == {
         "status": "scored",
         "value": 1.0,
@@ -84,7 +84,7 @@ def test_below_that_it_abstains_and_says_what_the_verdict_was_and_how_sure():
 def test_who_escalates_gives_the_verdict_of_the_other_and_pays_for_both():
     found = tried(sure(0.6), escalate=sure(0.5, value=0.0, name="dear"))
     assert (found.scorer, found.value, found.label, found.confidence) == ("cheap", 0.0, "label 0.0", 0.5)
-    assert found.reason == "label 1.0 with the confidence 0.600, below 0.8; judge/dear was asked: why"
+    assert found.reason == "label 1.0 with confidence 0.600, below 0.8; judge/dear was asked: why"
     assert (found.details["told"], found.details["doubted"]["details"]["told"]) == (["dear"], ["cheap"])
     assert [call.judge for call in found.calls] == ["judge/cheap", "judge/dear"]
 
@@ -112,7 +112,7 @@ def test_it_fails_where_the_other_fails():
 def test_a_score_without_a_confidence_fails_and_says_where_one_comes_from():
     found = tried(sure(None), escalate=sure(1.0, name="dear"))
     assert (found.status, found.error, len(found.calls)) == ("failed", "ConfigError", 1)
-    assert found.reason.startswith("cheap does not say how sure it is: ask several times (draws), several judges")
+    assert found.reason.startswith("cheap reports no confidence: ask several times (draws) or several judges")
 
 
 def judged(**settings) -> PromptScorer:
@@ -133,7 +133,7 @@ def judged(**settings) -> PromptScorer:
     ids=lambda scorer: f"{type(scorer).__name__} {scorer.name}",
 )
 def test_a_scorer_that_never_says_how_sure_it_is_is_refused_before_anybody_is_asked(scorer):
-    with pytest.raises(ConfigError, match=f"{scorer.name} does not say how sure it is"):
+    with pytest.raises(ConfigError, match=f"{scorer.name} reports no confidence"):
         Selective(scorer, 0.8)
     assert Selective(Repeat(scorer, draws=3), 0.8).name == f"{scorer.name}_x3"
     assert Selective(judged(params={"logprobs": True}), 0.8, scorer).name == "tone"
@@ -201,5 +201,5 @@ def test_it_may_have_a_name_of_its_own():
 
 @pytest.mark.parametrize("least", [0, -0.1, 1.01, True, "0.8", math.nan])
 def test_a_confidence_that_nobody_can_have_is_an_error(least):
-    with pytest.raises(ConfigError, match=re.escape(f"min_confidence is above 0 and at most 1, found {least!r}")):
+    with pytest.raises(ConfigError, match=re.escape(f"min_confidence must be above 0 and at most 1, found {least!r}")):
         Selective(sure(1.0), least)

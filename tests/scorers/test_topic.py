@@ -89,10 +89,10 @@ def test_an_agent_that_only_answers_off_topic_has_an_f1_of_0():
 @pytest.mark.parametrize(
     ("counts", "mode", "reason"),
     [
-        ((0, 0, 0, 2), "f1", "f1 is 0/0 here: off topic, 2 of 2 requests refused"),
-        ((0, 0, 2, 0), "precision", "precision is 0/0 here: on topic, 0 of 2 requests answered"),
-        ((0, 1, 0, 1), "recall", "recall is 0/0 here: off topic, 1 of 2 requests refused"),
-        ((0, 0, 0, 0), "accuracy", "accuracy is 0/0 here: the user asked for nothing"),
+        ((0, 0, 0, 2), "f1", "f1 is undefined (0/0): off topic, 2 of 2 requests refused"),
+        ((0, 0, 2, 0), "precision", "precision is undefined (0/0): on topic, 0 of 2 requests answered"),
+        ((0, 1, 0, 1), "recall", "recall is undefined (0/0): off topic, 1 of 2 requests refused"),
+        ((0, 0, 0, 0), "accuracy", "accuracy is undefined (0/0): the user asked for nothing"),
     ],
 )  # fmt: skip
 def test_the_reason_of_a_skipped_score_says_what_was_seen(counts, mode, reason):

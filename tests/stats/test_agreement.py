@@ -148,9 +148,9 @@ def test_alpha_is_undefined_without_pairs_and_without_difference(ratings, metric
     [
         ([1, 2], [1], None, "two lists of one length"),
         ([[1, 2]], [[1, 2]], None, "two lists of one length"),
-        ([1, NONE], [1, 2], None, "finite numbers of both, or strings"),
-        ([1, None], [1, 2], None, "finite numbers of both, or strings"),
-        ([1, 2], ["1", "2"], None, "finite numbers of both, or strings"),
+        ([1, NONE], [1, 2], None, "finite numbers or strings from both"),
+        ([1, None], [1, 2], None, "finite numbers or strings from both"),
+        ([1, 2], ["1", "2"], None, "finite numbers or strings from both"),
         ([1, 2], [1, 3], [1, 2], r"expected answers among \[1, 2\], found 3"),
         ([1, 2], [1, 2], ["a", "b"], "expected answers among"),
     ],

@@ -70,5 +70,5 @@ def test_what_is_no_confidence_is_refused(confidence, correct, told):
     for measure in (expected_calibration_error, isotonic):
         with pytest.raises(ValueError, match=told):
             measure(confidence, correct)
-    with pytest.raises(ValueError, match="1 bin or more"):
+    with pytest.raises(ValueError, match="1 or more bins"):
         expected_calibration_error([], [], bins=0)

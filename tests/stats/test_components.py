@@ -149,9 +149,9 @@ def test_what_are_no_verdicts_is_refused(values):
 
 
 def test_a_design_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="expected 1 of draws or more, found 0"):
+    with pytest.raises(ValueError, match="expected 1 or more draws, found 0"):
         SEEN.verdict_error(1, 0)
-    with pytest.raises(ValueError, match="expected 1 of requests or more, found 0"):
+    with pytest.raises(ValueError, match="expected 1 or more requests, found 0"):
         request_plans(SEEN, 0, prompts=1)
-    with pytest.raises(ValueError, match="expected 1 of items or more, found 0"):
+    with pytest.raises(ValueError, match="expected 1 or more items, found 0"):
         request_benefits(SEEN, 0, 1, 1)

@@ -192,7 +192,7 @@ def test_values_that_cannot_be_are_refused(arguments, message):
 
 @pytest.mark.parametrize("shares", [(0.5, 0.4), (1.5, -0.5), ()])
 def test_shares_that_are_not_those_of_a_whole_are_refused(shares):
-    with pytest.raises(ValueError, match="expected shares of 0 or more that come to 1, found"):
+    with pytest.raises(ValueError, match="expected shares of 0 or more that sum to 1, found"):
         stratified_ppi_mean([Stratum([0, 1], [0, 1], [], share) for share in shares])
 
 

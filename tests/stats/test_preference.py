@@ -93,9 +93,9 @@ def test_intervals_cover_as_often_as_they_say_with_ties_and_with_votes_on_one_qu
 @pytest.mark.parametrize(
     ("first", "second", "scores", "told"),
     [
-        (["a"], ["b", "c"], [1], "as many first as second as scores, found 1, 2, 1"),
+        (["a"], ["b", "c"], [1], "first, second and scores of one length, found 1, 2, 1"),
         (["a"], ["b"], [2], r"scores in \[0, 1\], found 2"),
-        (["a"], ["a"], [1], "expected two competitors, found 'a' compared with itself"),
+        (["a"], ["a"], [1], "expected two different competitors, found 'a' compared with itself"),
     ],
 )
 def test_what_is_no_comparison_is_refused(first, second, scores, told):

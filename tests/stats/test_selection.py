@@ -139,11 +139,17 @@ def test_of_a_verdict_on_which_people_differ_the_fraction_that_says_otherwise_co
 @pytest.mark.parametrize(
     ("verdicts", "kept", "wrong", "needed", "told"),
     [
-        ([(1, 0)] * 40, 40, 0, 41, "40 labelled verdicts cannot show it: were none of them wrong, it would take 41"),
-        ([(1, 0)] * 20 + [(0, 0)] * 20, 40, 0, 48, "were none of them wrong, it would take 48"),  # begins in two places
-        ([(1, 0)] * 78 + [(1, 1)] * 2, 80, 2, 85, "the 80 most confident .* an error rate of 0.025; .* some 8. labels"),
-        ([(1, 0)] * 40 + [(1, 1)] * 10, 50, 10, None, "an error rate of 0.2, which would have to be clearly below 0.1"),
-        ([], 0, 0, 41, "0 labelled verdicts cannot show it"),
+        ([(1, 0)] * 40, 40, 0, 41, "40 labelled verdicts are too few: even with no errors, it would take 41"),
+        ([(1, 0)] * 20 + [(0, 0)] * 20, 40, 0, 48, "even with no errors, it would take 48"),  # begins in two places
+        (
+            [(1, 0)] * 78 + [(1, 1)] * 2,
+            80,
+            2,
+            85,
+            "the 80 most confident .* an error rate of 0.025; .* about 8. labels",
+        ),
+        ([(1, 0)] * 40 + [(1, 1)] * 10, 50, 10, None, "an error rate of 0.2; it would have to be clearly below 0.1"),
+        ([], 0, 0, 41, "0 labelled verdicts are too few"),
     ],
 )
 def test_where_no_threshold_keeps_the_promise_it_is_said_why_and_what_it_would_take(
@@ -176,8 +182,8 @@ def test_so_many_labels_as_it_is_said_to_take_show_it_if_the_rest_are_like_those
         ([1], [0], [1, float("nan")], 0.1, 0.1, "finite confidences"),
         ([1], [0], [0.9], 0.1, 0.1, "the confidence of each labelled verdict among all confidences"),
         ([1, 1], [0], [1], 0.1, 0.1, "two lists of one length"),
-        ([1], [0], [1], 0, 0.1, "alpha above 0 and under 1, found 0"),
-        ([1], [0], [1], 0.1, 1, "delta above 0 and under 1, found 1"),
+        ([1], [0], [1], 0, 0.1, "alpha above 0 and below 1, found 0"),
+        ([1], [0], [1], 0.1, 1, "delta above 0 and below 1, found 1"),
     ],
 )
 def test_what_can_be_no_promise_is_refused(confidence, wrong, everyone, alpha, delta, told):

@@ -120,8 +120,8 @@ def test_what_children_took_is_added_and_their_time_is_not():
         (0, 90, 10, 20, 90),
         (None, 90, 10, 20.5, 10.5),
         (0, None, 10, 10, 0),
-        (None, None, 10, None, "the recording does not say when it started and ended, nor when its first and last message were sent"),
-        (90, 0, 10, 20, "it ended before it started, by its own times"),
+        (None, None, 10, None, "the recording has neither start and end times nor times of its first and last message"),
+        (90, 0, 10, 20, "the end time is before the start time"),
     ],
 )  # fmt: skip
 def test_time_passes_from_start_to_end_or_from_the_first_message_to_the_last(start, end, first, last, seconds):
@@ -136,7 +136,7 @@ def test_one_message_takes_no_time_that_is_known():
 
 def test_times_with_and_without_a_zone_cannot_be_compared():
     mixed = Trace(started_at=NOON, ended_at=NOON.replace(tzinfo=None))
-    assert elapsed(mixed) == "of the times when it started and ended, one has a time zone and the other has none"
+    assert elapsed(mixed) == "only one of the start and end times has a time zone"
     assert Effort.of(mixed).seconds is None
 
 
@@ -156,10 +156,10 @@ def test_a_child_is_given_a_task_and_may_answer():
 @pytest.mark.parametrize(
     ("agents", "why"),
     [
-        ([], "the recording does not tell two agents apart"),
-        ([None, None], "the recording does not tell two agents apart"),
-        (["a", "a"], "the recording does not tell two agents apart"),
-        (["a", None, "b"], "some messages of agents say which agent they are of, and others do not"),
+        ([], "the recording does not distinguish two agents"),
+        ([None, None], "the recording does not distinguish two agents"),
+        (["a", "a"], "the recording does not distinguish two agents"),
+        (["a", None, "b"], "only some agent messages name their agent"),
     ],
 )
 def test_where_agents_are_not_told_apart_nobody_knows_what_passes_between_them(agents, why):

@@ -132,21 +132,21 @@ def test_ids_that_are_whole_floats_have_no_decimals():
     assert Ranking([(7.0, 0.5), (1e15, 1)], {"7": 1}).retrieved == ("1000000000000000", "7")
     assert Ranking.model_validate({"retrieved": [7.0, "a"], "relevance": {}}) == Ranking(["7", "a"], {})
     assert Ranking([7.5, "a"], {}).retrieved == ("7.5", "a")
-    with pytest.raises(ValidationError, match="retrieved holds each id once, found twice: '7'"):
+    with pytest.raises(ValidationError, match="retrieved has duplicate ids: '7'"):
         Ranking([7.0, 7], {})
 
 
 @pytest.mark.parametrize(
     ("retrieved", "relevance", "scores", "found"),
     [
-        (["a", "b", "a", "c", "b"], {}, None, "retrieved holds each id once, found twice: 'a', 'b'"),
-        ([("a", 1), ("a", 2)], {}, None, "retrieved holds each id once, found twice: 'a'"),
-        ([1, "1"], {}, None, "retrieved holds each id once, found twice: '1'"),
-        ([], {1: 1, "1": 0}, None, "relevance holds each id once, found twice: '1'"),
+        (["a", "b", "a", "c", "b"], {}, None, "retrieved has duplicate ids: 'a', 'b'"),
+        ([("a", 1), ("a", 2)], {}, None, "retrieved has duplicate ids: 'a'"),
+        ([1, "1"], {}, None, "retrieved has duplicate ids: '1'"),
+        ([], {1: 1, "1": 0}, None, "relevance has duplicate ids: '1'"),
         (["a", "b"], {}, [1], "expected a score for each of 2 ids, found 1 scores"),
-        ([("a", 1)], {}, [1], "retrieved holds pairs of id and score; leave out scores, or give ids alone"),
-        (["a", ("b", 1)], {}, None, "retrieved holds pairs of id and score, and beside them 'a'"),
-        ([("a", 1), ("b", 1, 2)], {}, None, r"retrieved holds pairs of id and score, and beside them \('b', 1, 2\)"),
+        ([("a", 1)], {}, [1], "retrieved already has \\(id, score\\) pairs; omit scores, or pass only ids"),
+        (["a", ("b", 1)], {}, None, "retrieved mixes \\(id, score\\) pairs with 'a'"),
+        ([("a", 1), ("b", 1, 2)], {}, None, r"retrieved mixes \(id, score\) pairs with \('b', 1, 2\)"),
         ([("a", float("nan"))], {}, None, r"scores\.0\n  Input should be a finite number"),
         ([True], {}, None, r"retrieved\.0\n  Input should be a valid string"),
         ({"a": 1}, {}, None, "retrieved\n  Input should be a valid tuple"),

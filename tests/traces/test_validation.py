@@ -15,25 +15,25 @@ MESSAGES = [HumanMessage("Hi"), AIMessage("Hello")]
 SAMPLE = Sample.of(MESSAGES)
 CONVERSATION = "Sample.of([HumanMessage(...), AIMessage(...)])"
 OTHERS = {
-    "a trace": (SAMPLE.trace, 'a Trace: make a sample of it, Sample(id="...", trace=trace)'),
-    "a message": (MESSAGES[0], f"a HumanMessage: a sample holds a whole conversation, {CONVERSATION}"),
-    "an answer": (MESSAGES[1], "an AIMessage: a sample holds a whole conversation"),
+    "a trace": (SAMPLE.trace, 'a Trace: wrap it in a sample, Sample(id="...", trace=trace)'),
+    "a message": (MESSAGES[0], f"a HumanMessage: a sample is a whole conversation, {CONVERSATION}"),
+    "an answer": (MESSAGES[1], "an AIMessage: a sample is a whole conversation"),
     "a row": (
         {"input": "Hi"},
-        f"a dict: make a sample of what it holds, {CONVERSATION}, or write such rows to a .jsonl file and give its path",
+        f"a dict: build a sample from it, {CONVERSATION}, or write such rows to a .jsonl file and pass its path",
     ),
-    "an open file": (StringIO("{}"), "a StringIO: give the path of the file"),
-    "nothing": (None, f"None: samples are read from a file, or made with {CONVERSATION}"),
-    "a number": (5, "5: samples are read from a file"),
+    "an open file": (StringIO("{}"), "a StringIO: pass the path of the file"),
+    "nothing": (None, f"None: read samples from a file, or build them with {CONVERSATION}"),
+    "a number": (5, "5: read samples from a file"),
 }
 WITHIN = {
     **OTHERS,
     "messages": (
         MESSAGES,
-        "a list: if it holds the messages of a conversation, make a sample of them, Sample.of(messages)",
+        "a list: if it is the messages of a conversation, build a sample from them, Sample.of(messages)",
     ),
-    "a path": ("a.jsonl", "'a.jsonl': a path is given alone; that of a folder or a pattern reads many files"),
-    "a scorer": (ToolCallF1(), "a ToolCallF1: the scorers stand behind the samples, run(samples, scorers)"),
+    "a path": ("a.jsonl", "'a.jsonl': pass a path on its own; a folder or a pattern reads many files"),
+    "a scorer": (ToolCallF1(), "a ToolCallF1: the scorers come after the samples, run(samples, scorers)"),
 }
 
 
@@ -50,7 +50,7 @@ def test_a_table_is_to_be_written_to_a_file(library):
     for found, place in ((table, "samples"), ([SAMPLE, table], "samples[1]")):
         with pytest.raises(ConfigError) as caught:
             check_samples(found)
-        told = f"{place} is a DataFrame: write it to a .csv or .parquet file and give"
+        told = f"{place} is a DataFrame: write it to a .csv or .parquet file and pass"
         assert str(caught.value).startswith(told)
 
 
@@ -65,7 +65,7 @@ def test_what_is_no_sample_is_named_by_its_place_before_any_sample_of_a_list_is_
 
 
 def test_one_sample_is_no_list():
-    with pytest.raises(ConfigError, match=r"^samples is one Sample: put it into a list, \[sample\]$"):
+    with pytest.raises(ConfigError, match=r"^samples is one Sample: pass a list, \[sample\]$"):
         check_samples(SAMPLE)
 
 

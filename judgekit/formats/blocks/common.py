@@ -30,7 +30,7 @@ def content_items(found: FieldTracker, wanted: str = "a list of blocks") -> list
     if isinstance(content, list):
         return found.items("content")
     if content is not None and not isinstance(content, str):
-        raise found.type_error("content", f"a text or {wanted}")
+        raise found.type_error("content", f"a string or {wanted}")
     found.take("content")
     return [content] if content else []
 
@@ -55,7 +55,7 @@ def tool_name(found: FieldTracker, *names: str) -> str:
     """
     name = found.text(*names)
     if name is None:
-        raise found.type_error(names[0], "the name of a tool")
+        raise found.type_error(names[0], "a tool name")
     return name
 
 

@@ -338,7 +338,7 @@ def _messages(parts: Iterable[FieldTracker | JsonValue], speaker: Speaker, *, jo
             messages.append(_result(part, name))
         elif isinstance(part, FieldTracker) and (name := _one_of(part, _CALLS)) is not None:
             if speaker not in (AIMessage, HumanMessage):
-                raise part.type_error(name, "no call in a message of this role")
+                raise part.type_error(name, "no call in a message with this role")
             unnamed = name in ("functionCall", "function_call") and lookup(part.peek(name), "name") is None
             if joined and calls and unnamed:
                 pieces[-1].append(part.leftover())
@@ -369,7 +369,7 @@ def _message(speaker: Speaker, said: list[Part], calls: list[ToolCall], pieces: 
 
 def _streamed(call: ToolCall, pieces: list[JsonValue]) -> ToolCall:
     """Return a call whose arguments were streamed path by path: they are kept, but not assembled."""
-    error = "streamed in pieces, which are not put together"
+    error = "streamed in pieces, which are not joined"
     return call.model_copy(update={"args": {}, "args_raw": to_text([call.args, *pieces]), "args_error": error})
 
 
@@ -462,7 +462,7 @@ def _inner(part: FieldTracker, name: str) -> FieldTracker:
 def _words(found: FieldTracker, name: str) -> str:
     value = found.peek(name)
     if value is not None and not isinstance(value, str):
-        raise found.type_error(name, "a text")
+        raise found.type_error(name, "a string")
     return found.text(name) or ""
 
 

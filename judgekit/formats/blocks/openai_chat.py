@@ -123,7 +123,7 @@ def _content(found: FieldTracker, calls: list[ToolCall] | None = None) -> str | 
         if content:
             parts.append(TextPart(content))
     else:
-        raise found.type_error("content", "a text or a list of parts")
+        raise found.type_error("content", "a string or a list of parts")
     if calls is not None:
         parts = [*_thoughts(found), *parts, *_spoken(found, silent=not parts)]
         if refusal := found.text("refusal"):
@@ -177,7 +177,7 @@ def _part(found: FieldTracker | JsonValue, calls: list[ToolCall] | None, beside:
     if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str) and not is_blank(found):
         return _called(found, calls, beside)
     if kind in _OTHERS:
-        raise found.type_error("type", "a part of Chat Completions; try format=anthropic or vercel")
+        raise found.type_error("type", "a Chat Completions part (try format=anthropic or vercel)")
     return unknown_part(found)
 
 
@@ -202,7 +202,7 @@ def _called(found: FieldTracker, calls: list[ToolCall], beside: Mapping[str, Too
         calls.append(_call(found))
         return None
     if (same.name, same.args) != (found.peek("name"), found.peek("input")):
-        found.warn("differs from the call beside the content that has its id; kept as it stands")
+        found.warn("differs from the call with the same id in tool_calls; kept as is")
         return OtherPart(found.leftover())
     for name in ("type", "id", "name", "input"):
         found.take(name)

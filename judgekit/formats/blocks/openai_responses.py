@@ -136,7 +136,7 @@ class ItemMessages:
         """
         kind = "message" if found.peek("type") is None else found.peek("type")
         if not isinstance(kind, str):
-            raise found.type_error("type", "the kind of an item")
+            raise found.type_error("type", "an item type")
         if kind == "message":
             self._message(found, agent, model)
         elif kind in _RESULTS:
@@ -187,7 +187,7 @@ class ItemMessages:
         role = found.one_of("role", _ROLES)
         for calls in ("tool_calls", "function_call"):
             if not is_blank(found.peek(calls)):
-                found.warn("calls of Chat Completions, which have no place in an item; kept as they stand", calls)
+                found.warn("Chat Completions calls, which do not belong in an item; kept as is", calls)
         if role == "assistant":
             turn = self._turn_of(found, agent, model)
             turn.parts += _message_parts(found)
@@ -221,9 +221,9 @@ class ItemMessages:
                 self.messages().append(result)
         else:
             if kind in _ELSEWHERE:
-                found.warn(f"part of the history is not in the file, but behind this {kind.replace('_', ' ')}")
+                found.warn(f"part of the history is not in the file, only this {kind.replace('_', ' ')}")
             elif kind not in (*_KEPT, *_CALLS):
-                found.warn(f"an item of the unknown kind {kind!r:.80}, kept as it stands")
+                found.warn(f"unknown item type {kind!r:.80}, kept as is")
             turn.parts.append(OtherPart(found.leftover()))
 
 
@@ -243,7 +243,7 @@ def read_request(found: FieldTracker) -> list[Message]:
     """Read a request: its instructions, then its input. Warns if the provider holds more of the history."""
     for name in ("previous_response_id", "conversation", "prompt"):
         if name in found:
-            found.warn(f"part of the history is not in the file, but behind this {name}", name)
+            found.warn(f"part of the history is not in the file, only this {name}", name)
     messages: list[Message] = []
     for name, role in (("instructions", SystemMessage), ("input", HumanMessage)):
         value = found.peek(name)
@@ -344,7 +344,7 @@ def _message_parts(found: FieldTracker) -> list[Part]:
         found.take("content")
         return [TextPart(content)]
     if not isinstance(content, list):
-        raise found.type_error("content", "a text or a list of parts")
+        raise found.type_error("content", "a string or a list of parts")
     return read_parts(found.items("content"), _part)
 
 
@@ -410,7 +410,7 @@ def _call(found: FieldTracker, kind: str) -> tuple[ToolCall, ToolMessage | None]
     identity = found.id("call_id", "callId") or (found.id("id") if kind in _PROVIDED else None)
     name = found.text("name") if kind in _NAMED else kind.removesuffix("_call")
     if name is None:
-        raise found.type_error("name", "the name of a tool")
+        raise found.type_error("name", "a tool name")
     arguments = _arguments(found, kind)
     result = _provided(found, kind, arguments, identity, name) if kind in _PROVIDED else None
     found.take_if("type", "function_call")

@@ -119,7 +119,7 @@ def _item(found: FieldTracker) -> ReplyItem:
     if kind in ("text", "reasoning", "thinking"):
         text = found.text("content", "text")
         if text is None:
-            raise found.type_error("content", "a text (is the capture of content switched on?)")
+            raise found.type_error("content", "a string (is content capture enabled?)")
         found.take("type")
         return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
     if kind in _CALLS:

@@ -58,8 +58,8 @@ def unknown_part(found: FieldTracker) -> OtherPart:
     """Keep a part of an unknown kind, or a malformed one, as it is, with a warning."""
     if not is_blank(found):
         kind = found.peek("type")
-        named = "without a type" if kind is None else f"of the kind {kind!r:.80}"
-        found.warn(f"a part {named} that cannot be read, kept as it stands")
+        named = "without a type" if kind is None else f"of type {kind!r:.80}"
+        found.warn(f"unreadable part {named}, kept as is")
     return OtherPart(found.leftover())
 
 
@@ -109,7 +109,7 @@ def first_choice(answers: Sequence[Message], found: FieldTracker, name: str, *, 
     several = several or all(one.text and not one.tool_calls for one in replies)
     if len(answers) < 2 or len(replies) < len(answers) or not several:
         return list(answers)
-    found.warn(f"{len(answers)} choices; the first is read, the others are in the extra of its message", name)
+    found.warn(f"{len(answers)} choices; the first is read, the others are kept in the extra of its message", name)
     first, *others = replies
     rest = [one.model_dump(mode="json", exclude_defaults=True) for one in others]
     return [first.model_copy(update={"extra": {**first.extra, OTHER_CHOICES: rest}})]

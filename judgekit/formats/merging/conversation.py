@@ -51,26 +51,26 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
             threads.add(alone[0], [message for tool in alone for message in tool.as_messages()])
     call_ids = add_tool_results(threads.found, tools, levels, variants)
     doubtful = {
-        "say the same as one before, left out as if recorded twice, found {}": threads.unsure,
-        "repeat nothing of what was said before, found {}: "
-        "if they are conversations of their own, give each a session.id": threads.apart,
-        "repeat the previous question without its answer; read as if they followed it, found {}: "
+        "repeat an earlier one, dropped as duplicates, found {}": threads.unsure,
+        "repeat none of the earlier messages, found {}: "
+        "if they are separate conversations, give each its own session.id": threads.apart,
+        "repeat the previous question without its answer; read as its continuation, found {}: "
         "record the whole history": threads.joined,
         "repeat an earlier question without its answer; read as separate attempts, found {}: "
-        "the longest, or the last of the longest, is the conversation, the others are children; "
+        "the longest (the last of equals) is the conversation, the others are its children; "
         "record the whole history": threads.again,
     }
     for found, calls in doubtful.items():
         if calls:
-            warning = TraceWarning(f"calls of a model that {found.format(len(calls))}")
+            warning = TraceWarning(f"model calls that {found.format(len(calls))}")
             calls[0].span.found.warnings.append(warning)
     asked = [
         one for thread in threads.found for one in thread.messages if isinstance(one, HumanMessage | SystemMessage)
     ]
     if empty := sum(not one.content and not getattr(one, "tool_calls", ()) for one in asked):
-        found = f"messages of the user and instructions without content, found {empty} of {len(asked)}"
+        found = f"user messages and instructions without content, found {empty} of {len(asked)}"
         steps[0].span.found.warnings.append(
-            TraceWarning(f"{found}: if it was moved into log records, {READ_TOGETHER_HINT}")
+            TraceWarning(f"{found}: if it was moved to log records, {READ_TOGETHER_HINT}")
         )
     metadata = {"variants": variants.found} if variants.found else {}
     return {**_assembled(threads.found, levels, call_ids), "metadata": metadata}

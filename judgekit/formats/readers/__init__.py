@@ -98,5 +98,5 @@ def installed_readers() -> Sequence[Reader]:
             try:
                 found.append(reader_named(name))
             except ConfigError as error:
-                _log.warning("the format %s of an installed package is not recognized: %s", name, error)
+                _log.warning("skipped the format %s of an installed package: %s", name, error)
     return found

@@ -47,7 +47,7 @@ class ADKReader:
         system, tools, replies = _logged(row)
         messages = read_events(row.objects("events"), replies)
         if not messages:
-            raise TraceError("events: the session holds no messages")
+            raise TraceError("events: the session contains no messages")
         trace = {
             "messages": [*system, *messages],
             "tools": tools,
@@ -79,7 +79,7 @@ def _read_event(event: FieldTracker, replies: Mapping[str, FieldTracker]) -> lis
     if error := [to_text(event.peek(name)) for name in ("error_code", "errorCode") if name in event]:
         event.warn(f"the agent failed here: {error[0]}")
     if any(lookup(event.peek("actions"), name) is not None for name in _REWOUND):
-        event.warn("the session was rewound here; what was undone still stands in the conversation")
+        event.warn("the session was rewound here; the undone messages are still in the conversation")
     by_user = event.peek("author") == "user"
     messages = _said(event, HumanMessage if by_user else AIMessage)
     if not messages:
@@ -122,9 +122,9 @@ def _drop_parts(events: Sequence[FieldTracker]) -> None:
         if not _is_partial(event):
             continue
         if number < last_whole.get(source, -1):
-            event.discard("content", "a part of a streamed message, which stands whole further on")
+            event.discard("content", "a piece of a streamed message, which appears in full later")
         else:
-            event.warn("a part of a streamed message, of which the rest is missing", "content")
+            event.warn("a piece of a streamed message; the rest is missing", "content")
 
 
 def _is_partial(event: FieldTracker) -> bool:
@@ -158,7 +158,7 @@ def _logged(row: FieldTracker) -> tuple[list[Message], list[ToolDefinition], dic
         if isinstance(event := log.peek("event_id"), str) and (reply := log.object("model_response")):
             replies[event] = reply
     if others:
-        row.warn(f"{others} requests have other instructions than the first, which are kept in extra", "event_logs")
+        row.warn(f"the instructions of {others} requests differ from the first, kept in extra", "event_logs")
     return system, [*tools.values()], replies
 
 

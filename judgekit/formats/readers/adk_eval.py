@@ -88,9 +88,9 @@ class ADKEvalReader:
             expected.append(_expected(one, turn))
             messages += _asked(one)
         if not messages:
-            simulated = " (its user is to be simulated)" if any(name in row for name in _CONVERSATION) else ""
-            raise TraceError(f"the case holds no messages{simulated}")
-        row.warn("holds what is expected and not what an agent did, so that only the user's messages are read")
+            simulated = " (its user is simulated)" if any(name in row for name in _CONVERSATION) else ""
+            raise TraceError(f"the case contains no messages{simulated}")
+        row.warn("contains expected results but no agent run; only the user's messages are read")
         identity = row.id("eval_id", "evalId", "name")
         return build_sample(row, index, {"messages": messages}, identity=identity, **_references(expected))
 
@@ -104,7 +104,7 @@ def _result(row: FieldTracker, index: int) -> Sample:
         if actual := one.object("actual_invocation", "actualInvocation"):
             messages += _done(actual)
     if not messages:
-        raise TraceError("the result holds no messages")
+        raise TraceError("the result contains no messages")
     case = row.id("eval_id", "evalId")
     return build_sample(
         row,
@@ -141,7 +141,7 @@ def _asked(invocation: FieldTracker) -> list[Message]:
     messages: list[Message] = [] if query is None else [HumanMessage(query)]
     messages += read_content(content, HumanMessage) if content else []
     if not messages:
-        raise invocation.type_error("user_content", "what the user said")
+        raise invocation.type_error("user_content", "the user's message")
     when = read_time(invocation, "creation_timestamp", "creationTimestamp")
     return with_fields(messages, every={"timestamp": when}, extra=invocation.leftover())
 
@@ -156,7 +156,7 @@ def _done(invocation: FieldTracker) -> list[Message]:
         messages += results
         messages += read_events(data.objects("invocation_events", "invocationEvents"))
         if data.peek("intermediate_responses") or data.peek("intermediateResponses"):
-            data.warn("what agents said between the calls is kept in extra, since its place is not recorded")
+            data.warn("agent messages between the calls, kept in extra because their position is not recorded")
     if final := invocation.object("final_response", "finalResponse"):
         messages += read_content(final, AIMessage)
     return [*_asked(invocation), *messages]

@@ -175,11 +175,11 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
         streamed.add(event)
     found = FieldTracker(streamed.whole(), where, warnings)
     if streamed.repeated:
-        found.warn(f"{streamed.repeated} events of the SDK, which repeat those of the API, are left out")
+        found.warn(f"{streamed.repeated} SDK events that repeat API events, dropped")
     for error in streamed.errors:
         found.warn(f"the stream reports an error: {short_repr(error)}")
     if "stop_reason" not in found:
-        found.warn("the stream breaks off before the response ends")
+        found.warn("the stream ends before the response is complete")
     return read_message(found)
 
 

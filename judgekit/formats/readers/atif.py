@@ -74,7 +74,7 @@ class AtifReader:
         found = FieldTracker.of(record)
         trace = _trace(found)
         if not trace["messages"]:
-            raise TraceError("steps: expected steps of this trajectory's own, found none")
+            raise TraceError("steps: expected steps of this trajectory, found none")
         identity = found.id("session_id") or found.id("trajectory_id")
         return build_sample(found, index, trace, identity=identity)
 
@@ -132,7 +132,7 @@ def _trace(found: FieldTracker) -> dict[str, object]:
     model = agent.peek("model_name")
     messages = [message for step in found.objects("steps") for message in _messages(step, model, calls)]
     if "continued_trajectory_ref" in found:
-        found.warn("the conversation goes on in another file", "continued_trajectory_ref")
+        found.warn("the conversation continues in another file", "continued_trajectory_ref")
     cost, usage = _total(found.object("final_metrics"))
     return {
         "messages": messages,
@@ -160,7 +160,7 @@ def _messages(step: FieldTracker, model: JsonValue, children: dict[str, str | No
     """Read a step and its results. Calls that sub-agents answer are added to ``children``."""
     source = step.one_of("source", _KINDS)
     if step.peek("is_copied_context") is True:
-        step.warn("repeats what an earlier trajectory holds: no message of this one; it stands in extra")
+        step.warn("repeats an earlier trajectory; kept in extra, not as a message")
         return []
     step.take("source")
     content: list[Part] = _content(step, "message")
@@ -185,7 +185,7 @@ def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, 
     unnamed = [result for result in found if "source_call_id" not in result]
     if len(unnamed) > 1 and calls and len(unnamed) != len(open_calls):
         step.warn(
-            f"{len(unnamed)} results that name no call, for {len(open_calls)} calls: paired by order", "observation"
+            f"{len(unnamed)} results without a call id, for {len(open_calls)} calls, paired in order", "observation"
         )
     batch = len(unnamed) == 1 and len(open_calls) > 1
     results: list[ToolMessage] = []
@@ -194,7 +194,7 @@ def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, 
         refs = _refs(result.peek("subagent_trajectory_ref"))
         children.update((name, identity) for name in refs if name in children)
         if not children.keys() >= set(refs):
-            result.warn("the trajectory of a sub-agent stands in another file", "subagent_trajectory_ref")
+            result.warn("the trajectory of a sub-agent is in another file", "subagent_trajectory_ref")
         if identity is None and not calls:
             if "content" not in result:
                 continue  # it only refers to sub-agents, and stays in the step
@@ -211,7 +211,7 @@ def _content(found: FieldTracker, name: str) -> list[Part]:
     if isinstance(value, list):
         return [_part(part) for part in found.items(name)]
     if name == "message" and value is not None and not isinstance(value, str):
-        raise found.type_error(name, "a text or a list of parts")
+        raise found.type_error(name, "a string or a list of parts")
     found.take(name)
     return [] if value in (None, "") else [TextPart(to_text(value))]
 
@@ -234,7 +234,7 @@ def _part(found: FieldTracker | JsonValue) -> Part:
 def _usage(found: FieldTracker | None) -> Usage | None:
     if found is not None:
         for name in _BY_TOKEN:
-            found.discard(name, "one value for each token is left out")
+            found.discard(name, "values per token, dropped")
     return read_counts(found, input="prompt_tokens", output="completion_tokens", cached="cached_tokens")
 
 

@@ -39,8 +39,8 @@ _ANSWERS: Sequence[tuple[str, str, type]] = (
 _EVENTS = (("openai-responses", "response."), ("anthropic", "message_"), ("anthropic", "content_block_"))
 """Prefixes of the types of streamed events."""
 
-_NO_CALL = "a tool result that answers no call before it"
-_NO_QUESTION = 'no message of the user; responses that were logged alone belong to their requests: {"request": ..., "response": ...}'
+_NO_CALL = "a tool result that answers no earlier call"
+_NO_QUESTION = 'no user message; if only responses were logged, add their requests: {"request": ..., "response": ...}'
 _ABOUT = frozenset(
     (
         *("annotations", "reasoning_signature", "status", "phase", "timestamp", "created_at", "model", "type", "kind"),
@@ -130,10 +130,10 @@ def warn_missing_response(row: FieldTracker, record: JsonObject) -> None:
     name = "response" if "response" in record else "error"
     found = record.get(name)
     if detect_response_apis(found):
-        row.warn("holds an answer in a form that this format does not read; kept as it stands", name)
+        row.warn("contains an answer in another format; kept as is", name)
     elif name == "response" or ("request" in record and found):
         error = lookup(found, "error") or lookup(found, "Error")
-        row.warn("holds no answer" if found is None else f"holds no answer: {short_repr(error or found)}", name)
+        row.warn("contains no answer" if found is None else f"contains no answer: {short_repr(error or found)}", name)
 
 
 def detect_response_apis(response: JsonValue) -> set[str]:
@@ -185,7 +185,7 @@ def append_reply(messages: Sequence[Message], replies: Sequence[Message], row: F
     same = any(message.text.strip() for message in replies) and utterances(tail) == utterances(replies)
     if not (same or (ids and ids <= call_ids(messages[turn:]))):
         return [*messages, *replies]
-    row.warn("the response stands in the messages already, and is read once")
+    row.warn("the response is already in the messages, and is read once")
     if utterances(tail) != utterances(replies):
         return [*messages]
     both = zip(tail, replies, strict=True)

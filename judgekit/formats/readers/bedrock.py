@@ -68,7 +68,7 @@ class StrandsReader:
             TraceError: It is a single message: agents store each message of a session in its own file.
         """
         if isinstance(document, dict):
-            hint = "gather all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
+            hint = "collect all in one file: jq -s 'sort_by(.message_id)' messages/*.json > session.json"
             raise TraceError(f"one message of a session; {hint}")
         rows = as_records(document)
         return [rows if None in map(_number, rows) else sorted(rows, key=lambda row: _number(row) or 0)]

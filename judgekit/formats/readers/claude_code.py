@@ -97,7 +97,7 @@ class _Session:
         others = [row.found for row in rows if not row.is_message]
         said = {name: self._messages([row for row in thread if row.index in kept]) for name, thread in threads.items()}
         if not (messages := said.pop(main, [])):
-            raise TraceError("holds no messages")
+            raise TraceError("contains no messages")
         self.trace: dict[str, object] = {
             **_times(messages),
             **_reported(others),
@@ -108,7 +108,7 @@ class _Session:
         self._abandoned = [row.found.leftover() for row in rows if row.is_message and row.index not in kept]
         if self._abandoned:
             document.warn(
-                f"{len(self._abandoned)} rows of branches that were left, kept in extra as 'abandoned'", "abandoned"
+                f"{len(self._abandoned)} rows of abandoned branches, kept in extra as 'abandoned'", "abandoned"
             )
         self._keep(others, [row for row in found if not isinstance(row, FieldTracker)])
 
@@ -127,7 +127,7 @@ class _Session:
             if row.uuid is not None:
                 seen[row.uuid] = row.fields
         if len(single) < len(rows):
-            self._document.warn(f"{len(rows) - len(single)} rows that are copies of others, left out")
+            self._document.warn(f"{len(rows) - len(single)} duplicate rows, dropped")
         return single
 
     def _messages(self, rows: Sequence[SessionRow]) -> list[Message]:
@@ -137,7 +137,7 @@ class _Session:
             try:
                 made = self._reply(group) if group[0].kind == "assistant" else self._turn(group[0])
             except TraceError as error:
-                group[0].found.warn(f"a row that cannot be read, kept in extra: {error.found}")
+                group[0].found.warn(f"unreadable row, kept in extra: {error.found}")
                 self._kept += [row.fields for row in group]
                 continue
             if group[0].index in injected:
@@ -156,7 +156,7 @@ class _Session:
         """Read a reply. Each of its blocks has a row, which repeats the usage; the highest count is the total."""
         found = [_message_of(row) for row in group]
         if odd := next((message for message in found if message.peek("role") != "assistant"), None):
-            raise odd.type_error("role", "'assistant', as is the type of its row")
+            raise odd.type_error("role", "'assistant', like the type of its row")
         blocks = [block for message in found for block in content_items(message)]
         whole = max(reversed(found), key=_output_tokens)
         others = [message for message in found if message is not whole]
@@ -188,9 +188,9 @@ class _Session:
     def _keep(self, rows: Sequence[FieldTracker], values: Sequence[JsonValue]) -> None:
         kinds = Counter(kind if isinstance(kind := row.peek("type"), str) else "" for row in rows)
         if odd := len(values) + sum(kinds.pop(kind, 0) for kind in ("", "user", "assistant")):
-            self._document.warn(f"{odd} lines that are no rows of a session, kept in extra", "rows")
+            self._document.warn(f"{odd} lines that are not rows of a session, kept in extra", "rows")
         if unread := ", ".join(f"{number} {kind}" for kind, number in kinds.items() if kind not in _KNOWN_KINDS):
-            self._document.warn(f"rows of kinds that are not read, kept in extra: {unread}", "rows")
+            self._document.warn(f"rows of unread types, kept in extra: {unread}", "rows")
         self._kept += [*(row.leftover() for row in rows), *values]
 
 

@@ -60,7 +60,7 @@ class CodexReader:
         for place, row in enumerate(as_records(record)):
             where = f"[{place}]"
             if not isinstance(row, dict):
-                session.warnings.append(TraceWarning("a row that is no object, left out", where=where))
+                session.warnings.append(TraceWarning("a row that is not an object, dropped", where=where))
             elif row.get("type") not in _ROWS and is_item(row):
                 session.item(FieldTracker(row, where, session.warnings))
             else:
@@ -103,12 +103,12 @@ class _Session:
             elif kind == "turn_context" and isinstance(model := inner.peek("model"), str):
                 self._model = model
             elif kind == "compacted":
-                inner.warn("here a summary replaced the history for the model; all of it is kept")
+                inner.warn("a summary replaced the history for the model here; the full history is kept")
             elif kind == "event_msg" and self._event(inner):
                 self._repeating += 1
                 return
         elif kind is not None:
-            row.warn(f"a row of the kind {to_text(kind):.80} that cannot be read, kept in extra")
+            row.warn(f"unreadable row of type {to_text(kind):.80}, kept in extra")
         if rest := row.leftover():
             self._left.append(rest)
 
@@ -137,13 +137,13 @@ class _Session:
             self._repeating -= len(self._typed)
         messages = [*self._head, *map(_told, messages)]
         if not messages:
-            raise TraceError("holds no messages: no row is a response_item")
+            raise TraceError("contains no messages: no row is a response_item")
         if self._repeating:
-            told = f"{self._repeating} events that repeat what items say, or count tokens, left out"
+            told = f"{self._repeating} events that repeat items or count tokens, dropped"
             self.warnings.append(TraceWarning(told))
         counted = sum(isinstance(message, AIMessage) and message.usage is not None for message in messages)
         if self._reports > counted:
-            told = f"{self._reports - counted} counts of tokens are those of no reply that stands here"
+            told = f"{self._reports - counted} token counts belong to no reply in this file"
             self.warnings.append(TraceWarning(told))
         times = [one for one in self._times if one is not None]
         span = FieldTracker({"from": times[0], "to": times[-1]} if times else {})
@@ -207,7 +207,7 @@ class _Session:
         turns = found.peek("num_turns")
         if isinstance(turns, int) and turns > 0 and self._turns:
             messages, start = self._items.messages(), self._turns[-turns:][0]
-            found.warn(f"{len(messages) - start} messages of {turns} turns that the user took back, left out")
+            found.warn(f"{len(messages) - start} messages of {turns} turns that the user undid, dropped")
             del messages[start:], self._turns[-turns:]
 
 

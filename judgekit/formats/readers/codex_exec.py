@@ -78,7 +78,7 @@ class CodexExecReader:
             if isinstance(row, dict):
                 thread.event(FieldTracker(row, f"[{place}]", thread.warnings))
             else:
-                thread.warnings.append(TraceWarning("a row that is no object, left out", where=f"[{place}]"))
+                thread.warnings.append(TraceWarning("a row that is not an object, dropped", where=f"[{place}]"))
         return thread.sample(index)
 
 
@@ -119,7 +119,7 @@ class _Thread:
             self._failure = row.text("message")
             row.warn(f"an error: {short_repr(self._failure)}")
         else:
-            row.warn(f"an event of the unknown kind {to_text(kind):.80}, kept as it stands")
+            row.warn(f"unknown event type {to_text(kind):.80}, kept as is")
 
     def sample(self, index: int) -> Sample:
         """Return the thread after all events are read."""
@@ -134,12 +134,12 @@ class _Thread:
                 _add(made, item)
         messages = made.messages()
         if not messages:
-            raise TraceError(f"holds no messages: {self._failure or 'no item is of the agent'}")
+            raise TraceError(f"contains no messages: {self._failure or 'no item comes from the agent'}")
         if self._updates:
-            found = f"earlier states of items that were updated, left out, found {self._updates}"
+            found = f"earlier versions of updated items, dropped, found {self._updates}"
             self.warnings.append(TraceWarning(found))
         if self._open:
-            self.warnings.append(TraceWarning("the last turn has no end: the stream breaks off"))
+            self.warnings.append(TraceWarning("the stream ends before the last turn is complete"))
         trace = {"messages": messages, "usage": self._usage(), "termination": self._failure}
         rows: list[JsonValue] = [rest for one in self._left if (rest := one.leftover()).keys() - {"type"}]
         row = FieldTracker({"rows": rows} if rows else {}, warnings=self.warnings)
@@ -156,7 +156,7 @@ class _Thread:
         if len(self._counts) == 1:
             return read_usage(self._counts[0], "usage")
         if self._counts:
-            found = f"token counts of turns, which may include those before, kept in extra, found {len(self._counts)}"
+            found = f"token counts of turns, which may include earlier turns, kept in extra, found {len(self._counts)}"
             self.warnings.append(TraceWarning(found))
         return None
 
@@ -167,7 +167,7 @@ def _add(made: ItemMessages, item: FieldTracker) -> None:
     if kind in _TEXTS:
         item.take("type")
         if not isinstance(item.peek("text"), str):
-            raise item.type_error("text", "a text")
+            raise item.type_error("text", "a string")
         content = item.take("text")
         made.add(item.extended(**_TEXTS[kind], content=content))
     elif kind in _CALLS:
@@ -185,7 +185,7 @@ def _add_call(made: ItemMessages, item: FieldTracker, kind: str) -> None:
     call: JsonObject = {"type": "function_call", "name": name, "call_id": identity, "arguments": arguments}
     made.add(item.extended(**call))
     if status == "in_progress":
-        item.warn("a call that did not end")
+        item.warn("a call that did not finish")
     if kind not in _WITHOUT_RESULT and (output or status != "in_progress"):
         failed = True if code not in (None, 0) else _FAILED.get(str(status))
         result: JsonObject = {"type": "function_call_output", "call_id": identity, "name": name, "output": output}

@@ -71,7 +71,7 @@ class GeminiReader:
             identity = f"{known['group']}#{candidate}"
         messages = append_reply(messages, read_response(responses, candidate or 0), row)
         if not messages:
-            raise TraceError(f"{row.where or 'the record'}: holds no messages")
+            raise TraceError(f"{row.where or 'the record'}: contains no messages")
         return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
 
 
@@ -172,6 +172,6 @@ def _with_past(messages: list[Message], responses: Sequence[FieldTracker], reque
     if len(asked) <= len(past) and alike:
         return [*messages, *past[len(asked) :]]
     request.warn(
-        "the history of automatic function calling does not continue this, but stands in its place", "contents"
+        "the history of automatic function calling replaces these messages instead of continuing them", "contents"
     )
     return [*system, *past]

@@ -113,7 +113,7 @@ def _samples(log: JsonValue) -> list[JsonValue]:
     header = FieldTracker.of(log)
     samples = header.take("samples")
     if not isinstance(samples, list) or not samples:
-        raise TraceError("samples: the log holds none; it has to be written together with its samples")
+        raise TraceError("samples: the log contains none; write it together with its samples")
     about = header.leftover()
     return [{"header": about, "sample": sample} for sample in samples]
 
@@ -151,10 +151,10 @@ def _leave_out(sample: FieldTracker, events: Iterable[JsonObject]) -> None:
     kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
     for name in ("events", "transcript"):
         if sample.peek(name):
-            sample.discard(name, f"left out but for times, usage, tools and agents that stand in events alone: {kinds}")
+            sample.discard(name, f"dropped, except for times, usage, tools and agents that only events have: {kinds}")
     for name in _POINTERS:
         if sample.peek(name):
-            sample.discard(name, "what messages point to stands in the messages; what only events point to is left out")
+            sample.discard(name, "filled in where messages refer to it; what only events refer to is dropped")
 
 
 def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
@@ -241,7 +241,7 @@ def _fits(name: str, metadata: FieldTracker, known: JsonObject) -> bool:
     try:
         make_sample("", read_row_facts({**known, name: metadata.peek(name)}, []))
     except TraceError as error:
-        metadata.warn(f"kept as it stands, not taken over: {error.found}")
+        metadata.warn(f"not used, kept as is: {error.found}")
         return False
     return True
 
@@ -314,7 +314,7 @@ def _label(name: str, score: FieldTracker, source: LabelSource) -> list[Label]:
     scalars = {key: one for key, one in values.items() if isinstance(one, str | bool | int | float)}
     kept = {key: one for key, one in scalars.items() if isinstance(one, str | bool) or is_number(one)}
     if len(kept) < len(values):
-        score.warn("no number and no text, and so no label; kept as it stands", "value")
+        score.warn("neither a number nor a string, so not a label; kept as is", "value")
     else:
         score.take("value")
     reason = score.text("explanation") if kept else None
@@ -358,7 +358,7 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
                 read_messages(FieldTracker(one, warnings=sample.warnings) for one in [*asked, replies[-1][0]]), made
             )
         except TraceError as error:
-            sample.warn(f"the messages of agent {agent!r} in events cannot be read: {error}", "events")
+            sample.warn(f"cannot read the messages of agent {agent!r} in events: {error}", "events")
             continue
         about: JsonObject = {"agent": spans[agent].get("name"), "call_id": callers.get(agent)}
         metadata: JsonObject = {name: value for name, value in about.items() if value is not None}

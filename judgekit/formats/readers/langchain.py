@@ -100,7 +100,7 @@ class LangChainReader:
         row = FieldTracker.of(_row(record))
         messages = read_messages(row.objects("messages"))
         if not messages:
-            raise TraceError("messages: expected messages of LangChain, found none")
+            raise TraceError("messages: expected LangChain messages, found none")
         times = {"started_at": row.time("start_time"), "ended_at": row.time("end_time")}
         return build_sample(row, index, {"messages": messages, **times})
 
@@ -193,9 +193,7 @@ def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
     for one in found:
         piece = _piece(one)
         if piece is not None and piece == before:
-            one.warn(
-                "a piece of a streamed message, read as a message of its own; add chunks up before they are written"
-            )
+            one.warn("a chunk of a streamed message, read as a separate message; add chunks up before writing them")
         messages += _messages(one)
         before = piece
     return messages
@@ -211,9 +209,9 @@ def _piece(outer: FieldTracker) -> JsonValue:
 def _messages(outer: FieldTracker) -> list[Message]:
     kind = _kind({"content": None, **{name: outer.peek(name) for name in outer}})
     if kind is None:
-        raise outer.type_error("type", "a message of LangChain")
+        raise outer.type_error("type", "a LangChain message")
     if kind == "remove":
-        outer.warn("a message that only removes another is left out")
+        outer.warn("a message that only removes another, dropped")
         return []
     found = outer
     if "lc" in outer and (kwargs := outer.object("kwargs")) is not None:
@@ -330,7 +328,7 @@ def _broken(found: FieldTracker) -> ToolCall:
     """Read a call that LangChain could not parse."""
     found.take_if("type", "invalid_tool_call")
     name, identity, raw = found.text("name") or "", found.id("id"), found.take("args")
-    problem = found.text("error") or parse_arguments(raw).get("args_error") or "invalid, as LangChain found"
+    problem = found.text("error") or parse_arguments(raw).get("args_error") or "LangChain could not parse it"
     text = None if raw is None else to_text(raw)
     return ToolCall(name, id=identity, args_raw=text, args_error=problem, extra=found.leftover())
 

@@ -60,7 +60,9 @@ class MLflowReader:
         info, data = row.object("info") or FieldTracker({}), row.object("data") or row
         for holder, name in ((data, "spans"), *((info, name) for name in ("assessments", "trace_metadata", "tags"))):
             if isinstance(holder.peek(name), str):
-                raise TraceError(f"{name}: a text that is not JSON, as in tables of search_traces(); write {_WRITE}")
+                raise TraceError(
+                    f"{name}: a string that is not JSON, as in tables from search_traces(); write {_WRITE}"
+                )
         spans = read_spans(data)
         steps, tools = read_steps(spans, _kind, _model_step, _VALUES)
         fields = merge_steps(steps)
@@ -68,8 +70,8 @@ class MLflowReader:
             asked, answered = take_payload(data, "request", HumanMessage), take_payload(data, "response", AIMessage)
             fields |= {"messages": list(chain(*exchange_messages(asked, answered, tools)))}
         if not fields["messages"]:
-            found = "no call of a model, and no text or messages that the outermost span was given or gave"
-            raise TraceError(f"data.spans: {found}; switch on tracing of models (mlflow.openai.autolog() and the like)")
+            found = "no model call, and no text or messages as input or output of the outermost span"
+            raise TraceError(f"data.spans: {found}; enable tracing of models, such as mlflow.openai.autolog()")
         metadata = _metadata(info)
         totals = FieldTracker(
             {name: parse_structured_json(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost")}

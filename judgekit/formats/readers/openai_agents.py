@@ -26,7 +26,7 @@ _SPELLED = {"id": "span_id", "started_at": "start_time", "ended_at": "end_time",
 _BESIDE = ("handoff", "guardrail", "custom", "mcp_tools", "transcription", "speech", "speech_group")
 """Kinds of spans that hold no messages, or repeat them."""
 _SILENT = (
-    "what was said is not in the file: RunConfig(trace_include_sensitive_data=True) records it for Chat Completions "
+    "message contents are not in the file: RunConfig(trace_include_sensitive_data=True) records it for Chat Completions "
     "models; for the Responses API save result.to_input_list() instead"
 )
 
@@ -98,9 +98,9 @@ def _state(row: FieldTracker, index: int) -> Sample:
             told.add(raw, agent=str_or_none(lookup(item.peek("agent"), "name")))
     messages = told.messages()
     if not messages:
-        raise row.type_error("original_input", "input: it holds no messages")
+        raise row.type_error("original_input", "input: contains no messages")
     if "previous_response_id" in row or "previousResponseId" in row:
-        row.warn("part of the history is not in the file, but behind a previous response")
+        row.warn("part of the history is not in the file, but in a previous response")
     trace = {"messages": messages, "usage": _usage(row.maybe_object("context"))}
     return build_sample(row, index, trace, identity=row.id("conversation_id", "conversationId"))
 
@@ -110,7 +110,7 @@ def _trace(row: FieldTracker, index: int) -> Sample:
     spans = read_spans(row)
     steps = list(map(_step, spans))
     if not any(step.asked or step.answered or step.call for step in steps):
-        raise TraceError(f"holds no messages: {_SILENT}")
+        raise TraceError(f"contains no messages: {_SILENT}")
     if not any(step.asked or step.answered for step in steps):
         row.warn(f"only tool calls; {_SILENT}")
     # The SDK calls a run a task, and writes its span as a custom one.
@@ -145,7 +145,7 @@ def _step(span: Span) -> SpanStep:
     if kind in ("generation", "response"):
         return _exchange(span)
     if kind not in _BESIDE:
-        data.warn(f"a span of the kind {kind!r:.80} that cannot be read, kept in extra")
+        data.warn(f"unreadable span of type {kind!r:.80}, kept in extra")
     return SpanStep(span)
 
 

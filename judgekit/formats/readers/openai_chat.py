@@ -79,10 +79,12 @@ class OpenAIChatReader:
         identity = None
         if (response := _response(row)) is not None:
             if "streamed_ids" in row:
-                row.warn("chunks with an id each, read as one response; several that were streamed at once are mixed")
+                row.warn(
+                    "chunks with different ids, read as one response; responses streamed at the same time get mixed"
+                )
             if others := response.count("streamed_with"):
                 response.warn(
-                    f"its chunks stand in one list with those of other responses, each of which is a sample, found {others}"
+                    f"its chunks are in one list with those of other responses, each read as a sample, found {others}"
                 )
             said = _reply(response)
             messages, identity = append_reply(messages, [said], row), said.id
@@ -91,7 +93,7 @@ class OpenAIChatReader:
         elif isinstance(record, dict) and ("request" in record or (messages and messages[-1].role != "assistant")):
             warn_missing_response(row, record)
         if not messages:
-            raise TraceError("holds no messages")
+            raise TraceError("contains no messages")
         trace = {
             "messages": messages,
             "tools": read_tools([*request.optional_objects("tools"), *request.optional_objects("functions")]),
@@ -183,11 +185,11 @@ def _reply(response: FieldTracker) -> Message:
     choice = next(iter(response.objects("choices")), response)
     message = choice.object("message")
     if message is None:
-        raise choice.type_error("message", "that of the assistant")
+        raise choice.type_error("message", "the assistant's message")
     if message.peek("role") != "assistant":
         raise message.type_error("role", "'assistant'")
     if choice.take("breaks_off"):
-        choice.warn("the stream breaks off before the response ends")
+        choice.warn("the stream ends before the response is complete")
     if "error" in response:
         response.warn(f"the response reports an error: {short_repr(response.peek('error'))}", "error")
     about = {
@@ -251,7 +253,7 @@ def assemble_chunks(chunks: Sequence[JsonValue]) -> list[JsonObject]:
         response.append(chunk)
         ended |= ends
     if not responses:
-        raise TraceError("holds no messages")
+        raise TraceError("contains no messages")
     return [_assembled(chunks) for chunks in responses]
 
 

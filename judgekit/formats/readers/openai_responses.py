@@ -112,9 +112,9 @@ def _sample(row: FieldTracker, record: JsonValue, index: int) -> Sample:
     if response.peek("output") or (messages and "output" in response):
         messages = append_reply(messages, read_response(response), row)
     if not messages and "error" in response:
-        raise TraceError(f"holds no answer: {short_repr(response.peek('error'))}")
+        raise TraceError(f"contains no answer: {short_repr(response.peek('error'))}")
     if not messages:
-        raise row.type_error("input", "input or output: it holds no messages")
+        raise row.type_error("input", "messages in input or output")
     identity = row.id("id") or response.id("id")
     named = _conversation(request) or _conversation(response)
     known = {} if named is None else {"group": named}
@@ -179,8 +179,8 @@ def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceW
     response = dict(as_object(whole[-1]["response"])) if whole else {}
     if not response.get("output"):
         response["output"] = [event.get("item") for event in known if _kind(event) == "response.output_item.done"]
-    told = f"{len(known)} streamed events, of which the finished items are kept"
+    told = f"{len(known)} streamed events; only finished items are kept"
     if not ended:
-        told += "; the stream breaks off before the response ends"
+        told += "; the stream ends before the response is complete"
     told += "".join(f"; an error: {short_repr(event)}" for event in known if _kind(event) == "error")
     return response, TraceWarning(told, where=where)

@@ -59,9 +59,7 @@ _FEEDBACK = re.compile(r"^(trace\.|session\.)?(annotation|evaluation)s(\.|$)")
 _JUDGED = {"CODE": False, "LLM": True}
 _VALUES = ("input.value", "output.value")
 _MASK = "__REDACTED__"
-_HIDDEN = (
-    "switch off what hides them (OPENINFERENCE_HIDE_INPUTS, OPENINFERENCE_HIDE_OUTPUTS and the like) and record again"
-)
+_HIDDEN = "unset what hides them, such as OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_OUTPUTS, and record again"
 _ROLES: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
     "system": SystemMessage,
     "developer": SystemMessage,
@@ -243,7 +241,7 @@ def read_tools(attributes: FieldTracker) -> list[ToolDefinition]:
     try:
         tools = [_tool(item) for item in objects(FieldTracker(given, attributes.where, attributes.warnings), name)]
     except TraceError as error:
-        attributes.warn(f"{error.found}; kept as it stands", name)
+        attributes.warn(f"{error.found}; kept as is", name)
         return []
     take_nested(attributes, name)
     return tools
@@ -269,7 +267,7 @@ def objects(attributes: FieldTracker, name: str) -> list[FieldTracker]:
     found = FieldTracker({name: _undotted(value) if whole else value}, attributes.where, attributes.warnings)
     found.unpack(name)
     if isinstance(found.peek(name), str):
-        raise found.type_error(name, f"a list ({CUT_OFF_HINT}; or of a CSV file? write {_WRITE})")
+        raise found.type_error(name, f"a list ({CUT_OFF_HINT}; from a CSV file? write {_WRITE})")
     return found.objects(name)
 
 
@@ -311,7 +309,7 @@ def _content(found: FieldTracker, calls: list[ToolCall]) -> list[Part]:
     if content is None:
         return parts
     if not isinstance(content, str):
-        raise found.type_error("content", "a text")
+        raise found.type_error("content", "a string")
     found.take("content")
     said = [part.text for part in parts if isinstance(part, TextPart)]
     return parts if content in ("", "".join(said), "\n".join(said)) else [TextPart(content), *parts]

@@ -80,9 +80,9 @@ class OTelReader:
         tools: dict[str, ToolDefinition] = {}
         steps = [step for span in spans for step in _steps(span, tools)]
         if not any(step.asked or step.answered or step.result or (step.call and step.call.args) for step in steps):
-            found = "spans: holds no messages, as the capture of content was switched off"
+            found = "spans: no messages, because content capture was off"
             raise TraceError(
-                f"{found}: switch it on ({_SWITCHES}) and record again; if it was moved, {READ_TOGETHER_HINT}"
+                f"{found}: turn it on ({_SWITCHES}) and record again; if messages were moved to log records, {READ_TOGETHER_HINT}"
             )
         trace = merge_steps(steps)
         labels = [label for span in spans for label in _labels(span)]

@@ -82,7 +82,7 @@ def take_payload(found: FieldTracker, name: str, kind: type[HumanMessage | AIMes
     payload = messages_in(value, found, name, kind) or _text_in(value, kind)
     if payload.messages:
         if isinstance(value, str) and value.lstrip().startswith(('{"', "[{", '["')):
-            found.warn(f"JSON that cannot be parsed, read as a text ({CUT_OFF_HINT})", name)
+            found.warn(f"invalid JSON, read as text ({CUT_OFF_HINT})", name)
         found.take(name)
     return payload
 
@@ -169,7 +169,7 @@ def read_steps(
         if kind(span) in _ASIDE or id(span.parent) in aside:
             aside.add(id(span))
     if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
-        found = "calls of models by evaluators, guardrails or rerankers, no part of the conversation"
+        found = "model calls by evaluators, guardrails or rerankers, not part of the conversation"
         found_in = re.split(r"[.\[]", judging[0].found.where)[0]
         judging[0].found.warnings.append(TraceWarning(f"{found}, found {len(judging)}", where=found_in))
     tools: list[ToolDefinition] = []
@@ -288,7 +288,7 @@ def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarn
     beside = trace.model_dump(mode="json", exclude=own, exclude_defaults=True)
     choices: JsonObject = {"choices": others} if others else {}
     if others:
-        found = f"{len(others) + 1} choices; the first is read, the others are in the extra of its message"
+        found = f"{len(others) + 1} choices; the first is read, the others are kept in the extra of its message"
         warnings.append(TraceWarning(found, where=where))
     warnings += (
         TraceWarning(one.found, where=f"{where}.{one.where}" if one.where else where)

@@ -201,7 +201,7 @@ def _part(found: FieldTracker) -> Part:
 
 
 def _unread(found: FieldTracker, kind: JsonValue) -> None:
-    found.warn(f"a part of the kind {kind!r:.80} that cannot be read, kept as it stands")
+    found.warn(f"unreadable part of type {kind!r:.80}, kept as is")
 
 
 def _response(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
@@ -226,7 +226,7 @@ def _said(found: FieldTracker, outputs: Collection[str], unused: Collection[str]
     if kind in ("text", "thinking"):
         content = found.peek("content")
         if content is not None and not isinstance(content, str):
-            raise found.type_error("content", "a text")
+            raise found.type_error("content", "a string")
         found.take("part_kind")
         return (TextPart if kind == "text" else ReasoningPart)(found.text("content") or "", extra=found.leftover())
     if kind == "speech" and isinstance(found.peek("transcript"), str):
@@ -243,7 +243,7 @@ def _said(found: FieldTracker, outputs: Collection[str], unused: Collection[str]
 def _call(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
     name = found.peek("tool_name")
     if not isinstance(name, str):
-        raise found.type_error("tool_name", "the name of a tool")
+        raise found.type_error("tool_name", "a tool name")
     if name in outputs and to_text(found.peek("tool_call_id")) in unused:
         return OtherPart(found.leftover())
     found.take("tool_name")

@@ -43,12 +43,12 @@ class RagasReader(RowReader):
         row.take("user_input")
         if "retrieved_contexts" in row:
             if "documents" in row:
-                raise TraceError("'retrieved_contexts' are documents, and there are 'documents' too; keep one")
+                raise TraceError("found both 'retrieved_contexts' and 'documents', which mean the same; keep one")
             own["documents"] = row.take("retrieved_contexts")
         if "reference_tool_calls" in row:
             own["reference_tool_calls"] = list(map(_call, row.objects("reference_tool_calls")))
         if not messages:
-            raise TraceError("user_input: holds no messages")
+            raise TraceError("user_input: contains no messages")
         return build_row_sample(row, identity, messages, own)
 
 
@@ -57,7 +57,7 @@ def _messages(row: FieldTracker) -> list[Message]:
     if isinstance(asked, str):
         return [HumanMessage(asked)]
     if not isinstance(asked, list):
-        raise row.type_error("user_input", "a text or a list of messages")
+        raise row.type_error("user_input", "a string or a list of messages")
     return [_message(message) for message in row.objects("user_input")]
 
 
@@ -65,7 +65,7 @@ def _response(row: FieldTracker) -> str:
     """Take the answer to a single question, which some tables hold as a number."""
     response = row.peek("response")
     if isinstance(response, list | dict):
-        raise row.type_error("response", "a text")
+        raise row.type_error("response", "a string")
     return to_text(row.take("response"))
 
 
@@ -73,7 +73,7 @@ def _message(found: FieldTracker) -> Message:
     kind = _KINDS[found.one_of("type", _KINDS)]
     content = found.peek("content")
     if content is not None and not isinstance(content, str):
-        raise found.type_error("content", "a text")
+        raise found.type_error("content", "a string")
     found.take("type")
     found.take("content")
     metadata = found.object("metadata")

@@ -38,7 +38,7 @@ class RowsReader(RowReader):
     name = "rows"
     shape = (
         'rows: {"input": ..., "response": ..., "reference": ...}, or a table with such columns; '
-        "others are renamed: --column question=input, columns={...}"
+        "rename others: --column question=input, columns={...}"
     )
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -82,7 +82,7 @@ def _response(row: FieldTracker) -> str:
     found = {name: to_text(row.peek(name)) for name in RESPONSE_COLUMNS if name in row}
     if len(set(found.values())) > 1:
         which = " and ".join(f"{name!r} is {short_repr(text)}" for name, text in found.items())
-        raise TraceError(f"two responses that differ: {which}; keep one of the columns")
+        raise TraceError(f"two different responses: {which}; keep one of the columns")
     for name in list(found)[1:]:
         row.take(name)
     return next(iter(found), RESPONSE_COLUMNS[0])
@@ -102,12 +102,12 @@ def _payload(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage])
         payload = messages_in(opened, row, name, kind)
         if payload is not None and _answers(payload, kind):
             if isinstance(value, str):
-                row.warn("JSON text that holds messages, read as these", name)
+                row.warn("messages as JSON text, read as messages", name)
             return payload
     if isinstance(value, dict | list):
-        row.warn("neither a text nor messages, read as its JSON", name)
+        row.warn("neither a string nor messages, read as its JSON text", name)
     elif isinstance(value, str) and _PYTHON.match(value):
-        row.warn("the text that Python prints of a list or an object, read as it is; write JSON instead", name)
+        row.warn("a list or dict as Python prints it, read as plain text; write JSON instead", name)
     return Payload((kind(to_text(value)),))
 
 
@@ -136,12 +136,12 @@ def _must_suffice(sample: Sample, row: JsonObject) -> None:
         if "input" in renamed.values() and "input" in row:  # it is blank
             renamed["input"] = "context"
         columns = " ".join(column_option(name, ours) for name, ours in renamed.items())
-        raise TraceError(f"no {lacking} in this row; if it has another name: {columns}")
+        raise TraceError(f"this row has no {lacking}; if the column has another name: {columns}")
     lost = [one for one in sample.trace.warnings if one.where in fields and one.where not in VERBATIM_COLUMNS]
     if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):
         found = (
             join_limited(f"{one.where}: {one.found}" for one in lost)
             or f"found the columns {', '.join(map(repr, row))}"
         )
-        needed = "what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers"
+        needed = "an 'input' or 'response', a prediction, a ranking or measured numbers"
         raise TraceError(f"a row needs {needed}; {found}")

@@ -52,9 +52,9 @@ class ShareGPTReader:
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
         if (chosen := row.maybe_object("chosen")) is not None:  # the better of two answers
             messages += _read(chosen)
-            row.warn("the answer that was not preferred is no message, and kept in extra", "rejected")
+            row.warn("the rejected answer is not a message, and is kept in extra", "rejected")
         if not messages:
-            raise TraceError("holds no messages")
+            raise TraceError("contains no messages")
         if system := row.text("system"):
             messages.insert(0, SystemMessage(system))
         row.unpack("tools")
@@ -75,7 +75,7 @@ def _read(turn: FieldTracker) -> list[Message]:
     if kind is None:
         raise turn.type_error("from", f"one of {', '.join(_SPEAKERS)}")
     if kind is not ToolMessage and value is not None and not isinstance(value, str):
-        raise turn.type_error("value", "a text")
+        raise turn.type_error("value", "a string")
     turn.take("from")
     text = "" if value is None else to_text(value)
     messages: list[Message]

@@ -42,10 +42,10 @@ class SWEAgentReader(RowReader):
         row = FieldTracker.of(record)
         messages = [message for one in row.objects("history", "messages") for message in _read(one)]
         if not messages:
-            raise TraceError("holds no messages")
+            raise TraceError("contains no messages")
         queries = [step.take("query") for step in row.optional_objects("trajectory")]
         if any(queries):
-            row.warn("the steps' queries, which repeat the history, are left out", "trajectory")
+            row.warn("the steps' queries repeat the history and are dropped", "trajectory")
         info = row.object("info") or FieldTracker({})
         stats = info.object("model_stats") or FieldTracker({})
         sent, received = stats.count("tokens_sent"), stats.count("tokens_received")
@@ -62,7 +62,7 @@ def _read(found: FieldTracker) -> list[Message]:
     if found.peek("role") == "exit":  # not a message but the run's exit: it stays in extra
         return []
     if found.boolean("is_demo"):
-        found.warn("a demonstration, which is no part of the conversation, is left out")
+        found.warn("a demonstration, not part of the conversation, dropped")
         found.leftover()
         return []
     answered = found.peek("tool_call_ids")

@@ -77,12 +77,12 @@ class Tau2Reader:
             raise row.type_error("simulation", "an object")
         task_id, trial = simulation.id("task_id"), simulation.count("trial")
         if task_id is None and simulation is not row:
-            raise simulation.type_error("task_id", "the id of a task")
+            raise simulation.type_error("task_id", "a task id")
         info, found = row.object("info") or FieldTracker({}), simulation.objects("messages")
         solo = _is_solo(info, found)
         messages = [_message(message, solo=solo) for message in found]
         if not messages:
-            raise TraceError("holds no messages")
+            raise TraceError("contains no messages")
         given = row.object("task")
         instead = "the checked actions are the expected calls" if checked else "the expected calls are unknown"
         if doubted:
@@ -90,7 +90,7 @@ class Tau2Reader:
             whose = "the checked actions differ from the task's" if checked else of_file
             row.warn(f"{whose}; the task is kept in extra, and {instead}", "task")
         elif given is None and task_id is not None:
-            row.warn(f"no task {task_id!r}; {instead}", "tasks")
+            row.warn(f"the file has no task {task_id!r}; {instead}", "tasks")
         task = FieldTracker({}) if doubted or given is None else given
         task.take("id")
         criteria = task.object("evaluation_criteria") or FieldTracker({})
@@ -116,7 +116,7 @@ class Tau2Reader:
         domain = environment.text("domain_name")
         within = domain or str_or_none(row.peek("domain"))
         if task_id is not None and not within:
-            row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
+            row.warn(f"no domain given: task {task_id!r} of another domain would get the same group", "info")
         group = group_name(task_id, within)
         if group and doubted:
             group += " (another version)"

@@ -39,16 +39,16 @@ class TauBenchReader(RowReader):
         row = FieldTracker.of(record)
         task_id, trial = row.id("task_id"), row.count("trial")
         if task_id is None:
-            raise row.type_error("task_id", "the id of a task")
+            raise row.type_error("task_id", "a task id")
         messages = read_messages(row.objects("traj"))
         if not messages:
-            raise TraceError("holds no messages")
+            raise TraceError("contains no messages")
         info = row.object("info") or FieldTracker({})
         content = None
         if "task" in info:
             content = hashlib.sha256(canonical_json(info.peek("task")).encode()).hexdigest()[:8]
         else:
-            row.warn(f"no domain given: task {task_id!r} of another domain would fall into the same group", "info")
+            row.warn(f"no domain given: task {task_id!r} of another domain would get the same group", "info")
         task = info.object("task") or FieldTracker({})
         expected = None if "actions" not in task else [_action(action) for action in task.objects("actions")]
         reward = row.number("reward")

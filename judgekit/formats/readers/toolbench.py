@@ -39,12 +39,12 @@ class ToolBenchReader(RowReader):
         found = answer.peek("train_messages")
         if not isinstance(found, list) or not found:
             unfinished = " (valid_data is false: the search ended without an answer)"
-            raise TraceError(f"holds no messages{unfinished if answer.peek('valid_data') is False else ''}")
+            raise TraceError(f"contains no messages{unfinished if answer.peek('valid_data') is False else ''}")
         number = len(found) - 1
         path = FieldTracker({f"train_messages[{number}]": found[-1]}, answer.where, row.warnings)
         messages = read_messages(path.objects(f"train_messages[{number}]"))
         if not messages:
-            raise TraceError(f"{answer.where}.train_messages[{number}]: holds no messages")
+            raise TraceError(f"{answer.where}.train_messages[{number}]: contains no messages")
         messages[-1] = _finished(messages[-1], path)
         whole = as_list(found[-1])
         if all(isinstance(one, list) and whole[: len(one)] == one for one in found):
@@ -52,7 +52,7 @@ class ToolBenchReader(RowReader):
         win = row.boolean("win")
         labels = [] if win is None else [Label("win", win, source="benchmark")]
         if any(name in row for name in ("tree", "trys")):
-            row.warn("what else the search tried is kept in extra")
+            row.warn("other branches of the search are kept in extra")
         trace = {
             "messages": messages,
             "tools": read_tools(answer.optional_objects("function")),
@@ -68,7 +68,7 @@ def _finished(message: Message, path: FieldTracker) -> Message:
         return message
     [call] = message.tool_calls
     if call.args_error:
-        path.warn("the answer cannot be read: the arguments of Finish are broken")
+        path.warn("cannot read the answer: the arguments of Finish are invalid")
         return message
     rest = dict(call.args)
     answer = rest.pop("final_answer", None) if rest.get("return_type") == "give_answer" else None

@@ -208,7 +208,7 @@ def _call(found: FieldTracker, steps: list[_Step], known: set[str]) -> None:
     """Read a call, and its result if its state shows one. Only UI messages have states."""
     state, kind = found.peek("state"), found.peek("type")
     if state in _STREAMING:
-        found.warn("a call that was still being written, kept as a part of the message")
+        found.warn("an unfinished call, kept as a part of the message")
         steps[-1].parts.append(OtherPart(found.leftover()))
         return
     if state is not None and state not in _STATES:
@@ -217,7 +217,7 @@ def _call(found: FieldTracker, steps: list[_Step], known: set[str]) -> None:
     if name is None and isinstance(kind, str) and kind.startswith("tool-") and kind != "tool-call":
         name = kind.removeprefix("tool-")
     if not name:
-        raise found.type_error("toolName", "the name of a tool")
+        raise found.type_error("toolName", "a tool name")
     if kind != "dynamic-tool":
         found.take("type")
     identity = found.id("toolCallId")
@@ -292,7 +292,7 @@ def _tool_result(found: FieldTracker) -> ToolMessage:
     else:
         kind = output.peek("type")
         if not isinstance(kind, str):
-            raise output.type_error("type", "the kind of a result")
+            raise output.type_error("type", "a result type")
         failed = kind.startswith("error-") or kind == "execution-denied"
         value = output.peek("value")
         if kind == "content" and isinstance(value, list):

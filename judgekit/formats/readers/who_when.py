@@ -50,15 +50,15 @@ class WhoWhenReader(RowReader):
         row = FieldTracker.of(record)
         messages = [_message(one) for one in row.objects("history")]
         if not messages:
-            raise TraceError("holds no messages")
+            raise TraceError("contains no messages")
         question = row.peek("question")
         asked = [message.text for message in messages if message.role == "user"]
         if isinstance(question, str) and not any(question.strip() in text for text in asked):
             row.take("question")
-            row.warn("in no message of the user: it stands before the history, whose step 0 is message 2", "question")
+            row.warn("not in any user message: placed before the history, whose step 0 is message 2", "question")
             messages.insert(0, HumanMessage(question))
         if "system_prompt" in row:
-            row.warn("the instructions of each agent stand in extra", "system_prompt")
+            row.warn("the instructions of each agent are kept in extra", "system_prompt")
         name = "ground_truth" if row.peek("ground_truth") is not None else "groundtruth"
         truth = row.number(name) if isinstance(row.peek(name), int | float) else row.text(name)
         known = {} if truth is None else {"reference": to_text(truth)}
@@ -72,11 +72,11 @@ def _message(found: FieldTracker) -> Message:
         return read_message(found)
     content = found.peek("content")
     if not isinstance(content, str):
-        raise found.type_error("content", "a text")
+        raise found.type_error("content", "a string")
     found.take("content")
     speaker = role if name is None else name
     if not isinstance(speaker, str):
-        raise found.type_error("role", "the name of an agent, 'human', or a role beside a name")
+        raise found.type_error("role", "an agent name, 'human', or a role with a name")
     found.take("role" if name is None else "name")
     if role == "human" or speaker in _HUMAN:
         return HumanMessage(content, extra=found.leftover())

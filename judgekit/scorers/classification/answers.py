@@ -27,8 +27,8 @@ WordRecipe: TypeAlias = Literal["content", "published"]
 _FEW = 4_000
 """The number of characters that are compared within 5 ms."""
 _PUBLISHED_STOP_WORDS = frozenset("的是在了和有就不人都")
-_NO_WORDS = "the response or the expected text has no content words: only an equal text matches"
-_ONE_NEGATED = "matched, although a word is negated in the response or the expected text, and none in the other"
+_NO_WORDS = "the response or the expected text has no content words, so only an equal text matches"
+_ONE_NEGATED = "matched, although only one of the response and the expected text negates a word"
 
 
 class _Match(NamedTuple):
@@ -78,14 +78,14 @@ class AnswerMatch(SyncScore):
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
-            raise ConfigError(f"threshold is above 0 and at most 1, found {self.threshold!r}")
+            raise ConfigError(f"threshold must be above 0 and at most 1, found {self.threshold!r}")
         check_choice("measure", self.measure, get_args(AnswerMeasure))
         check_choice("recipe", self.recipe, get_args(WordRecipe))
         if self.recipe == "published" and self.tokenize != "auto":
-            raise ConfigError(f"recipe='published' has its own words; leave out tokenize={self.tokenize!r}")
+            raise ConfigError(f"recipe='published' splits words itself; remove tokenize={self.tokenize!r}")
         words: object = self.stop_words
         if words is not None and not _are_words(words):
-            raise ConfigError(f"stop_words is a list of words, found {short_repr(words)}")
+            raise ConfigError(f"stop_words must be a list of words, found {short_repr(words)}")
         splitter(self.tokenize)
 
     @cached_property
@@ -103,7 +103,7 @@ class AnswerMatch(SyncScore):
             TextPair(escape_surrogates(response), known) if response is not None and known else texts_to_compare(sample)
         )
         if isinstance(found, str):
-            lacks = "" if response is None else ", and there is no label and no expected_output"
+            lacks = "" if response is None else ", no label and no expected_output"
             return Score.skipped(self.name, found + lacks)
         characters = len(found.response) + sum(map(len, found.references))
         return await compute_score(lambda: self._compared(found), large=characters > _FEW)
@@ -151,7 +151,7 @@ class AnswerMatch(SyncScore):
 
     def _reason(self, best: _Match, sides: Mapping[str, Sequence[JsonValue]]) -> str:
         if best.equal:
-            return f"equal to {short_repr(best.expected)} but for case, width, white space and punctuation around it"
+            return f"equal to {short_repr(best.expected)} ignoring case, width, whitespace and surrounding punctuation"
         compared = "at least" if self._matches(best) else "below"
         words = [
             f"{side.replace('_', ' ')}: {join_limited(map(short_repr, those), 8, ', ')}"

@@ -57,11 +57,11 @@ class Classification(SyncScore):
         check_choice("measure", self.measure, get_args(ClassMeasure))
         if self.measure in _BINARY and self.positive is None:
             raise ConfigError(
-                f"{self.measure} is that of one class: name it with positive=..., or take "
+                f"{self.measure} is computed for one class: name it with positive=..., or use "
                 f"{self.measure}_macro, {self.measure}_micro or {self.measure}_weighted"
             )
         if "_" in self.measure and self.positive is not None:
-            raise ConfigError(f"{self.measure} is an average over classes; leave out positive=...")
+            raise ConfigError(f"{self.measure} is an average over classes; remove positive=...")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -69,7 +69,7 @@ class Classification(SyncScore):
         if sample.label is None or not (true := sample.label.strip()):
             return Score.skipped(self.name, f"the sample's label is {'missing' if sample.label is None else 'empty'}")
         if predicted is None:
-            return Score.skipped(self.name, "the sample has no prediction, and no response: no message of the agent")
+            return Score.skipped(self.name, "the sample has no prediction and no response (no agent message)")
         true, predicted = escape_surrogates(true), escape_surrogates(predicted.strip())
         correct = predicted == true
         answer = f"predicted {short_repr(predicted)}" if predicted else "no answer"
@@ -77,7 +77,7 @@ class Classification(SyncScore):
             self.name,
             float(correct),
             label="correct" if correct else "wrong" if predicted else "no_answer",
-            reason=answer if correct else f"{answer}, true is {short_repr(true)}",
+            reason=answer if correct else f"{answer}, true label {short_repr(true)}",
             details={"true": true, "predicted": predicted, "measure": self.measure, "positive": self.positive},
             aggregate="classification",
         )

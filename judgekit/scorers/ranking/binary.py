@@ -47,7 +47,7 @@ class BinaryScorer(RankingScorer):
     def _measured(self, graded: GradedRanking) -> Score:
         least, judged = self.relevant_from, graded.judged
         if not (relevant := len([grade for grade in judged if grade >= least])):
-            why = f"no judged document is relevant (relevant_from={least:g}): no order could be better than another"
+            why = f"no judged document is relevant (relevant_from={least:g}), so every order is equally good"
             return Score.skipped(self.name, why)
         hits = RelevantRanks(graded, [rank for rank, grade in enumerate(graded.grades, 1) if grade >= least], relevant)
         value = self._value(hits)
@@ -134,14 +134,14 @@ class AUC(BinaryScorer):
         retrieved = len(hits.graded.ids)
         if len(hits.ranks) in (0, retrieved):
             kind = "all" if hits.ranks else "none"
-            return f"{kind} of {retrieved} retrieved documents are relevant: there is no pair to compare"
+            return f"{kind} of {retrieved} retrieved documents are relevant, so there is no pair to compare"
         return measures.auc(hits.ranks, retrieved, hits.graded.scores)
 
     def _reason(self, hits: RelevantRanks) -> str:
         retrieved, found = len(hits.graded.ids), len(hits.ranks)
         pairs = found * (retrieved - found)
         above = measures.auc(hits.ranks, retrieved, hits.graded.scores) * pairs
-        return f"a relevant document stands above another in {above:g} of {pairs} pairs (equal scores count half)"
+        return f"a relevant document ranks above another in {above:g} of {pairs} pairs (equal scores count half)"
 
     def _explain(self, hits: RelevantRanks) -> tuple[str, JsonObject]:
         reason, details = super()._explain(hits)

@@ -24,7 +24,7 @@ class GradedScorer(RankingScorer):
 
     def _measured(self, graded: GradedRanking) -> Score:
         if max(graded.judged, default=0) <= 0:
-            return Score.skipped(self.name, "no judged document is relevant: no order could be better than another")
+            return Score.skipped(self.name, "no judged document is relevant, so every order is equally good")
         return Score.scored(self.name, self._value(graded), explain=partial(self._explain, graded))
 
     @abstractmethod
@@ -120,5 +120,5 @@ class ERR(GradedScorer):
 
     def _value(self, graded: GradedRanking) -> float:
         if (top := max(graded.judged)) > self.max_grade:
-            raise ValueError(f"a document has the grade {top:g}, and max_grade is {self.max_grade:g}")
+            raise ValueError(f"the highest grade {top:g} is above max_grade={self.max_grade:g}")
         return measures.err(graded.grades[: self.k], self.max_grade)

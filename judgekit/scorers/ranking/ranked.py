@@ -60,8 +60,8 @@ class GradedRanking(NamedTuple):
     @property
     def normalized(self) -> str:
         """A note on ids that are equal only after normalization."""
-        pairs = [f"{short_repr(one)} is {short_repr(judged)}" for one, judged in self.judged_as.items()]
-        return f"; normalized, {join_limited(pairs, most=10)}" if pairs else ""
+        pairs = [f"{short_repr(one)} matches {short_repr(judged)}" for one, judged in self.judged_as.items()]
+        return f"; after normalization, {join_limited(pairs, most=10)}" if pairs else ""
 
     def found(self, ranks: Iterable[int]) -> list[JsonValue]:
         """Return the documents at these ranks, for details."""
@@ -73,9 +73,7 @@ def _normalized(ids: Iterable[str], field: str) -> Sequence[str]:
     for one in ids:
         meant[normalize_text(one)].append(one)
     if same := next((those for those in meant.values() if len(those) > 1), None):
-        raise ValueError(
-            f"{field} holds ids that are one when they are normalized: {join_limited(map(short_repr, same))}"
-        )
+        raise ValueError(f"{field} has ids that are equal after normalization: {join_limited(map(short_repr, same))}")
     return list(meant)
 
 
@@ -108,7 +106,7 @@ class RankingScorer(SyncScore, ABC):
     def __post_init__(self) -> None:
         if self.path is not None:
             if self.tool is None:
-                raise ConfigError(f"path={self.path!r} leads into the result of a tool; give tool= as well")
+                raise ConfigError(f"path={self.path!r} selects from a tool result; set tool= as well")
             check_jmespath(self.path)
         if not self.name:
             k: int | None = getattr(self, "k", None)
@@ -135,7 +133,7 @@ def check_cutoff(k: int) -> None:
         ConfigError: It is not a positive integer.
     """
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a config file may say anything
-        raise ConfigError(f"k is a number of documents, 1 or more, found {k!r}")
+        raise ConfigError(f"k must be an integer of at least 1, found {k!r}")
 
 
 def check_grade(option: str, grade: float) -> None:
@@ -145,7 +143,7 @@ def check_grade(option: str, grade: float) -> None:
         ConfigError: It is not a number above 0, the grade of unjudged documents.
     """
     if not is_number(grade) or not 0 < grade < math.inf:
-        raise ConfigError(f"{option} is a grade, a number above 0, found {grade!r}")
+        raise ConfigError(f"{option} must be a number above 0, found {grade!r}")
 
 
 def format_ranks(ranks: Sequence[int]) -> str:

@@ -49,7 +49,7 @@ def check_jmespath(path: str) -> None:
         jmespath.compile(path)
     except (TypeError, ValueError) as error:
         problem = str(error).partition("\n")[0]
-        raise ConfigError(f"path: {path!r} is no JMESPath: {problem}") from error
+        raise ConfigError(f"path: {path!r} is not a valid JMESPath: {problem}") from error
 
 
 def _last_result(sample: Sample, tool: str) -> tuple[int, str] | None:

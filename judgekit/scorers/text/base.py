@@ -9,7 +9,7 @@ from judgekit.scoring import SyncScore, compute_score
 from judgekit.traces.rendering import escape_surrogates
 from judgekit.traces.sample import Sample
 
-NO_RESPONSE = "the sample has no response: there is no message of the agent"
+NO_RESPONSE = "the sample has no response: there is no agent message"
 
 _SHORT = 4_000
 """The combined length, in characters or words, up to which a comparison is fast."""

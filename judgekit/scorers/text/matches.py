@@ -118,7 +118,7 @@ class Regex(SyncScore):
         try:
             return regex.compile(self.pattern)
         except (regex.error, RecursionError, TypeError) as error:
-            raise ConfigError(f"pattern: {self.pattern!r} is no regular expression: {error}") from error
+            raise ConfigError(f"pattern: {self.pattern!r} is not a valid regular expression: {error}") from error
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -128,15 +128,15 @@ class Regex(SyncScore):
             found = await self._found(response)
         except TimeoutError as error:
             raise TimeoutError(
-                f"the search for {self.pattern!r} was given up after {_SECONDS:g} s, in a response of "
-                f"{len(response):,} characters; write a pattern without a repeat within a repeat"
+                f"the search for {self.pattern!r} timed out after {_SECONDS:g} s in a response of "
+                f"{len(response):,} characters; avoid nested repeats in the pattern"
             ) from error
         pattern, place = short_repr(self.pattern), "the whole response" if self.full else "the response"
         if found is None:
-            reason = f"{pattern} does not fit {place}" if self.full else f"{pattern} is not in {place}"
+            reason = f"{pattern} does not match {place}" if self.full else f"{pattern} is not in {place}"
             return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
         start, end = found.span()
-        reason = f"{pattern} fits {place}" if self.full else f"{pattern} is in {place}: {short_repr(found[0])}"
+        reason = f"{pattern} matches {place}" if self.full else f"{pattern} is in {place}: {short_repr(found[0])}"
         return Score.scored(self.name, 1, reason=reason, details={"start": start, "end": end})
 
     async def _found(self, response: str) -> "Match[str] | None":
@@ -185,7 +185,7 @@ class Similarity(TextScorer):
 
         def explain() -> tuple[str, JsonObject]:
             reference = references[values.index(best)]
-            which = f", the most alike of {len(values)} references" if len(values) > 1 else ""
+            which = f", the most similar of {len(values)} references" if len(values) > 1 else ""
             reason = f"{self.measure} similarity {best:.3f} to {short_repr(reference)}{which}"
             details: JsonObject = {"reference": reference, "values": [*values]}
             return (reason if response.strip() else "the response is empty"), details

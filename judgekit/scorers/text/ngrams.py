@@ -11,7 +11,7 @@ from judgekit.score import Score
 from judgekit.scorers.text.base import TextPair, TextScorer
 from judgekit.scorers.text.words import Tokenize, splitter
 
-NO_WORD = "the response has no word"
+NO_WORD = "the response has no words"
 
 
 def ngrams(words: Sequence[str], n: int) -> Iterable[Hashable]:
@@ -56,7 +56,7 @@ class NgramPrecision(TextScorer):
 
     def __post_init__(self) -> None:
         if type(self.n) is not int or self.n < 1:
-            raise ConfigError(f"n is a whole number of words, 1 or more, found {self.n!r}")
+            raise ConfigError(f"n must be an integer of at least 1, found {self.n!r}")
         splitter(self.tokenize)
 
     def _words(self, text: str) -> list[str]:
@@ -65,7 +65,7 @@ class NgramPrecision(TextScorer):
     def _compare(self, texts: TextPair) -> Score:
         references = [(text, words) for text in texts.references if (words := self._words(text))]
         if not references:
-            return Score.skipped(self.name, "no reference has a word")
+            return Score.skipped(self.name, "no reference has words")
         response = self._words(texts.response)
         orders = range(1, min(self.n, len(response)) + 1)
         found = [

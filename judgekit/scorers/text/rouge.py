@@ -65,7 +65,7 @@ def rouge(type: str, response: Sentences, reference: Sentences) -> Overlap:
     lines = len(response) * len(reference)
     if len(said) * len(expected) > _MOST.get(type, inf) or (type == "rougeLsum" and lines > _MOST_LINES):
         found = f"{len(said):,} words with {len(expected):,}"
-        raise ValueError(f"{type} would take too long to compare {found}; rouge1 and rouge2 can, or shorter texts")
+        raise ValueError(f"{type} would take too long to compare {found}; use rouge1 or rouge2, or shorter texts")
     if type == "rougeL":
         return Overlap(_lcs()(said, expected), len(said), len(expected))
     if type == "rougeLsum":
@@ -173,7 +173,7 @@ class ROUGE(TextScorer):
     def _compare(self, texts: TextPair) -> Score:
         references = [(text, words) for text in texts.references if any(words := self._sentences(text))]
         if not references:
-            return Score.skipped(self.name, "no reference has a word")
+            return Score.skipped(self.name, "no reference has words")
         response = self._sentences(texts.response)
         overlaps = [rouge(self.type, response, words) for _, words in references]
         ranks = [overlap.share("recall" if self.reference_choice == "recall" else self.mode) for overlap in overlaps]
@@ -188,8 +188,8 @@ class ROUGE(TextScorer):
         )
 
     def _explain(self, overlap: Overlap, reference: str, of: int, *, said: bool) -> tuple[str, dict[str, JsonValue]]:
-        things = {"rouge1": "words", "rougeL": "words of the same order", "rougeLsum": "words of the same order"}
-        counted = things.get(self.type, f"runs of {self.type[-1]} words")
+        things = {"rouge1": "words", "rougeL": "words in the same order", "rougeLsum": "words in the same order"}
+        counted = things.get(self.type, f"sequences of {self.type[-1]} words")
         shares = (
             f"{overlap.matches} of {overlap.in_response} in the response, of {overlap.in_reference} in the reference"
         )

@@ -93,11 +93,11 @@ def _parsed(name: str, texts: TextPair) -> Score | _Parsed:
         try:
             references.append(_json(text))
         except ValueError as error:
-            raise ValueError(f"a reference is no JSON: {error}, in {short_repr(text)}") from error
+            raise ValueError(f"a reference is not JSON: {error}, in {short_repr(text)}") from error
     try:
         return _Parsed(_json(texts.response), references)
     except ValueError as error:
-        return Score.scored(name, 0, reason=f"the response is no JSON: {error}", details={"error": str(error)})
+        return Score.scored(name, 0, reason=f"the response is not JSON: {error}", details={"error": str(error)})
 
 
 def _json(text: str) -> JsonValue:
@@ -115,7 +115,7 @@ def _object(pairs: Sequence[tuple[str, JsonValue]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
         [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {short_repr(name)} stands twice in an object")
+        raise ValueError(f"the key {short_repr(name)} appears twice in an object")
     return found
 
 

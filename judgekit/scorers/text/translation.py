@@ -25,7 +25,7 @@ SplitFunction: TypeAlias = Callable[[str], list[str]]
 MOST_WORDS = 1000
 """The maximum number of words of a text for TER: such a pair takes up to a minute in a worker thread."""
 
-_NO_WORDS = "no words are left of the reference"
+_NO_WORDS = "the reference has no words"
 _EMPTY = "the response has no words"
 _SPACED = {"13a", "intl", "none"}
 """The tokenizers that find words by the spaces between them."""
@@ -123,12 +123,12 @@ class BLEU(TextScorer):
             )
         except (ImportError, RuntimeError, AssertionError, OSError) as error:
             why = "pip install 'judgekit[japanese]'" if self.tokenize == "ja-mecab" else " ".join(str(error).split())
-            raise ConfigError(f"tokenize={self.tokenize!r} needs what is not there: {why}") from error
+            raise ConfigError(f"tokenize={self.tokenize!r} needs a missing dependency: {why}") from error
         tokenize = _forgetful(metric.tokenizer)
 
         def split(text: str) -> list[str]:
             if "mecab" in self.tokenize and "\0" in text:
-                raise ValueError("the text has a NUL character, at which MeCab stops reading")
+                raise ValueError("the text has a NUL character, where MeCab stops reading")
             return tokenize((text.lower() if self.lowercase else text).rstrip()).split()
 
         return split, _recipe(metric), _recipe(corpus)
@@ -234,7 +234,7 @@ class CHRF(TextScorer):
     def _compare(self, texts: TextPair) -> Score:
         counts = self.counts(*texts)
         matched, made, there = map(sum, counts)
-        reason = f"of {made} n-grams of the response {matched} are in the reference, which has {there}"
+        reason = f"{matched} of {made} n-grams of the response are in the reference, which has {there}"
         return Score.scored(
             self.name,
             chrf(*counts, self.beta),
@@ -310,7 +310,7 @@ class TER(TextScorer):
         words, known = split(response), [split(reference) for reference in references]
         if (longest := max(map(len, [words, *known]))) > MOST_WORDS:
             raise ValueError(
-                f"a text of {longest:,} words is too long for TER, which takes up to {MOST_WORDS:,}; use BLEU or chrF"
+                f"a text of {longest:,} words is too long for TER (at most {MOST_WORDS:,}); use BLEU or chrF"
             )
         edits = min(translation_edit_rate(words, reference)[0] for reference in known)
         return EditCounts(edits, len(words), sum(map(len, known)) / len(known))
@@ -320,9 +320,7 @@ class TER(TextScorer):
         if not counts.reference_length:
             return Score.skipped(self.name, _NO_WORDS)
         ter = counts.edits / counts.reference_length
-        reason = (
-            f"edits that make the response the reference: {counts.edits}, for its {counts.reference_length:g} words"
-        )
+        reason = f"edits from response to reference: {counts.edits}, for {counts.reference_length:g} reference words"
         is_split = self.normalized and self.asian_support
         warnings = () if is_split else _glued(*texts, because="TER", instead="normalized=True, asian_support=True")
         signature = f"nrefs:{len(texts.references)}|{self._made[1]}"
@@ -340,7 +338,7 @@ class TER(TextScorer):
 def _at_least(least: int, **options: int) -> None:
     for name, value in options.items():
         if type(value) is not int or value < least:
-            raise ConfigError(f"{name} is {value!r}; it must be a whole number, at least {least}")
+            raise ConfigError(f"{name} must be an integer of at least {least}, found {value!r}")
 
 
 def _recipe(metric: "Metric") -> str:
@@ -360,5 +358,5 @@ def _forgetful(tokenizer: object) -> Callable[[str], str]:
 def _glued(response: str, references: Sequence[str], *, because: str, instead: str) -> tuple[str, ...]:
     """Return a warning if words are split at spaces in a script without them."""
     if any(not text.isascii() and _unspaced(text) for text in (response, *references)):
-        return (f"{because} takes Chinese, Japanese, Thai and the like for few, long words; use {instead}",)
+        return (f"{because} treats Chinese, Japanese, Thai and similar scripts as a few long words; use {instead}",)
     return ()

@@ -73,6 +73,6 @@ def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FB
     if not aligned:
         expected, made = (call.name for call in match.expected), (one.call.name for one in match.made)
         is_reordered = sorted(expected) == sorted(made)
-        what = "the expected tools in another order" if is_reordered else "other tools than expected"
+        what = "the expected tools in a different order" if is_reordered else "different tools than expected"
         reason = f"{what}: {reason}"
     return reason, {"aligned": aligned, **details}

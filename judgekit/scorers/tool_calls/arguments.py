@@ -193,14 +193,14 @@ def compare_arguments(
             [0, 1], or there is no tool definition.
     """
     if parse_matcher(expected.args) is not None:
-        raise ValueError("a value matcher stands for a value; compare_args=[] takes any arguments")
+        raise ValueError("a value matcher replaces a value, not all arguments; compare_args=[] accepts any arguments")
     if expected.compare_args == () or (isinstance(how, ArgMatch) and how.mode == "ignore"):
         return EQUAL_ARGS
     if made.args_error is not None:
         return ArgComparison(0.0, (ArgDifference("args", expected.args, made.args_raw),))
     if not isinstance(how, ArgMatch):
         wanted, found = _narrowed(expected.args, expected), _narrowed(made.args, expected)
-        score = _checked(how(wanted, found), f"the comparer of {made.name}'s arguments")
+        score = _checked(how(wanted, found), f"the comparison function for the arguments of {made.name}")
         return EQUAL_ARGS if score == 1 else ArgComparison(score, (ArgDifference("args", wanted, found),))
     if how.mode == "schema":
         problems = schema_problems(made, tools)
@@ -224,7 +224,7 @@ def _checked(score: float, of: str) -> float:
     except (TypeError, ValueError):  # a function may return anything
         fits = False
     if not fits:
-        raise ValueError(f"{of} gave {score!r}, and not a number in [0, 1]")
+        raise ValueError(f"{of} must return a number in [0, 1], found {score!r}")
     return float(score)
 
 
@@ -321,12 +321,12 @@ class _Walk:
         if not (isinstance(expected, str) and isinstance(made, str)) or text == "exact":
             return 0.0
         if callable(text):
-            similarity = _checked(text(expected, made), "the comparer of texts")
+            similarity = _checked(text(expected, made), "the comparison function for texts")
             if self.notes:
                 self.similarities.append((path, similarity))
             return similarity
         if not isinstance(text, str):
-            raise TypeError(f"{text.name} is asked before calls are paired, see Match.of")
+            raise TypeError(f"{text.name} runs before calls are paired; see Match.of")
         fold = str.casefold if text == "casefold" else fold_text
         return float(fold(expected) == fold(made))
 

@@ -33,7 +33,7 @@ def check_text_comparer(option: object) -> TextComparer:
         is_ours = type(option).__module__.partition(".")[0] == __name__.partition(".")[0]
         if is_ours and not isinstance(option, TextScorer | FunctionScorer):
             raise ValueError(
-                f"{option.name} compares no two texts; BLEU, CHRF, TER, ROUGE, NgramPrecision, ExactMatch, StringPresence, "
+                f"{option.name} cannot compare two texts; BLEU, CHRF, TER, ROUGE, NgramPrecision, ExactMatch, StringPresence, "
                 "Similarity, JSONMatch and JSONDiff do, and so may functions with @scorer and scorers of your own"
             )
     elif option not in get_args(TextRule) and not callable(option):
@@ -65,7 +65,7 @@ async def text_similarities(
     warnings = dict.fromkeys(f"{score.scorer}: {warning}" for score in scores for warning in score.warnings)
     for score in scores:
         if score.value is None:
-            warnings[f"{score.scorer} skips some texts of arguments ({score.reason}); they count as different"] = None
+            warnings[f"{score.scorer} skips some argument texts ({score.reason}); they count as different"] = None
     return {one: score.value or 0.0 for one, score in zip(asked, scores, strict=True)}, warnings
 
 

@@ -124,7 +124,7 @@ class Forbid(Constraint):
         if forbidden := [made for made in calls if _has(made.call, self.args)]:
             return ConstraintResult(holds=False, reason=_told(map(_place, forbidden)))
         if unread := [made for made in calls if made.call.args_error is not None]:
-            return ConstraintResult(holds=None, reason=f"arguments that cannot be read: {_told(map(_place, unread))}")
+            return ConstraintResult(holds=None, reason=f"unreadable arguments: {_told(map(_place, unread))}")
         return ConstraintResult(holds=True, reason="not called with these arguments" if calls else "not called")
 
 
@@ -139,9 +139,9 @@ class Count(Constraint):
     @model_validator(mode="after")
     def _must_bound(self) -> "Count":
         if self.min == 0 and self.max is None:
-            raise ValueError("any number of calls would do: give min or max")
+            raise ValueError("min or max is required")
         if self.max is not None and self.max < self.min:
-            raise ValueError(f"no number of calls is at least {self.min} and at most {self.max}")
+            raise ValueError(f"max must be at least min, found min={self.min} and max={self.max}")
         return self
 
     def check(self, conduct: Behavior, /) -> ConstraintResult:
@@ -260,7 +260,7 @@ class SchemaValid(Constraint):
                 undecided.append(f"{_place(made)}: {error}")
         if problems:
             return ConstraintResult(holds=False, reason=_told(problems))
-        reason = _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all fit"
+        reason = _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all valid"
         return ConstraintResult(None if undecided else True, reason)
 
 
@@ -301,7 +301,7 @@ class ToolConstraints(SyncScore):
         except ValidationError as error:
             raise ConfigError(f"constraints: {validation_message(error, self.constraints)}") from error
         if not constraints:
-            raise ConfigError("constraints: found none; give one or more, such as Require('search')")
+            raise ConfigError("constraints: expected one or more, such as Require('search')")
         object.__setattr__(self, "constraints", constraints)
 
     async def ascore(self, sample: Sample, /) -> Score:
@@ -316,7 +316,7 @@ class ToolConstraints(SyncScore):
         verdicts = [(str(constraint), constraint.check(conduct)) for constraint in self.constraints]
         held, broken, undecided = (sum(one.holds is what for _, one in verdicts) for what in (True, False, None))
         told = [
-            f"{constraint}{' is not decided' if one.holds is None else ''}: {one.reason}"
+            f"{constraint}{' is undecided' if one.holds is None else ''}: {one.reason}"
             for constraint, one in sorted(verdicts, key=lambda verdict: verdict[1].holds is None)
             if not one.holds
         ]
@@ -358,7 +358,7 @@ def _place(made: ActualCall) -> str:
 def _ending(tool: str, successes: Sequence[bool | None]) -> str:
     told = [f"{successes.count(False)} of {_number(len(successes), 'call')} failed"]
     if unknown := successes.count(None):
-        told.append(f"{unknown} may have")
+        told.append(f"{unknown} may have failed")
     if len(successes) > 1 and successes[-1] is not None:
         told.append(f"the last one {'succeeded' if successes[-1] else 'failed'}")
     return f"{_name(tool)}: {', '.join(told)}"

@@ -135,7 +135,7 @@ def _in_words(
 def _pair_in_words(match: Match, pair: _Aligned) -> str:
     call = match.made[pair.made].call
     if call.args_error is not None:
-        return f"{_name(call.name)}: arguments cannot be read ({call.args_error})"
+        return f"{_name(call.name)}: unreadable arguments ({call.args_error})"
     similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}
     differences = [
         f"{one.as_text('got', _LONGEST)}{similarities.get(one.path, '')}" for one in pair.comparison.differences

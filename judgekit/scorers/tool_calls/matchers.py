@@ -173,7 +173,7 @@ class _Regex(Matcher):
         try:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"not a regular expression: {error}") from error
+            raise ValueError(f"not a valid regular expression: {error}") from error
         return pattern
 
     def matches(self, found: JsonValue) -> bool:
@@ -211,9 +211,9 @@ class _Between(Matcher):
     @model_validator(mode="after")
     def _must_be_a_range(self) -> "_Between":
         if self.low is None and self.high is None:
-            raise ValueError("low and high are both open: use anything() or of_type()")
+            raise ValueError("low and high are both None: use anything() or of_type()")
         if self.low is not None and self.high is not None and not _in_order(self.low, self.high):
-            raise ValueError("low and high must be two numbers or two texts, and low not above high")
+            raise ValueError("low and high must be two numbers or two strings, with low not above high")
         return self
 
     def matches(self, found: JsonValue) -> bool:

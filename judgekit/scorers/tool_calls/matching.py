@@ -72,7 +72,7 @@ class Match:
             return NO_CONVERSATION
         expected = [call for call in sample.reference_tool_calls if call.requestor == requestor]
         if how.scope == "turn" and (lost := [quoted_name(call.name) for call in expected if call.turn is None]):
-            return f"turns are compared, and expected calls name none: {join_limited(lost, 5, ', ')}"
+            return f"calls are compared by turn, but expected calls have no turn: {join_limited(lost, 5, ', ')}"
         made: Sequence[ActualCall] = sample.trace.tool_calls(requestor)
         if not include_failed:
             errors = call_errors(sample.trace.messages, requestor)

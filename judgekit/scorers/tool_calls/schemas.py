@@ -44,10 +44,10 @@ def schema_problems(call: ToolCall, tools: Sequence[ToolDefinition]) -> tuple[st
             many steps.
     """
     if not tools:
-        raise ValueError("the trace defines no tools, and so no schema that arguments could fit")
+        raise ValueError("the trace defines no tools, so there is no schema to validate arguments against")
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
-        return (f"no tool {call.name!r} is defined",)
+        return (f"tool {call.name!r} is not defined",)
     if call.args_error is not None:
         return (f"args: {call.args_error}",)
     if tool.parameters is None:
@@ -57,7 +57,7 @@ def schema_problems(call: ToolCall, tools: Sequence[ToolDefinition]) -> tuple[st
         found = _validator(json.dumps(tool.parameters)).iter_errors(cast("Any", call.args))
         return tuple(f"args{error.json_path[1:]}: {_cut(error.message)}" for error in islice(found, _MOST_PROBLEMS))
     except Exception as error:  # a reference to something other than a schema can raise anything
-        raise ValueError(f"the JSON Schema of the tool {call.name!r} is of no use: {_cut(str(error))}") from error
+        raise ValueError(f"the JSON Schema of the tool {call.name!r} is unusable: {_cut(str(error))}") from error
     finally:
         _steps.reset(token)
 
@@ -78,7 +78,7 @@ def _validator(text: str) -> "Validator":
     for flaw in draft(draft.META_SCHEMA, registry=EMPTY_REGISTRY).iter_errors(schema):
         raise ValueError(f"{flaw.json_path}: {flaw.message}")
     if "unevaluatedProperties" in text and "patternProperties" in text:
-        raise ValueError("patternProperties beside unevaluatedProperties are not searched for in linear time")
+        raise ValueError("patternProperties with unevaluatedProperties is not supported")
     keywords = {
         **draft.VALIDATORS,
         "pattern": _pattern,
@@ -123,7 +123,7 @@ def _additional_properties(validator: Any, allowed: JsonValue, value: JsonValue,
             if name in known or any(search(name) for search in searches):
                 continue
             if allowed is False:
-                yield _error(f"{name!r} is none of the properties")
+                yield _error(f"{name!r} is not one of the properties")
             else:
                 yield from validator.descend(value[name], allowed, path=name)
 

@@ -236,8 +236,8 @@ def test_a_message_is_read_as_ours(found, messages):
             {"role": "tool", "content": ""},
             r"messages\[0\]\.role: expected one of system, user, assistant, found 'tool'",
         ),
-        ({"role": "user", "content": 5}, r"messages\[0\]\.content: expected a text or a list of blocks, found 5"),
-        (assistant({"type": "tool_use", "id": "1"}), r"messages\[0\]\.content\[0\]\.name: expected the name of a tool"),
+        ({"role": "user", "content": 5}, r"messages\[0\]\.content: expected a string or a list of blocks, found 5"),
+        (assistant({"type": "tool_use", "id": "1"}), r"messages\[0\]\.content\[0\]\.name: expected a tool name"),
     ],
 )
 def test_what_scores_depend_on_is_refused_with_its_place(found, error):
@@ -353,7 +353,7 @@ def test_events_make_the_response_that_would_have_come_in_one_piece():
         )
     ]
     assert [message.text for message in second] == ["again"]
-    assert [warning.found for warning in warnings] == ["the stream breaks off before the response ends"]
+    assert [warning.found for warning in warnings] == ["the stream ends before the response is complete"]
 
 
 def test_blocks_of_a_stream_stand_in_the_order_of_their_numbers():

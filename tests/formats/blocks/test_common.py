@@ -23,7 +23,7 @@ def test_a_content_is_a_text_or_a_list(content, items):
 
 
 def test_any_other_content_is_refused():
-    with pytest.raises(TraceError, match=re.escape("m.content: expected a text or a list of parts, found 7")):
+    with pytest.raises(TraceError, match=re.escape("m.content: expected a string or a list of parts, found 7")):
         content_items(FieldTracker({"content": 7}, "m"), "a list of parts")
 
 
@@ -47,7 +47,7 @@ def test_the_object_around_a_call_has_what_is_left_of_both():
 
 
 def test_a_call_without_a_name_is_refused():
-    with pytest.raises(TraceError, match=re.escape("c.function: expected the name of a tool, found nothing")):
+    with pytest.raises(TraceError, match=re.escape("c.function: expected a tool name, found nothing")):
         read_call(FieldTracker({"id": "1"}, "c"), name="function")
 
 

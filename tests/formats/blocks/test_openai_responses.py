@@ -437,9 +437,9 @@ def test_items_are_read_as_messages(items, messages):
 @pytest.mark.parametrize(
     ("item", "told"),
     [
-        ({"type": "item_reference", "id": "1"}, "part of the history is not in the file, but behind this item ref"),
-        ({"type": "compaction", "encrypted_content": "x"}, "part of the history is not in the file, but behind this c"),
-        ({"type": "new_kind", "x": 1}, "an item of the unknown kind 'new_kind', kept as it stands"),
+        ({"type": "item_reference", "id": "1"}, "part of the history is not in the file, only this item ref"),
+        ({"type": "compaction", "encrypted_content": "x"}, "part of the history is not in the file, only this c"),
+        ({"type": "new_kind", "x": 1}, "unknown item type 'new_kind', kept as is"),
     ],
 )
 def test_what_an_item_does_not_say_is_told(item, told):
@@ -460,9 +460,9 @@ def test_what_makes_the_provider_compact_is_known():
     [
         ({"role": "tool", "content": "x"}, "input[0].role: expected one of system, developer, user, assistant"),
         ({"content": "x"}, "input[0].role: expected one of"),
-        ({"type": 5}, "input[0].type: expected the kind of an item, found 5"),
-        ({"role": "user", "content": 5}, "input[0].content: expected a text or a list of parts, found 5"),
-        ({"type": "function_call", "call_id": "1"}, "input[0].name: expected the name of a tool, found nothing"),
+        ({"type": 5}, "input[0].type: expected an item type, found 5"),
+        ({"role": "user", "content": 5}, "input[0].content: expected a string or a list of parts, found 5"),
+        ({"type": "function_call", "call_id": "1"}, "input[0].name: expected a tool name, found nothing"),
     ],
 )
 def test_what_scores_depend_on_must_be_there(item, found):

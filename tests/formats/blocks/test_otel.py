@@ -114,9 +114,9 @@ def test_parts_become_messages(source: JsonValue, expected: list[Message]) -> No
     ("source", "error"),
     [
         (message("robot", TEXT), "role: expected system, developer, user, assistant or tool, found 'robot'"),
-        (message("user", {"type": "text", "content": 5}), "parts[0].content: expected a text"),
-        (message("user", {"type": "text"}), "is the capture of content switched on?"),
-        (message("assistant", {"type": "tool_call", "id": "c"}), "parts[0].name: expected the name of a tool"),
+        (message("user", {"type": "text", "content": 5}), "parts[0].content: expected a string"),
+        (message("user", {"type": "text"}), "is content capture enabled?"),
+        (message("assistant", {"type": "tool_call", "id": "c"}), "parts[0].name: expected a tool name"),
         ({"role": "user", "parts": "Hi"}, "parts: expected a list"),
     ],
 )

@@ -88,7 +88,7 @@ def test_arguments_without_a_name_are_a_call(fields):
 
 @pytest.mark.parametrize("call", [{"id": "1"}, {"function": {"arguments": "{}"}}, {"id": "1", "function": {}}])
 def test_a_call_of_which_only_the_name_is_missing_is_refused(call):
-    with pytest.raises(TraceError, match="expected the name of a tool, found nothing"):
+    with pytest.raises(TraceError, match="expected a tool name, found nothing"):
         READERS["openai-chat"].sample(chat(tool_calls=[call]), 0)
 
 

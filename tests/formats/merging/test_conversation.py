@@ -260,7 +260,7 @@ def test_what_may_be_a_repetition_is_told(steps: list, expected: list[Message], 
     made = trace(*steps, warnings=warnings)
     assert said(made.messages) == said(expected)
     assert made.children == ()
-    told = [one.found for one in warnings if "say the same" in one.found]
+    told = [one.found for one in warnings if "repeat an earlier one" in one.found]
     assert [one.rpartition(", found ")[2] for one in told] == ([] if warned is None else [str(warned)])
 
 
@@ -337,7 +337,7 @@ def test_calls_that_have_nothing_in_common_are_told():
     made = trace(model(U, to=DONE), model(U2, to=DONE2), model(U, DONE, to=OK), warnings=warnings)
     assert said(made.messages)[:4] == ["u:Weather?", "a:12C", "u:And tomorrow?", "a:13C"]
     assert [one.found.split(":")[0] for one in warnings] == [
-        "calls of a model that repeat nothing of what was said before, found 1"
+        "model calls that repeat none of the earlier messages, found 1"
     ]
     warnings.clear()
     trace(model(U, to=A), model(U, A, R, to=DONE), model(R, to=DONE2), warnings=warnings)
@@ -405,12 +405,12 @@ def test_of_later_turns_too_only_the_question_may_be_recorded() -> None:
     made = trace(AGENT, model(U, to=A, **WITHIN), dict(RAN), model(U, to=DONE, **WITHIN), *turn, warnings=warnings)
     assert said(made.messages) == [*ANSWERED, "u:And tomorrow?", "a:g", "t:rain", "a:It rains"]
     assert [one.found.split(":")[0] for one in warnings] == [
-        "calls of a model that repeat nothing of what was said before, found 1"
+        "model calls that repeat none of the earlier messages, found 1"
     ]
 
 
-JOINED = "calls of a model that repeat the previous question without its answer"
-AGAIN = "calls of a model that repeat an earlier question without its answer"
+JOINED = "model calls that repeat the previous question without its answer"
+AGAIN = "model calls that repeat an earlier question without its answer"
 TITLE = SystemMessage("Find a title")
 
 

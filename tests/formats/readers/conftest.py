@@ -36,8 +36,7 @@ JUNK: list[JsonValue] = [
 def no_question() -> TraceWarning:
     """The warning about a conversation in which the user says nothing."""
     return TraceWarning(
-        "no message of the user; responses that were logged alone belong to their requests: "
-        '{"request": ..., "response": ...}'
+        'no user message; if only responses were logged, add their requests: {"request": ..., "response": ...}'
     )
 
 

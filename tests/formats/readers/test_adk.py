@@ -120,7 +120,7 @@ def test_the_instructions_are_those_of_the_first_request(forgotten):
     assert [tool.name for tool in trace.tools] == ["f", "g"]
     assert trace.extra["event_logs"][2]["model_request"]["config"]["system_instruction"] == "Find trees"
     assert [warning.found for warning in trace.warnings] == [
-        "2 requests have other instructions than the first, which are kept in extra"
+        "the instructions of 2 requests differ from the first, kept in extra"
     ]
     assert forgotten(READER, session) == []
 
@@ -182,8 +182,8 @@ def test_instructions_tools_and_usage_are_taken_from_the_log_of_old_sessions(sha
     ("record", "found"),
     [
         ({"events": [{"author": "user", "content": "x"}]}, "events[0].content: expected an object, found 'x'"),
-        ({"events": [event("user", {"text": 5})]}, "events[0].content.parts[0].text: expected a text, found 5"),
-        ({"events": [event("shop")]}, "events: the session holds no messages"),
+        ({"events": [event("user", {"text": 5})]}, "events[0].content.parts[0].text: expected a string, found 5"),
+        ({"events": [event("shop")]}, "events: the session contains no messages"),
         (5, "the record: expected an object"),
     ],
 )
@@ -234,7 +234,7 @@ def test_recorded_sessions_are_read_without_a_loss(name, shared_data, forgotten,
 
 
 def test_a_recorded_session_without_events_is_an_error(shared_data):
-    with pytest.raises(TraceError, match="the session holds no messages"):
+    with pytest.raises(TraceError, match="the session contains no messages"):
         list(read(shared_data / "traces/adk/trip_planner_agent_initial.session.json", on_error="raise"))
 
 

@@ -117,7 +117,7 @@ def test_a_case_gives_the_messages_of_the_user_and_what_is_expected(document):
     ]
     assert first.reference_tool_calls == EXPECTED
     assert (first.id, first.reference, first.fields) == ("c1", "A 6\n!", {"final_responses": ["A 5", "A 6\n!"]})
-    assert [one.found[:33] for one in first.trace.warnings] == ["holds what is expected and not wh"]
+    assert [one.found[:35] for one in first.trace.warnings] == ["contains expected results but no ag"]
     assert (second.id, second.reference, second.reference_tool_calls, second.fields) == ("c2", None, None, {})
 
 
@@ -188,16 +188,16 @@ def test_cases_of_two_sets_with_one_id_are_two_groups():
     [
         (
             {"eval_id": "c", "conversation": [{}]},
-            "conversation[0].user_content: expected what the user said, found nothing",
+            "conversation[0].user_content: expected the user's message, found nothing",
         ),
-        ({"eval_id": "c", "conversation": []}, "the case holds no messages"),
-        ({"eval_id": "c", "conversation_scenario": {"plan": "x"}}, "holds no messages (its user is to be simulated)"),
+        ({"eval_id": "c", "conversation": []}, "the case contains no messages"),
+        ({"eval_id": "c", "conversation_scenario": {"plan": "x"}}, "contains no messages (its user is simulated)"),
         (
             [{**OLD[0], "expected_tool_use": [{"tool_input": {}}]}],
-            "data[0].expected_tool_use[0].name: expected the name",
+            "data[0].expected_tool_use[0].name: expected a tool name",
         ),
         ([{**OLD[0], "expected_tool_use": [{"tool_name": "f", "tool_input": "x"}]}], "reference_tool_calls[0]"),
-        ({"eval_id": "c", "eval_metric_result_per_invocation": []}, "the result holds no messages"),
+        ({"eval_id": "c", "eval_metric_result_per_invocation": []}, "the result contains no messages"),
     ],
 )
 def test_an_error_says_where_and_what_was_found(document, found):

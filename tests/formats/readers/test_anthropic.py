@@ -143,7 +143,7 @@ def test_a_line_of_a_batch_is_named_by_its_custom_id():
 
 def test_an_error_in_place_of_the_answer_is_told_and_kept():
     trace = READER.sample({"request": REQUEST, "response": {"type": "error", "error": {"message": "x"}}}, 0).trace
-    assert [(one.found, one.where) for one in trace.warnings] == [("holds no answer: {'message': 'x'}", "response")]
+    assert [(one.found, one.where) for one in trace.warnings] == [("contains no answer: {'message': 'x'}", "response")]
     assert trace.extra["response"] == {"type": "error", "error": {"message": "x"}}
 
 
@@ -158,17 +158,17 @@ def test_tools_that_are_none_are_kept(tools):
     [
         (EVENTS, []),
         ([{"type": "ping"}, *EVENTS], []),
-        (EVENTS[:4], ["the stream breaks off before the response ends"]),
+        (EVENTS[:4], ["the stream ends before the response is complete"]),
         (
             [*EVENTS[:4], {"type": "error", "error": {"type": "overloaded_error"}}],
             [
                 "the stream reports an error: {'type': 'overloaded_error'}",
-                "the stream breaks off before the response ends",
+                "the stream ends before the response is complete",
             ],
         ),
         (
             [*EVENTS[:4], {"type": "text", "text": "failed.", "snapshot": "It failed."}, *EVENTS[4:]],
-            ["1 events of the SDK, which repeat those of the API, are left out"],
+            ["1 SDK events that repeat API events, dropped"],
         ),
     ],
     ids=["whole", "ping before", "broken off", "error", "of the SDK"],

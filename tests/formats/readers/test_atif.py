@@ -114,7 +114,7 @@ def test_results_that_name_no_call_answer_by_order(results, paired, warned):
     trace = READER.sample(found, 0).trace
     pairs = pair_results(trace.messages).calls
     assert {trace.messages[index].text: caller.call.name for index, caller in pairs.items()} == paired
-    assert any("paired by order" in warning.found for warning in trace.warnings) is warned
+    assert any("paired in order" in warning.found for warning in trace.warnings) is warned
 
 
 def test_one_result_of_several_calls_says_which_it_answers():
@@ -174,10 +174,10 @@ def test_what_stands_in_another_file_is_told():
     trace = READER.sample({**steps(USER, step), "continued_trajectory_ref": "b.json"}, 0).trace
     assert trace.warnings == (
         TraceWarning(
-            "the trajectory of a sub-agent stands in another file",
+            "the trajectory of a sub-agent is in another file",
             where="steps[1].observation.results[0].subagent_trajectory_ref",
         ),
-        TraceWarning("the conversation goes on in another file", where="continued_trajectory_ref"),
+        TraceWarning("the conversation continues in another file", where="continued_trajectory_ref"),
     )
 
 
@@ -204,13 +204,13 @@ def test_nothing_else_is_recognised(document):
 @pytest.mark.parametrize(
     ("found", "error"),
     [
-        (steps(), "steps: expected steps of this trajectory's own, found none"),
-        (steps({**USER, "is_copied_context": True}), "steps: expected steps of this trajectory's own, found none"),
+        (steps(), "steps: expected steps of this trajectory, found none"),
+        (steps({**USER, "is_copied_context": True}), "steps: expected steps of this trajectory, found none"),
         (steps({**USER, "source": "martian"}), "steps[0].source: expected one of user, agent, system, found 'martian'"),
-        (steps({**USER, "message": {"a": 1}}), "steps[0].message: expected a text or a list of parts"),
+        (steps({**USER, "message": {"a": 1}}), "steps[0].message: expected a string or a list of parts"),
         (
             steps(agent([{"tool_call_id": "c"}], [])),
-            "steps[0].tool_calls[0].function_name: expected the name of a tool",
+            "steps[0].tool_calls[0].function_name: expected a tool name",
         ),
     ],
 )
@@ -264,4 +264,4 @@ def test_a_part_of_an_unknown_kind_is_kept_and_told():
     part = {"type": "dream", "text": "sheep"}
     trace = READER.sample({**FILE, "steps": [{**USER, "message": [part]}]}, 0).trace
     assert trace.messages[0].content == (OtherPart(part),)
-    assert "a part of the kind 'dream' that cannot be read, kept as it stands" in [one.found for one in trace.warnings]
+    assert "unreadable part of type 'dream', kept as is" in [one.found for one in trace.warnings]

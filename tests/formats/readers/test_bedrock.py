@@ -107,7 +107,7 @@ def test_requests_and_responses_are_read(document, conversations):
 def test_an_error_in_place_of_the_answer_is_told_and_kept():
     trace = READER.sample({"request": REQUEST, "response": ERROR}, 0).trace
     told = [(one.found, one.where) for one in trace.warnings]
-    assert told == [("holds no answer: {'Code': 'ThrottlingException'}", "response")]
+    assert told == [("contains no answer: {'Code': 'ThrottlingException'}", "response")]
     assert trace.extra["response"] == ERROR
 
 
@@ -256,7 +256,7 @@ def test_a_message_is_read_as_ours(found, messages):
         ([{"role": "user", "content": "Hi"}], r"messages\[0\]\.content: expected a list, found 'Hi'"),
         (
             [assistant({"toolUse": {"input": {"a": 1}}})],
-            r"messages\[0\]\.content\[0\]\.toolUse\.name: expected the name of a tool",
+            r"messages\[0\]\.content\[0\]\.toolUse\.name: expected a tool name",
         ),
         ({"messages": []}, "messages: expected messages, found"),
         ({"response": {"output": {}}}, r"response\.output\.message: expected a message, found nothing"),
@@ -323,7 +323,7 @@ def test_the_messages_of_a_strands_session_stand_in_the_order_of_their_numbers()
 def test_one_message_of_a_strands_session_is_no_conversation(tmp_path):
     path = tmp_path / "message_0.json"
     path.write_text(json.dumps(STORED[0]))
-    with pytest.raises(TraceError, match=r"one message of a session; gather all in one file: jq -s"):
+    with pytest.raises(TraceError, match=r"one message of a session; collect all in one file: jq -s"):
         list(read(path, on_error="raise"))
 
 

@@ -114,7 +114,7 @@ def test_a_session_in_lines_is_one_conversation(tmp_path):
     assert made.usage == Usage(input_tokens=30, output_tokens=5, cached_tokens=2)
     assert (made.started_at.second, made.ended_at.second) == (0, 9)
     [warning] = made.warnings
-    assert warning.found == "9 events that repeat what items say, or count tokens, left out"
+    assert warning.found == "9 events that repeat items or count tokens, dropped"
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_count_of_tokens_is_that_of_the_reply_beside_it(rows, counts, told):
     made = trace(*(tokens(at := next(number), at) if one == "count" else known[one] for one in rows.split()))
     replies = [message for message in made.messages if message.role == "assistant"]
     assert [one.usage.input_tokens for one in replies] == counts
-    found = [warning.found for warning in made.warnings if "of no reply" in warning.found]
-    assert found == [f"{told} counts of tokens are those of no reply that stands here"] * bool(told)
+    found = [warning.found for warning in made.warnings if "to no reply" in warning.found]
+    assert found == [f"{told} token counts belong to no reply in this file"] * bool(told)
 
 
 def test_nothing_but_repeating_events_is_forgotten(forgotten):
@@ -163,7 +163,7 @@ def test_turns_that_the_user_took_back_are_left_out():
     assert [message.text for message in made.messages] == ["a", "b"]
     [warning] = made.warnings
     assert (warning.found, warning.where) == (
-        "2 messages of 1 turns that the user took back, left out",
+        "2 messages of 1 turns that the user undid, dropped",
         "[4].payload",
     )
 
@@ -267,7 +267,7 @@ def test_rows_that_are_no_objects_are_told():
 
 @pytest.mark.parametrize("rows", [[], [META | {"payload": {"id": "1"}}], [42]])
 def test_a_session_without_messages_is_refused(rows):
-    with pytest.raises(TraceError, match="holds no messages"):
+    with pytest.raises(TraceError, match="contains no messages"):
         READER.sample(rows, 0)
 
 
@@ -290,6 +290,6 @@ def test_a_session_with_an_odd_row_is_read_or_refused(one, data):
 def test_a_row_of_an_unknown_kind_is_kept_and_told(unknown):
     made = trace(META, said("user", "a"), unknown)
     assert [(one.where, one.found) for one in made.warnings] == [
-        ("[2]", f"a row of the kind {unknown['type']} that cannot be read, kept in extra")
+        ("[2]", f"unreadable row of type {unknown['type']}, kept in extra")
     ]
     assert unknown in made.extra["rows"]

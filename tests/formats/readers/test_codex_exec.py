@@ -147,7 +147,7 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
     assert last == no_question
     assert [warning.found for warning in found] == [
         "an error: 'a model is deprecated'",
-        "earlier states of items that were updated, left out, found 1",
+        "earlier versions of updated items, dropped, found 1",
     ]
 
 
@@ -172,7 +172,8 @@ def test_the_threads_of_a_file_are_conversations_and_a_resumed_one_goes_on(tmp_p
     ]
     assert (first.trace.usage, second.trace.usage.output_tokens) == (None, 5)
     assert (
-        first.trace.warnings[0].found == "token counts of turns, which may include those before, kept in extra, found 2"
+        first.trace.warnings[0].found
+        == "token counts of turns, which may include earlier turns, kept in extra, found 2"
     )
     assert first.trace.extra["rows"][1] == {"type": "turn.completed", "usage": USAGE}
 
@@ -193,7 +194,7 @@ RECONNECTING = {"type": "error", "message": "Reconnecting... 1/5"}
         (
             [{"type": "turn.started"}, REPLY, RECONNECTING],
             "Reconnecting... 1/5",
-            ["an error: 'Reconnecting... 1/5'", "the last turn has no end: the stream breaks off"],
+            ["an error: 'Reconnecting... 1/5'", "the stream ends before the last turn is complete"],
         ),
     ],
 )
@@ -208,7 +209,7 @@ def test_a_command_that_did_not_end_is_a_call_and_what_it_printed_is_its_result(
     row = command("updated", "i", output, status="in_progress")
     call, *rest = trace(row).messages
     assert (call.tool_calls[0].name, rest) == ("command_execution", results)
-    assert "a call that did not end" in told(row)
+    assert "a call that did not finish" in told(row)
 
 
 def test_a_call_to_other_agents_is_named_by_its_tool():
@@ -227,18 +228,18 @@ def test_unknown_kinds_are_kept_and_told():
     assert made.messages == (AIMessage([OtherPart({"id": "i", "type": "dream", "text": "sheep"})]),)
     assert made.extra == {"rows": [{"type": "turn.paused", "why": "night"}]}
     assert told(*rows)[:3] == [
-        "an event of the unknown kind turn.paused, kept as it stands",
-        "a row that is no object, left out",
-        "an item of the unknown kind 'dream', kept as it stands",
+        "unknown event type turn.paused, kept as is",
+        "a row that is not an object, dropped",
+        "unknown item type 'dream', kept as is",
     ]
 
 
 @pytest.mark.parametrize(
     ("rows", "found"),
     [
-        ([STARTED, ENDED], "holds no messages: no item is of the agent"),
-        ([{"type": "turn.failed", "error": {"message": "no tokens"}}], "holds no messages: no tokens"),
-        ([item("completed", "i", "agent_message", text=1)], r"\[0\].item.text: expected a text, found 1"),
+        ([STARTED, ENDED], "contains no messages: no item comes from the agent"),
+        ([{"type": "turn.failed", "error": {"message": "no tokens"}}], "contains no messages: no tokens"),
+        ([item("completed", "i", "agent_message", text=1)], r"\[0\].item.text: expected a string, found 1"),
     ],
 )
 def test_a_stream_that_cannot_be_read_says_why(rows, found):

@@ -407,7 +407,7 @@ def test_calls_that_the_sdk_made_by_itself_stand_between_question_and_answer():
     trace = READER.sample({"request": {"contents": "Ho"}, "response": response}, 0).trace
     assert [message.text for message in trace.messages] == ["Hi", "", "1", "a"]
     assert [one.where for one in trace.warnings] == ["request.contents"]
-    assert "does not continue this" in trace.warnings[0].found
+    assert "instead of continuing them" in trace.warnings[0].found
 
 
 def test_chunks_that_were_streamed_after_calls_of_the_sdk_each_have_the_history():
@@ -438,7 +438,7 @@ def test_an_error_in_place_of_the_answer_is_told_and_kept():
     assert detect(document).name == "gemini"
     trace = READER.sample(document, 0).trace
     assert (trace.messages, trace.extra) == ((HumanMessage("Hi"),), {"response": {"error": {"code": 429}}})
-    assert [(one.found, one.where) for one in trace.warnings] == [("holds no answer: {'code': 429}", "response")]
+    assert [(one.found, one.where) for one in trace.warnings] == [("contains no answer: {'code': 429}", "response")]
 
 
 def test_many_candidates_take_time_in_proportion_to_their_number():
@@ -451,15 +451,15 @@ def test_many_candidates_take_time_in_proportion_to_their_number():
     ("record", "found"),
     [
         ([{**HI, "role": "martian"}], "contents[0].role: expected one of user, model"),
-        ({"contents": user({"text": 5})}, "contents[0].parts[0].text: expected a text, found 5"),
+        ({"contents": user({"text": 5})}, "contents[0].parts[0].text: expected a string, found 5"),
         (
             {"contents": model({"functionCall": {"args": {"a": 1}}})},
-            "contents[0].parts[0].functionCall.name: expected the name of a tool",
+            "contents[0].parts[0].functionCall.name: expected a tool name",
         ),
         ({"contents": model({"functionCall": "f"})}, "contents[0].parts[0].functionCall: expected an object"),
         ({"contents": user({"functionResponse": 5})}, "contents[0].parts[0].functionResponse: expected an object"),
         ({"contents": [{"role": "system", "parts": [CODE]}]}, "contents[0].parts[0].executableCode: expected no call"),
-        ({"contents": []}, "the record: holds no messages"),
+        ({"contents": []}, "the record: contains no messages"),
         (5, "the record: expected an object"),
     ],
 )

@@ -190,7 +190,7 @@ def test_metadata_that_does_not_fit_the_field_of_its_name_stays_and_is_told():
     assert (sample.label, sample.documents) == ("l", None)
     assert sample.metadata == {"documents": [{"title": "t"}], "task_time": "long"}
     told = [(one.where, one.found.partition(":")[0]) for one in sample.trace.warnings if "metadata" in one.where]
-    assert told == [("sample.metadata", "kept as it stands, not taken over")] * 2
+    assert told == [("sample.metadata", "not used, kept as is")] * 2
 
 
 def test_metadata_that_fits_alone_but_not_together_stays_and_is_told():
@@ -368,10 +368,10 @@ def test_nothing_else_is(document):
     [
         ({"messages": []}, "sample.messages: expected messages, found nothing"),
         ({"messages": [{"role": "critic"}]}, "sample.messages[0].role: expected one of system, user, assistant, tool"),
-        ({"messages": [{**ASKED, "content": 5}]}, "sample.messages[0].content: expected a text or a list of parts"),
+        ({"messages": [{**ASKED, "content": 5}]}, "sample.messages[0].content: expected a string or a list of parts"),
         (
             {"messages": [{**REPLY, "tool_calls": [{"id": "1"}]}]},
-            "sample.messages[0].tool_calls[0].function: expected the name of a tool, found nothing",
+            "sample.messages[0].tool_calls[0].function: expected a tool name, found nothing",
         ),
     ],
 )
@@ -382,7 +382,7 @@ def test_an_error_says_where_in_the_sample_and_what_was_found(change, found):
 
 def test_a_log_of_the_header_alone_is_an_error_that_says_so():
     assert READER.recognizes(HEADER)
-    with pytest.raises(TraceError, match="samples: the log holds none"):
+    with pytest.raises(TraceError, match="samples: the log contains none"):
         READER.records(HEADER)
 
 
@@ -429,7 +429,7 @@ def test_a_part_of_an_unknown_kind_is_kept_and_told():
     trace = READER.sample({"messages": [{**ASKED, "content": parts}, REPLY], "epoch": 1}, 0).trace
     assert trace.messages[0].content == tuple(map(OtherPart, parts))
     assert [(one.where, one.found) for one in trace.warnings] == [
-        ("messages[0].content[0]", "a part of the kind 'dream' that cannot be read, kept as it stands")
+        ("messages[0].content[0]", "unreadable part of type 'dream', kept as is")
     ]
 
 

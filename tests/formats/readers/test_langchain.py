@@ -345,10 +345,10 @@ def test_nothing_else_is(document):
 @pytest.mark.parametrize(
     ("messages", "error"),
     [
-        ([], "messages: expected messages of LangChain, found none"),
-        ([{"type": "martian", "content": ""}], "messages[0].type: expected a message of LangChain, found 'martian'"),
-        ([ai(5)], "messages[0].content: expected a text or a list of blocks, found 5"),
-        ([ai(tool_calls=[{"id": "c"}])], "messages[0].tool_calls[0].name: expected the name of a tool, found nothing"),
+        ([], "messages: expected LangChain messages, found none"),
+        ([{"type": "martian", "content": ""}], "messages[0].type: expected a LangChain message, found 'martian'"),
+        ([ai(5)], "messages[0].content: expected a string or a list of blocks, found 5"),
+        ([ai(tool_calls=[{"id": "c"}])], "messages[0].tool_calls[0].name: expected a tool name, found nothing"),
         (
             [{"type": "chat", "role": "critic", "content": ""}],
             "messages[0].role: expected one of user, human, assistant",

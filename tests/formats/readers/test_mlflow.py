@@ -348,9 +348,7 @@ def test_rows_of_search_traces_are_whole_traces(tmp_path, name, text):
     assert (made.labels, made.usage, made.cost_usd) == (expected.labels, expected.usage, expected.cost_usd)
     assert (made.termination, made.started_at, made.metadata) == ("OK", expected.started_at, expected.metadata)
     [judged] = made.warnings
-    assert (
-        judged.found == "calls of models by evaluators, guardrails or rerankers, no part of the conversation, found 1"
-    )
+    assert judged.found == "model calls by evaluators, guardrails or rerankers, not part of the conversation, found 1"
 
 
 def test_columns_of_ones_own_beside_those_of_search_traces_come_along(forgotten):
@@ -369,7 +367,7 @@ def test_tables_with_text_of_pythons_are_refused(tmp_path, without):
 
 
 def test_spans_that_say_nothing_are_refused():
-    with pytest.raises(TraceError, match=r"no call of a model.*autolog"):
+    with pytest.raises(TraceError, match=r"no model call.*autolog"):
         read(trace(span("CHAIN", "main", {"rows": [1, 2]}, 3, id="a")))
 
 

@@ -280,10 +280,9 @@ def test_a_part_that_cannot_be_read_is_told():
     use = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
     parts = [{"type": "image_url", "image_url": 5}, {"type": "text", "text": [1]}, {"text": "x"}, use]
     trace = READER.sample([{"role": "system", "content": parts}, HI], 0).trace
-    kinds = ["of the kind 'image_url'", "of the kind 'text'", "without a type", "of the kind 'tool_use'"]
+    kinds = ["of type 'image_url'", "of type 'text'", "without a type", "of type 'tool_use'"]
     assert [(one.found, one.where) for one in trace.warnings] == [
-        (f"a part {kind} that cannot be read, kept as it stands", f"messages[0].content[{index}]")
-        for index, kind in enumerate(kinds)
+        (f"unreadable part {kind}, kept as is", f"messages[0].content[{index}]") for index, kind in enumerate(kinds)
     ]
 
 
@@ -356,7 +355,7 @@ def test_legacy_functions_without_ids_are_paired_by_name():
 def test_a_result_that_answers_no_call_stays_with_a_warning():
     trace = READER.sample([HI, {"role": "tool", "tool_call_id": "9", "content": "x"}], 0).trace
     assert trace.messages[1] == ToolMessage("x", tool_call_id="9")
-    assert trace.warnings == (TraceWarning("a tool result that answers no call before it", where="messages[1]"),)
+    assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", where="messages[1]"),)
 
 
 @pytest.mark.parametrize(
@@ -490,22 +489,22 @@ def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
     [
         ({"messages": [{**HI, "role": "martian"}]}, "messages[0].role: expected one of system, developer, user, ass"),
         ([HI, {"content": "x"}], "messages[1].role: expected one of system, developer, user, ass"),
-        ({"messages": [{**HI, "content": 5}]}, "messages[0].content: expected a text or a list of parts, found 5"),
-        ({"messages": []}, "holds no messages"),
+        ({"messages": [{**HI, "content": 5}]}, "messages[0].content: expected a string or a list of parts, found 5"),
+        ({"messages": []}, "contains no messages"),
         (
             {"messages": [assistant(tool_calls=[{"id": "1"}])]},
-            "messages[0].tool_calls[0].name: expected the name of a tool, found nothing",
+            "messages[0].tool_calls[0].name: expected a tool name, found nothing",
         ),
         (
             {"messages": [assistant(tool_calls=[function(5, "")])]},
-            "messages[0].tool_calls[0].function.name: expected the name of a tool, found 5",
+            "messages[0].tool_calls[0].function.name: expected a tool name, found 5",
         ),
         ({"messages": [assistant(tool_calls={})]}, "messages[0].tool_calls: expected a list, found {}"),
         ({"messages": [assistant(tool_calls=[7])]}, "messages[0].tool_calls[0]: expected an object, found 7"),
         ({"messages": [HI, 7]}, "messages[1]: expected an object, found 7"),
         (
             {"messages": [HI], "response": {"choices": [{"index": 0}]}},
-            "response.choices[0].message: expected that of the assistant, found nothing",
+            "response.choices[0].message: expected the assistant's message, found nothing",
         ),
         (
             {"request": {"messages": [HI]}, "response": {"choices": [{"message": HI}]}},
@@ -520,7 +519,7 @@ def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
         *(
             (
                 {"messages": [{"role": "user", "content": [{"type": kind, "content": "x"}]}]},
-                "messages[0].content[0].type: expected a part of Chat Completions; try format=anthropic or vercel",
+                "messages[0].content[0].type: expected a Chat Completions part (try format=anthropic or vercel)",
             )
             for kind in ("tool_result", "tool-call", "tool-result")
         ),
@@ -640,7 +639,7 @@ def test_an_error_in_place_of_the_answer_is_told_and_kept(response):
     assert sample.trace.messages == (HumanMessage("Hi"),)
     assert sample.trace.extra == {"response": response}
     told = [(one.found, one.where) for one in sample.trace.warnings]
-    assert told == [("holds no answer: {'code': 400}", "response")]
+    assert told == [("contains no answer: {'code': 400}", "response")]
 
 
 def test_many_calls_in_the_content_take_time_in_proportion_to_their_number():
@@ -774,7 +773,7 @@ def test_usage_that_is_told_again_in_each_chunk_counts_once_and_nothing_is_forgo
 
 def test_a_stream_that_is_not_whole_says_so(no_question):
     stream = [*STREAM[:-2], chunk(None, error={"message": "x"})]
-    expected = ["the stream breaks off before the response ends", "the response reports an error: {'message': 'x'}"]
+    expected = ["the stream ends before the response is complete", "the response reports an error: {'message': 'x'}"]
     pair = {"request": {"messages": [HI]}, "response": stream}
     for document, reader, unasked in ((stream, CHUNKS, [no_question.found]), (pair, READER, [])):
         [sample] = samples_of(document, reader)
@@ -818,7 +817,7 @@ def test_long_streams_take_time_in_proportion_to_their_length():
 
 @pytest.mark.parametrize(
     ("document", "found"),
-    [([chunk({}), 5], "[1]: expected a chunk, found 5"), ([chunk(None, None)], "holds no messages")],
+    [([chunk({}), 5], "[1]: expected a chunk, found 5"), ([chunk(None, None)], "contains no messages")],
 )
 def test_chunks_of_no_response_are_an_error(document, found):
     with pytest.raises(TraceError, match=f"^{re.escape(found)}$"):
@@ -947,7 +946,7 @@ def test_recorded_requests_and_responses_are_read_alone_and_as_pairs(recorded, n
                 assert trace.warnings == (
                     (no_question,)
                     if kind == "response"
-                    else (TraceWarning("holds no answer", where="response"),)
+                    else (TraceWarning("contains no answer", where="response"),)
                     if unanswered
                     else ()
                 )
@@ -987,12 +986,12 @@ def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
 @pytest.mark.parametrize(
     ("column", "value", "found"),
     [
-        ("output", "It was sent.", "messages or tool calls that are not read, found 1"),
-        ("output_message", {"role": "assistant", "content": "x"}, "messages or tool calls that are not read, found "),
-        ("ideal", "4", "the column 'ideal' is not read; if it means reference: --column ideal=reference"),
-        ("scores", {"correct": 1}, "the column 'scores', which has a meaning in other evaluation systems, is not read"),
-        ("history", [HI, {**HI, "content": "Before"}], "messages or tool calls that are not read, found 1"),
-        ("metadata", {"calls": [{"tool_calls": [{"function": {"name": "f"}}]}]}, "messages or tool calls that are not"),
+        ("output", "It was sent.", "messages or tool calls not read, found 1"),
+        ("output_message", {"role": "assistant", "content": "x"}, "messages or tool calls not read, found "),
+        ("ideal", "4", "the column 'ideal' is not read; to read it as reference: --column ideal=reference"),
+        ("scores", {"correct": 1}, "the column 'scores' is not read, although other evaluation systems use it"),
+        ("history", [HI, {**HI, "content": "Before"}], "messages or tool calls not read, found 1"),
+        ("metadata", {"calls": [{"tool_calls": [{"function": {"name": "f"}}]}]}, "messages or tool calls not read"),
     ],
 )
 def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning(column, value, found):
@@ -1003,7 +1002,7 @@ def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning(colum
 
 def test_a_text_that_may_be_the_answer_is_named():
     [warning] = READER.sample({"messages": [HI], "bot_said": "Hello to you"}, 0).trace.warnings
-    assert warning.found == "no answer at the end, and the text of 'bot_said' is not read"
+    assert warning.found == "no final answer, and the text of 'bot_said' is not read"
 
 
 @pytest.mark.parametrize("response", ['{"choices": [{"message": {"role": "assistant"}}]}', "{}"])
@@ -1022,7 +1021,7 @@ def test_whether_a_tool_failed_is_known_where_a_recorder_says_so():
 def test_an_empty_message_with_a_text_elsewhere_is_named(field):
     said = [{"content_type": "text", "text": "Hello you"}] if field in ("items", "blocks") else "Hello you"
     [warning] = READER.sample([{"role": "user", field: said}, {"role": "assistant", "content": "Yo"}], 0).trace.warnings
-    assert warning == TraceWarning("messages or tool calls that are not read, found 1", where="messages[0].extra")
+    assert warning == TraceWarning("messages or tool calls not read, found 1", where="messages[0].extra")
 
 
 @pytest.mark.parametrize(
@@ -1049,7 +1048,7 @@ def test_what_repeats_the_conversation_is_kept_without_a_word():
 def test_fields_of_a_message_that_hold_what_it_says_are_named_in_a_warning():
     for field in ({"text": "x"}, {"parts": [{"text": "x"}]}, {"toolInvocations": [{"toolName": "f", "args": {}}]}):
         [warning] = READER.sample([HI, {"role": "assistant", **field}], 0).trace.warnings
-        assert warning.found.startswith("messages or tool calls that are not read, found ")
+        assert warning.found.startswith("messages or tool calls not read, found ")
         assert warning.where == "messages[1].extra"
 
 
@@ -1058,7 +1057,7 @@ def test_an_answer_that_cannot_be_read_is_told(response):
     asked = [{"role": "user", "content": "Hi"}]
     for row in ({"request": {"messages": asked}, "response": response}, {"messages": asked, "response": response}):
         (warning,) = READER.sample(row, 0).trace.warnings
-        assert (warning.found[:15], warning.where) == ("holds no answer", "response")
+        assert (warning.found[:18], warning.where) == ("contains no answer", "response")
     answered = [*asked, {"role": "assistant", "content": "Hello"}]
     assert not READER.sample({"messages": answered, "response": {"latency": 1}}, 0).trace.warnings
 
@@ -1084,7 +1083,7 @@ GROQ = [
     chunk({"content": "12C."}),
     chunk({}, finish_reason="stop", x_groq={"usage": {"prompt_tokens": 5}}),
 ]
-MIXED = "chunks with an id each, read as one response; several that were streamed at once are mixed"
+MIXED = "chunks with different ids, read as one response; responses streamed at the same time get mixed"
 
 
 def told(sample: Sample) -> list[str]:
@@ -1124,7 +1123,7 @@ def test_a_list_of_chunks_is_a_stream_of_its_own():
     broken_off = with_ids(GROQ[:-1], "a")
     first, second = samples_of([broken_off, with_ids(GROQ, "b", "stub")], CHUNKS)
     assert (first.trace.response, second.trace.response) == ("It is 12C.", "It is 12C.")
-    assert "the stream breaks off before the response ends" in told(first)
+    assert "the stream ends before the response is complete" in told(first)
 
 
 def test_a_response_of_one_chunk_between_those_of_others_stays_whole():
@@ -1149,5 +1148,5 @@ def test_several_responses_in_the_chunks_of_one_pair_are_told():
     both = [*STREAM, *({**one, "id": "b"} for one in STREAM)]
     samples = samples_of({"request": {"messages": [HI]}, "response": both})
     assert [told(sample) for sample in samples] == [
-        ["its chunks stand in one list with those of other responses, each of which is a sample, found 1"]
+        ["its chunks are in one list with those of other responses, each read as a sample, found 1"]
     ] * 2

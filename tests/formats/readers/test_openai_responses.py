@@ -127,8 +127,8 @@ def test_a_request_that_failed_keeps_its_error_and_nobody_answers(response):
     assert trace.messages[-1].role == "tool"
     assert trace.extra["response"]["error"] == {"code": "server_error"}
     told = [(one.found, one.where) for one in trace.warnings]
-    assert told == [("holds no answer: {'code': 'server_error'}", "response")]
-    with pytest.raises(TraceError, match=r"holds no answer: {'code': 'server_error'}"):
+    assert told == [("contains no answer: {'code': 'server_error'}", "response")]
+    with pytest.raises(TraceError, match=r"contains no answer: {'code': 'server_error'}"):
         sample(FAILED)
 
 
@@ -171,33 +171,33 @@ def test_a_response_is_named_by_its_source_and_those_of_a_conversation_are_a_gro
 def test_history_that_stands_with_the_provider_is_told(name):
     trace = sample({**REQUEST, name: "it"}).trace
     [warning] = trace.warnings
-    assert warning.found == f"part of the history is not in the file, but behind this {name}"
+    assert warning.found == f"part of the history is not in the file, only this {name}"
     assert warning.where == name
     assert trace.extra[name] == "it"
 
 
 USE = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
 FOREIGN = {
-    "a call of Anthropic's as an item": (USE, "an item of the unknown kind 'tool_use', kept as it stands"),
+    "a call of Anthropic's as an item": (USE, "unknown item type 'tool_use', kept as is"),
     "a result of Anthropic's as an item": (
         {"type": "tool_result", "tool_use_id": "1", "content": "x"},
-        "an item of the unknown kind 'tool_result', kept as it stands",
+        "unknown item type 'tool_result', kept as is",
     ),
     "a call of Anthropic's as a part": (
         {"role": "assistant", "content": [USE]},
-        "a part of the kind 'tool_use' that cannot be read, kept as it stands",
+        "unreadable part of type 'tool_use', kept as is",
     ),
     "a result of Anthropic's as a part": (
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "x"}]},
-        "a part of the kind 'tool_result' that cannot be read, kept as it stands",
+        "unreadable part of type 'tool_result', kept as is",
     ),
-    "a part without a type": (
+    "unreadable part without a type": (
         {"role": "user", "content": [{"text": "x"}]},
-        "a part without a type that cannot be read, kept as it stands",
+        "unreadable part without a type, kept as is",
     ),
     "calls of Chat Completions": (
         {"role": "assistant", "content": "x", "tool_calls": [{"id": "1", "function": {"name": "f"}}]},
-        "calls of Chat Completions, which have no place in an item; kept as they stand",
+        "Chat Completions calls, which do not belong in an item; kept as is",
     ),
 }
 
@@ -213,7 +213,7 @@ def test_items_and_parts_of_other_apis_are_told(item, told, wrapped):
 
 @pytest.mark.parametrize("empty", [{"model": "m", "input": []}, {"object": "response", "output": []}, []])
 def test_a_conversation_without_messages_is_refused(empty):
-    with pytest.raises(TraceError, match=r"input: expected input or output: it holds no messages"):
+    with pytest.raises(TraceError, match=r"input: expected messages in input or output"):
         sample(empty)
 
 
@@ -226,13 +226,13 @@ def test_a_stream_in_lines_is_as_good_as_its_response(tmp_path, lines, no_questi
     assert [made.trace.messages for made in samples] == [expected, expected]
     assert samples[0].trace.source.format == "openai-responses-stream"
     told = [warning.found for warning in samples[-1].trace.warnings]
-    assert told == ["4 streamed events, of which the finished items are kept", no_question.found]
+    assert told == ["4 streamed events; only finished items are kept", no_question.found]
 
 
 def test_a_stream_that_breaks_off_keeps_what_was_finished():
     trace = STREAM.sample(EVENTS[:3], 0).trace
     assert trace.messages[-1].text == "Done"
-    assert "the stream breaks off before the response ends" in trace.warnings[0].found
+    assert "the stream ends before the response is complete" in trace.warnings[0].found
     told = STREAM.sample([*EVENTS[:3], {"type": "error", "message": "x"}], 0).trace.warnings[0].found
     assert "an error: {'type': 'error', 'message': 'x'}" in told
 
@@ -289,12 +289,10 @@ def test_recordings_hold_what_was_counted_in_them(shared_data, kind, counts, no_
 
 TOLD = {
     ("multimodalRequest", "followup-response"): [
-        "part of the history is not in the file, but behind this previous_response_id"
+        "part of the history is not in the file, only this previous_response_id"
     ],
     # The response before this one called the program.
-    ("responsesProgrammaticToolCallingToolsParam", "followup-response"): [
-        "a tool result that answers no call before it"
-    ],
+    ("responsesProgrammaticToolCallingToolsParam", "followup-response"): ["a tool result that answers no earlier call"],
 }
 
 

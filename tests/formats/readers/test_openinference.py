@@ -135,8 +135,8 @@ def test_recordings_of_others_are_read_whole(shared_data):
         assert len(trace.tool_calls()) == calls
         assert not trace.children
         told = {
-            "smolagents_live_spans": ["a tool result that answers no call before it"],  # its observations are text
-            "openinference_live_spans": ["calls of a model that repeat nothing of what was said before, found 1"],
+            "smolagents_live_spans": ["a tool result that answers no earlier call"],  # its observations are text
+            "openinference_live_spans": ["model calls that repeat none of the earlier messages, found 1"],
         }
         assert [one.found.split(":")[0] for one in trace.warnings] == told.get(path.stem, [])
         assert all(one.is_error is not True for one in trace.messages if one.role == "tool")

@@ -233,9 +233,9 @@ def test_nothing_else_is(document):
     [
         ([request()], "messages: expected messages, found none"),
         ([{"kind": "letter"}], "messages[0].kind: expected request or response, found 'letter'"),
-        ([request({**SAID, "content": 5})], "messages[0].parts[0].content: expected a text or a list, found 5"),
-        ([response({"content": {}, "part_kind": "text"})], "messages[0].parts[0].content: expected a text, found {}"),
-        ([response({**CALL, "tool_name": 5})], "messages[0].parts[0].tool_name: expected the name of a tool, found 5"),
+        ([request({**SAID, "content": 5})], "messages[0].parts[0].content: expected a string or a list, found 5"),
+        ([response({"content": {}, "part_kind": "text"})], "messages[0].parts[0].content: expected a string, found {}"),
+        ([response({**CALL, "tool_name": 5})], "messages[0].parts[0].tool_name: expected a tool name, found 5"),
     ],
 )
 def test_an_error_says_where_in_the_record_and_what_was_found(messages, error):
@@ -271,8 +271,8 @@ def test_parts_of_an_unknown_kind_are_kept_and_told():
     }
     trace = trace_of(request(asked, unknown), response(unknown))
     assert [(one.where, one.found) for one in trace.warnings] == [
-        ("messages[0].parts[0].content[1]", "a part of the kind 'dream' that cannot be read, kept as it stands"),
-        ("messages[0].parts[1]", "a part of the kind 'dream' that cannot be read, kept as it stands"),
-        ("messages[1].parts[0]", "a part of the kind 'dream' that cannot be read, kept as it stands"),
+        ("messages[0].parts[0].content[1]", "unreadable part of type 'dream', kept as is"),
+        ("messages[0].parts[1]", "unreadable part of type 'dream', kept as is"),
+        ("messages[1].parts[0]", "unreadable part of type 'dream', kept as is"),
     ]
     assert trace.messages[-1].content == (OtherPart(unknown),)

@@ -15,7 +15,7 @@ from judgekit.traces.sample import ExpectedCall, Ranking, Sample
 from judgekit.traces.trace import Trace, TraceWarning
 
 READER = RagasReader()
-UNREAD = "messages or tool calls that are not read, found 1"
+UNREAD = "messages or tool calls not read, found 1"
 KEYS = st.sampled_from(["user_input", "type", "content", "tool_calls", "name", "args", "response", "metadata", "id"])
 MULTI_TURN = {
     "user_input": [
@@ -163,14 +163,14 @@ def test_arguments_may_have_their_long_name():
 
 
 def test_a_row_without_messages_is_refused():
-    with pytest.raises(TraceError, match=r"^user_input: holds no messages$"):
+    with pytest.raises(TraceError, match=r"^user_input: contains no messages$"):
         READER.sample({"user_input": [], "reference": "r"}, 0)
 
 
 def test_a_result_that_answers_no_call_stays_with_a_warning():
     trace = READER.sample({"user_input": [{"type": "tool", "content": "x"}]}, 0).trace
     assert trace.messages == (ToolMessage("x"),)
-    assert trace.warnings == (TraceWarning("a tool result that answers no call before it", where="messages[0]"),)
+    assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", where="messages[0]"),)
 
 
 @pytest.mark.parametrize(
@@ -181,25 +181,25 @@ def test_a_result_that_answers_no_call_stays_with_a_warning():
             "user_input[0].type: expected one of human, ai, tool, fou",
         ),
         ({"user_input": [{"type": ["ai"]}]}, "user_input[0].type: expected one of human, ai, tool, found ["),
-        ({"user_input": [{"type": "ai", "content": ["x"]}]}, "user_input[0].content: expected a text, found ["),
+        ({"user_input": [{"type": "ai", "content": ["x"]}]}, "user_input[0].content: expected a string, found ["),
         (
             {"user_input": [{"type": "ai", "tool_calls": [{}]}]},
-            "user_input[0].tool_calls[0].name: expected the name of a",
+            "user_input[0].tool_calls[0].name: expected a tool",
         ),
         (
             {"user_input": [{"type": "ai", "tool_calls": [5]}]},
             "user_input[0].tool_calls[0]: expected an object, found 5",
         ),
         ({"user_input": ["Hi"]}, "user_input[0]: expected an object, found 'Hi'"),
-        ({"user_input": 4}, "user_input: expected a text or a list of messages, found 4"),
-        ({"user_input": "q", "response": ["a"]}, "response: expected a text, found ['a']"),
+        ({"user_input": 4}, "user_input: expected a string or a list of messages, found 4"),
+        ({"user_input": "q", "response": ["a"]}, "response: expected a string, found ['a']"),
         (
             {"user_input": "q", "reference_tool_calls": [{"name": "f"}, {"name": "f", "args": "oops"}]},
             "reference_tool_calls[1]: arguments of an expected call must be a JSON object, found 'oops'",
         ),
         (
             {"user_input": "q", "retrieved_contexts": ["c"], "documents": ["d"]},
-            "'retrieved_contexts' are documents, and there are 'documents' too; keep one",
+            "found both 'retrieved_contexts' and 'documents', which mean the same; keep one",
         ),
         ([], "the record: expected an object, found []"),
     ],

@@ -79,8 +79,8 @@ def test_what_was_asked_and_answered_becomes_a_conversation(row, messages):
     assert (sample.id, sample.fields, sample.trace.warnings) == ("3", {}, ())
 
 
-ONE = "an object with one text, read as that text"
-JSON = "neither a text nor messages, read as its JSON"
+ONE = "an object with one string, read as that string"
+JSON = "neither a string nor messages, read as its JSON text"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_calls_in_an_output_are_calls_in_the_format_of_any_provider(output, writ
     asked, called = trace.messages
     assert (asked.role, asked.text, called.role) == ("user", "Where is order 7?", "assistant")
     assert [(call.name, call.args, call.id) for call in called.tool_calls] == [(CALL.name, CALL.args, CALL.id)]
-    told = [] if write(output) is output else ["JSON text that holds messages, read as these"]
+    told = [] if write(output) is output else ["messages as JSON text, read as messages"]
     assert [warning.found for warning in trace.warnings] == told
 
 
@@ -209,7 +209,7 @@ def test_a_call_in_the_input_and_in_the_output_counts_once():
         trace = read({"input": given, "output": CALLED}).trace
         assert [call.call for call in trace.tool_calls()] == [CALL]
         assert [warning.found for warning in trace.warnings] == [
-            "the response stands in the messages already, and is read once"
+            "the response is already in the messages, and is read once"
         ]
 
 
@@ -236,7 +236,7 @@ def test_json_text_and_pythons_text_in_cells():
     assert [message.text for message in trace.messages] == ["2+2?", "{'answer': '4'}"]
     assert [warning.found for warning in trace.warnings] == [
         ONE,
-        "the text that Python prints of a list or an object, read as it is; write JSON instead",
+        "a list or dict as Python prints it, read as plain text; write JSON instead",
     ]
 
 
@@ -265,35 +265,35 @@ def test_results_are_scores_and_pieces_of_a_stream_are_no_answers():
 
 def test_a_text_that_may_be_the_question_is_named():
     [warning] = read({"response": "a", "the_users_words": "Where is order 7?", "note": "of a test"}).trace.warnings
-    assert warning.found == "no message of the user, and the text of 'the_users_words' is not read"
+    assert warning.found == "no user message, and the text of 'the_users_words' is not read"
 
 
 def test_what_is_said_again_in_another_column_is_no_loss():
     row = {"input": "q", "response": "a", "question": "q", "answer": "a", "error": False, "parent_company": "c"}
     assert read(row).trace.warnings == ()
     [warning] = read({**row, "observations": [{"role": "user", "content": "x"}]}).trace.warnings
-    assert warning == TraceWarning("messages or tool calls that are not read, found 1", where="observations")
+    assert warning == TraceWarning("messages or tool calls not read, found 1", where="observations")
 
 
-UNREAD = "the column {!r}, which has a meaning in other evaluation systems, is not read"
+UNREAD = "the column {!r} is not read, although other evaluation systems use it"
 
 
 @pytest.mark.parametrize(
     ("column", "value", "found"),
     [
-        ("expected", "r", "the column 'expected' is not read; if it means reference: --column expected=reference"),
+        ("expected", "r", "the column 'expected' is not read; to read it as reference: --column expected=reference"),
         (
             "Expected; Answer",
             "r",
-            "the column 'Expected; Answer' is not read; if it means reference: --column 'Expected; Answer=reference'",
+            "the column 'Expected; Answer' is not read; to read it as reference: --column 'Expected; Answer=reference'",
         ),
-        ("ideal", ["r"], "the column 'ideal' is not read; if it means reference: --column ideal=reference"),
+        ("ideal", ["r"], "the column 'ideal' is not read; to read it as reference: --column ideal=reference"),
         (
             "retrieval_context",
             ["d"],
-            "the column 'retrieval_context' is not read; if it means documents: --column retrieval_context=",
+            "the column 'retrieval_context' is not read; to read it as documents: --column retrieval_context=",
         ),
-        ("question", "q", "the column 'question' is not read; if it means input: --column question=input"),
+        ("question", "q", "the column 'question' is not read; to read it as input: --column question=input"),
         ("scores", {"correct": 1}, UNREAD),
         ("observations", [{"type": "SPAN"}], UNREAD),
         ("trace_id", "t", UNREAD),
@@ -304,8 +304,8 @@ UNREAD = "the column {!r}, which has a meaning in other evaluation systems, is n
         ("expected_turns", 5, UNREAD),
         ("Score", 1, UNREAD),
         ("trajectory", [["calc", {"a": 1}]], UNREAD),
-        ("history", [{"role": "user", "content": "Hi"}], "messages or tool calls that are not read, found 1"),
-        ("steps", [{"tool_calls": [{"name": "f", "args": {}}]}], "messages or tool calls that are not read, found 1"),
+        ("history", [{"role": "user", "content": "Hi"}], "messages or tool calls not read, found 1"),
+        ("steps", [{"tool_calls": [{"name": "f", "args": {}}]}], "messages or tool calls not read, found 1"),
     ],
 )
 def test_a_column_of_another_system_is_named_in_a_warning(column, value, found):
@@ -327,26 +327,26 @@ def test_a_column_of_ones_own_is_kept_without_a_word():
     [
         (
             {"input": "q", "actual_output": "a", "expected_output": "e"},
-            "no response in this row; if it has another name: --column actual_output=response",
+            "this row has no response; if the column has another name: --column actual_output=response",
         ),
         (
             {"question": "q", "answer": "a"},
-            "no input and no response in this row; if it has another name: --column question=input --column answer=response",
+            "this row has no input and no response; if the column has another name: --column question=input --column answer=response",
         ),
         (
             {"instruction": "Say hi", "input": "", "output": "hi"},
-            "no input in this row; if it has another name: --column instruction=input --column input=context",
+            "this row has no input; if the column has another name: --column instruction=input --column input=context",
         ),
         (
             {"input": "q", "expectedOutput": "e"},
-            "no reference in this row; if it has another name: --column expectedOutput=reference",
+            "this row has no reference; if the column has another name: --column expectedOutput=reference",
         ),
-        ({"reference": "r"}, "a row needs what was asked or answered ('input', 'response'), a prediction, a ranking"),
-        ({"label": "l", "subset": "s"}, "a row needs what was asked or answered"),
-        ({"reference": "r", "log": [{"role": "user", "content": "q"}]}, "a row needs what was asked or answered"),
+        ({"reference": "r"}, "a row needs an 'input' or 'response', a prediction, a ranking"),
+        ({"label": "l", "subset": "s"}, "a row needs an 'input' or 'response'"),
+        ({"reference": "r", "log": [{"role": "user", "content": "q"}]}, "a row needs an 'input' or 'response'"),
         (
             {"results": [{"score": 1}], "sample": {"input": [{"role": "user", "content": "q"}]}},
-            "a row needs what was asked or answered ('input', 'response'), a prediction, a ranking or measured numbers; sample: messages",
+            "a row needs an 'input' or 'response', a prediction, a ranking or measured numbers; sample: messages",
         ),
     ],
 )
@@ -412,9 +412,9 @@ NAN = float("nan")
     [
         (
             {"response": "a", "output": "b"},
-            "two responses that differ: 'response' is 'a' and 'output' is 'b'; keep one",
+            "two different responses: 'response' is 'a' and 'output' is 'b'; keep one",
         ),
-        ({"reference": ["a"], "references": ["b"]}, "'reference' is a list, and there are 'references' too; keep one"),
+        ({"reference": ["a"], "references": ["b"]}, "found a list in 'reference' and also 'references'; keep one"),
         ({"response": "a", "reference": {"a": 5}}, "reference: Input should be a valid string, found {'a': 5}"),
         ({"response": "a", "reference": ["a", {}]}, "references[1]: Input should be a valid string, found {}"),
         ({"response": "a", "label": ["a"]}, "label: Input should be a valid string, found ['a']"),

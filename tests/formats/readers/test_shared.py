@@ -34,11 +34,11 @@ FORMATS = {
 }
 """The formats of the files in each folder."""
 NO_CONVERSATION = {
-    "adk/trip_planner_agent_initial.session.json": "the session holds no messages",
+    "adk/trip_planner_agent_initial.session.json": "the session contains no messages",
     "inspect/log_invalid.txt": "not JSON",  # it is truncated
-    "inspect/log_valid.txt": "samples: the log holds none",
-    "inspect/log_version_3.txt": "samples: the log holds none",
-    "inspect/log_with_nan.txt": "samples: the log holds none",
+    "inspect/log_valid.txt": "samples: the log contains none",
+    "inspect/log_version_3.txt": "samples: the log contains none",
+    "inspect/log_with_nan.txt": "samples: the log contains none",
     "otel/autogen_live_spans.json": "the capture of content was switched off",
 }
 """Files with nothing to score, and their errors. ToolTalk's are tasks of a benchmark, not recordings."""

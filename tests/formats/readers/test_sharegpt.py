@@ -126,7 +126,7 @@ def test_a_list_of_conversations_holds_many():
     ("turn", "found"),
     [
         ({"from": "martian", "value": "x"}, "conversations[0].from: expected one of system, human"),
-        ({"from": "gpt", "value": 5}, "conversations[0].value: expected a text, found 5"),
+        ({"from": "gpt", "value": 5}, "conversations[0].value: expected a string, found 5"),
         ({"from": "function_call", "value": "x"}, "conversations[0].value: expected a tool call with a name"),
         ({"from": "function_call", "value": '[{"name": "f"}, 5]'}, "conversations[0].value: expected a tool call"),
     ],
@@ -134,7 +134,7 @@ def test_a_list_of_conversations_holds_many():
 def test_an_error_says_where_and_what_was_found(turn, found):
     with pytest.raises(TraceError, match=re.escape(found)):
         READER.sample({"conversations": [turn]}, 0)
-    with pytest.raises(TraceError, match="holds no messages"):
+    with pytest.raises(TraceError, match="contains no messages"):
         READER.sample({"conversations": []}, 0)
 
 

@@ -94,8 +94,8 @@ def test_the_history_is_read_without_demonstrations():
     assert (sample.id, trace.termination, trace.cost_usd) == ("4", "submitted", 0.5)
     assert trace.usage == Usage(input_tokens=100, output_tokens=20)
     assert trace.warnings == (
-        TraceWarning("a demonstration, which is no part of the conversation, is left out", where="history[1]"),
-        TraceWarning("the steps' queries, which repeat the history, are left out", where="trajectory"),
+        TraceWarning("a demonstration, not part of the conversation, dropped", where="history[1]"),
+        TraceWarning("the steps' queries repeat the history and are dropped", where="trajectory"),
     )
     assert trace.extra["info"] == {"submission": "diff --git", "model_stats": {"api_calls": 2}}
     assert trace.extra["trajectory"][0]["execution_time"] == 0.25
@@ -130,15 +130,15 @@ def test_several_results_in_one_row_stay_unpaired_and_are_told():
     history = [*FILE["history"][:5], row("tool", "x", "observation", tool_call_ids=["a", "b"])]
     trace = READER.sample({"history": history}, 0).trace
     assert trace.messages[-1].extra["tool_call_ids"] == ["a", "b"]
-    assert trace.warnings[-1].found == "a tool result that answers no call before it"
+    assert trace.warnings[-1].found == "a tool result that answers no earlier call"
 
 
 @pytest.mark.parametrize(
     ("record", "found"),
     [
         ({"history": [row("martian", "x", "action")]}, "history[0].role: expected one of system"),
-        ({"history": [row("user", 5, "observation")]}, "history[0].content: expected a text or a list"),
-        ({"history": [row("user", "x", "demonstration", is_demo=True)]}, "holds no messages"),
+        ({"history": [row("user", 5, "observation")]}, "history[0].content: expected a string or a list"),
+        ({"history": [row("user", "x", "demonstration", is_demo=True)]}, "contains no messages"),
         ({"history": "x"}, "history: expected a list"),
     ],
 )

@@ -148,7 +148,7 @@ def test_a_simulation_becomes_a_sample():
                 ToolMessage("boom", tool_call_id="c", is_error=True),
                 ToolMessage("?", tool_call_id="none"),
             ],
-            warnings=[TraceWarning("a tool result that answers no call before it", where="messages[6]")],
+            warnings=[TraceWarning("a tool result that answers no earlier call", where="messages[6]")],
         ),
     )
 
@@ -391,7 +391,7 @@ def test_what_was_not_checked_keeps_its_task_only_if_a_trial_confirms_it_where_o
     ]
     told = [[one.found.partition(";")[0] for one in sample.trace.warnings] for sample in samples]
     assert told[3] == ["the file holds tasks of another version"]
-    assert told[9] == ["no task '6'"]
+    assert told[9] == ["the file has no task '6'"]
 
 
 def test_simulations_that_were_not_checked_contradict_nothing():
@@ -408,7 +408,9 @@ def test_checks_say_what_was_expected_of_a_simulation_whose_task_is_not_in_the_f
     for document in ({**FILE, "tasks": [], "simulations": [simulation]}, simulation):
         sample = sample_of(document)
         assert [one.name for one in sample.reference_tool_calls] == ["f"]
-        assert "no task '4'; the checked actions are the expected calls" in [one.found for one in sample.trace.warnings]
+        assert "the file has no task '4'; the checked actions are the expected calls" in [
+            one.found for one in sample.trace.warnings
+        ]
         assert forgotten(READER, document) == []
 
 
@@ -425,7 +427,7 @@ def test_tasks_of_two_domains_are_two_groups_and_a_simulation_without_a_domain_i
     groups = [sample_of({**FILE, "info": {"environment_info": {"domain_name": one}}}).group for one in ("a", "b")]
     assert groups == ["a 4", "b 4"]
     simulation = FILE["simulations"][0]
-    told = "no domain given: task '4' of another domain would fall into the same group"
+    told = "no domain given: task '4' of another domain would get the same group"
     assert told in [one.found for one in sample_of(simulation).trace.warnings]
     sample = sample_of({**simulation, "domain": "a"})
     assert (sample.group, sample.domain) == ("a 4", "a")
@@ -458,9 +460,9 @@ def test_a_file_without_environment_is_read():
     ("simulation", "found"),
     [
         (7, "simulation: expected an object, found 7"),
-        ({"messages": HI}, "simulation.task_id: expected the id of a task, found nothing"),
-        ({"task_id": "4", "messages": []}, "holds no messages"),
-        ({"task_id": "4", "ticks": [{}]}, "holds no messages"),  # of a voice
+        ({"messages": HI}, "simulation.task_id: expected a task id, found nothing"),
+        ({"task_id": "4", "messages": []}, "contains no messages"),
+        ({"task_id": "4", "ticks": [{}]}, "contains no messages"),  # of a voice
         ({"task_id": "4", "messages": [{"role": "x"}]}, "simulation.messages[0].role: expected one of system,"),
         (
             {"task_id": "4", "messages": [{"role": "tool", "requestor": "x"}]},
@@ -468,7 +470,7 @@ def test_a_file_without_environment_is_read():
         ),
         (
             {"task_id": "4", "messages": [{"role": "user", "tool_calls": [{"id": "1"}]}]},
-            "simulation.messages[0].tool_calls[0].name: expected the name of a tool, found nothing",
+            "simulation.messages[0].tool_calls[0].name: expected a tool name, found nothing",
         ),
     ],
 )

@@ -89,7 +89,7 @@ def test_what_a_trial_lacks_is_not_invented():
     assert (sample.id, sample.reference_tool_calls, sample.trace.labels) == ("7", None, ())
     assert sample.group == "7"
     assert sample.trace.warnings == (
-        TraceWarning("no domain given: task '7' of another domain would fall into the same group", where="info"),
+        TraceWarning("no domain given: task '7' of another domain would get the same group", where="info"),
     )
 
 
@@ -100,9 +100,9 @@ def test_nothing_is_forgotten(forgotten):
 @pytest.mark.parametrize(
     ("changed", "found"),
     [
-        ({"traj": []}, "holds no messages"),
+        ({"traj": []}, "contains no messages"),
         ({"traj": [{"role": "x"}]}, "traj[0].role: expected one of system, "),
-        ({"task_id": None}, "task_id: expected the id of a task, found nothing"),
+        ({"task_id": None}, "task_id: expected a task id, found nothing"),
         ({"info": {"task": {"actions": [{"name": "f"}]}}}, "info.task.actions[0].kwargs: expected an object, found"),
         ({"info": {"task": {"actions": 5}}}, "info.task.actions: expected a list, found 5"),
     ],

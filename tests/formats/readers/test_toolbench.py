@@ -55,7 +55,7 @@ def test_the_last_list_is_the_path_that_was_taken():
     assert trace.labels == (Label("win", value=True, source="benchmark"),)
     assert trace.tools == (ToolDefinition("quote", description="d", parameters={"type": "object"}),)
     assert (sample.id, trace.termination) == ("2", "give_answer")
-    assert trace.warnings == (TraceWarning("what else the search tried is kept in extra"),)
+    assert trace.warnings == (TraceWarning("other branches of the search are kept in extra"),)
     assert trace.extra["tree"] == FILE["tree"]
     assert trace.extra["answer_generation"] == {
         "valid_data": True, "query_count": 5, "total_tokens": 4389, "final_answer": "Be."
@@ -93,7 +93,7 @@ def test_the_answer_is_what_finish_was_called_with_unless_the_agent_gave_up(argu
 def test_an_answer_that_cannot_be_read_is_told():
     trace = ended('{"return_type": "give_answer", "final_answer": "Be')
     assert trace.messages[-1].tool_calls[0].name == "Finish"
-    assert [one.found for one in trace.warnings] == ["the answer cannot be read: the arguments of Finish are broken"]
+    assert [one.found for one in trace.warnings] == ["cannot read the answer: the arguments of Finish are invalid"]
 
 
 def test_a_call_of_finish_that_was_refused_stays_a_call():
@@ -117,9 +117,9 @@ def test_lists_that_are_no_beginnings_of_the_last_are_kept_with_a_warning():
 @pytest.mark.parametrize(
     ("record", "found"),
     [
-        (UNFINISHED, "holds no messages (valid_data is false: the search ended without an answer)"),
-        ({"answer_generation": {"train_messages": []}}, "holds no messages"),
-        ({"answer_generation": {"train_messages": [[]]}}, "train_messages[0]: holds no messages"),
+        (UNFINISHED, "contains no messages (valid_data is false: the search ended without an answer)"),
+        ({"answer_generation": {"train_messages": []}}, "contains no messages"),
+        ({"answer_generation": {"train_messages": [[]]}}, "train_messages[0]: contains no messages"),
         (
             {"answer_generation": {"train_messages": [[], [{"role": "x"}]]}},
             "answer_generation.train_messages[1][0].role: ",

@@ -304,7 +304,7 @@ MESSAGES = {
 
 
 def plain(message):
-    """Return the value without fields that only repeat the kind of a result or medium."""
+    """Return the value without fields that only repeat a result type or medium."""
     extra = {name: value for name, value in message.extra.items() if name != "output" or set(value) - {"type"}}
     content = message.content
     if not isinstance(content, str):
@@ -338,7 +338,7 @@ def test_a_call_that_was_still_being_written_was_not_made():
     trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(text("a"), part)], 0).trace
     assert trace.messages[1:] == (AIMessage([TextPart("a"), OtherPart(part)]),)
     [warning] = trace.warnings
-    assert (warning.found[:35], warning.where) == ("a call that was still being written", "messages[1].parts[1]")
+    assert (warning.found[:35], warning.where) == ("an unfinished call, kept as a part ", "messages[1].parts[1]")
 
 
 @pytest.mark.parametrize(
@@ -379,13 +379,16 @@ def test_what_others_write_is_not_recognised(document):
     ("message", "found"),
     [
         ({"role": "martian"}, "messages[0].role: expected one of system, user, assistant, tool, data, found 'martian'"),
-        ({"role": "user", "content": 5}, "messages[0].content: expected a text or a list of parts, found 5"),
+        ({"role": "user", "content": 5}, "messages[0].content: expected a string or a list of parts, found 5"),
         (assistant(tool("gone")), "messages[0].parts[0].state: expected one of input-streaming"),
-        (assistant({**tool("input-available"), "type": "dynamic-tool"}), "messages[0].parts[0].toolName: expected the"),
+        (
+            assistant({**tool("input-available"), "type": "dynamic-tool"}),
+            "messages[0].parts[0].toolName: expected a tool name",
+        ),
         ({"role": "tool", "content": []}, "messages[0].content: expected results"),
         ({"role": "tool", "content": "x"}, "messages[0].content: expected a list, found 'x'"),
         ({"role": "tool", "content": [text("x")]}, "messages[0].content[0].type: expected tool-result or tool-app"),
-        (answered({"value": 1}), "messages[0].content[0].output.type: expected the kind of a result, found nothing"),
+        (answered({"value": 1}), "messages[0].content[0].output.type: expected a result type, found nothing"),
     ],
 )
 def test_an_error_says_where_and_what_was_found(message, found):
@@ -419,5 +422,5 @@ def test_parts_of_an_unknown_kind_are_told_and_those_of_data_and_sources_are_not
     trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(STEP, *parts)], 0).trace
     assert trace.messages[-1].content == tuple(map(OtherPart, parts))
     assert [(one.where, one.found) for one in trace.warnings] == [
-        ("messages[1].parts[1]", "a part of the kind 'dream' that cannot be read, kept as it stands")
+        ("messages[1].parts[1]", "unreadable part of type 'dream', kept as is")
     ]

@@ -82,10 +82,8 @@ def test_a_question_that_nobody_asks_stands_before_the_history():
     )
     assert [label.value for label in sample.trace.labels] == [False, "Excel_Expert", 0]
     assert sample.trace.warnings == (
-        TraceWarning(
-            "in no message of the user: it stands before the history, whose step 0 is message 2", where="question"
-        ),
-        TraceWarning("the instructions of each agent stand in extra", where="system_prompt"),
+        TraceWarning("not in any user message: placed before the history, whose step 0 is message 2", where="question"),
+        TraceWarning("the instructions of each agent are kept in extra", where="system_prompt"),
     )
     assert sample.trace.extra == {"level": "2", "system_prompt": GENERATED["system_prompt"]}
 
@@ -125,9 +123,9 @@ def test_nothing_else_is(value):
 @pytest.mark.parametrize(
     ("message", "found"),
     [
-        ({"content": ["x"], "role": "WebSurfer"}, r"history\[0\].content: expected a text"),
-        ({"content": "x"}, r"history\[0\].role: expected the name of an agent"),
-        ({"content": "x", "role": "WebSurfer", "name": 1}, r"history\[0\].role: expected the name of an agent"),
+        ({"content": ["x"], "role": "WebSurfer"}, r"history\[0\].content: expected a string"),
+        ({"content": "x"}, r"history\[0\].role: expected an agent name"),
+        ({"content": "x", "role": "WebSurfer", "name": 1}, r"history\[0\].role: expected an agent name"),
     ],
 )
 def test_a_message_without_speaker_or_text_is_an_error(message, found):

@@ -154,7 +154,7 @@ def test_the_published_recipe_makes_a_chinese_clause_one_word():
     assert score("The refund is not approved", "The refund is approved", recipe="published").value == 1
 
 
-ONE_NEGATED = "matched, although a word is negated in the response or the expected text, and none in the other"
+ONE_NEGATED = "matched, although only one of the response and the expected text negates a word"
 
 
 @pytest.mark.parametrize("recipe", ["content", "published"])
@@ -225,7 +225,7 @@ def test_an_expected_output_that_says_nothing_leaves_the_reference(nothing):
     alone = AnswerMatch().score(sample.model_copy(update={"reference": None}))
     assert (alone.status, alone.reason) == (
         "skipped",
-        "the sample has no reference, and there is no label and no expected_output",
+        "the sample has no reference, no label and no expected_output",
     )
 
 
@@ -262,16 +262,16 @@ def test_an_empty_response_is_no_answer(response):
 def test_texts_without_content_words_match_only_if_they_are_equal_and_are_warned_of(expected, response):
     found = score(response, expected)
     assert (found.value, found.details["similarity"]) == (0, 0)
-    assert found.warnings == ("the response or the expected text has no content words: only an equal text matches",)
+    assert found.warnings == ("the response or the expected text has no content words, so only an equal text matches",)
 
 
 @pytest.mark.parametrize(
     ("messages", "known", "reason"),
     [
-        ([HumanMessage("Hi")], {"label": "x"}, "the sample has no response: there is no message of the agent"),
-        ([HumanMessage("Hi")], {}, "the sample has no response: there is no message of the agent"),
-        ([AIMessage("Hi")], {}, "the sample has no reference, and there is no label and no expected_output"),
-        ([AIMessage("Hi")], {"reference": " "}, "the reference is empty, and there is no label and no expected_output"),
+        ([HumanMessage("Hi")], {"label": "x"}, "the sample has no response: there is no agent message"),
+        ([HumanMessage("Hi")], {}, "the sample has no response: there is no agent message"),
+        ([AIMessage("Hi")], {}, "the sample has no reference, no label and no expected_output"),
+        ([AIMessage("Hi")], {"reference": " "}, "the reference is empty, no label and no expected_output"),
     ],
 )
 def test_a_sample_without_a_response_or_an_expected_text_is_skipped(messages, known, reason):
@@ -288,17 +288,17 @@ def test_stop_words_can_be_given_and_are_then_the_only_ones():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": 0}, "threshold is above 0 and at most 1, found 0"),
-        ({"threshold": float("nan")}, "threshold is above 0 and at most 1, found nan"),
+        ({"threshold": 0}, "threshold must be above 0 and at most 1, found 0"),
+        ({"threshold": float("nan")}, "threshold must be above 0 and at most 1, found nan"),
         ({"measure": "f2"}, "no measure is called 'f2'. Known: accuracy, precision, recall, f1"),
         ({"recipe": "publish"}, "no recipe is called 'publish', did you mean 'published'? Known: content, published"),
         ({"tokenize": "words"}, "no way to split a text into words is called 'words'"),
         (
             {"recipe": "published", "tokenize": "jieba"},
-            "recipe='published' has its own words; leave out tokenize='jieba'",
+            "recipe='published' splits words itself; remove tokenize='jieba'",
         ),
-        ({"stop_words": "的是"}, "stop_words is a list of words, found '的是'"),
-        ({"stop_words": ["a", 5]}, "stop_words is a list of words, found ['a', 5]"),
+        ({"stop_words": "的是"}, "stop_words must be a list of words, found '的是'"),
+        ({"stop_words": ["a", 5]}, "stop_words must be a list of words, found ['a', 5]"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message):

@@ -21,12 +21,12 @@ def score(response: str | None, **known: object) -> Score:
     [
         ("spam\n", {"label": "spam"}, 1, "correct", "predicted 'spam'"),
         ("spam", {"label": " spam "}, 1, "correct", "predicted 'spam'"),
-        ("It is spam", {"label": "spam"}, 0, "wrong", "predicted 'It is spam', true is 'spam'"),
-        ("Spam", {"label": "spam"}, 0, "wrong", "predicted 'Spam', true is 'spam'"),
-        ("spam", {"label": "spam", "prediction": "ham"}, 0, "wrong", "predicted 'ham', true is 'spam'"),
+        ("It is spam", {"label": "spam"}, 0, "wrong", "predicted 'It is spam', true label 'spam'"),
+        ("Spam", {"label": "spam"}, 0, "wrong", "predicted 'Spam', true label 'spam'"),
+        ("spam", {"label": "spam", "prediction": "ham"}, 0, "wrong", "predicted 'ham', true label 'spam'"),
         (None, {"label": "退款", "prediction": "退款"}, 1, "correct", "predicted '退款'"),
-        ("  ", {"label": "spam"}, 0, "no_answer", "no answer, true is 'spam'"),
-        ("spam", {"label": "spam", "prediction": ""}, 0, "no_answer", "no answer, true is 'spam'"),
+        ("  ", {"label": "spam"}, 0, "no_answer", "no answer, true label 'spam'"),
+        ("spam", {"label": "spam", "prediction": ""}, 0, "no_answer", "no answer, true label 'spam'"),
     ],
 )
 def test_a_prediction_or_else_the_whole_response_is_compared_with_the_label(response, known, value, label, reason):
@@ -39,7 +39,7 @@ def test_a_prediction_or_else_the_whole_response_is_compared_with_the_label(resp
     [
         ("spam", {}, "the sample's label is missing"),
         ("spam", {"label": " "}, "the sample's label is empty"),
-        (None, {"label": "spam"}, "the sample has no prediction, and no response: no message of the agent"),
+        (None, {"label": "spam"}, "the sample has no prediction and no response (no agent message)"),
     ],
 )
 def test_a_sample_without_a_label_or_a_prediction_is_skipped(response, known, reason):
@@ -59,9 +59,9 @@ def test_the_details_are_what_a_run_is_counted_from():
         ({"measure": "f1_macros"}, "no measure is called 'f1_macros', did you mean 'f1_macro'? Known: accuracy, "),
         (
             {"measure": "recall"},
-            "recall is that of one class: name it with positive=..., or take recall_macro, recall_micro or recall_weighted",
+            "recall is computed for one class: name it with positive=..., or use recall_macro, recall_micro or recall_weighted",
         ),
-        ({"measure": "f1_micro", "positive": "a"}, "f1_micro is an average over classes; leave out positive=..."),
+        ({"measure": "f1_micro", "positive": "a"}, "f1_micro is an average over classes; remove positive=..."),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message):

@@ -84,7 +84,7 @@ def test_without_a_relevant_document_no_order_could_be_better(graded, scorer):
         score = scorer.score(sample)
         assert (score.status, score.reason) == (
             "skipped",
-            "no judged document is relevant (relevant_from=1): no order could be better than another",
+            "no judged document is relevant (relevant_from=1), so every order is equally good",
         )
     assert scorer.score(Sample(id="one")).reason == "the sample has no ranking"
     assert scorer.score(Sample(id="one")).status == "skipped"
@@ -100,9 +100,9 @@ def test_nothing_retrieved_scores_0_where_something_is_relevant(graded, scorer):
 @pytest.mark.parametrize(
     ("grades", "reason"),
     [
-        ([1, 1], "all of 2 retrieved documents are relevant: there is no pair to compare"),
-        ([0, None], "none of 2 retrieved documents are relevant: there is no pair to compare"),
-        ([], "none of 0 retrieved documents are relevant: there is no pair to compare"),
+        ([1, 1], "all of 2 retrieved documents are relevant, so there is no pair to compare"),
+        ([0, None], "none of 2 retrieved documents are relevant, so there is no pair to compare"),
+        ([], "none of 0 retrieved documents are relevant, so there is no pair to compare"),
     ],
 )
 def test_auc_of_one_class_is_skipped(graded, grades, reason):
@@ -115,7 +115,7 @@ def test_auc_of_one_class_is_skipped(graded, grades, reason):
     [
         (ReciprocalRank(), "first relevant document at rank 2 of 4: 'd2'"),
         (AveragePrecision(), "2 of 3 relevant documents retrieved, at ranks 2, 4 of 4"),
-        (AUC(), "a relevant document stands above another in 1 of 4 pairs (equal scores count half)"),
+        (AUC(), "a relevant document ranks above another in 1 of 4 pairs (equal scores count half)"),
         (PrecisionAtK(3), "1 of 3 relevant documents among the first 3 (retrieved: 4)"),
     ],
     ids=lambda one: getattr(one, "name", ""),
@@ -150,14 +150,14 @@ def test_grades_of_which_all_are_relevant_are_warned_of(graded):
 
 @pytest.mark.parametrize("grade", [0, -1, math.inf, math.nan, True, "1"])
 def test_documents_that_were_not_judged_cannot_be_made_relevant(grade):
-    with pytest.raises(ConfigError, match="relevant_from is a grade, a number above 0, found"):
+    with pytest.raises(ConfigError, match="relevant_from must be a number above 0, found"):
         ReciprocalRank(relevant_from=grade)
 
 
 @pytest.mark.parametrize("kind", [PrecisionAtK, RecallAtK, HitRate])
 @pytest.mark.parametrize("k", [0, -1, 2.0, True, "5", None])
 def test_k_is_a_number_of_documents(kind, k):
-    with pytest.raises(ConfigError, match="k is a number of documents, 1 or more, found"):
+    with pytest.raises(ConfigError, match="k must be an integer of at least 1, found"):
         kind(k)
 
 

@@ -36,7 +36,7 @@ def test_err_of_a_first_document_of_the_highest_grade_is_just_below_1(graded):
 
 def test_a_grade_above_the_highest_fails_the_sample_also_where_it_was_not_retrieved(graded):
     for sample in (graded([5, 1]), graded([1], 5)):
-        with pytest.raises(ValueError, match="a document has the grade 5, and max_grade is 4"):
+        with pytest.raises(ValueError, match="the highest grade 5 is above max_grade=4"):
             ERR(4).score(sample)
 
 
@@ -82,7 +82,7 @@ def test_without_a_relevant_document_no_order_could_be_better(graded, scorer):
         score = scorer.score(sample)
         assert (score.status, score.reason) == (
             "skipped",
-            "no judged document is relevant: no order could be better than another",
+            "no judged document is relevant, so every order is equally good",
         )
     assert scorer.score(Sample(id="one")).status == "skipped"
 
@@ -121,11 +121,11 @@ def test_names_say_what_is_measured():
 @pytest.mark.parametrize(
     ("make", "found"),
     [
-        (lambda: NDCG(0), "k is a number of documents, 1 or more, found 0"),
-        (lambda: ERR(4, 0), "k is a number of documents, 1 or more, found 0"),
+        (lambda: NDCG(0), "k must be an integer of at least 1, found 0"),
+        (lambda: ERR(4, 0), "k must be an integer of at least 1, found 0"),
         (lambda: NDCG(gains="exp"), "no kind of gains is called 'exp'. Known: exponential, linear"),
-        (lambda: ERR(0), "max_grade is a grade, a number above 0, found 0"),
-        (lambda: ERR("4"), "max_grade is a grade, a number above 0, found '4'"),
+        (lambda: ERR(0), "max_grade must be a number above 0, found 0"),
+        (lambda: ERR("4"), "max_grade must be a number above 0, found '4'"),
     ],
 )
 def test_options_that_do_not_fit_are_errors(make, found):

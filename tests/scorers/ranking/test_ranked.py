@@ -84,8 +84,8 @@ def test_a_result_alone_does_not_say_what_is_relevant():
         ([True], None, "retrieved[0]: Input should be a valid string, found True"),
         ([["a", None]], None, "scores[0]: Input should be a valid number, found None"),
         ("[[1, NaN]]", None, "scores[0]: Input should be a finite number, found nan"),
-        (["a", "b", "a"], None, "retrieved holds each id once, found twice: 'a'"),
-        ([["a", 1], "b"], None, "retrieved holds pairs of id and score, and beside them 'b'"),
+        (["a", "b", "a"], None, "retrieved has duplicate ids: 'a'"),
+        ([["a", 1], "b"], None, "retrieved mixes (id, score) pairs with 'b'"),
     ],
 )
 def test_a_result_without_ids_is_an_error_that_names_its_message(result, path, found):
@@ -97,10 +97,10 @@ def test_a_result_without_ids_is_an_error_that_names_its_message(result, path, f
 @pytest.mark.parametrize(
     ("options", "found"),
     [
-        ({"path": "ids"}, "path='ids' leads into the result of a tool; give tool= as well"),
-        ({"tool": "search", "path": "a["}, "path: 'a[' is no JMESPath: Invalid jmespath expression"),
-        ({"tool": "search", "path": ""}, "path: '' is no JMESPath: Invalid JMESPath expression"),
-        ({"tool": "search", "path": 5}, "path: 5 is no JMESPath: "),
+        ({"path": "ids"}, "path='ids' selects from a tool result; set tool= as well"),
+        ({"tool": "search", "path": "a["}, "path: 'a[' is not a valid JMESPath: Invalid jmespath expression"),
+        ({"tool": "search", "path": ""}, "path: '' is not a valid JMESPath: Invalid JMESPath expression"),
+        ({"tool": "search", "path": 5}, "path: 5 is not a valid JMESPath: "),
     ],
 )
 @pytest.mark.parametrize("kind", ALL)
@@ -123,16 +123,16 @@ def test_ids_that_are_texts_may_be_compared_as_such():
     [
         (
             Ranking(["x", "Cat", "cat"], {"cat": 1}),
-            "retrieved holds ids that are one when they are normalized: 'Cat'; 'cat'",
+            "retrieved has ids that are equal after normalization: 'Cat'; 'cat'",
         ),
         (
             Ranking(["x"], {"Cat": 1, "cat.": 1}),
-            "relevance holds ids that are one when they are normalized: 'Cat'; 'cat.'",
+            "relevance has ids that are equal after normalization: 'Cat'; 'cat.'",
         ),
     ],
 )
 def test_ids_that_become_one_are_an_error_that_names_them(ranking, found):
-    with pytest.raises(ValueError, match="normalized") as raised:
+    with pytest.raises(ValueError, match="normalization") as raised:
         ReciprocalRank(normalize=True).score(Sample(id="one", ranking=ranking))
     assert str(raised.value) == found
     assert ReciprocalRank().score(Sample(id="one", ranking=ranking)).reason
@@ -162,7 +162,7 @@ def test_ids_that_are_one_only_when_normalized_are_said(scorer):
         score.value == scorer.score(Sample(id="one", ranking=Ranking(["a", "b", "c"], {"a": 1, "b": 1, "c": 0}))).value
     )
     assert score.details["normalized"] == {"skII 神仙水": "skii神仙水", "C.": "c"}
-    assert score.reason.endswith("; normalized, 'skII 神仙水' is 'skii神仙水'; 'C.' is 'c'")
+    assert score.reason.endswith("; after normalization, 'skII 神仙水' matches 'skii神仙水'; 'C.' matches 'c'")
     alike = scorer.score(Sample(id="one", ranking=Ranking(["b", "C."], {"b": 1})))
     assert "normalized" not in alike.details
     assert "normalized" not in alike.reason
@@ -171,7 +171,7 @@ def test_ids_that_are_one_only_when_normalized_are_said(scorer):
 def test_they_are_also_said_where_the_sample_is_skipped_for_them():
     score = AUC(normalize=True).score(Sample(id="one", ranking=Ranking(["a", "B"], {"a": 1, "b": 1})))
     assert score.reason == (
-        "all of 2 retrieved documents are relevant: there is no pair to compare; normalized, 'B' is 'b'"
+        "all of 2 retrieved documents are relevant, so there is no pair to compare; after normalization, 'B' matches 'b'"
     )
 
 

@@ -58,7 +58,7 @@ def test_without_a_reference_it_says_why_nothing_is_compared(known, reason):
 
 @pytest.mark.parametrize("messages", [[], [HI]])
 def test_without_a_message_of_the_agent_it_says_so(messages):
-    reason = "the sample has no response: there is no message of the agent"
+    reason = "the sample has no response: there is no agent message"
     assert texts_to_compare(Sample.of(messages, id="one", reference="a")) == reason
 
 

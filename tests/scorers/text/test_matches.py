@@ -37,7 +37,7 @@ REFERRING = [ExactMatch(), StringPresence(), *map(Similarity, ("levenshtein", "j
 class TestEachThatNeedsReferences:
     def test_it_is_skipped_without_a_response_or_a_reference(self, scorer):
         reasons = {
-            "the sample has no response: there is no message of the agent": sample(None, "a"),
+            "the sample has no response: there is no agent message": sample(None, "a"),
             "the sample has no reference": sample("a"),
             "the reference is empty": sample("a", " ", ""),
         }
@@ -117,11 +117,11 @@ def test_presence_says_which_or_that_there_is_none():
 PATTERNS = {
     "somewhere": (Regex(r"W\d{3}"), "order W123!", 1, r"'W\\d{3}' is in the response: 'W123'", (6, 10)),
     "nowhere": (Regex(r"W\d{3}"), "order W12", 0, r"'W\\d{3}' is not in the response", (None, None)),
-    "the whole": (Regex("a+", full=True), "aaa", 1, "'a+' fits the whole response", (0, 3)),
-    "a part": (Regex("a+", full=True), "aaa ", 0, "'a+' does not fit the whole response", (None, None)),
+    "the whole": (Regex("a+", full=True), "aaa", 1, "'a+' matches the whole response", (0, 3)),
+    "a part": (Regex("a+", full=True), "aaa ", 0, "'a+' does not match the whole response", (None, None)),
     "a script": (Regex(r"\p{Han}+"), "in 北京", 1, r"'\\p{Han}+' is in the response: '北京'", (3, 5)),
     "any case": (Regex("(?i)paris"), "PARIS", 1, "'(?i)paris' is in the response: 'PARIS'", (0, 5)),
-    "nothing, and it may": (Regex("a*", full=True), "", 1, "'a*' fits the whole response", (0, 0)),
+    "nothing, and it may": (Regex("a*", full=True), "", 1, "'a*' matches the whole response", (0, 0)),
     "nothing, and it may not": (Regex("a"), "", 0, "'a' is not in the response", (None, None)),
 }
 
@@ -134,7 +134,7 @@ def test_a_pattern_scores_what_it_says(scorer, response, expected, reason, place
 
 
 def test_a_pattern_needs_a_response_alone():
-    no_response = "the sample has no response: there is no message of the agent"
+    no_response = "the sample has no response: there is no agent message"
     assert Regex("a").score(sample(None, "a")) == Score.skipped("regex", no_response)
 
 
@@ -142,7 +142,7 @@ def test_a_pattern_needs_a_response_alone():
     "pattern", ["(", "[a", r"\p{Nope}", "a{1,99999999999999999999}", "(" * 5000 + ")" * 5000, 5, None]
 )
 def test_a_bad_pattern_is_refused_at_once(pattern):
-    with pytest.raises(ConfigError, match=r"^pattern: .* is no regular expression: "):
+    with pytest.raises(ConfigError, match=r"^pattern: .* is not a valid regular expression: "):
         Regex(pattern)
 
 
@@ -151,8 +151,8 @@ def test_a_search_that_does_not_end_is_given_up_and_failed(monkeypatch):
     found = asyncio.run(attempt(Regex("(x+x+)+y"), sample("x" * 10**4)))
     assert (found.status, found.error) == ("failed", "TimeoutError")
     assert found.reason == (
-        "TimeoutError: the search for '(x+x+)+y' was given up after 0.05 s, in a response of 10,000 characters; write a "
-        "pattern without a repeat within a repeat"
+        "TimeoutError: the search for '(x+x+)+y' timed out after 0.05 s in a response of 10,000 characters; avoid "
+        "nested repeats in the pattern"
     )
 
 
@@ -228,7 +228,7 @@ def test_similarities_have_the_known_values(measure, response, reference, expect
 def test_a_similarity_says_to_which_reference_and_those_to_all():
     found = Similarity().score(sample("kitten", "dog", "sitting", " ", "mitten"))
     assert found.value == 5 / 6
-    assert found.reason == "levenshtein similarity 0.833 to 'mitten', the most alike of 3 references"
+    assert found.reason == "levenshtein similarity 0.833 to 'mitten', the most similar of 3 references"
     assert found.details == {"reference": "mitten", "values": [0.0, pytest.approx(4 / 7), 5 / 6]}
     assert Similarity().score(sample(" ", "a")).reason == "the response is empty"
 

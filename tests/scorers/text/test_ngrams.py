@@ -107,7 +107,7 @@ def test_one_more_reference_never_lowers_the_value(response, references):
 @pytest.mark.parametrize("response", ["", "\n", "...", "👍🏽 ❤️"])
 def test_a_response_without_a_word_scores_0(response):
     found = score(response, "a word")
-    assert (found.value, found.reason, found.details["in_response"]) == (0, "the response has no word", [])
+    assert (found.value, found.reason, found.details["in_response"]) == (0, "the response has no words", [])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_response_without_a_word_scores_0(response):
     [
         ((), "the sample has no reference"),
         (("", "  "), "the reference is empty"),
-        (("", "。", "❤️"), "no reference has a word"),
+        (("", "。", "❤️"), "no reference has words"),
     ],
 )
 def test_without_a_reference_with_words_it_is_skipped(references, reason):
@@ -131,7 +131,7 @@ def test_a_million_characters_and_mixed_scripts_are_counted():
 
 @pytest.mark.parametrize("n", [0, -1, True, 2.0, "4"])
 def test_n_is_a_whole_number_of_one_or_more(n):
-    with pytest.raises(ConfigError, match="n is a whole number of words, 1 or more, found "):
+    with pytest.raises(ConfigError, match="n must be an integer of at least 1, found "):
         NgramPrecision(n)
 
 

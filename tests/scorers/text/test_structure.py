@@ -162,7 +162,7 @@ NO_JSON = {
     "9" * 5000: "number out of range at line 1 column 4302",
     '"\\ud800"': "line 1 column 8",
     '"\ud800"': "line 1 column 8",
-    '[{"a": 1, "b": 2, "a": 1}]': "the key 'a' stands twice in an object",
+    '[{"a": 1, "b": 2, "a": 1}]': "the key 'a' appears twice in an object",
     "[" * 10**5 + "]" * 10**5: "recursion limit exceeded at line 1 column 202",
 }
 
@@ -174,13 +174,13 @@ class TestBoth:
         found = scorer.score(sample(response, "1"))
         assert (found.status, found.value) == ("scored", 0)
         assert found.details["error"].endswith(error)
-        assert found.reason == f"the response is no JSON: {found.details['error']}"
+        assert found.reason == f"the response is not JSON: {found.details['error']}"
 
     def test_a_reference_that_is_no_json_is_an_error(self, scorer):
         found = asyncio.run(attempt(scorer, sample("1", "1", '{"a"')))
         assert found == Score.failed(
             scorer.name,
-            "ValueError: a reference is no JSON: EOF while parsing an object at line 1 column 4, in '{\"a\"'",
+            "ValueError: a reference is not JSON: EOF while parsing an object at line 1 column 4, in '{\"a\"'",
             error="ValueError",
         )
 

@@ -79,32 +79,32 @@ CASES = {
         [SEARCH, FILTER, ToolCall("pay")],
         [[ToolCall("pay")], [SEARCH], [FILTER]],
         0.0,
-        "the expected tools in another order: 2 of 3 expected calls matched; out of order: pay (message 2)",
+        "the expected tools in a different order: 2 of 3 expected calls matched; out of order: pay (message 2)",
     ),
     "missing": (
         [SEARCH, FILTER],
         [[SEARCH]],
         0.0,
-        "other tools than expected: 1 of 2 expected calls matched; missing: filter",
+        "different tools than expected: 1 of 2 expected calls matched; missing: filter",
     ),
     "extra": (
         [SEARCH],
         [[SEARCH], [], [FILTER]],
         0.0,
-        "other tools than expected: 1 of 1 expected calls matched; extra: filter (message 4)",
+        "different tools than expected: 1 of 1 expected calls matched; extra: filter (message 4)",
     ),
     "extra in the middle": (
         [SEARCH, FILTER],
         [[SEARCH], [SEARCH], [FILTER]],
         0.0,
-        "other tools than expected: 2 of 2 expected calls matched; extra: search (message 3)",
+        "different tools than expected: 2 of 2 expected calls matched; extra: search (message 3)",
     ),
-    "none made": ([SEARCH], [], 0.0, "other tools than expected: 0 of 1 expected calls matched; missing: search"),
+    "none made": ([SEARCH], [], 0.0, "different tools than expected: 0 of 1 expected calls matched; missing: search"),
     "none expected": (
         [],
         [[SEARCH]],
         0.0,
-        "other tools than expected: no call was expected; extra: search (message 2)",
+        "different tools than expected: no call was expected; extra: search (message 2)",
     ),
     "the tool alone matters": (
         [ExpectedCall("search", {"query": "python"}, compare_args=[])],
@@ -120,7 +120,7 @@ def test_the_value_and_the_reason(expected, turns, value, reason):
     found = score(expected, *turns)
     assert (found.status, found.value, found.reason) == ("scored", value, reason)
     assert (found.scorer, found.calls, found.aggregate) == ("tool_call_accuracy", (), "mean")
-    assert found.details["aligned"] is not reason.startswith(("other tools", "the expected tools"))
+    assert found.details["aligned"] is not reason.startswith(("different tools", "the expected tools"))
 
 
 ROME, PARIS = ToolCall("weather", {"city": "Rome"}), ToolCall("weather", {"city": "Paris"})
@@ -161,7 +161,7 @@ def test_arguments_that_cannot_be_read_are_a_mismatch_that_is_told():
     broken = ToolCall("search", '{"query": "pyth')  # type: ignore[arg-type]
     found = score([SEARCH, FILTER], [broken], [FILTER])
     assert found.value == 0.5
-    assert found.reason == f"1 of 2 expected calls matched; search: arguments cannot be read ({broken.args_error})"
+    assert found.reason == f"1 of 2 expected calls matched; search: unreadable arguments ({broken.args_error})"
     assert found.details["pairs"] == [
         {
             "expected": 0,

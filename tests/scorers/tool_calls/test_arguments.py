@@ -356,10 +356,14 @@ NO_SHARES = [1.5, -0.1, 87, float("nan"), float("inf"), None, "1", [], (1,)]
 
 @pytest.mark.parametrize("given_back", NO_SHARES)
 def test_a_comparer_that_gives_no_number_from_0_to_1_is_an_error(given_back):
-    with pytest.raises(ValueError, match=r"the comparer of texts gave .*, and not a number in \[0, 1\]") as raised:
+    with pytest.raises(
+        ValueError, match=r"the comparison function for texts must return a number in \[0, 1\], found "
+    ) as raised:
         compare({"a": "x"}, {"a": "y"}, text=lambda *_: given_back)
     assert repr(given_back) in str(raised.value)
-    with pytest.raises(ValueError, match=r"the comparer of f's arguments gave .*, and not a number in \[0, 1\]"):
+    with pytest.raises(
+        ValueError, match=r"the comparison function for the arguments of f must return a number in \[0, 1\], found "
+    ):
         compare({"a": "x"}, {"a": "x"}, lambda *_: given_back)
 
 
@@ -476,7 +480,9 @@ def test_a_recording_that_looks_like_a_matcher_matches_nothing():
 
 def test_a_matcher_in_place_of_all_arguments_is_an_error_that_says_what_to_do():
     for options in ({}, {"mode": "ignore"}, COERCE):
-        with pytest.raises(ValueError, match=r"stands for a value; compare_args=\[\] takes any arguments"):
+        with pytest.raises(
+            ValueError, match=r"replaces a value, not all arguments; compare_args=\[\] accepts any arguments"
+        ):
             compare(anything(), {"a": 1}, **options)
 
 

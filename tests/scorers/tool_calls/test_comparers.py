@@ -171,19 +171,19 @@ def test_the_number_of_each_argument_that_a_comparer_compared_is_said():
     ("comparer", "expected", "why"),
     [
         (Similarity(), " ", "the reference is empty"),
-        (ROUGE(), "!?", "no reference has a word"),
+        (ROUGE(), "!?", "no reference has words"),
         (BLEU(), "", "the reference is empty"),
     ],
 )
 def test_texts_that_a_comparer_skips_are_different_and_a_warning_says_so(comparer, expected, why):
     score = ToolCallAccuracy(args=comparer).score(sample_of([{"q": expected, "n": 1}], [{"q": "hotels", "n": 1}]))
     assert score.value == 1 / 2
-    assert score.warnings == (f"{comparer.name} skips some texts of arguments ({why}); they count as different",)
+    assert score.warnings == (f"{comparer.name} skips some argument texts ({why}); they count as different",)
 
 
 def test_what_a_comparer_warns_of_is_said():
     score = ToolCallAccuracy(args=BLEU()).score(sample_of([{"q": "北京的旅馆"}], [{"q": "北京旅馆"}]))
-    assert [warning.partition(" takes ")[0] for warning in score.warnings] == ["bleu: tokenize='13a'"]
+    assert [warning.partition(" treats ")[0] for warning in score.warnings] == ["bleu: tokenize='13a'"]
 
 
 def test_a_comparer_that_fails_fails_the_score():
@@ -195,7 +195,7 @@ def test_a_comparer_that_fails_fails_the_score():
     score = asyncio.run(attempt(ToolCallF1(args=broken), sample))
     assert (score.status, score.reason) == ("failed", "ValueError: broken cannot compare 'a' with 'b': no connection")
     score = asyncio.run(attempt(ToolCallF1(args=JSONMatch()), sample))
-    assert score.reason.startswith("ValueError: a reference is no JSON")
+    assert score.reason.startswith("ValueError: a reference is not JSON")
 
 
 JUDGE = ScriptedJudge([])
@@ -211,7 +211,7 @@ UNFIT = {
 
 @pytest.mark.parametrize(("unfit", "name"), UNFIT.values(), ids=UNFIT)
 def test_a_scorer_of_anything_else_is_refused_by_name_with_what_fits(unfit, name):
-    said = f"{name} compares no two texts; BLEU, CHRF, "
+    said = f"{name} cannot compare two texts; BLEU, CHRF, "
     for made in (
         lambda: ToolCallF1(args=unfit),
         lambda: ToolCallAccuracy(args=unfit),

@@ -88,7 +88,7 @@ CASES = [
     (Forbid("del*_all"), [[ToolCall("del_not")], [ToolCall("del_x_all")]], False, "del_x_all in message 3"),
     (Forbid("pay", {"amount": between(100, None)}), [[pay(99)]], True, "not called with these arguments"),
     (Forbid("pay", {"amount": between(100, None)}), [[pay(99), pay(100)]], False, "pay in message 2"),
-    (Forbid("pay", {"amount": 5}), [[UNREAD]], None, "arguments that cannot be read: pay in message 2"),
+    (Forbid("pay", {"amount": 5}), [[UNREAD]], None, "unreadable arguments: pay in message 2"),
     (Forbid("pay", {"amount": 5}), [[UNREAD], [pay(5)]], False, "pay in message 3"),
     (Forbid("pay"), [[UNREAD]], False, "pay in message 2"),
     (Count("a", min=1, max=2), [], False, "0 calls"),
@@ -151,16 +151,16 @@ def test_calls_of_one_message_retry_none_of_each_other():
 STATUSES = [
     ("ok", {0: False, 1: False}, True, "a: 0 of 2 calls failed, the last one succeeded"),
     ("ok", {0: True, 1: False}, False, "a: 1 of 2 calls failed, the last one succeeded"),
-    ("ok", {0: True}, False, "a: 1 of 2 calls failed, 1 may have"),
-    ("ok", {1: False}, None, "a: 0 of 2 calls failed, 1 may have, the last one succeeded"),
+    ("ok", {0: True}, False, "a: 1 of 2 calls failed, 1 may have failed"),
+    ("ok", {1: False}, None, "a: 0 of 2 calls failed, 1 may have failed, the last one succeeded"),
     ("recovered", {0: True, 1: False}, True, "a: 1 of 2 calls failed, the last one succeeded"),
     ("recovered", {0: False, 1: False}, False, "a: 0 of 2 calls failed, the last one succeeded"),
     ("recovered", {0: True, 1: True}, False, "a: 2 of 2 calls failed, the last one failed"),
-    ("recovered", {1: True}, False, "a: 1 of 2 calls failed, 1 may have, the last one failed"),
-    ("recovered", {0: True}, None, "a: 1 of 2 calls failed, 1 may have"),
+    ("recovered", {1: True}, False, "a: 1 of 2 calls failed, 1 may have failed, the last one failed"),
+    ("recovered", {0: True}, None, "a: 1 of 2 calls failed, 1 may have failed"),
     ("error", {0: False, 1: True}, True, "a: 1 of 2 calls failed, the last one failed"),
     ("error", {0: True, 1: False}, False, "a: 1 of 2 calls failed, the last one succeeded"),
-    ("error", {0: True}, None, "a: 1 of 2 calls failed, 1 may have"),
+    ("error", {0: True}, None, "a: 1 of 2 calls failed, 1 may have failed"),
 ]
 
 
@@ -183,7 +183,7 @@ def test_where_a_pattern_fits_several_tools_each_of_them_must_have_ended_so():
     assert check(Status("*", "recovered"), [A], [A], [C], failed={0: True, 1: False})[0] is False
     assert check(Status("*", "ok"), [B], [C], failed={0: False}) == (
         None,
-        "c: 0 of 1 call failed, 1 may have",
+        "c: 0 of 1 call failed, 1 may have failed",
     )
     assert check(Status("*", "ok"), [B], [C], failed={0: False, 1: False})[0] is True
 
@@ -194,17 +194,17 @@ def test_arguments_fit_the_schemas_of_the_trace():
         ToolDefinition("a"),
         ToolDefinition("b", parameters={"type": "nothing"}),
     ]
-    assert check(SchemaValid(), tools=tools) == (True, "0 calls, all fit")
-    assert check(SchemaValid(), [pay(5), A], tools=tools) == (True, "2 calls, all fit")
+    assert check(SchemaValid(), tools=tools) == (True, "0 calls, all valid")
+    assert check(SchemaValid(), [pay(5), A], tools=tools) == (True, "2 calls, all valid")
     assert check(SchemaValid(), [pay("5")], tools=tools) == (
         False,
         "pay in message 2: args.amount: '5' is not of type 'number'",
     )
-    assert check(SchemaValid(), [C], tools=tools) == (False, "c in message 2: no tool 'c' is defined")
+    assert check(SchemaValid(), [C], tools=tools) == (False, "c in message 2: tool 'c' is not defined")
     assert check(SchemaValid(), [UNREAD], tools=tools)[0] is False
     holds, reason = check(SchemaValid(), [A, B], tools=tools)
     assert holds is None
-    assert reason.startswith("b in message 2: the JSON Schema of the tool 'b' is of no use: ")
+    assert reason.startswith("b in message 2: the JSON Schema of the tool 'b' is unusable: ")
     assert check(SchemaValid(), [B, C], tools=tools)[0] is False
 
 
@@ -291,12 +291,12 @@ def test_a_score_says_what_does_not_hold_and_what_is_not_decided():
     assert found.value == 2 / 3
     assert found.reason == (
         "2 of 3 constraints hold; before(a, b): b in message 2 without a before it; "
-        "status(b, ok) is not decided: b: 0 of 1 call failed, 1 may have"
+        "status(b, ok) is undecided: b: 0 of 1 call failed, 1 may have failed"
     )
     assert found.details == {
         "constraints": [
             {"constraint": "require(b)", "holds": True, "reason": "b in message 2"},
-            {"constraint": "status(b, ok)", "holds": None, "reason": "b: 0 of 1 call failed, 1 may have"},
+            {"constraint": "status(b, ok)", "holds": None, "reason": "b: 0 of 1 call failed, 1 may have failed"},
             {"constraint": "before(a, b)", "holds": False, "reason": "b in message 2 without a before it"},
             {"constraint": "max_steps(3)", "holds": True, "reason": "1 message"},
         ],
@@ -314,7 +314,7 @@ def test_where_nothing_is_decided_the_sample_is_skipped():
     found = score([Status("a", "ok"), SchemaValid()], [B])
     assert (found.status, found.value) == ("skipped", None)
     assert found.reason == (
-        "status(a, ok) is not decided: not called; schema_valid() is not decided: the trace defines no tools"
+        "status(a, ok) is undecided: not called; schema_valid() is undecided: the trace defines no tools"
     )
     assert (found.details["held"], found.details["broken"]) == (0, 0)
 
@@ -356,12 +356,12 @@ def test_a_constraint_can_be_written_as_a_table_and_reads_as_in_python(table, co
 @pytest.mark.parametrize(
     ("constraints", "message"),
     [
-        ([], "constraints: found none; give one or more"),
+        ([], "constraints: expected one or more"),
         ([{"type": "requires", "tool": "a"}], r"constraints: \[0\]: .*'requires'.*'require', 'forbid'"),
         ([{"tool": "a"}], r"constraints: \[0\]: .*'type'"),
         ([Require("a"), {"type": "before", "first": "a"}], r"constraints: \[1\]\.then: Field required"),
         ([{"type": "require", "tool": "a", "arg": {}}], r"constraints: \[0\]\.arg: Extra inputs"),
-        ([{"type": "count", "tool": "a"}], "give min or max"),
+        ([{"type": "count", "tool": "a"}], "min or max is required"),
         ([{"type": "max_steps", "n": -1}], r"constraints: \[0\]\.n: .*greater than or equal to 0, found -1"),
         ([{"type": "status", "tool": "a", "status": "fine"}], "'ok', 'error' or 'recovered', found 'fine'"),
         ([{"type": "forbid", "tool": "a", "args": {"n": [{"$judgekit": "neer"}]}}], "did you mean 'near'"),

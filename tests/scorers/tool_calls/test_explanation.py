@@ -158,7 +158,7 @@ def test_unreadable_arguments_are_a_mismatch_that_is_kept_as_recorded():
     found = score(FREE, [ToolCall("f", {"a": 1})], [BROKEN], [BROKEN])
     assert found.value == 0
     assert found.reason == (
-        f"0 of 1 expected calls matched; f: arguments cannot be read ({BROKEN.args_error}); extra: f (message 3)"
+        f"0 of 1 expected calls matched; f: unreadable arguments ({BROKEN.args_error}); extra: f (message 3)"
     )
     assert found.details["pairs"] == [
         {

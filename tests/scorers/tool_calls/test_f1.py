@@ -127,7 +127,7 @@ def test_arguments_that_cannot_be_read_match_nothing():
     found = score([PARIS], broken, broken)
     assert found.value == 0
     assert found.reason == (
-        f"0 of 1 expected calls matched; weather: arguments cannot be read ({broken.args_error}); "
+        f"0 of 1 expected calls matched; weather: unreadable arguments ({broken.args_error}); "
         "extra: weather (message 2)"
     )
     assert found.details["extra"] == [

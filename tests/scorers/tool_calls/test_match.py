@@ -211,7 +211,7 @@ def test_where_turns_are_compared_a_sample_whose_references_name_none_is_skipped
     found = score(by_turn, [ExpectedCall("search", {"q": "python"}, turn=1), PAY, ToolCall("f\n")], [SEARCH])
     assert (found.status, found.reason) == (
         "skipped",
-        'turns are compared, and expected calls name none: pay, "f\\n"',
+        'calls are compared by turn, but expected calls have no turn: pay, "f\\n"',
     )
     assert score(by_turn, [], []).value == 1
     assert score(by_turn, [ExpectedCall("search", {"q": "python"}, turn=1)], [SEARCH]).value == 1
@@ -296,7 +296,8 @@ def test_the_names_of_both_sides_count_in_a_fraction():
 def test_a_function_that_gives_no_share_is_an_error(wrong):
     how = ToolMatch(args=lambda expected, made: wrong)
     with pytest.raises(
-        ValueError, match=rf"^the comparer of pay's arguments gave {wrong}, and not a number in \[0, 1\]$"
+        ValueError,
+        match=rf"^the comparison function for the arguments of pay must return a number in \[0, 1\], found {wrong}$",
     ):
         score(how, [PAY], [PAY])
 

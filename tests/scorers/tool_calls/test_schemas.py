@@ -33,7 +33,7 @@ CASES = {
     "more is not free": (
         {**CITY, "additionalProperties": False},
         {"city": "Rome", "days": 2},
-        ("args: 'days' is none of the properties",),
+        ("args: 'days' is not one of the properties",),
     ),
     "more must fit": (
         {**CITY, "additionalProperties": {"type": "integer"}},
@@ -62,7 +62,7 @@ CASES = {
     "names with a pattern": (
         {"patternProperties": {"^n_": {"type": "integer"}}, "additionalProperties": False},
         {"n_a": 1, "n_b": "2", "c": 3},
-        ("args.n_b: '2' is not of type 'integer'", "args: 'c' is none of the properties"),
+        ("args.n_b: '2' is not of type 'integer'", "args: 'c' is not one of the properties"),
     ),
     "a reference within": (
         {"$defs": {"id": {"type": "integer"}}, "properties": {"a": {"$ref": "#/$defs/id"}}},
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_told_with_its_path(parameters, args, expected):
 
 def test_what_is_not_defined_and_what_cannot_be_read_fit_nothing():
     tools = [ToolDefinition("f"), ToolDefinition("g", parameters=CITY)]
-    assert schema_problems(ToolCall("h"), tools) == ("no tool 'h' is defined",)
+    assert schema_problems(ToolCall("h"), tools) == ("tool 'h' is not defined",)
     unread = schema_problems(ToolCall("f", "{"), tools)
     assert len(unread) == 1
     assert unread[0].startswith("args: not JSON: ")
@@ -115,7 +115,7 @@ def test_the_draft_is_the_one_that_the_schema_names_and_else_2020_12():
     assert problems({"$schema": "http://json-schema.org/draft-04/schema#", **each}, {"a": ["x"]}) == (
         "args.a[0]: 'x' is not of type 'integer'",
     )
-    with pytest.raises(ValueError, match="of no use"):
+    with pytest.raises(ValueError, match="is unusable"):
         problems(each, {"a": ["x"]})
 
 
@@ -144,7 +144,7 @@ def test_the_draft_is_the_one_that_the_schema_names_and_else_2020_12():
     ids=str,
 )
 def test_a_schema_of_no_use_is_an_error_that_names_the_tool(parameters):
-    with pytest.raises(ValueError, match=r"the JSON Schema of the tool 'f' is of no use: ."):
+    with pytest.raises(ValueError, match=r"the JSON Schema of the tool 'f' is unusable: ."):
         problems(parameters, {"a": "x"})
 
 
@@ -203,7 +203,9 @@ def test_a_pattern_takes_linear_time_wherever_it_stands(draft):
     assert problems(named, {"a": AS}) == (f"args.a: {AS!r} does not match {BACKTRACKS!r}",)
     names = {"$schema": draft, "patternProperties": {BACKTRACKS: False}}
     assert problems(names, {AS: 1}) == ()
-    assert problems({**names, "additionalProperties": False}, {AS: 1}) == (f"args: {AS!r} is none of the properties",)
+    assert problems({**names, "additionalProperties": False}, {AS: 1}) == (
+        f"args: {AS!r} is not one of the properties",
+    )
 
 
 def test_at_most_twenty_problems_are_told_each_on_a_short_line():
