@@ -230,7 +230,7 @@ def test_the_tables_on_tool_calls_name_every_preset_field_matcher_and_rule():
 def test_what_other_tools_call_it_names_presets_that_there_are():
     peers = rows_of(TOOL_CALLS, "| tool, mode")
     named = {name for row in peers for name in re.findall(r'`"(\w+)"`', row[1])}
-    assert {"exact", "same_calls", "contains", "contains_in_order", "only_these"} == named
+    assert {"exact", "same_calls", "contains", "contains_in_order"} == named
     assert all(len(row) == 3 for row in peers)
 
 
