@@ -1,14 +1,17 @@
 """The documentation as a site: what its pages contain, and that their code runs as a reader would run it."""
 
 import inspect
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -37,18 +40,23 @@ from judgekit.scorers import SCORERS
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 REFERENCE = sorted((DOCS / "reference").glob("*.md"))
-TUTORIALS = [  # their code runs as it is written, from the first block to the last
-    "index",
-    "getting-started",
-    "tutorial-first-audit",
-    "tutorial-ci-gates",
-    "tutorial-own-judge",
-    "concepts-statuses",
-    "concepts-cache-keys",
-    "concepts-trust",
-    "from-deepeval",
-    "from-agentevals",
-]
+OTHER_TOOLS = {"integrations"}  # needs Inspect, MLflow and OpenTelemetry: tests/integrations runs its code
+SCRIPTS = [f"docs/{path.stem}" for path in sorted(DOCS.glob("*.md")) if path.stem not in OTHER_TOOLS]
+COMMANDS = {  # pages whose commands run too; those of others need labels, judges or servers of the reader
+    "docs/index",
+    "docs/getting-started",
+    "docs/tutorial-first-audit",
+    "docs/tutorial-ci-gates",
+    "docs/tutorial-own-judge",
+    "docs/scorers",
+    "docs/tool-calls",
+    "docs/texts",
+    "docs/behavior",
+    "docs/datasets",
+    "docs/formats",
+    "docs/from-ragas",
+    "docs/from-agentevals",
+}
 
 
 # What is there.
@@ -98,7 +106,7 @@ def test_every_scorer_of_the_command_line_and_every_error_is_in_the_reference_on
     assert {name: found[name] for name in (*scorers, *raised)} == dict.fromkeys((*scorers, *raised), 1)
 
 
-def test_every_module_of_statistics_that_the_guide_test_every_module_of_statistics_that_the_guide_lists_is_in_the_reference():
+def test_every_module_of_statistics_that_the_guide_lists_is_in_the_reference():
     table = (DOCS / "statistics.md").read_text(encoding="utf-8").partition("| module |")[2].partition("\n\n")[0]
     listed = [name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
     documented = re.findall(
@@ -157,20 +165,58 @@ class Block(NamedTuple):
 
 
 def blocks(page: str) -> Iterator[Block]:
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
     for found in re.finditer(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', text, re.MULTILINE | re.DOTALL):
         yield Block(*found.groups())
 
 
-def ran(command: list[str], folder: Path) -> str:
+class Model(BaseHTTPRequestHandler):
+    """The judge of the pages: a server with OpenAI's API that finds every goal achieved and every request off topic."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        goal = {"goal": "g", "end_state": "s", "reason": "because", "evidence": [2], "verdict": "achieved"}
+        off_topic = {"request": "a room", "message": 2, "reason": "r", "topic": None, "outcome": "answered"}
+        replies = {"agent_goal_without_reference": {"goals": [goal]}, "topic_adherence": {"requests": [off_topic]}}
+        reply = json.dumps(replies[request["response_format"]["json_schema"]["name"]])
+        choice = {"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        body = json.dumps({"choices": [choice], "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory) -> Iterator[Path]:
+    """A program that runs scripts one after another, none with the names of those before it, and a model to ask."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    path = tmp_path_factory.mktemp("runner") / "runner.py"
+    path.write_text(
+        "import runpy, sys\n"
+        "from judgekit.judges.providers import PROVIDERS\n"
+        f"PROVIDERS['openai'] = PROVIDERS['openai']._replace(base_url='http://127.0.0.1:{server.server_port}/v1')\n"
+        "for script in sys.argv[1:]:\n    runpy.run_path(script, run_name='__main__')\n"
+    )
+    yield path
+    server.shutdown()
+    server.server_close()
+
+
+def ran(folder: Path, *command: str | Path) -> str:
     """Runs a command as a reader would, in this folder; gives what it printed."""
-    scripts = sysconfig.get_path("scripts")
     environment = {
-        "PATH": f"{Path(sys.executable).parent}:{scripts}:{os.environ['PATH']}",
+        "PATH": f"{Path(sys.executable).parent}:{sysconfig.get_path('scripts')}:{os.environ['PATH']}",
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         "PYTHONUTF8": "1",
         "HOME": str(folder),
         "COLUMNS": "140",
+        "OPENAI_API_KEY": "sk-test",
     }
     done = subprocess.run(  # noqa: S603 - our own documentation
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
@@ -180,35 +226,48 @@ def ran(command: list[str], folder: Path) -> str:
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("page", TUTORIALS)
-def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, examples):
-    """Blocks with a title are files, others commands and scripts, and the text below one is in what it printed, in order.
+@pytest.mark.parametrize("page", ["README", *SCRIPTS])
+def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, examples, runner):
+    """Blocks with a title are files, others scripts and commands, and the text below one is in what it printed, in order.
 
-    A line ``...`` takes the place of others. The folder is empty, or has only ``examples`` where the page names it.
+    A line ``...`` takes the place of others. The folder has the example conversations, or ``examples`` where the page
+    names it.
     """
-    if "`examples/`" in (DOCS / f"{page}.md").read_text(encoding="utf-8"):
+    if "`examples/`" in (ROOT / f"{page}.md").read_text(encoding="utf-8"):
         shutil.copytree(examples, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(examples / "conversations.jsonl", tmp_path)
+    scripts: list[str] = []  # not run yet
     printed = None
-    for block in blocks(page):
+
+    def run_scripts() -> str | None:
+        given, scripts[:] = scripts[:], []
+        strict = ("-W", "error", "-W", "ignore::DeprecationWarning")
+        return ran(tmp_path, sys.executable, *strict, runner, *given) if given else None
+
+    for number, block in enumerate(blocks(page)):
         if block.file is not None:
             path = tmp_path / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
             if block.language == "yaml":
                 assert yaml.safe_load(block.text)
-        elif block.language == "toml":
-            assert any(block.text in path.read_text() for path in tmp_path.rglob("*.toml")), block.text
+        elif block.language == "toml" and page in COMMANDS and (written := list(tmp_path.rglob("*.toml"))):
+            assert any(block.text in path.read_text() for path in written), block.text
         elif block.language == "python":
-            (tmp_path / "script.py").write_text(block.text, encoding="utf-8")
-            printed = ran([sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "script.py"], tmp_path)
+            scripts.append(f"script{number}.py")
+            (tmp_path / scripts[-1]).write_text(block.text, encoding="utf-8")
+            printed = None
         elif block.language == "bash":
+            run_scripts()
             commands = [line for line in block.text.splitlines() if not line.startswith("pip install ")]
-            printed = ran(["bash", "-euc", "\n".join(commands)], tmp_path)
-        elif block.language == "text" and printed is not None:
-            lines = iter([line.rstrip() for line in printed.splitlines()])
-            for line in block.text.splitlines():
+            printed = ran(tmp_path, "bash", "-euc", "\n".join(commands)) if page in COMMANDS else None
+        elif block.language == "text":
+            printed = run_scripts() or printed
+            lines = iter([line.rstrip() for line in (printed or "").splitlines()])
+            for line in block.text.splitlines() if printed is not None else ():
                 assert line == "..." or any(line.rstrip() == other for other in lines), f"{line}\nis not in\n{printed}"
             printed = None
+    run_scripts()
 
 
 # What other libraries give was found by running them; the numbers beside it are found here.
