@@ -151,7 +151,7 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
     """Compare run B with run A, the baseline.
 
     Samples are paired by id, and scorers by name. Samples that share their id are paired in order if each names its
-    group: statements about the mean depend only on the sum over a group.
+    group: within a group, read the mean, not single pairs.
 
     Args:
         a: The baseline.
@@ -236,9 +236,9 @@ def _escaped(text: str) -> str:
 def _unpaired(run: str, unpaired: "UnpairedSamples") -> Iterator[str]:
     if unpaired.alone:
         more = ", ..." if unpaired.alone > len(unpaired.examples) else ""
-        yield f"samples in {run} alone: {unpaired.alone:,} ({', '.join(map(repr, unpaired.examples))}{more})"
+        yield f"samples only in {run}: {unpaired.alone:,} ({', '.join(map(repr, unpaired.examples))}{more})"
     if unpaired.repeated:
         yield (
-            f"samples of {run} that are not paired: {unpaired.repeated:,} (others have the same id, and they name no group "
-            "that would make them trials of one task)"
+            f"samples of {run} that are not paired: {unpaired.repeated:,} (others have the same id, and no group marks "
+            "them as trials of one task)"
         )

@@ -273,11 +273,11 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
     if run.stopped:
         yield f"{called} was stopped early ({run.stopped}): only what was scored until then is counted."
     elif run.ended_at is None:
-        yield f"{called} has not ended: it is under way, or broke off. Only what was scored until then is counted."
+        yield f"{called} has not ended: it is running or was interrupted. Only what is scored so far is counted."
     if len(listing.entries) < listing.samples:
         yield (
             f"{called} has {listing.samples:,} samples, of which {len(listing.entries):,} are in this file: those that "
-            "changed or were labelled, failed or abstained, and then those with the lowest values. The numbers of scorers are of all."
+            "changed, were labelled, failed or abstained, then those with the lowest values. The scores above cover all samples."
         )
 
 

@@ -146,7 +146,7 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
     found = tone(audit(run, labels, guarantee=0.2))
     assert found.drawn == "unknown"
     assert found.correction.corrected is None
-    assert found.correction.refused.startswith("the labelled samples are not like the others: ")
+    assert found.correction.refused.startswith("the labelled samples differ from the others: ")
     assert said in found.correction.refused
     assert "judgekit label 1 draws them" in found.correction.refused
     blank = HumanLabel(sample="s1", scorer="tone")
@@ -162,7 +162,7 @@ def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_sp
     correction = tone(audit(run, labels)).correction
     assert correction.method == "stratified PPI++"
     assert "samples of each verdict are a random sample of those of the run, which nobody says" in correction.assumes
-    assert any("of which nobody says that they are a random sample" in note for note in tone(audit(run, labels)).notes)
+    assert any("which may not be a random sample" in note for note in tone(audit(run, labels)).notes)
 
 
 def test_labels_that_were_chosen_by_the_verdict_by_less_than_shows_do_no_harm(judged, said):
@@ -262,7 +262,7 @@ def test_several_people_are_held_against_each_other_too(judged, said):
     assert people.alternative.startswith(
         "the judge may stand in for one of them: it is shown for 100% of those tested,"
     )
-    assert "a sample that several people labelled counts once, shared among what they say" in found.notes
+    assert "a sample that several people labelled counts once, split among their labels" in found.notes
 
 
 def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it_is_not_shown(judged, said):
@@ -366,7 +366,7 @@ def test_the_corrected_mean_of_a_random_sample_leaves_out_what_the_question_does
 
 def test_people_who_say_of_all_samples_that_the_question_does_not_apply_leave_no_mean(judged, said):
     found = tone(audit(judged([1.0] * 20), said(dict.fromkeys(range(20), "n/a"))))
-    assert found.correction.refused == "people say of all labelled samples that the question does not apply"
+    assert found.correction.refused == "according to people, the question applies to none of the labelled samples"
 
 
 def test_ordinal_values_are_as_far_from_does_not_apply_as_they_can_be_from_each_other(judged, said):
@@ -464,14 +464,14 @@ def test_what_could_not_be_used_is_counted_and_named(judged, said):
 
 def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
     found = audit(judged([1.0] * 20), said({77: 1}))
-    assert tone(found).correction.refused == "no label is of use: run 1 has no score of such a sample: 's77'"
+    assert tone(found).correction.refused == "no label can be used: run 1 has no score of such a sample: 's77'"
     assert tone(found).n == 0
 
 
 def test_without_labels_nothing_is_corrected(judged):
     found = tone(audit(judged([1.0] * 20)))
     assert (found.agreement, found.raw.value) == ({}, 1)
-    assert found.correction.refused == "there are no labels; judgekit label 1 draws samples for people"
+    assert found.correction.refused == "there are no labels; judgekit label 1 draws samples to label"
 
 
 def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):
@@ -490,7 +490,7 @@ def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said)
     scores = [pair("trace", "rival")] * 3 + [pair("rival", "trace"), pair("trace", "trace"), pair("tie", "rival"), same]
     bias = tone(audit(judged(scores, scale={}), ())).bias
     assert bias["position"].value == pytest.approx(4 / 6)
-    assert bias["first place, where it flips"].value == 0.75
+    assert bias["first place preferred, where it flips"].value == 0.75
     trials = tone(audit(judged([pair("trace", "rival")] * 8, scale={}, groups=["a"] * 4 + ["b"] * 4), ())).bias
     assert {figure.method for figure in trials.values()} == {"modified Wilson, 2 groups"}
 
@@ -541,14 +541,14 @@ def test_a_verdict_of_which_hardly_any_sample_is_labelled_is_named(judged, said)
     run = judged([1.0] * 50 + [0.0] * 50)
     found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), drawn="stratified")))
     assert found.correction.refused == (
-        "people labelled 1 of the samples with the verdict 'lacking'; it takes 2 or more of each"
+        "people labelled 1 of the samples with the verdict 'lacking'; each verdict needs at least 2"
     )
 
 
 def test_samples_of_one_task_alone_carry_no_mean(judged, said):
     run = judged([1.0, 0.0] * 50, groups=["the same"] * 20 + [f"task {index}" for index in range(80)])
     found = tone(audit(run, said(dict.fromkeys(range(20), 1), drawn="random")))
-    assert found.correction.refused == "the labelled samples are of too few groups, which count once each"
+    assert found.correction.refused == "the labelled samples come from too few groups, which count once each"
 
 
 def test_what_people_cannot_tell_is_no_label(judged, said):
@@ -566,10 +566,10 @@ def test_what_people_cannot_tell_is_no_label(judged, said):
             {},
             "no scorer of run 1 is called 'tune', did you mean 'tone'?",
         ),
-        ([], {"guarantee": 0}, "guarantee is a share between 0 and 1, found 0"),
-        ([], {"guarantee": 0.1, "delta": inf}, "delta is a share between 0 and 1, found inf"),
-        ([], {"epsilon": 1}, "epsilon is at least 0 and under 1, found 1"),
-        ([], {"epsilon": nan}, "epsilon is at least 0 and under 1, found nan"),
+        ([], {"guarantee": 0}, "guarantee must be between 0 and 1, found 0"),
+        ([], {"guarantee": 0.1, "delta": inf}, "delta must be between 0 and 1, found inf"),
+        ([], {"epsilon": 1}, "epsilon must be at least 0 and below 1, found 1"),
+        ([], {"epsilon": nan}, "epsilon must be at least 0 and below 1, found nan"),
     ],
 )
 def test_what_cannot_be_audited_says_why(labels, options, said, judged):
@@ -647,7 +647,7 @@ def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
     assert (correction.refused, correction.assumes) == ("", "samples that were left blank are like the others")
     short = [one.model_copy(update={"value": None}) if one.number % 40 > 20 else one for one in drawn]
     found = tone(audit(run, short, guarantee=0.2))
-    assert found.correction.refused.startswith("the labelled samples are not like the others: messages")
+    assert found.correction.refused.startswith("the labelled samples differ from the others: messages")
     assert found.correction.refused.endswith(
         "Samples were left blank by that, or by what goes with it: label these too"
     )
@@ -671,7 +671,7 @@ def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said,
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     found = tone(audit(run, said(dict(enumerate(truth)), source="unknown")))
     assert found.correction.corrected is not None
-    assert found.correction.assumes == "no label is the verdict of a judge, which nobody says"
+    assert found.correction.assumes == "no label is the verdict of a judge (their source is unknown)"
     assert any("nobody says who gave 40 labels: a person, a benchmark, or a judge" in note for note in found.notes)
     assert run.audited == {"tone": "not audited"}
     audit(run, said(dict(enumerate(truth)), source="benchmark"))
@@ -763,7 +763,7 @@ def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sa
     ]
     found = tone(audit(run, labels))
     assert found.drawn == "unknown"
-    assert "several sheets were joined, of which some may leave out what the judge skipped" in found.notes
+    assert "several sheets were joined, and some may leave out samples that the judge skipped" in found.notes
     assert "verdicts of the judge ('skipped'" in found.correction.refused
 
 
@@ -796,7 +796,7 @@ def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, s
     truth, verdicts = imperfect(200)
     assumes = tone(audit(judged(verdicts), said(dict(enumerate(truth[:60])), source="unknown"))).correction.assumes
     assert assumes.startswith(
-        "no label is the verdict of a judge, which nobody says, and the labelled samples of each verdict are"
+        "no label is the verdict of a judge (their source is unknown), and the labelled samples of each verdict are"
     )
 
 

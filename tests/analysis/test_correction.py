@@ -186,7 +186,7 @@ def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
     assert found.refused.endswith("label a sample of this run")
     badge = run.audited["tone"]
     assert badge.startswith(
-        "audited on run 1, which may not be like this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
+        "audited on run 1, which may differ from this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
     )
     unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
     assert "the agent is not recorded here" in corrected_mean(unknown, "tone").refused
@@ -335,7 +335,7 @@ def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said
     first = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(first, said({index: truth[index] for index in range(400) if not verdicts[index] or index % 12 == 0}))
     run = judged(verdicts[:300], store=first.store.path)
-    assert "the labelled samples are not like the others" in corrected_mean(run, "tone").refused
+    assert "the labelled samples differ from the others" in corrected_mean(run, "tone").refused
 
 
 def test_shares_that_hardly_differ_are_told_apart_where_they_are_said_to_differ():
@@ -381,7 +381,7 @@ def test_gates_ask_for_corrected_means_and_say_why_there_is_none(audited, judged
     run = judged([1.0] * 40, store=audited.store.path, model="m-2")
     (void,) = check_gates(run, ["tone.corrected >= 0"]).gates
     assert not void.met
-    assert "judge.model was 'm-1' and is 'm-2'); judgekit audit 2 holds its judge against labels of people" in str(void)
+    assert "judge.model was 'm-1' and is 'm-2'); judgekit audit 2 compares its judge with labels of people" in str(void)
     (alone,) = check_gates(judged([1.0] * 40), ["tone.corrected >= 0"]).gates
     assert str(alone).startswith(
         "not met: tone.corrected >= 0: tone has no corrected value: not audited; judgekit audit"

@@ -115,7 +115,7 @@ def test_a_scorer_may_have_any_name_that_does_not_end_like_an_operator(name, ope
         ("f1 >= 90%", scored(0.8996), False, "found 89.96% (n=1 of 1)"),
         ("f1.lower >= 0.8", binary(90, 100), True, "found 0.826 (Wilson, n=100 of 100)"),  # Wilson: 0.826 to 0.945
         ("f1.upper < 94.5%", binary(90, 100), True, "found 94.48% (Wilson, n=100 of 100)"),
-        ("f1.lower >= 0.1", scored(0.5), False, "f1 has no interval: its values are too few, or of one group, or too many to be drawn again and again (n=1 of 1)"),
+        ("f1.lower >= 0.1", scored(0.5), False, "f1 has no interval: there are too few values, values of only one group, or too many to resample (n=1 of 1)"),
         ("f1 >= 0", [FAILED, SKIPPED], False, "it has no value: nothing was scored (n=0 of 2; 1 skipped, 1 failed (1 OverloadError))"),
         ("f1.n >= 2", [*scored(1, 1), SKIPPED], True, "found 2 of 3"),
         ("f1.coverage >= 66%", [*scored(1, 1), SKIPPED], True, "found 2 of 3, 66.7%"),
@@ -215,7 +215,7 @@ def test_a_corrected_mean_is_held_against_bounds_as_any_other(text, correction, 
 
 def test_what_asks_no_judge_has_no_corrected_mean(run_of):
     (result,) = check_gates(run_of(scored(1, 1)), ["f1.corrected >= 0"]).gates
-    assert (result.met, result.found) == (False, "f1 has no corrected value: it asks no judge that could be audited")
+    assert (result.met, result.found) == (False, "f1 has no corrected value: it asks no judge")
 
 
 def test_without_a_scorer_a_gate_is_on_all_scores_of_the_run(run_of):

@@ -150,7 +150,7 @@ def test_members_that_are_alike_are_no_better_and_no_worse_than_one_that_is_aske
     found = repeatability(rows(Panel([Repeat(Told(name), draws=3) for name in "abc"]), samples))
     assert found.components["member"] == found.components["item x member"] == 0
     # Nothing is said of 2 x 4, which are worse than 1 x 9 for being 8.
-    assert found.advice == ("Too small to be seen here, and taken as 0: the variance of item x member.",)
+    assert found.advice == ("Too small to measure here, and taken as 0: the variance of item x member.",)
 
 
 def test_members_with_one_value_each_among_their_draws_say_nothing_of_further_draws():

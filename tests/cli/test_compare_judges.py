@@ -92,7 +92,7 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     assert ended.err == "run 1, kept in .judgekit/runs.sqlite\nwrote found.json\n"
     told = " ".join(ended.out.split())
     assert (
-        "openai/a and openai/b, held against people: of n=5, openai/a is right on 100.0%, openai/b on 80.0%; on 1 openai/a "
+        "openai/a and openai/b, compared with people: of n=5, openai/a is right on 100.0%, openai/b on 80.0%; on 1 openai/a "
         "alone is right, on 0 openai/b alone; p 1 by exact McNemar: no evidence that one is better" in told
     )
     # six of six one way: 2 / 2**6, and with the other two pairs three times as much

@@ -950,7 +950,7 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
         "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3): raise it to go on; judgekit resume 1 goes on from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1", "2"]
-    assert ended.out.startswith("3 conversations, mean (median): ")
+    assert ended.out.startswith("3 conversations. Per conversation, mean (median): ")
     again = cli("resume")  # the budget is that of the run, and not of the command
     assert (again.code, again.table[GOAL[1]][:6], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"], 3)
     assert "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3)" in again.err

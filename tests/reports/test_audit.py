@@ -36,12 +36,12 @@ def words(text: str) -> str:
 
 def test_a_head_line_says_the_corrected_mean_and_how_far_people_agree_with_the_judge(audit_saying):
     [found] = audit_saying("").scorers
-    assert audit_headline(found) == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people"
+    assert audit_headline(found) == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people"
     assert audit_headline(found.model_copy(update={"annotators": 1})).endswith("n=120 of 1 person")
     assert audit_headline(found.model_copy(update={"agreement": {}})).endswith(
-        ", agreement undefined, n=120 of 2 people"
+        ", agreement undefined, n=120 from 2 people"
     )
-    assert audit_headline(PLAIN) == "no corrected mean, no sample has both a verdict of the judge and a label of people"
+    assert audit_headline(PLAIN) == "no corrected mean, no sample has both a verdict of the judge and a label"
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -49,14 +49,14 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
     text = shown(audit_saying(""), width=width)
     assert max(map(len, text.splitlines())) <= width
     for line in (
-        "audit of run 1, by labels.csv",
+        "audit of run 1 with labels.csv",
         "4 labels left out: unknown",
         "labels 1,240 labels, 120 samples on which people and the judge both decide; drawn at random from the run",
         "1 label left out: people are divided",
         "mean raw, by the judge 0.643 0.588 to 0.694 Wilson corrected, PPI++ 0.581 0.511 to 0.649 Wilson",
         "tells as much as 187 labels would alone, without the judge assumes: labels drawn at random",
         "agreement kappa 0.710 0.580 to 0.820 Wilson sensitivity -",
-        "confusion people down, the judge across yes no yes 63 5 no 12 0",
+        "confusion people (rows), judge (columns) yes no yes 63 5 no 12 0",
         "among people two people 0.900 0.800 to 0.950 Wilson",
         "it may stand in",
         "bias length -0.100 -0.300 to 0.100 Wilson",

@@ -98,7 +98,7 @@ def test_the_page_shows_the_same_and_leads_to_the_samples(two, tmp_path):
         page.on("pageerror", lambda error: noticed.append(str(error)))
         page.on("dialog", lambda dialog: (noticed.append(dialog.message), dialog.dismiss()))
         page.goto(path.as_uri())
-        sync_api.expect(page.get_by_role("heading", name="Each two judges")).to_be_visible()
+        sync_api.expect(page.get_by_role("heading", name="Each pair")).to_be_visible()
         assert page.locator(".told").last.inner_text().count("not compared: 1") == 1
         flip = page.locator(".disagreement")
         assert flip.count() == 1

@@ -337,7 +337,7 @@ def test_an_audit_is_in_the_page_with_what_people_say_of_each_sample(audit_sayin
     [found] = page.head["audit"]["scorers"]
     assert (found["name"], found["head"]) == (
         "goal",
-        "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people",
+        "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people",
     )
     assert found["use"].startswith("Good enough to gate at 0.7: no, because the corrected mean may be as low as 0.51; ")
     [mean] = [part for part in found["parts"] if part["name"] == "mean"]

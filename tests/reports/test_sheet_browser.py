@@ -195,7 +195,7 @@ def test_labels_are_given_by_hand_and_the_end_is_said(labels, opened):
         for _ in range(4):
             page.get_by_role("button", name="unsupported", exact=False).last.tap()
         heading(page, 4)
-        expect(page.locator("#said")).to_contain_text("All are labelled: download the labels.")
+        expect(page.locator("#said")).to_contain_text("All samples are labelled: download the labels.")
         expect(page.locator("#count")).to_have_text("4 of 4 labelled")
 
 

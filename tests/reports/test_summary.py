@@ -426,7 +426,7 @@ def test_a_confusion_matrix_stands_below_the_table(confused):
         re.split(r"\s{2,}", line.strip())
         for line in shown([row(0, Score.scored("s", 1, aggregate=confused))]).splitlines()
     ]
-    at = lines.index(["true, and below which was predicted", "1", "2"])
+    at = lines.index(["true (rows), predicted (columns)", "1", "2"])
     assert lines[at + 2 : at + 4] == [["1", "refund", "7", "2"], ["2", r"can\x1b[2Jcel", "0", "5"]]
 
 

@@ -112,7 +112,7 @@ function facts(run) {
   return el("dl", { class: "facts" },
     report.head.a ? fact("run", `${run.number}${run === report.head.b ? "" : ", the baseline"}`) : null,
     fact("started", run.started),
-    fact("ended", run.ended ?? "it did not: it broke off, or was under way"),
+    fact("ended", run.ended ?? "not yet: it is running or was interrupted"),
     run.stopped ? fact("stopped", recorded(run.stopped)) : null,
     fact("samples", count(run.samples), run.listed < run.samples ? `, of which ${count(run.listed)} are in this file` : ""),
     run.efforts ? fact("conversations", recorded(run.efforts)) : null,
