@@ -233,9 +233,7 @@ class _Auditing:
         told = f"the labelled samples differ from the others: {join_limited(differ)}"
         if matched.lost and matched.drawn == "random":
             return f"{told}. So samples were not left blank at random: label these too"
-        return (
-            f"{told}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"
-        )
+        return f"{told}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"
 
     def _drawn_from(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
         """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""

@@ -88,7 +88,9 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
     if not values:
         return Correction(refused="nothing was scored")
     if not {*values} <= {*_YES_OR_NO}:
-        return Correction(refused="its values are not all 0 or 1, which a correction with labels of another run requires")
+        return Correction(
+            refused="its values are not all 0 or 1, which a correction with labels of another run requires"
+        )
     if errors.n < MIN_LABELS:
         return Correction(refused=too_few_labels(errors.n, MIN_LABELS))
     for right, wrong, rate in ((counts.tp, counts.fn, "sensitivity"), (counts.tn, counts.fp, "specificity")):

@@ -8,7 +8,7 @@ from math import fsum, isfinite
 from typing import NamedTuple
 
 from judgekit.analysis.correction import corrected_mean
-from judgekit.errors import ConfigError, count_text
+from judgekit.errors import ConfigError, count_text, join_limited
 from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -110,6 +110,12 @@ class GateResults:
     def met(self) -> bool:
         """Whether all gates are met."""
         return all(gate.met for gate in self.gates)
+
+    @property
+    def undecided_note(self) -> str:
+        """A line on the undecided scorers, for a place that says which gates are met; empty if there are no gates."""
+        names = join_limited(self.undecided, between=", ")
+        return f"failures that no gate limits: {names}" if self.gates and names else ""
 
 
 def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> GateResults:

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from judgekit.analysis.audit_text import left_out_lines
 from judgekit.analysis.compare_judges import ClosenessTest, Flip, JudgeComparison, JudgePair
 from judgekit.analysis.difference import format_outcomes
+from judgekit.errors import count_text
 from judgekit.reports.audit import format_verdict, sample_grid
 from judgekit.runs.answers import UNREPORTED, format_shares, quote_name, reported_names
 from judgekit.runs.receipts import Estimate
@@ -115,7 +116,9 @@ def _cells(names: Sequence[str], figures: Mapping[str, Estimate]) -> Iterator[st
 
 def _closer(pair: JudgePair, found: ClosenessTest) -> str:
     is_right = found.test == "exact McNemar"
-    has, of, is_better = ("is right on", "on", "is right") if is_right else ("has a mean closeness of", "of", "is closer")
+    has, of, is_better = (
+        ("is right on", "on", "is right") if is_right else ("has a mean closeness of", "of", "is closer")
+    )
     adjusted = f" ({found.p_holm:.2g} adjusted for all pairs)" if found.p_holm != found.p else ""
     verdict = "no evidence that one is better"
     if found.p_holm < _ALPHA:

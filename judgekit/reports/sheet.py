@@ -139,7 +139,9 @@ class LabelSheet:
             for one in self.drawn:
                 sample = self.samples.get(one.number)
                 is_damaged = one.number in self.run.damaged.conversations
-                missing = "this conversation is damaged in the file" if is_damaged else "the conversation was not stored"
+                missing = (
+                    "this conversation is damaged in the file" if is_damaged else "the conversation was not stored"
+                )
                 row: dict[str, CellValue] = {
                     "sample": one.id,
                     "scorer": self.scorer.name,

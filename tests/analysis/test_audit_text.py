@@ -47,7 +47,7 @@ class Shown(HTMLParser):
 def test_a_notebook_shows_the_agreement_the_mean_and_what_there_is_to_know():
     shown = Shown(audit_saying("said"))
     assert shown.texts[:4] == [
-        "audit of run 3, by said",
+        "audit of run 3 with said",
         "1 label left out: said",
         "said",
         " no corrected mean, kappa .71 [.58, .82], n=120 from 2 people",

@@ -97,7 +97,7 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     )
     # six of six one way: 2 / 2**6, and with the other two pairs three times as much
     assert "p 0.031 (0.094 adjusted for all pairs) by exact McNemar" in told
-    assert "1 label left out: run 1 has no score of such a sample: 's9'" in ended.out
+    assert "1 label left out: run 1 has no score of: 's9'" in ended.out
     assert "openai/b: 1 label left out: failed by the judge" in ended.out
     found = json.loads(Path("found.json").read_text())
     assert [(side["labelled"], side["people"]["agreement"]["value"]) for side in found["sides"]] == [
@@ -182,7 +182,10 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
             f"tone.csv: expected labels of {GOAL}, found 'tone'; as=NAME",
         ),
         (("--scorer", GOAL, *TWO, "--labels", "samples.json"), "labels are read from CSV"),
-        (("--scorer", "prompt:tone", *TWO, "--labels", "tone.csv"), "the label 'kind' of the sample 's0' is none that"),
+        (
+            ("--scorer", "prompt:tone", *TWO, "--labels", "tone.csv"),
+            "'tone' does not know the label 'kind' of the sample 's0'",
+        ),
         (("--scorer", GOAL, *TWO, "--labels", "twice.csv"), "says 'no' of the sample 's0'"),
     ],
 )

@@ -503,7 +503,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
-        ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "no/such/folder/rows.jsonl: there is no folder no/such/folder; make it first"),
+        ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "no/such/folder/rows.jsonl: there is no folder no/such/folder; create it first"),
         ([*TOOLS, "-o", "."], ".: its name must end in one of .html, .jsonl, "),
     ],
 )  # fmt: skip

@@ -65,7 +65,7 @@ def test_terms_that_were_shown_are_explained_at_the_end():
         screen.err.print("met: a.lower >= 0.1: found 0.2 (Wilson, n=4 of 4)")
     assert "kappa" not in screen.err.file.getvalue()
     first, *block = screen.out.file.getvalue().splitlines()
-    assert (first, block[:2]) == ("kappa 0.5", ["", "what the words mean"])
+    assert (first, block[:2]) == ("kappa 0.5", ["", "glossary"])
     assert [line.split()[0] for line in block[2:] if not line.startswith(" ")] == ["n", "kappa", "Wilson"]
 
 

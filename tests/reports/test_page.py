@@ -820,7 +820,7 @@ def test_a_file_that_was_cut_off_says_so(demo, tmp_path, opened):
         expect(page.locator("main")).to_contain_text("This file is not complete")
 
 
-# --- what the words mean
+# --- glossary
 
 
 def explanations(page) -> dict[str, str]:
@@ -909,8 +909,4 @@ def test_the_corrected_mean_is_the_number_of_the_overview_and_the_raw_one_stands
         assert page.locator(".slices thead th").all_inner_texts() == ["domain", "tone (raw)", "greeted"]
         turn_to(page, "#/audit")
         assert page.locator(".headline").inner_text().startswith("corrected mean .33 [")
-        assert (
-            page.locator(".use")
-            .inner_text()
-            .startswith("Good enough to gate at 0.7: no, because the corrected mean may be")
-        )
+        assert page.locator(".use").inner_text().startswith("Good enough to gate at 0.7? No, the corrected mean may be")

@@ -50,7 +50,9 @@ def test_each_number_is_told_with_its_mean_its_median_and_of_how_many_it_is_know
 
 def test_of_what_is_not_known_nothing_is_told():
     told = "0 (0) agent messages, 0 (0) tool calls. No conversation repeats a call."
-    assert str(efforts(Trace(messages=[HumanMessage("Hi")]))) == f"1 conversation. Per conversation, mean (median): {told}"
+    assert (
+        str(efforts(Trace(messages=[HumanMessage("Hi")]))) == f"1 conversation. Per conversation, mean (median): {told}"
+    )
 
 
 @pytest.mark.parametrize("wrong", [10**400, -1])
@@ -89,7 +91,9 @@ def test_the_numbers_of_real_recordings_are_those_of_their_conversations(shared_
 def test_conversations_that_were_read_with_warnings_are_counted():
     noted = Trace(messages=[HumanMessage("Hi")], warnings=[TraceWarning("a"), TraceWarning("b")])
     found = efforts(noted, Trace(messages=[HumanMessage("Hi")]), noted)
-    assert str(found).endswith("No conversation repeats a call; reading gave warnings in 2 (judgekit inspect lists them).")
+    assert str(found).endswith(
+        "No conversation repeats a call; reading gave warnings in 2 (judgekit inspect lists them)."
+    )
 
 
 def test_versions_of_an_agent_are_agents_of_their_own_also_where_they_are_numbers():
