@@ -90,7 +90,7 @@ class Comparison:
     def head(self) -> str:
         """The numbers of both runs, and how many samples are paired."""
         sides = (("A", self.a), ("B", self.b))
-        runs = (f"{name} is run {run.number} of {run.started_at:%Y-%m-%d %H:%M}" for name, run in sides)
+        runs = (f"{name} is run {run.number} ({run.started_at:%Y-%m-%d %H:%M})" for name, run in sides)
         return f"{', '.join(runs)}; {self.pairs:,} samples are in both"
 
     def notes(self) -> Iterator[str]:

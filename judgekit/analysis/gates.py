@@ -115,7 +115,7 @@ class GateResults:
     def undecided_note(self) -> str:
         """A line on the undecided scorers, for a place that says which gates are met; empty if there are no gates."""
         names = join_limited(self.undecided, between=", ")
-        return f"failures that no gate limits: {names}" if self.gates and names else ""
+        return f"no gate covers the failures of {names}" if self.gates and names else ""
 
 
 def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> GateResults:

@@ -165,7 +165,7 @@ def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabe
         elif label.value not in (None, first.value):
             who = "an unnamed person" if label.annotator is None else repr(label.annotator)
             raise TraceError(
-                f"{who} labels the sample {short_repr(label.sample)} {label.value!r} for {label.scorer!r}, and "
+                f"{who} gives the sample {short_repr(label.sample)} the label {label.value!r} for {label.scorer!r}, and "
                 f"{first.value!r} {'before' if before is None else f'in line {before}'}; keep one of the two, or name "
                 "two people in the column annotator",
                 line=line,

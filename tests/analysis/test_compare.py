@@ -466,7 +466,7 @@ def test_all_that_is_shown_is_harmless():
         assert "\u202e" not in one
         assert r"\x1b[2J" in one
     assert "<script>" not in shown
-    assert shown.startswith("<p>A is run 1 of ")
+    assert shown.startswith("<p>A is run 1 (")
 
 
 def test_other_programs_get_all_of_it_as_json():

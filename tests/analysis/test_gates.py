@@ -280,5 +280,5 @@ def test_only_a_gate_on_failed_decides_how_many_failed_scores_there_may_be(gates
     found = check_gates(run, gates)
     assert list(found.undecided) == undecided
     assert found.undecided_note == (
-        f"failures that no gate limits: {', '.join(undecided)}" if gates and undecided else ""
+        f"no gate covers the failures of {', '.join(undecided)}" if gates and undecided else ""
     )

@@ -118,7 +118,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
         ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),
         ("sample,scorer,value,drawn\ns,goal,yes,by me\n", r"drawn: Input should be 'random', 'stratified' or 'convenience'"),
         ("sample,scorer,value\n,goal,yes\n", r"\(line 2\): sample: Field required"),
-        ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): an unnamed person labels the sample 's' 'no' for 'goal', and 'yes' in line 2; keep one"),
+        ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): an unnamed person gives the sample 's' the label 'no' for 'goal', and 'yes' in line 2; keep one"),
         (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),
         ("sample,scorer,value\n好的测试样本一,目标,可以\n好的测试样本二,目标,不行\n".encode("gb18030"), "is not UTF-8; save it again"),
         ("sample,scorer,value\n", "holds no rows"),
@@ -156,7 +156,7 @@ def test_what_a_person_says_twice_counts_once_and_a_blank_gives_way():
     blank = GOAL.model_copy(update={"value": None})
     other = GOAL.model_copy(update={"annotator": "Bo", "value": "no"})
     assert list(deduplicate([blank, GOAL, GOAL, other, blank])) == [GOAL, other]
-    with pytest.raises(TraceError, match="'Bo' labels the sample 's1' 'yes' for 'goal', and 'no' before"):
+    with pytest.raises(TraceError, match="'Bo' gives the sample 's1' the label 'yes' for 'goal', and 'no' before"):
         deduplicate([other, other.model_copy(update={"value": "yes"})])
 
 

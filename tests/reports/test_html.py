@@ -381,6 +381,13 @@ def test_the_headline_says_how_many_gates_are_not_met(gates, headline):
     assert gates_of(run([sample("scored 0.9")], [by_id]), *gates).head["gates"]["headline"] == headline
 
 
+def test_the_headline_names_failures_that_no_gate_covers():
+    made = run([sample("scored 0.9"), sample("failed")], [by_id])
+    headline = "The gate is met; no gate covers the failures of by_id"
+    assert gates_of(made, "by_id >= 0.5").head["gates"]["headline"] == headline
+    assert gates_of(made, "failed <= 50%").head["gates"]["headline"] == "The gate is met"
+
+
 def test_where_no_script_runs_gates_are_there_too():
     made = run([sample("scored 0.9"), sample("scored 0.1")], [by_id])
     gates = check_gates(made, ["by_id >= 0.5", "by_id.n >= 3"])

@@ -106,6 +106,14 @@ def test_gates_and_what_is_wrong_with_a_run_stand_first(run_of):
     assert f"- `f1`: `too few samples: {few}`\n" in text
 
 
+def test_failures_that_no_gate_covers_stand_below_the_gates(run_of):
+    run = run_of([Score.scored("f1", 1), Score.failed("f1", "x")])
+    assert "\n- ❌ `no gate covers the failures of f1`\n" in "".join(
+        markdown_report(run, check_gates(run, ["f1 >= 0"]))
+    )
+    assert "no gate covers" not in "".join(markdown_report(run, check_gates(run, ["f1 >= 0", "failed <= 1"])))
+
+
 def test_the_lowest_samples_are_shown_and_perfect_ones_are_not(run_of):
     values = [1, 0.9, 0, 1, 0.3, 0.2, 0.1, 0.8]
     text = "".join(

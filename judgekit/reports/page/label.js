@@ -128,7 +128,7 @@ function panel() {
       el("h2", { id: "question" }, visible(sheet.question)),
       sheet.choices.length ? buttons(value) : number(value),
       el("nav", { class: "steps", "aria-label": "Samples" }, step(-1, "previous", "k"), step(1, "next", "j"),
-        el("button", { type: "button", onclick: nextBlank }, "next blank ", el("kbd", {}, "n")),
+        el("button", { type: "button", onclick: nextBlank }, "next unlabelled ", el("kbd", {}, "n")),
         el("button", { type: "button", disabled: !steps.length, onclick: undo }, "undo ", el("kbd", {}, "u")))),
     el("div", { class: "more-to-say" },
       isKept ? null : el("p", { class: "note" }, "This browser cannot store your labels: download them before you leave this page."),

@@ -131,7 +131,7 @@ function callsSummary(calls) {
   const cached = calls.filter((call) => call.cached).length;
   const paid = calls.reduce((sum, call) => (sum === null || call.cost === null ? null : sum + call.cost), 0);
   const asked = calls.filter((call) => call.request || call.cached).length;
-  return `${plural(asked, "request")} to judges${cached ? `, ${cached} from the cache` : ""}, cost ${dollars(paid)}`;
+  return `${plural(asked, "judge request")}${cached ? `, ${cached} from the cache` : ""}, cost ${dollars(paid)}`;
 }
 
 function judgeCall(call, exchange) {
