@@ -359,7 +359,7 @@ class _Auditing:
         said = {value for one in matched.samples for value in one.values}
         if self.kind == "binary" and len(said) == 1:
             of = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
-            yield f"people give all labelled samples{of} a {said.pop():g}, so how the judge does on others is unknown"
+            yield f"people give all labelled samples{of} a {said.pop():g}, so it is unknown how the judge does on others"
         if matched.drawn == "stratified":
             yield "agreement is estimated for all samples of the run: each labelled one stands for others with its verdict"
         if (chosen or matched.drawn in _NOT_RANDOM) and matched.samples:

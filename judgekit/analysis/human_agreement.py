@@ -66,8 +66,8 @@ def human_agreement(
     return HumanAgreement(
         samples=len(several),
         agreement=agreement,
-        alternative=f"{told} one of them: it does as well as {test.winning_rate:.0%} of those tested (half are enough), and "
-        f"is as close to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
+        alternative=f"{told} one of them: this is shown for {test.winning_rate:.0%} of those tested (half are enough), and "
+        f"the judge is as close to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
         f"{epsilon:g}: being cheaper, it may be the closer one up to {epsilon * 100:g} percentage points less often)",
         passed=test.passed,
     )

@@ -190,7 +190,7 @@ class _Finding:
         run = f"run {self._run.number}"
         renamed = f"the sample with this number in {run} has another id (spreadsheets change ids: restore them)"
         found = {
-            f"{run} has no score of": self._unknown,
+            f"{run} has no score for": self._unknown,
             "several samples have this id": self._ambiguous,
             renamed: self._changed,
         }

@@ -46,7 +46,7 @@ TERMS = (
     Term("alternative annotator test", "whether the judge may replace a person: is it as close to the others as that person is?", r"\balternative annotator test\b"),
     Term("epsilon", "how much worse than a person the judge, being cheaper, may be", r"\bepsilon\b"),
     Term("confidence", "how sure the judge is of a verdict, from 0 to 1", r"\bconfidence\b"),
-    Term("calibration error", "how far the judge is from being right as often as it is sure: 0 is perfect", r"\bcalibration\b"),
+    Term("calibration error", "how far the judge's certainty is from how often it is right: 0 is perfect", r"\bcalibration\b"),
     Term("guarantee", "a limit on how often the judge is wrong, kept by abstaining where it is less sure", r"\bguarantee\b"),
     Term("draw", "one answer of the judge to a question that it is asked several times", r"\bdraws?\b(?! samples)"),
     Term("flip", "a sample on which two verdicts differ", r"\b(?:flips|flipped)\b"),

@@ -261,7 +261,7 @@ def test_several_people_are_held_against_each_other_too(judged, said):
     assert people.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
     assert people.agreement["judge with one person"].value > 0.75
     assert people.passed is True
-    assert people.alternative.startswith("the judge may replace one of them: it does as well as 100% of those tested")
+    assert people.alternative.startswith("the judge may replace one of them: this is shown for 100% of those tested")
     assert "a sample that several people labelled counts once, split among their labels" in found.notes
 
 
@@ -273,7 +273,7 @@ def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it
     run = judged(worse)
     strict, mild = (tone(audit(run, labels, epsilon=epsilon)).people for epsilon in (0.1, 0.4))
     assert (strict.passed, mild.passed) == (False, True)
-    assert strict.alternative.startswith("not shown that the judge may replace one of them: it does as well as 0% of")
+    assert strict.alternative.startswith("not shown that the judge may replace one of them: this is shown for 0% of")
     assert strict.alternative.endswith(
         "epsilon 0.1: being cheaper, it may be the closer one up to 10 percentage points less often)"
     )
@@ -458,13 +458,13 @@ def test_what_could_not_be_used_is_counted_and_named(judged, said):
     labels = said({**dict.fromkeys(range(15), 1), 15: None, 20: 1, 77: 1})
     found = audit(run, labels)
     assert tone(found).left_out == {"drawn and left blank": 1, "failed by the judge": 1}
-    assert found.unmatched == {"run 1 has no score of: 's77'": 1}
+    assert found.unmatched == {"run 1 has no score for: 's77'": 1}
     assert any("the judge scored: 20 of 21." in note for note in tone(found).notes)
 
 
 def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
     found = audit(judged([1.0] * 20), said({77: 1}))
-    assert tone(found).correction.refused == "no label can be used: run 1 has no score of: 's77'"
+    assert tone(found).correction.refused == "no label can be used: run 1 has no score for: 's77'"
     assert tone(found).n == 0
 
 

@@ -49,7 +49,7 @@ def test_each_label_that_is_of_no_use_is_counted_with_the_reason(judged, said):
     assert [one.row.index for one in found.samples] == [0]
     assert found.left_out == {"failed by the judge": 1, "skipped by the scorer, which did not ask the judge": 1}
     assert found.unmatched == {
-        "run 1 has no score of: 's8', 's9'": 2,
+        "run 1 has no score for: 's8', 's9'": 2,
         "several samples have this id: 'twice'": 1,
     }
 

@@ -97,7 +97,7 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     )
     # six of six one way: 2 / 2**6, and with the other two pairs three times as much
     assert "p 0.031 (0.094 adjusted for all pairs) by exact McNemar" in told
-    assert "1 label left out: run 1 has no score of: 's9'" in ended.out
+    assert "1 label left out: run 1 has no score for: 's9'" in ended.out
     assert "openai/b: 1 label left out: failed by the judge" in ended.out
     found = json.loads(Path("found.json").read_text())
     assert [(side["labelled"], side["people"]["agreement"]["value"]) for side in found["sides"]] == [

@@ -705,8 +705,11 @@ def test_scores_that_failed_are_an_exit_code_and_the_rest_is_scored(cli, convers
     Path("some.toml").write_text(
         "[judges.default]\nmodel = 'demo/handwritten'\ncache = 'some.jsonl'\ncache_mode = 'replay'\n"
     )
-    ended = cli("run", conversations, *GOAL, "--scorer", "tool_call_f1", "--config", "some.toml")
+    asked = ("run", conversations, *GOAL, "--scorer", "tool_call_f1", "--config", "some.toml", "--gate")
+    ended = cli(*asked, "tool_call_f1 >= 0.5")
     assert ended.code == 1
+    assert "\nmet: tool_call_f1 >= 0.5: " in ended.err
+    assert ended.err.endswith(f"\nno gate covers the failures of {GOAL[1]}\n")
     assert ended.table[GOAL[1]][:4] == ["0.500", "2 of 14", "0", "12"]
     assert ended.table["tool_call_f1"][:4] == table_by_hand()["tool_call_f1"]
     assert f"{GOAL[1]}: 12 failed: ReplayError: no reply is recorded for this request" in ended.out
