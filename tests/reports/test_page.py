@@ -307,7 +307,7 @@ def test_a_sample_shows_its_conversation_its_scores_and_what_judges_were_asked(d
         assert cited == sorted(linked, key=int)
         chosen.locator(".cites .jump").last.click()
         assert page.evaluate("document.activeElement.id") == f"b-message-{linked[-1]}"
-        chosen.get_by_text("request to judges").click()
+        chosen.get_by_text("judge request").click()
         expect(chosen.locator(".asked .lead").first).to_contain_text("answered as handwritten")
         chosen.get_by_text("prompt as sent").click()
         chosen.get_by_text("reply as received").click()
@@ -817,7 +817,7 @@ def test_a_file_that_was_cut_off_says_so(demo, tmp_path, opened):
     with opened(tmp_path / "report.html") as page:
         assert "12 of 14" in shown(page)
         turn_to(page, "#/sample/3")
-        expect(page.locator("main")).to_contain_text("This file is not complete")
+        expect(page.locator("main")).to_contain_text("This file is incomplete")
 
 
 # --- glossary
