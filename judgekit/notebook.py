@@ -91,4 +91,4 @@ def _plain(value: JsonValue) -> str:
     try:
         return f"{round(value, 3)}" if isinstance(value, float) else compact_json(value)
     except ValueError:  # Python does not print integers with that many digits
-        return "too long to be shown"
+        return "too long to show"

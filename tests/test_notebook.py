@@ -123,4 +123,4 @@ def test_what_is_long_is_cut_and_says_so():
 
 def test_a_number_that_is_too_long_to_be_written_does_not_keep_a_score_from_being_shown():
     shown = Shown(Score.scored("s", 1, details={"n": 10**5_000, "list": [10**5_000]}))
-    assert shown.texts == ["s", " 1.000", "n", "too long to be shown", "list", "too long to be shown"]
+    assert shown.texts == ["s", " 1.000", "n", "too long to show", "list", "too long to show"]

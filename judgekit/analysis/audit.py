@@ -37,7 +37,7 @@ _RECORDED_SHOWN = 3
 _PICKED = "the labelled samples were picked by hand (drawn is convenience)"
 _NOT_RANDOM: Mapping[LabelSelection, str] = {
     "convenience": "which were picked by hand",
-    "unknown": "of which nobody says that they are a random sample",
+    "unknown": "which may not be a random sample",
 }
 
 
@@ -79,12 +79,12 @@ def audit(
     """
     for name, number in (("guarantee", guarantee), ("delta", delta)):
         if number is not None and not 0 < number < 1:
-            raise ConfigError(f"{name} is a share between 0 and 1, found {number}")
+            raise ConfigError(f"{name} must be between 0 and 1, found {number}")
     if not 0 <= epsilon < 1:
-        raise ConfigError(f"epsilon is at least 0 and under 1, found {epsilon}")
+        raise ConfigError(f"epsilon must be at least 0 and below 1, found {epsilon}")
     judged = {one.name: one for one in run.scorers if one.judged}
     if not judged:
-        raise ConfigError(f"run {run.number} asked no judge: there is none to be audited")
+        raise ConfigError(f"run {run.number} asked no judge, so there is nothing to audit")
     names = [one.name for one in run.scorers]
     given: dict[str, list[HumanLabel]] = {name: [] for name in judged}
     unmatched = Counter[str]()
@@ -140,7 +140,7 @@ class _Auditing:
         best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
         for other in made:
             if other is not best:
-                why = f"of run {other.run.number}, as there are others of run {best.run.number}"
+                why = f"they belong to run {other.run.number}; those of run {best.run.number} are used"
                 left_out[why] += sum(len(one.opinions) for one in other.samples)
                 best.unmatched.update(other.unmatched)
         return best, left_out + best.left_out  # adding counters drops zeros
@@ -151,7 +151,7 @@ class _Auditing:
         chosen = self._chosen()
         correction = self._correction(chosen)
         if self.unknown and correction.corrected is not None:
-            told = filter(None, ("no label is the verdict of a judge, which nobody says", correction.assumes))
+            told = filter(None, ("no label is the verdict of a judge (their source is unknown)", correction.assumes))
             correction = correction.model_copy(update={"assumes": ", and ".join(told)})
         better = self._better(correction)
         annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
@@ -230,13 +230,10 @@ class _Auditing:
         differ = population_differences(labelled, rest, (a, b))
         if not differ:
             return ""
-        told = f"the labelled samples are not like the others: {join_limited(differ)}"
+        told = f"the labelled samples differ from the others: {join_limited(differ)}"
         if matched.lost and matched.drawn == "random":
-            return f"{told}. Samples were left blank by that, or by what goes with it: label these too"
-        return (
-            f"{told}. They were chosen by that, or by what goes with it, and not drawn at random, as "
-            f"judgekit label {matched.run.number} draws them"
-        )
+            return f"{told}. So samples were not left blank at random: label these too"
+        return f"{told}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"
 
     def _drawn_from(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
         """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""
@@ -253,10 +250,10 @@ class _Auditing:
         matched = self.matched
         if not matched.samples:
             there = self.left_out or matched.unmatched
-            return Correction(refused=f"no label is of use: {join_limited(there)}" if there else self._no_labels())
+            return Correction(refused=f"no label can be used: {join_limited(there)}" if there else self._no_labels())
         if matched.drawn == "convenience":
             return Correction(
-                refused=f"{_PICKED}, and may be like each other rather than like the run; judgekit label "
+                refused=f"{_PICKED}, so they may not represent the run; judgekit label "
                 f"{matched.run.number} draws a random sample"
             )
         if chosen:
@@ -264,10 +261,10 @@ class _Auditing:
         return self._by_labels() if self.is_here else rogan_gladen(self.rows, self.population, self._errors(chosen))
 
     def _no_labels(self) -> str:
-        told = f"there are no labels; judgekit label {self.run.number} draws samples for people"
+        told = f"there are no labels; judgekit label {self.run.number} draws samples to label"
         recorded = Counter(name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge")
         names = ", ".join(short_repr(name) for name, _ in recorded.most_common(_RECORDED_SHOWN))
-        return f"{told}, and --label NAME={self.record.name} takes recorded ones: {names}" if names else told
+        return f"{told}; --label NAME={self.record.name} uses recorded ones: {names}" if names else told
 
     def _errors(self, chosen: str) -> JudgeErrors:
         where = f"the labelled samples of run {self.matched.run.number}"
@@ -275,9 +272,9 @@ class _Auditing:
         if self.matched.drawn == "convenience":
             refused = f"{where} were picked by hand"
         elif counts is None:
-            refused = refused or f"{where} are not judged as yes or no, 0 or 1"
+            refused = refused or f"the verdicts on {where} are not all 0 or 1"
             if self.pairs.is_disputed:
-                refused = f"people and the judge differ on whether the question applies to some of {where}: label a sample of this run"
+                refused = f"people and the judge disagree on whether the question applies to some of {where}: label a sample of this run"
         return JudgeErrors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
 
     def _by_labels(self) -> Correction:
@@ -290,7 +287,7 @@ class _Auditing:
 
         samples, drawn = self.matched.samples, self.matched.drawn
         if not any(one.values for one in samples):
-            return Correction(refused="people say of all labelled samples that the question does not apply")
+            return Correction(refused="according to people, the question applies to none of the labelled samples")
         if drawn == "all" and all(one.applies in (0, 1) for one in samples):
             applying = [(one.mean, one.row.group) for one in samples if one.mean is not None]
             mean = Estimate.mean([value for value, _ in applying], [group for _, group in applying])
@@ -340,17 +337,17 @@ class _Auditing:
                 score = part[0].score
                 verdict = short_repr(score.label or (score.status if score.value is None else score.value))
                 return Correction(
-                    refused=f"people labelled {those} of the samples with the verdict {verdict}; it takes 2 or more of each"
+                    refused=f"people labelled {those} of the samples with the verdict {verdict}; each verdict needs at least 2"
                 )
-        return Correction(refused="the labelled samples are of too few groups, which count once each")
+        return Correction(refused="the labelled samples come from too few groups, which count once each")
 
     def _no_promise(self, chosen: str) -> str:
         """Return why these labels support no guarantee; empty if they may."""
         if not self.matched.samples:
-            return "it takes labels of people"
+            return "there are no labels"
         if not self.is_here:
             number = self.matched.run.number
-            return f"the labels are of run {number}: judgekit audit {number} looks for a threshold among its samples"
+            return f"the labels belong to run {number}: judgekit audit {number} looks for a threshold there"
         return _PICKED if self.matched.drawn == "convenience" else chosen
 
     def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Iterator[str]:
@@ -358,27 +355,27 @@ class _Auditing:
         yield from matched.notes
         yield from self._of_which(correction)
         if self.kind != "continuous" and any(len(one.opinions) > 1 for one in matched.samples):
-            yield "a sample that several people labelled counts once, shared among what they say"
+            yield "a sample that several people labelled counts once, split among their labels"
         said = {value for one in matched.samples for value in one.values}
         if self.kind == "binary" and len(said) == 1:
             of = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
-            yield f"people say {said.pop():g} of all labelled samples{of}: how the judge does on others cannot be told"
+            yield f"people give all labelled samples{of} a {said.pop():g}, so it is unknown how the judge does on others"
         if matched.drawn == "stratified":
-            yield "agreement is that on all samples of the run: each labelled one stands for others of its verdict"
+            yield "agreement is estimated for all samples of the run: each labelled one stands for others with its verdict"
         if (chosen or matched.drawn in _NOT_RANDOM) and matched.samples:
-            why = "which are not like the others" if chosen else _NOT_RANDOM[matched.drawn]
-            yield f"agreement, calibration and any guarantee are those of the labelled samples, {why}"
+            why = "which differ from the others" if chosen else _NOT_RANDOM[matched.drawn]
+            yield f"agreement, calibration and any guarantee hold only for the labelled samples, {why}"
         if not self.is_here:
             number = matched.run.number
             yield (
-                f"agreement is that on samples of run {number}; judgekit audit {number} shows where judge and people "
-                "differ, and keeps a receipt"
+                f"agreement is on samples of run {number}; judgekit audit {number} shows where judge and people "
+                "disagree, and keeps a receipt"
             )
         silent = [judge for judge, models in self.run.audit_subject(self.record).models.items() if None in models]
         if silent:
             yield (
-                f"the provider reports no model for answers of {join_limited(silent)}: another model behind the same name would "
-                "not show"
+                f"the provider reports no model for answers of {join_limited(silent)}, so another model behind the same name "
+                "would go unnoticed"
             )
         yield from self._of_receipts(better)
 
@@ -386,9 +383,9 @@ class _Auditing:
         """Yield notes on the receipt of this audit, and on other receipts for the same recordings."""
         if better is not None:
             n = len(self.pairs.samples)
-            why = "gives no corrected mean" if n >= better.n else f"is of {count_text(n, 'labelled sample')}"
+            why = "gives no corrected mean" if n >= better.n else f"has only {count_text(n, 'labelled sample')}"
             yield (
-                f"the receipt of run {better.run}, n={better.n:,}, stays, because this audit {why}; to replace it, delete "
+                f"the receipt of run {better.run}, n={better.n:,}, is kept, because this audit {why}; to replace it, delete "
                 f"{receipt_file_name(better)}"
             )
         if tried := self._tried():
@@ -396,35 +393,35 @@ class _Auditing:
             yield (
                 f"{count_text(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
                 f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
-                "you keep on samples that none of them was audited on"
+                "you keep on new samples"
             )
         if self.unknown:
             yield (
-                f"nobody says who gave {count_text(self.unknown, 'label')}: a person, a benchmark, or a judge, perhaps this "
-                "very one. So this audit leaves no receipt; labels in a file (--labels) are taken for those of people"
+                f"the source of {count_text(self.unknown, 'label')} is unknown: a person, a benchmark, or a judge, perhaps "
+                "this one. So this audit leaves no receipt; labels in a file (--labels) count as given by people"
             )
         if self.record.signature is None:
-            yield f"there is no receipt, as nobody could tell whether the judge is the same: {self.record.identity}"
+            yield f"there is no receipt, because the judge could not be recognized later: {self.record.identity}"
 
     def _of_which(self, correction: Correction) -> Iterator[str]:
         """Yield notes on which samples the means cover, if these are not plainly all samples of the run."""
         matched, record = self.matched, self.run.record
         every, has_skipped = f"{len(self.every):,}", self.is_here and self.has_skipped
         if len(self.rows) < len(self.every) or record.unfinished:
-            means = "raw mean is" if has_skipped else "means are"
+            means = "raw mean covers" if has_skipped else "means cover"
             stopped = f" The run is {record.unfinished}." if record.unfinished else ""
-            yield f"the {means} of the samples that the judge scored: {len(self.rows):,} of {every}.{stopped}"
+            yield f"the {means} the samples that the judge scored: {len(self.rows):,} of {every}.{stopped}"
         scored = [one for one in matched.samples if one.judged is not None]
         if none := fsum(1 - one.applies for one in scored):
             yield (
-                f"people say that the question does not apply to {round(none, 2):g} of the {len(scored):,} labelled samples "
-                "that the judge scored"
+                f"according to people, the question does not apply to {round(none, 2):g} of the {len(scored):,} labelled "
+                "samples that the judge scored"
             )
         if correction.corrected is not None and self.is_here and (none or has_skipped):
             which = (
                 f", among the {len(matched.rows):,} of {every} that the judge scored or skipped" if has_skipped else ""
             )
-            yield f"the corrected mean is of the samples to which the question applies, as people say{which}"
+            yield f"the corrected mean covers the samples to which the question applies according to people{which}"
 
     def _keep(self, found: ScorerAudit, chosen: str) -> None:
         """Store a receipt, if there were labels."""
@@ -470,6 +467,6 @@ def _assumed(*, by_verdict: bool) -> str:
     """Return what is assumed of labelled samples whose selection is unknown."""
     what, seen = ("samples of each verdict", "") if by_verdict else ("samples", "verdicts, ")
     return (
-        f"the labelled {what} are a random sample of those of the run, which nobody says; their {seen}lengths and domains do "
-        "not speak against it"
+        f"the labelled {what} are a random sample of those of the run; this is not recorded, but their {seen}lengths and "
+        "domains do not contradict it"
     )

@@ -10,16 +10,16 @@ from judgekit.notebook import fragment, html_number_table, html_text_table, text
 from judgekit.runs.receipts import Estimate, LabelSelection
 
 _DRAWN: Mapping[LabelSelection, str] = {
-    "all": "all samples that the judge scored were labelled",
+    "all": "all samples that the judge scored are labelled",
     "random": "drawn at random from the run",
     "stratified": "drawn at random within each verdict of the judge, with known probabilities",
     "convenience": "picked by hand",
-    "unknown": "nobody says how they were chosen",
-    "elsewhere": "samples of another run",
+    "unknown": "how they were chosen is unknown",
+    "elsewhere": "from another run",
 }
 _BIAS = {
-    "length": "length: how the judge's error goes with the length of what it read, as a rank correlation; above 0, it favours what is long",
-    "position": "position: the share of pairs whose verdict turns with the order in which the two are shown",
+    "length": "length: the rank correlation of the judge's error with the length of what it read; above 0, it favours longer conversations",
+    "position": "position: the share of pairs whose verdict changes with the order in which the two are shown",
 }
 _STEP = Decimal("0.000001")  # of a confidence
 _CLASSES = 12  # most classes in a confusion matrix in a notebook
@@ -37,19 +37,19 @@ class AuditSection(NamedTuple):
 def audit_headline(found: ScorerAudit) -> str:
     """Return the corrected mean and the agreement of people with the judge in a line.
 
-    For example ``corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people``.
+    For example ``corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people``.
     """
     corrected = found.correction.corrected
     return f"{'no corrected mean' if corrected is None else f'corrected mean {corrected}'}, {agreement_text(found)}"
 
 
 def agreement_text(found: ScorerAudit) -> str:
-    """Return the agreement of people with the judge, such as ``kappa .71 [.58, .82], n=120 of 2 people``."""
+    """Return the agreement of people with the judge, such as ``kappa .71 [.58, .82], n=120 from 2 people``."""
     if not found.n:
-        return "no sample has both a verdict of the judge and a label of people"
+        return "no sample has both a verdict of the judge and a label"
     name, figure = next(iter(found.agreement.items()), ("agreement", "undefined"))
     people = "1 person" if found.annotators == 1 else f"{found.annotators:,} people"
-    return f"{name} {figure}, n={found.n:,} of {people}"
+    return f"{name} {figure}, n={found.n:,} from {people}"
 
 
 def audit_sections(found: ScorerAudit) -> list[AuditSection]:
@@ -70,8 +70,8 @@ def audit_sections(found: ScorerAudit) -> list[AuditSection]:
 
 def _labels(found: ScorerAudit) -> Iterator[str]:
     if found.n:
-        both = f"{count_text(found.n, 'sample')} on which people and the judge both decide"
-        yield f"{count_text(found.labels, 'label')}, {both}; {_DRAWN[found.drawn]}"
+        both = f"{count_text(found.n, 'sample')} that people and the judge both decided"
+        yield f"{count_text(found.labels, 'label')} on {both}; {_DRAWN[found.drawn]}"
     yield from left_out_lines(found.left_out)
 
 
@@ -88,7 +88,7 @@ def _mean(found: ScorerAudit) -> AuditSection:
     if correction.corrected is not None:
         figures[f"corrected, {correction.method}"] = correction.corrected
         if correction.worth is not None:
-            told.append(f"tells as much as {correction.worth:,.0f} labels would alone, without the judge")
+            told.append(f"worth as much as {correction.worth:,.0f} labels without the judge")
         if correction.assumes:
             told.append(f"assumes: {correction.assumes}")
     return AuditSection(
@@ -97,13 +97,13 @@ def _mean(found: ScorerAudit) -> AuditSection:
 
 
 def _people(people: HumanAgreement) -> AuditSection:
-    among = f"of {count_text(people.samples, 'sample')} with labels of two people or more"
+    among = f"{count_text(people.samples, 'sample')} labelled by two or more people"
     return AuditSection("among people", people.agreement, tuple(filter(None, (among, people.alternative))))
 
 
 def _noise(noise: Repeatability) -> AuditSection:
     most = f" of at most {noise.most:,}" if noise.most > noise.draws else ""
-    told = [f"of {count_text(noise.samples, 'sample')} with several draws, {noise.draws:,} draws{most} in all"]
+    told = [f"{count_text(noise.samples, 'sample')} with several draws, {noise.draws:,} draws{most} in all"]
     if total := sum(noise.components.values()):
         shares = ", ".join(f"{name} {part / total:.0%}" for name, part in noise.components.items())
         told.append(f"variance of a single verdict {total:.3f}: {shares}")
@@ -113,14 +113,14 @@ def _noise(noise: Repeatability) -> AuditSection:
 
 
 def _guarantee(guarantee: Guarantee) -> AuditSection:
-    figures = {"share of verdicts kept": guarantee.kept, "of these, people say otherwise": guarantee.risk}
+    figures = {"share of verdicts kept": guarantee.kept, "of these, people disagree": guarantee.risk}
     promise = (
-        f"people say otherwise of at most {guarantee.alpha * 100:g}% of the verdicts, "
+        f"people disagree with at most {guarantee.alpha * 100:g}% of the verdicts, "
         f"with a probability of {(1 - guarantee.delta) * 100:g}%"
     )
     shown = {name: one for name, one in figures.items() if one is not None}
     if guarantee.threshold is None:
-        return AuditSection("guarantee", shown, refused=f"not promised that {promise}: {guarantee.refused}")
+        return AuditSection("guarantee", shown, refused=f"no guarantee that {promise}: {guarantee.refused}")
     # Rounded up, it would leave out its own verdicts.
     least = Decimal(str(guarantee.threshold)).quantize(_STEP, ROUND_FLOOR)
     return AuditSection("guarantee", shown, (f"where the confidence is at least {float(least):g}, {promise}",))
@@ -128,7 +128,7 @@ def _guarantee(guarantee: Guarantee) -> AuditSection:
 
 def audit_html(audit: Audit) -> str:
     """Return the findings of an audit as HTML for notebooks."""
-    by = f", by {', '.join(audit.sources)}" if audit.sources else ""
+    by = f" with {', '.join(audit.sources)}" if audit.sources else ""
     heads = [text_block(f"audit of run {audit.run}{by}"), *map(text_block, left_out_lines(audit.unmatched))]
     return fragment(*heads, *map(_scorer_html, audit.scorers))
 
@@ -153,4 +153,4 @@ def _confusion_html(found: ScorerAudit) -> str:
     if not 0 < len(names) <= _CLASSES:
         return ""
     rows = [[name, *(f"{found.confusion.get(name, {}).get(other, 0):,g}" for other in names)] for name in names]
-    return html_number_table(rows, ["people down, the judge across", *names])
+    return html_number_table(rows, ["people (rows), judge (columns)", *names])

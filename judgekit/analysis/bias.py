@@ -39,5 +39,5 @@ def position_bias(rows: Sequence[Row]) -> dict[str, Estimate]:
             case _:
                 pass
     if first:
-        found["first place, where it flips"] = Estimate.mean(*zip(*first, strict=True))
+        found["first place preferred, where it flips"] = Estimate.mean(*zip(*first, strict=True))
     return found

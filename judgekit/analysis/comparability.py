@@ -48,7 +48,7 @@ def _of_runs(a: Run, b: Run) -> Iterator[str]:
         if run.stopped:
             yield f"{name} was stopped early ({run.stopped}): only what was scored until then is compared"
         elif run.ended_at is None:
-            yield f"{name} has not ended: it is under way or broke off, and only what was scored until then is compared"
+            yield f"{name} has not ended: it is running or was interrupted, and only what is scored so far is compared"
         yield from (f"{name}: {note}" for note in run.record.notes)
 
 
@@ -58,16 +58,16 @@ def _of_scorers(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
         yield from _of_scorer(before[name], after[name])
     for side, here in (("A", before), ("B", after)):
         if alone := [name for name in here if name not in names]:
-            yield f"scorers of {side} alone are not compared: {join_limited(alone, _NAMED, ', ')}"
+            yield f"scorers only in {side} are not compared: {join_limited(alone, _NAMED, ', ')}"
 
 
 def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
     if before.signature is None or after.signature is None:
         known = before if before.signature is None else after
-        yield f"{before.name}: it cannot be told whether both runs scored in the same way: {known.identity}"
+        yield f"{before.name}: it is unknown whether both runs scored in the same way: {known.identity}"
     elif before.signature != after.signature:
         told = join_limited(identity_differences(before.identity, after.identity), _NAMED)
-        yield f"{before.name}: the runs did not score in the same way, so that the scorer may make the difference: {told}"
+        yield f"{before.name}: the runs scored in different ways, so the difference may come from the scorer: {told}"
 
 
 def _of_answers(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
@@ -81,19 +81,19 @@ def _of_answers(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
         if _differ(before, after):
             told = f"A {format_shares(before)}; B {format_shares(after)}"
             yield (
-                f"{quote_name(judge)} did not answer as the same models in both runs, so that the judge may make the "
-                f"difference: {told}"
+                f"{quote_name(judge)} answered as different models in the two runs, so the difference may come from the "
+                f"judge: {told}"
             )
         elif before[None] or after[None]:
             sides = (("A", before), ("B", after))
             lacking = (f"{one[None]:,} of {one.total():,} answers in {side}" for side, one in sides if one[None])
             yield (
-                f"{quote_name(judge)}: its provider reported no model for {' and '.join(lacking)}, so that a change behind "
-                "this name would not show"
+                f"{quote_name(judge)}: its provider reported no model for {' and '.join(lacking)}, so a change behind "
+                "this name would go unnoticed"
             )
         elif _differ(runs_before, runs_after):
             yield (
-                f"{quote_name(judge)} answered as the same models with different system fingerprints, so that its provider may "
+                f"{quote_name(judge)} answered as the same models with different system fingerprints, so its provider may "
                 f"have changed how it runs them: A {format_shares(runs_before)}; B {format_shares(runs_after)}"
             )
 
@@ -111,14 +111,14 @@ def _of_inputs(a: Run, b: Run) -> Iterator[str]:
             f"{side} read {join_limited((f'{path} ({sha256[:8]})' for sha256, path in here.items()), _NAMED, ', ') or 'none'}"
             for side, here in (("A", before), ("B", after))
         )
-        yield f"the recordings are not the same, which is as it should be after a change of the agent: {', '.join(read)}"
+        yield f"the recordings differ, as expected after a change to the agent: {', '.join(read)}"
 
 
 def _of_number(pairs: "SamplePairs") -> Iterator[str]:
     if 2 * len(pairs) < max(pairs.samples_a, pairs.samples_b):
         yield (
             f"only {len(pairs):,} of {pairs.samples_a:,} samples of A and {len(pairs):,} of {pairs.samples_b:,} of B are "
-            "paired, and the comparison is of these alone"
+            "paired, and only these are compared"
         )
 
 
@@ -129,12 +129,12 @@ def _of_changes(a: Run, pairs: "SamplePairs") -> Iterator[str]:
     if pairs.unknown:
         yield (
             f"it is unknown whether the references of {pairs.unknown:,} of {len(pairs):,} pairs changed, because a run "
-            "holds no hash of them"
+            "has no hash of them"
         )
     if len(changed.material):
         yield (
             f"documents or fields differ in {_counted(a, pairs, changed.material)}, which is expected if the agent "
-            "produced them; if they are references, the runs are not scored alike"
+            "produced them; if they are references, the scores cannot be compared"
         )
     if len(changed.first_messages):
         yield (
@@ -154,13 +154,13 @@ def _counted(a: Run, pairs: "SamplePairs", numbers: "Numbers") -> str:
 
 def _of_pairs(pairs: "SamplePairs") -> Iterator[str]:
     if pairs.regrouped:
-        yield f"pairs of one group in A and of another in B, where that of A holds: {pairs.regrouped:,}"
+        yield f"pairs with different groups in A and B, for which the group in A counts: {pairs.regrouped:,}"
     if pairs.displaced:
-        yield f"pairs of one domain in A and of another in B, whose ids may be the same by chance: {pairs.displaced:,}"
+        yield f"pairs with different domains in A and B, whose ids may be the same by chance: {pairs.displaced:,}"
     if pairs.in_order:
         yield (
-            f"pairs of trials that share their id, and are paired in their order: {pairs.in_order:,}; which of them are "
-            "better or worse is a matter of chance"
+            f"trials of one task that share an id, paired in order: {pairs.in_order:,}; compare the means of their "
+            "groups, not single pairs"
         )
     if pairs.by_place:
-        yield "all ids are places in a file, counted from 0: if samples have no other id, both files must have one order"
+        yield "all ids are positions in a file, counted from 0: if samples have no other id, both files must be in the same order"

@@ -106,7 +106,7 @@ class Comparison:
     def head(self) -> str:
         """The numbers of both runs, and how many samples are paired."""
         sides = (("A", self.a), ("B", self.b))
-        runs = (f"{name} is run {run.number} of {run.started_at:%Y-%m-%d %H:%M}" for name, run in sides)
+        runs = (f"{name} is run {run.number} ({run.started_at:%Y-%m-%d %H:%M})" for name, run in sides)
         return f"{', '.join(runs)}; {self.pairs:,} samples are in both"
 
     def notes(self) -> Iterator[str]:
@@ -167,7 +167,7 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
     """Compare run B with run A, the baseline.
 
     Samples are paired by id, and scorers by name. Samples that share their id are paired in order if each names its
-    group: statements about the mean depend only on the sum over a group.
+    group: within a group, read the mean, not single pairs.
 
     Args:
         a: The baseline.
@@ -252,9 +252,9 @@ def _escaped(text: str) -> str:
 def _unpaired(run: str, unpaired: "UnpairedSamples") -> Iterator[str]:
     if unpaired.alone:
         more = ", ..." if unpaired.alone > len(unpaired.examples) else ""
-        yield f"samples in {run} alone: {unpaired.alone:,} ({', '.join(map(repr, unpaired.examples))}{more})"
+        yield f"samples only in {run}: {unpaired.alone:,} ({', '.join(map(repr, unpaired.examples))}{more})"
     if unpaired.repeated:
         yield (
-            f"samples of {run} that are not paired: {unpaired.repeated:,} (others have the same id, and they name no group "
-            "that would make them trials of one task)"
+            f"samples of {run} that are not paired: {unpaired.repeated:,} (others have the same id, and no group marks "
+            "them as trials of one task)"
         )

@@ -173,7 +173,7 @@ class _Answers:
         left_out += matched.left_out + matched.unmatched
         for other, theirs in runs.items():
             if other is not run:
-                left_out[f"of samples of run {other.number}"] += len(theirs)
+                left_out[f"they belong to run {other.number}"] += len(theirs)
         people = {
             one.row.index: one.values for one in matched.samples if one.values and one.row.score.value is not None
         }

@@ -36,7 +36,7 @@ def run_corrections(run: Run) -> Mapping[str, Correction]:
 def _correction(run: Run, scorer: str) -> Correction:
     overall = run.summary[scorer].overall
     if overall is not None and overall.name != "mean":
-        return Correction(refused=f"only a mean can be corrected, and the number of {scorer} is {overall.name}")
+        return Correction(refused=f"only a mean can be corrected, and {scorer} reports {overall.name}")
     return corrected_mean(run, scorer)
 
 
@@ -77,13 +77,13 @@ def _strictness(demand: MeanBound) -> tuple[int, float, int]:
 def describe_fitness(correction: Correction, demand: MeanBound) -> str:
     """Return a sentence on whether a corrected mean is sure to meet a demand, and which bound it would just meet."""
     meets, sign = OPERATORS[demand.operator], demand.sign
-    head = f"Good enough to gate {demand}"
+    head = f"Good enough to gate {demand}?"
     figure = correction.corrected
     if figure is None:
-        return f"{head}: no, because there is no corrected mean: {correction.refused.rstrip('.')}."
+        return f"{head} No, there is no corrected mean: {correction.refused.rstrip('.')}."
     edge = figure.low if sign > 0 else figure.high
     if edge is None:
-        return f"{head}: no, because the corrected mean has no 95 % interval."
+        return f"{head} No, the corrected mean has no 95 % interval."
     is_met = meets(edge - demand.bound)
     slack = TOLERANCE if "=" in demand.operator else -TOLERANCE
     bounds = (sign * floor((sign * edge + slack) * 10**digits) / 10**digits for digits in _DIGITS)
@@ -93,11 +93,11 @@ def describe_fitness(correction: Correction, demand: MeanBound) -> str:
     assumed = f" (if {correction.assumes.partition(';')[0]})" if correction.assumes else ""
     if is_met:
         other = "lower" if sign > 0 else "higher"
-        return f"{head}: yes, {to}, because the corrected mean is probably no {other} than that{assumed}."
+        return f"{head} Yes, {to}: the corrected mean is probably no {other}{assumed}."
     texts = (f"{edge:.{digits}f}" for digits in _DIGITS)
     shown = next((text for text in texts if meet_same_gates(float(text), edge, demand.bound)), f"{edge}")
-    more = f"; {to} it is{assumed}" if 0 < reach < 1 else ""
-    return f"{head}: no, because the corrected mean may be as {'low' if sign > 0 else 'high'} as {shown}{more}."
+    more = f"; good enough {to}{assumed}" if 0 < reach < 1 else ""
+    return f"{head} No, the corrected mean may be as {'low' if sign > 0 else 'high'} as {shown}{more}."
 
 
 def _plain(number: float) -> str:

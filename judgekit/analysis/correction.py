@@ -23,17 +23,17 @@ def corrected_mean(run: Run, scorer: str) -> Correction:
     """
     found = run.receipts.get(scorer)
     if found is None:
-        return Correction(refused="it asks no judge that could be audited")
+        return Correction(refused="it asks no judge")
     receipt = found.receipt
     if receipt is None:
-        return Correction(refused=f"{found}; judgekit audit {run.number} holds its judge against labels of people")
+        return Correction(refused=f"{found}; judgekit audit {run.number} compares its judge with labels of people")
     if found.where:
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))
         return rogan_gladen(rows, run.population(scorer), JudgeErrors.of(receipt))
     values, audited = run.summary[scorer].values, receipt.population
     if len(values) != audited.samples or not isclose(fsum(values), len(values) * (audited.mean or 0), abs_tol=1e-6):
         return Correction(
-            refused=f"run {run.number} has other scores than run {receipt.run} had when it was audited; audit it anew: "
+            refused=f"run {run.number} has other scores than run {receipt.run} had when it was audited; audit it again: "
             f"judgekit audit {run.number}"
         )
     return receipt.correction
@@ -88,18 +88,20 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
     if not values:
         return Correction(refused="nothing was scored")
     if not {*values} <= {*_YES_OR_NO}:
-        return Correction(refused="its values are not all 0 or 1: only a share can be corrected by errors elsewhere")
+        return Correction(
+            refused="its values are not all 0 or 1, which a correction with labels of another run requires"
+        )
     if errors.n < MIN_LABELS:
         return Correction(refused=too_few_labels(errors.n, MIN_LABELS))
     for right, wrong, rate in ((counts.tp, counts.fn, "sensitivity"), (counts.tn, counts.fp, "specificity")):
         if not right + wrong:
             kind = "failures" if rate == "sensitivity" else "successes"
             return Correction(
-                refused=f"people call all of {where} {kind}, so that the judge's {rate} is unknown; label more of them"
+                refused=f"people call all of {where} {kind}, so the judge's {rate} is unknown; label more"
             )
     if apart := transfer_obstacles(population, errors.population):
         return Correction(
-            refused=f"the judge may err at other rates here than on {where}: {join_limited(apart)}; label a sample of this run"
+            refused=f"the judge may have other error rates here than on {where}: {join_limited(apart)}; label a sample of this run"
         )
     share = fsum(values) / len(values)
     independent = round(len(values) * independent_share(values, [row.group for row in rows]))
@@ -108,27 +110,27 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
     if found is None or found.youden_interval.low <= 0:
         youden = Estimate.of(found.youden, found.youden_interval) if found else "undefined"
         return Correction(
-            refused=f"the judge is hardly better than chance on {where}: sensitivity + specificity - 1 is {youden}, and 0 is chance"
+            refused=f"the judge is hardly better than chance on {where}: sensitivity + specificity - 1 is {youden}, where 0 is chance"
         )
     sensitivity, specificity = counts.tp / (counts.tp + counts.fn), counts.tn / (counts.tn + counts.fp)
     if found.interval is None:
         passed = Estimate.of(share, wilson(positives, independent))
         return Correction(
-            refused=f"the judge passes {passed} of this run, which cannot be if it errs as on {where}: there it passes "
-            f"{Estimate(value=sensitivity)} of what people pass, and {Estimate(value=1 - specificity)} of what they do not"
+            refused=f"the judge passes {passed} of this run, which is impossible if it errs as on {where}: there it passes "
+            f"{Estimate(value=sensitivity)} of what people pass and {Estimate(value=1 - specificity)} of what they fail"
         )
     value, (low, high, method) = min(1.0, max(0.0, (share + specificity - 1) / found.youden)), found.interval
     return Correction(
         method="Rogan-Gladen",
         corrected=Estimate(value=value, low=min(low, value), high=max(high, value), method=method),
         assumes=f"the judge errs here as often as on {where}; the agents are the same, and nothing else that shows without "
-        "labels speaks against it",
+        "labels contradicts it",
     )
 
 
 def too_few_labels(n: int, least: int, which: str = "") -> str:
     """Return a sentence that too few labelled samples support no mean; ``which`` says which samples count."""
-    return f"labels of {count_text(n, 'sample')}{which and f' {which}'} are too few; it takes {least} or more"
+    return f"only {count_text(n, 'labelled sample')}{which and f' {which}'}; at least {least} are needed"
 
 
 def independent_share(

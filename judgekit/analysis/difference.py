@@ -108,16 +108,16 @@ class Difference:
             outcomes = ", ".join(
                 format_outcomes(pair, ("A", "B"), "in", times) for pair, times in self.left_out.items()
             )
-            yield f"pairs that are not compared: {sum(self.left_out.values()):,} ({outcomes})"
+            yield f"pairs not compared: {sum(self.left_out.values()):,} ({outcomes})"
         if self.overall is not None:
-            other = "; the table is of the mean of single scores, which is another number"
+            other = "; the table shows the mean of the single scores instead"
             yield f"{self.overall}{other if self._has_another_number else ''}"
 
     def _counted(self) -> str:
         if not self.pairs:
             return "no sample has a value in both runs"
         equal = self.pairs - self.better - self.worse
-        return f"of {self.pairs:,} pairs {self.better:,} better, {self.worse:,} worse, {equal:,} equal"
+        return f"{self.better:,} of {self.pairs:,} pairs better, {self.worse:,} worse, {equal:,} equal"
 
     @property
     def _has_another_number(self) -> bool:
@@ -133,11 +133,11 @@ class Difference:
         if self.p is not None and self.p < _ALPHA:
             yield f"p is {_chance(self.p)} before Holm's adjustment for the number of scorers"
         elif self.interval is not None and not self.interval.low <= 0 <= self.interval.high:
-            yield f"the interval, which is approximate, is beside 0, but p, by which it is decided, is {_chance(self.p or 0)}"
+            yield f"the approximate interval excludes 0, but the verdict depends on p, which is {_chance(self.p or 0)}"
         if self.detectable is None or self.detectable > 1:
-            yield "there are too few pairs to show any, those of one group counting once"
+            yield "there are too few pairs to show one (those of one group count once)"
         else:
-            yield f"one of {self.detectable:.2g} or more would likely have been shown"
+            yield f"one of {self.detectable:.2g} or more would likely have been detected"
 
     def cells(self) -> tuple[str, ...]:
         """Return the row of a table, with ``-`` for missing numbers."""
@@ -232,7 +232,7 @@ def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
     if names == {"mean"}:
         return None
     if len(names) > 1:
-        note = f"the scores come to different things: {join_limited(sorted(names), between=', ')}"
+        note = f"the scores have different aggregates: {join_limited(sorted(names), between=', ')}"
         return AggregateDifference("undefined", None, None, None, note)
     (name,) = names
 
@@ -250,10 +250,10 @@ def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
     if a.value is None or b.value is None:
         note = a.note if a.value is None else b.note
     elif len(everything) > _PAIRS_REDRAWN:
-        note = f"no interval: over {_PAIRS_REDRAWN:,} pairs take too long to redraw"
+        note = f"no interval: over {_PAIRS_REDRAWN:,} pairs take too long to resample"
     else:
         interval = bootstrap(everything, pairs.groups, statistic=gain, draws=_DRAWS)
-        note = "" if interval else "no interval: pairs that are drawn again say too little"
+        note = "" if interval else "no interval: resampling these pairs says too little"
     return AggregateDifference(a.name, a.value, b.value, interval, note)
 
 

@@ -8,7 +8,7 @@ from math import fsum, isfinite
 from typing import NamedTuple
 
 from judgekit.analysis.correction import corrected_mean
-from judgekit.errors import ConfigError, count_text
+from judgekit.errors import ConfigError, count_text, join_limited
 from judgekit.runs.receipts import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -110,6 +110,12 @@ class GateResults:
     def met(self) -> bool:
         """Whether all gates are met."""
         return all(gate.met for gate in self.gates)
+
+    @property
+    def undecided_note(self) -> str:
+        """A line on the undecided scorers, for a place that says which gates are met; empty if there are no gates."""
+        names = join_limited(self.undecided, between=", ")
+        return f"no gate covers the failures of {names}" if self.gates and names else ""
 
 
 def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> GateResults:
@@ -233,12 +239,12 @@ class Gate:
         line = summary.lines.get(scorer, ScorerSummary(scorer))
         if (number := line.value) is None:
             note = "nothing was scored" if line.overall is None else line.overall.note
-            return None, f"it has no value: {note} ({line.coverage()})"
+            return None, f"{scorer} has no value: {note} ({line.coverage()})"
         how = ""
         if self.field != "value":
             interval = line.interval or line.bootstrap()
             if interval is None:
-                few = "its values are too few, or of one group, or too many to be drawn again and again"
+                few = "there are too few values, values of only one group, or too many to resample"
                 return None, f"{line.scorer} has no interval: {few} ({line.coverage()})"
             number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
         return number, f"found {self._shown(number)} ({how}{line.coverage()})"
@@ -281,7 +287,7 @@ class Gate:
         if not counts.total():
             return None, "there are no scores"
         if about:
-            return None, f"{found}, so that the share is not known"
+            return None, f"{found}, so the share is unknown"
         share = count / of
         return share, f"{found}, {self._shown(share)}"
 
@@ -299,7 +305,7 @@ def meet_same_gates(number: float, other: float, bound: float) -> bool:
 
 
 def _refused(text: str, column: int, problem: object, fields: GateFields) -> ConfigError:
-    return ConfigError(f"gate {text!r}, column {column}: {problem}; it reads like {fields.example}")
+    return ConfigError(f"gate {text!r}, column {column}: {problem}; a gate looks like {fields.example}")
 
 
 def _named(text: str, name: str, column: int, scorers: Collection[str], fields: GateFields) -> tuple[str | None, str]:
@@ -311,12 +317,12 @@ def _named(text: str, name: str, column: int, scorers: Collection[str], fields: 
         *([(None, name)] if name in fields.of_all else []),
     ]
     if len(meant) > 1:
-        two = f"{name!r} means two things: give the scorer {meant[0][0]!r} another name with as="
+        two = f"{name!r} is ambiguous: give the scorer {meant[0][0]!r} another name with as="
         raise _refused(text, column, two, fields)
     if meant:
         return meant[0]
     if name in scorers:
-        which = f"expected . and one of {', '.join(fields.of_scorer)} behind {name}"
+        which = f"expected . and one of {', '.join(fields.of_scorer)} after {name}"
         raise _refused(text, column + len(name), which, fields)
     if parts:
         scorer, field = max(parts)
@@ -339,9 +345,9 @@ def _bound(text: str, bound: str, column: int, field: str, fields: GateFields) -
     if bound.endswith("%"):
         if field in fields.without_share:
             what = fields.without_share[field]
-            raise _refused(text, column, f"{field} is {what}, and no share, found {bound!r}", fields)
+            raise _refused(text, column, f"{field} is {what}, not a share, found {bound!r}", fields)
         return number / 100, True
     if field in fields.counted and not number.is_integer():
-        whole = f"{field} is counted in whole samples, and a share of them ends in %, found {bound!r}"
+        whole = f"{field} is a whole number of samples, or a share that ends in %, found {bound!r}"
         raise _refused(text, column, whole, fields)
     return number, field == "coverage"

@@ -62,12 +62,12 @@ def human_agreement(
         )
     if test is None:
         return HumanAgreement(samples=len(several), agreement=agreement)
-    told = "the judge may stand in" if test.passed else "not shown that the judge may stand in"
+    told = "the judge may replace" if test.passed else "not shown that the judge may replace"
     return HumanAgreement(
         samples=len(several),
         agreement=agreement,
-        alternative=f"{told} for one of them: it is shown for {test.winning_rate:.0%} of those tested, where half are enough, and "
-        f"the judge is as near to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
-        f"{epsilon:g}: being cheaper, it may be the nearer one up to {epsilon * 100:g} percentage points less often)",
+        alternative=f"{told} one of them: this is shown for {test.winning_rate:.0%} of those tested (half are enough), and "
+        f"the judge is as close to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
+        f"{epsilon:g}: being cheaper, it may be the closer one up to {epsilon * 100:g} percentage points less often)",
         passed=test.passed,
     )

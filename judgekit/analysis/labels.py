@@ -124,7 +124,7 @@ def _must_be_columns(names: Iterable[str]) -> None:
     for name in there - {*LABEL_COLUMNS, *DISPLAY_COLUMNS}:
         raise TraceError(str(ConfigError.unknown("column of labels", name, LABEL_COLUMNS)))
     if missing := [name for name in _REQUIRED if name not in there]:
-        known = "a blank value is a sample that nobody labelled; columns are"
+        known = "the value is blank where nobody labelled the sample; columns:"
         raise TraceError(f"has no {' and no '.join(missing)}; {known} {', '.join(LABEL_COLUMNS)}")
 
 
@@ -166,9 +166,9 @@ def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabe
         if first is None or first.value is None:
             found[key] = (line, label)
         elif label.value not in (None, first.value):
-            who = "somebody without a name" if label.annotator is None else repr(label.annotator)
+            who = "an unnamed person" if label.annotator is None else repr(label.annotator)
             raise TraceError(
-                f"{who} says {label.value!r} of the sample {short_repr(label.sample)} for {label.scorer!r}, and "
+                f"{who} gives the sample {short_repr(label.sample)} the label {label.value!r} for {label.scorer!r}, and "
                 f"{first.value!r} {'before' if before is None else f'in line {before}'}; keep one of the two, or name "
                 "two people in the column annotator",
                 line=line,
@@ -211,8 +211,8 @@ def label_value(label: HumanLabel, scorer: ScorerRecord) -> ScaleValue | None:
         choices = join_limited((*scorer.scale, "a number in [0, 1]", "yes", "no", "n/a"), between=", ")
         who = "" if label.annotator is None else f" by {label.annotator!r}"
         raise TraceError(
-            f"the label {short_repr(label.value)} of the sample {short_repr(label.sample)}{who} is none that "
-            f"{scorer.name!r} knows; give one of {choices}"
+            f"{scorer.name!r} does not know the label {short_repr(label.value)} of the sample "
+            f"{short_repr(label.sample)}{who}; use one of {choices}"
         )
     return number
 
@@ -260,7 +260,7 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
     for name in names:
         if name in judged - known:
             raise ConfigError(
-                f"the recorded label {short_repr(name)} is the verdict of a judge, and says nothing of whether "
+                f"the recorded label {short_repr(name)} is the verdict of a judge, and cannot show whether "
                 f"{names[name]} is right; name labels of people or of a benchmark"
             )
         if name not in known:

@@ -161,10 +161,10 @@ class _Finding:
             opinion = Opinion(annotator=label.annotator, label=said, value=value, reason=label.reason)
             before = self.opinions.setdefault(row.index, {}).setdefault(label.annotator, opinion)
             if before.value != value:
-                who = "one and the same person" if label.annotator is None else repr(label.annotator)
+                who = "an unnamed person" if label.annotator is None else repr(label.annotator)
                 raise ConfigError(
-                    f"{who} says two things of sample {label.sample!r} for {self._record.name}: "
-                    f"{short_repr(before.label)} and {short_repr(said)}; strike one, or name the annotators"
+                    f"{who} gives sample {label.sample!r} two labels for {self._record.name}: "
+                    f"{short_repr(before.label)} and {short_repr(said)}; keep one, or name the annotators"
                 )
 
     def _leave_out(self, row: Row, why: str) -> None:
@@ -188,9 +188,9 @@ class _Finding:
     def unmatched(self) -> Counter[str]:
         """Return the number of labels without a sample, by reason."""
         run = f"run {self._run.number}"
-        renamed = f"by its number in {run} the sample has another id (spreadsheets change ids: restore them)"
+        renamed = f"the sample with this number in {run} has another id (spreadsheets change ids: restore them)"
         found = {
-            f"{run} has no score of such a sample": self._unknown,
+            f"{run} has no score for": self._unknown,
             "several samples have this id": self._ambiguous,
             renamed: self._changed,
         }
@@ -208,10 +208,10 @@ class _Finding:
         if self._ways == {"stratified"}:
             return "stratified", ()
         if has_skipped and len(self._probabilities) != 1:
-            return "unknown", ("several sheets were joined, of which some may leave out what the judge skipped",)
+            return "unknown", ("several sheets were joined, and some may leave out samples that the judge skipped",)
         missing = max(self._probabilities, default=0) * scored - len(self._touched)  # several sheets may have more
         if missing > max(1, _NEAR * len(self._touched)):
-            return "unknown", ("samples that were drawn are not there, or others have scores since then",)
+            return "unknown", ("drawn samples are missing, or others have been scored since",)
         return "random", ()
 
 
@@ -243,21 +243,21 @@ def labels_by_run(
             # The verdicts of that run may not be those of this one.
             here += [one.model_copy(update={"drawn": None}) if one.drawn == "stratified" else one for one in those]
         elif other is None:
-            left_out[f"of run {number}, which is not kept"] += len(those)
+            left_out[f"run {number} is not kept"] += len(those)
         elif read != other.recordings:
-            left_out[f"of another run {number}, of other recordings"] += len(those)
+            left_out[f"they belong to another run {number}, on other recordings"] += len(those)
         else:
             judged = next((one for one in other.scorers if one.name == record.name), None)
             if judged is None:
-                changed = "it has none such"
+                changed = "it has no such scorer"
             elif judged.signature is not None and judged.signature == record.signature:
                 before = {judge: reported_names(models) for judge, models in other.audit_subject(judged).models.items()}
                 changed = new_models(before, run.audit_subject(record).models)
             else:
                 told = join_limited(identity_differences(judged.identity, record.identity), _NAMED)
-                changed = told or "it cannot be told from others"
+                changed = told or "it cannot be identified"
             if not changed:
                 found[other] = those
             else:
-                left_out[f"of run {number}, whose judge is another: {changed}"] += len(those)
+                left_out[f"run {number} has another judge: {changed}"] += len(those)
     return found, left_out

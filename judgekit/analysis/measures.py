@@ -350,11 +350,11 @@ class VerdictPairs:
         from judgekit.stats.selection import min_confidence_threshold  # noqa: PLC0415
 
         if not refused and self.kind == "continuous":
-            refused = "values that are no labels are not right or wrong, and no judge can be held to them"
+            refused = "continuous values are neither right nor wrong"
         if not refused and self.by_verdict:
-            refused = "the samples were drawn by the judge's verdict; it takes labels of samples drawn at random"
+            refused = "the samples were drawn by the judge's verdict, and a guarantee needs samples drawn at random"
         if not refused and not self.sure:
-            refused = "no labelled verdict says how sure the judge is: ask several times (draws=5), or a judge that gives logprobs"
+            refused = "no labelled verdict has a confidence: ask several times (draws=5), or use a judge that returns logprobs"
         if refused:
             return Guarantee(alpha=alpha, delta=delta, refused=refused)
         alone = {row.index for row in first_of_groups([self.samples[place].row for place in self.sure])}

@@ -190,13 +190,13 @@ def _advice(asked: Sequence[_Asked], rate: Estimate, components: "VarianceCompon
     side, draws = asked[0].side, max(len(said) for one in asked for said in one.said)
     repeated: Side = "draw" if draws > 1 else side
     if any(one.stopped for one in asked):
-        yield f"Only the first {draws} draws are looked at here: it depends on these whether there are more."
+        yield f"Only the first {draws} draws count here, because they decide whether there are more."
     if any(one.escalated for one in asked):
-        yield f"Only the first {_ALWAYS_ASKED} members are looked at here: it depends on these whether there are more."
+        yield f"Only the first {_ALWAYS_ASKED} members count here, because they decide whether there are more."
     if not rate.value:
         most = 1.0 if rate.high is None else rate.high
-        then = f"one {repeated} says as much as several" if most <= _FEW else "more samples would tell whether any do"
-        yield f"No two {repeated}s of a sample differ (at most {most:.0%} would, by what is seen): {then}."
+        then = f"one {repeated} says as much as several" if most <= _FEW else "more samples would show whether any do"
+        yield f"No two {repeated}s of a sample differ (at most {most:.0%} would, judging by these): {then}."
     if components is None:
         return
     if side != "draw":
@@ -205,9 +205,9 @@ def _advice(asked: Sequence[_Asked], rate: Estimate, components: "VarianceCompon
         yield from _further_draws(components, draws)
     if components.negative:
         unseen = ", ".join(_names(side)[name] for name in components.negative)
-        yield f"Too small to be seen here, and taken as 0: the variance of {unseen}."
+        yield f"Too small to measure here, and taken as 0: the variance of {unseen}."
     if components.left_out:
-        yield f"Left out of the components of variance, without a value of each {side}: {components.left_out:,} of the samples."
+        yield f"Left out of the components of variance, for lack of a value of each {side}: {count_text(components.left_out, 'sample')}."
     if side == "draw":
         yield "Draws show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
 
@@ -220,7 +220,7 @@ def _splits(components: "VarianceComponents", side: Side, draws: int) -> Iterato
     if draws == 1:
         together, alone = components.verdict_error(several, 1), components.verdict_error(1, 1)
         if together is not None and alone:
-            yield f"Standard error of a verdict: {alone:.2g} of one {side}, {together:.2g} of {several} {side}s together."
+            yield f"Standard error of a verdict: {alone:.2g} with one {side}, {together:.2g} with {several} {side}s together."
         return
     requests = several * draws
     splits = [

@@ -57,7 +57,7 @@ def draw_samples(
     if not rows:
         raise ConfigError(f"{scorer} scored no sample of run {run.number}: there is nothing to label")
     if n < 1:
-        raise ConfigError(f"expected one sample to label or more, found {n}")
+        raise ConfigError(f"expected at least one sample to label, found {n}")
     dice = random.Random(seed)  # noqa: S311 - a draw, not a secret
     if n >= len(rows) or not by_verdict:
         n = min(n, len(rows))
@@ -65,7 +65,7 @@ def draw_samples(
     parts = strata(rows)
     if n < _LEAST * len(parts):
         raise ConfigError(
-            f"{scorer} has {len(parts)} verdicts, and {_LEAST} samples of each are the least: draw "
+            f"{scorer} has {len(parts)} verdicts, and each needs at least {_LEAST} samples: draw "
             f"{_LEAST * len(parts)} or more"
         )
     shares = zip(parts, _shared([len(part) for part in parts], n), strict=True)

@@ -95,7 +95,7 @@ def _usage(found: Inspection) -> str:
     said = [
         f"{tokens.input:,} tokens in, {tokens.output:,} out, by {tokens.reports:,} of {total:,} {what if total == 1 else many}"
         for tokens, total, what, many in (
-            (found.message_usage, found.messages["assistant"], "message of the agent", "messages of the agent"),
+            (found.message_usage, found.messages["assistant"], "message of the agent", "agent messages"),
             (found.trace_usage, found.conversations, "conversation as a whole", "conversations as a whole"),
         )
         if tokens.reports

@@ -82,10 +82,12 @@ def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None)
 
 
 def show_gates(found: GateResults, err: Console) -> None:
-    """Print a line for each gate: whether it is met, and the number that was found."""
+    """Print a line for each gate: whether it is met, and the number that was found; and what no gate decides."""
     for gate in found.gates:
         with nullcontext() if gate.sample is None else recorded_text(err):
             err.print(printable(str(gate)), soft_wrap=True, style=None if gate.met else "red")
+    if found.undecided_note:
+        err.print(printable(found.undecided_note), soft_wrap=True, style="red")
 
 
 def show_problems(problems: ReadingProblems, repeated: Sequence[str], err: Console) -> None:

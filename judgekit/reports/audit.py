@@ -26,7 +26,7 @@ def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, MeanB
 
     ``demands`` gives, by scorer, the bound that its corrected mean is checked against.
     """
-    by = f", by {', '.join(audit.sources)}" if audit.sources else ""
+    by = f" with {', '.join(audit.sources)}" if audit.sources else ""
     on.print(escaped_text(f"audit of run {audit.run}{by}"))
     for line in left_out_lines(audit.unmatched):
         on.print(escaped_text(line), style="yellow")
@@ -45,7 +45,7 @@ def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, MeanB
         on.print(WithoutTrailingBlanks(_grid(_parts(found, on.width))))
         if disagreements := found.disagreements[:show]:
             of = len(found.disagreements)
-            told = f"the worst {show:,} of {of:,}" if of > show else f"all {of:,}, the worst first"
+            told = f"the worst {show:,} of {of:,}" if of > show else f"all {of:,}, worst first"
             with recorded_text(on):
                 shown = sample_grid(map(_disagreement, disagreements))
                 on.print(WithoutTrailingBlanks(_grid([("disagreements", (told, shown))])))
@@ -95,7 +95,7 @@ def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column()
     heads = [truncated(printable(name), _CLASS_SHOWN) for name in shown]
-    grid.add_row(*(Text(head, "dim") for head in ("people down, the judge across", *heads)))
+    grid.add_row(*(Text(head, "dim") for head in ("people (rows), judge (columns)", *heads)))
     for name, head in zip(shown, heads, strict=True):
         grid.add_row(head, *(_count(counts.get(name, {}).get(other, 0)) for other in shown))
     for column in grid.columns[1:]:

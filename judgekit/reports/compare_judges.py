@@ -10,6 +10,7 @@ from rich.padding import Padding
 from judgekit.analysis.audit_text import left_out_lines
 from judgekit.analysis.compare_judges import ClosenessTest, Flip, JudgeComparison, JudgePair
 from judgekit.analysis.difference import format_outcomes
+from judgekit.errors import count_text
 from judgekit.reports.audit import format_verdict, sample_grid
 from judgekit.runs.answers import UNREPORTED, format_shares, quote_name, reported_names
 from judgekit.runs.receipts import Estimate
@@ -50,7 +51,7 @@ def judge_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Se
         for one in comparison.sides
     ]
     people = ("labelled", *(f"{name} with people" for name in names)) if names else ()
-    return ("judge", "seconds a request", *people), rows
+    return ("judge", "seconds per request", *people), rows
 
 
 def judge_pair_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -71,14 +72,14 @@ def comparison_notes(comparison: JudgeComparison) -> Iterator[str]:
             yield f"{'' if side.judge == judge else f'{side.judge}: '}{quote_name(judge)} {answered}"
         if side.fell_back:
             answers = ", ".join(f"{model} {times:,}" for model, times in side.answered.items())
-            yield f"{side.judge}: of {side.fell_back:,} samples, it is its fallback that is compared; answers by {answers}"
+            yield f"{side.judge}: its fallback judged {count_text(side.fell_back, 'sample')}, and is compared on these; answers by {answers}"
     for pair in comparison.pairs:
         if pair.left_out:
             found = (((one.a or "missing", one.b or "missing"), one.samples) for one in pair.left_out)
             outcomes = ", ".join(format_outcomes(outcome, (pair.a, pair.b), "by", times) for outcome, times in found)
             yield f"{_names(pair)}: not compared: {sum(one.samples for one in pair.left_out):,} ({outcomes})"
         if pair.closer is not None:
-            yield f"{_names(pair)}, held against people: {_closer(pair, pair.closer)}"
+            yield f"{_names(pair)}, compared with people: {_closer(pair, pair.closer)}"
     lost: dict[str, list[str]] = {}
     for side in comparison.sides:
         for line in left_out_lines(side.left_out):
@@ -90,7 +91,7 @@ def comparison_notes(comparison: JudgeComparison) -> Iterator[str]:
 def page_data(comparison: JudgeComparison) -> JsonValue:
     """Return the tables, lines and flips of a comparison in the form that the HTML page reads."""
     scorers = {one.judge: one.scorer for one in comparison.sides}
-    made = {"Each judge": judge_table(comparison), "Each two judges": judge_pair_table(comparison)}
+    made = {"Each judge": judge_table(comparison), "Each pair": judge_pair_table(comparison)}
     tables: list[JsonValue] = [
         {"title": title, "heads": [*heads], "rows": [[*row] for row in rows]} for title, (heads, rows) in made.items()
     ]
@@ -115,14 +116,16 @@ def _cells(names: Sequence[str], figures: Mapping[str, Estimate]) -> Iterator[st
 
 def _closer(pair: JudgePair, found: ClosenessTest) -> str:
     is_right = found.test == "exact McNemar"
-    of, than = ("is right on", "is right") if is_right else ("has a mean closeness of", "is closer")
+    has, of, is_better = (
+        ("is right on", "on", "is right") if is_right else ("has a mean closeness of", "of", "is closer")
+    )
     adjusted = f" ({found.p_holm:.2g} adjusted for all pairs)" if found.p_holm != found.p else ""
     verdict = "no evidence that one is better"
     if found.p_holm < _ALPHA:
         verdict = f"{pair.b if found.b > found.a else pair.a} is better"
     return (
-        f"of n={found.n:,}, {pair.a} {of} {found.a:.1%}, {pair.b} on {found.b:.1%}; "
-        f"on {found.only_a:,} {pair.a} alone {than}, on {found.only_b:,} {pair.b} alone; "
+        f"of n={found.n:,}, {pair.a} {has} {found.a:.1%}, {pair.b} {of} {found.b:.1%}; "
+        f"{pair.a} alone {is_better} on {found.only_a:,}, {pair.b} alone on {found.only_b:,}; "
         f"p {found.p:.2g}{adjusted} by {found.test}: {verdict}"
     )
 

@@ -68,13 +68,13 @@ def check_writable(path: Path, kinds: Collection[str]) -> None:
         ConfigError: The file cannot be written, or its name has another ending.
     """
     if path.suffix.lower() not in kinds:
-        raise ConfigError(f"{path}: its name must end in one of {', '.join(kinds)}, which says what is written")
+        raise ConfigError(f"{path}: its name must end in one of {', '.join(kinds)}, which sets the format")
     if path.is_dir():
         raise ConfigError(f"{path}: is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
-        raise ConfigError(f"{path}: there is no folder {path.parent}; make it first")
+        raise ConfigError(f"{path}: there is no folder {path.parent}; create it first")
     if not os.access(path if path.exists() and not path.is_file() else path.absolute().parent, os.W_OK):
-        raise ConfigError(f"{path}: nothing may be written there; name another file")
+        raise ConfigError(f"{path}: there is no permission to write it; name another file")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise ConfigError(f"{path}: writing Parquet needs pyarrow: pip install 'judgekit[parquet]'")
 

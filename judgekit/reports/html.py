@@ -22,7 +22,7 @@ from judgekit.analysis.corrected_means import (
 )
 from judgekit.analysis.difference import Difference
 from judgekit.analysis.findings import Audit, ScorerAudit
-from judgekit.analysis.gates import GateResult, GateResults
+from judgekit.analysis.gates import GateResults
 from judgekit.reports.compare_judges import page_data
 from judgekit.reports.detail import sample_detail
 from judgekit.reports.document import render_page, script_json
@@ -100,7 +100,7 @@ def html_report(
     """
     gates = reported.gates if isinstance(reported, Comparison) else gates or GateResults()
     head: dict[str, JsonValue] = {
-        "gates": _gates(gates.gates),
+        "gates": _gates(gates),
         "glossary": [term._asdict() for term in TERMS],
         "audit": None
         if audit is None
@@ -137,12 +137,14 @@ def html_report(
     )
 
 
-def _gates(results: Sequence[GateResult]) -> JsonValue:
+def _gates(found: GateResults) -> JsonValue:
     """Return the results of gates under a headline, those that are not met first."""
+    results = found.gates
     unmet = sum(not gate.met for gate in results)
     many = f"{unmet} of {len(results)} gates not met" if unmet else f"All {len(results)} gates are met"
+    headline = many if len(results) > 1 else f"The gate is {'not ' if unmet else ''}met"
     return {
-        "headline": many if len(results) > 1 else f"The gate is {'not ' if unmet else ''}met",
+        "headline": "; ".join(filter(None, (headline, found.undecided_note))),
         "results": [
             {"text": gate.text, "met": gate.met, "explanation": gate.explanation, "sample": gate.sample}
             for gate in sorted(results, key=lambda gate: gate.met)
@@ -273,11 +275,11 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
     if run.stopped:
         yield f"{called} was stopped early ({run.stopped}): only what was scored until then is counted."
     elif run.ended_at is None:
-        yield f"{called} has not ended: it is under way, or broke off. Only what was scored until then is counted."
+        yield f"{called} has not ended: it is running or was interrupted. Only what is scored so far is counted."
     if len(listing.entries) < listing.samples:
         yield (
             f"{called} has {listing.samples:,} samples, of which {len(listing.entries):,} are in this file: those that "
-            "changed or were labelled, failed or abstained, and then those with the lowest values. The numbers of scorers are of all."
+            "changed, were labelled, failed or abstained, then those with the lowest values. The numbers of each scorer cover all samples."
         )
 
 

@@ -56,7 +56,7 @@ class LabelSheet:
     def __post_init__(self) -> None:
         if not self.run.record.keeps_text:
             raise ConfigError(
-                f"run {self.run.number} keeps no conversations (store_text = false), so that there is nothing to read: "
+                f"run {self.run.number} stores no conversations (store_text = false), so there is nothing to read: "
                 "label from your own copy, in a file with the columns sample, scorer, value"
             )
 
@@ -87,7 +87,7 @@ class LabelSheet:
     @property
     def question(self) -> str:
         """The question in a sentence."""
-        return self.scorer.question or f"What is {self.scorer.name} here?"
+        return self.scorer.question or f"How would you score {self.scorer.name} here?"
 
     def page(self) -> Iterator[str]:
         """Yield the sheet piece by piece as one static page, which works offline and exports the labels as CSV."""
@@ -139,7 +139,9 @@ class LabelSheet:
             for one in self.drawn:
                 sample = self.samples.get(one.number)
                 is_damaged = one.number in self.run.damaged.conversations
-                missing = "this conversation is damaged in the file" if is_damaged else "the conversation was not kept"
+                missing = (
+                    "this conversation is damaged in the file" if is_damaged else "the conversation was not stored"
+                )
                 row: dict[str, CellValue] = {
                     "sample": one.id,
                     "scorer": self.scorer.name,
@@ -149,7 +151,7 @@ class LabelSheet:
                     "drawn": one.drawn,
                     "probability": one.probability,
                     "question": question,
-                    "choices": choices or "a number from 0 to 1, 1 is best; n/a: does not apply",
+                    "choices": choices or "a number from 0 (worst) to 1 (best), or n/a: does not apply",
                     "conversation": _rendered(sample.trace) if sample else missing,
                     "rival": _rendered(sample.rival) if sample and sample.rival else None,
                     "reference": "\n\n".join(f"{name}: {text}" for name, text in self._known(sample)) if sample else "",

@@ -125,7 +125,7 @@ def show_plan(summary: Summary, on: Console) -> None:
     for line in summary:
         if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
             on.print(escaped_text(f"{line.scorer}: would fail: {format_counts(others)}"))
-    on.print("dry run: nothing was sent. A reply that has to be mended takes one more request.")
+    on.print("dry run: nothing was sent. A reply that needs correcting takes one more request.")
 
 
 def _numbers(columns: Sequence[SummaryColumn], thin: Collection[str]) -> RenderableType:
@@ -163,7 +163,7 @@ def _trials(line: ScorerSummary, raw: str) -> Iterator[str]:
         both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
         figures = "; ".join(f"{name} {', '.join(map(format_number, values))}" for name, values in both)
         enough = ", ".join(f"{one.all.tasks:,}" for one in trials)
-        over = f"; over {enough} of them, with k scored" if trials[-1].all.too_few else ""
+        over = f"; over the {enough} tasks with k scored trials" if trials[-1].all.too_few else ""
         tasks = trials[0].all.tasks + trials[0].all.too_few
         yield f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {raw}{figures}{over}"
 
@@ -193,7 +193,7 @@ def _show_slices(summary: Summary, corrected: Collection[str], on: Console) -> N
         if more := len(by_size) - len(shown):
             on.print(escaped_text(f"and {more} more {by}"))
     if others := list(slicings)[_SLICINGS_SHOWN:]:
-        on.print(escaped_text(f"samples also differ by {join_limited(_cut(others), _SLICINGS_SHOWN, ', ')}"))
+        on.print(escaped_text(f"other ways to slice the samples: {join_limited(_cut(others), _SLICINGS_SHOWN, ', ')}"))
 
 
 def _slice(line: ScorerSummary | None) -> str:
@@ -219,7 +219,7 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> RenderableType:
         [*_cut([f"{numbers[name]}  {name}"]), *(str(counts.get(name, {}).get(other, 0)) for other in names)]
         for name in names
     )
-    return text_table(("true, and below which was predicted", *numbers.values()), lines)
+    return text_table(("true (rows), predicted (columns)", *numbers.values()), lines)
 
 
 def _cut(texts: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The effort of the conversations of a run, whatever is scored."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -106,10 +106,10 @@ class EffortTotals:
         self.tool_results += conduct.tool_results
         self.tool_errors += conduct.tool_errors
         for name, number in (
-            ("messages of the agent", conduct.messages),
+            ("agent messages", conduct.messages),
             ("tool calls", conduct.tool_calls),
             ("tokens", conduct.tokens),
-            ("cost in USD", conduct.cost_usd),
+            ("US dollars", conduct.cost_usd),
             ("seconds", conduct.seconds),
         ):
             if number is not None:
@@ -126,17 +126,25 @@ class EffortTotals:
     def __str__(self) -> str:
         if not self.conversations:
             return ""
-        told = [self._told(figure) for figure in self.figures]
+        figures = ", ".join(self._told(figure) for figure in self.figures)
+        return (
+            f"{count_text(self.conversations, 'conversation')}. Per conversation, mean (median): {figures}. "
+            f"{'; '.join(self._conduct())}."
+        )
+
+    def _conduct(self) -> Iterator[str]:
         if self.tool_results:
-            told.append(f"errors {self.tool_errors / self.tool_results:.0%} of {self.tool_results:,} tool results")
-        told.append(f"calls repeated in {self.repeating:,}")
+            yield f"{count_text(self.tool_results, 'tool result')} ({self.tool_errors / self.tool_results:.0%} errors)"
+        if self.repeating:
+            yield f"{count_text(self.repeating, 'conversation')} {'repeats' if self.repeating == 1 else 'repeat'} a call"
+        else:
+            yield f"{'no' if self.tool_results else 'No'} conversation repeats a call"
         if self.warned:
-            told.append(f"read with warnings {self.warned:,} (judgekit inspect says which)")
-        return f"{count_text(self.conversations, 'conversation')}, mean (median): {', '.join(told)}"
+            yield f"reading gave warnings in {self.warned:,} (judgekit inspect lists them)"
 
     def _told(self, figure: EffortStatistic) -> str:
-        known = "" if figure.n == self.conversations else f"; of {figure.n:,}"
-        return f"{figure.name} {_shown(figure.mean)} ({_shown(figure.median)}{known})"
+        known = "" if figure.n == self.conversations else f" (known for {figure.n:,})"
+        return f"{_shown(figure.mean)} ({_shown(figure.median)}) {figure.name}{known}"
 
 
 def _shown(number: float) -> str:

@@ -93,7 +93,7 @@ def population_differences(
 
     found: list[tuple[str, float | None]] = [
         (
-            f"{name} ({median(one.traits[name]):.3g} and {median(other.traits[name]):.3g} in the middle)",
+            f"{name} (median {median(one.traits[name]):.3g} and {median(other.traits[name]):.3g})",
             kolmogorov_smirnov(one.traits[name], other.traits[name]),
         )
         for name in one.traits

@@ -267,7 +267,7 @@ def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
         for one in unchanged
     ]
     best, apart = max(found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].n, one[0].at))
-    doubt = f", which may not be like this one ({join_limited(apart)})" if apart else ""
+    doubt = f", which may differ from this one ({join_limited(apart)})" if apart else ""
     where = "" if judged.is_audited_by(best) else f" on run {best.run}{doubt}"
     return AuditStatus(best, where=where, notes=tuple(_notes(best, judged)))
 

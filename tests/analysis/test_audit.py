@@ -146,13 +146,13 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
     found = tone(audit(run, labels, guarantee=0.2))
     assert found.drawn == "unknown"
     assert found.correction.corrected is None
-    assert found.correction.refused.startswith("the labelled samples are not like the others: ")
+    assert found.correction.refused.startswith("the labelled samples differ from the others: ")
     assert said in found.correction.refused
-    assert "judgekit label 1 draws them" in found.correction.refused
+    assert "judgekit label 1 draws a random sample" in found.correction.refused
     blank = HumanLabel(sample="s1", scorer="tone")
-    assert tone(audit(run, [*labels, blank])).correction.refused.endswith("judgekit label 1 draws them")
+    assert tone(audit(run, [*labels, blank])).correction.refused.endswith("judgekit label 1 draws a random sample")
     assert found.guarantee.refused == found.correction.refused
-    assert any("those of the labelled samples, which are not like the others" in note for note in found.notes)
+    assert any("only for the labelled samples, which differ from the others" in note for note in found.notes)
 
 
 def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_speaks_against_it(judged):
@@ -161,8 +161,8 @@ def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_sp
     labels = [HumanLabel(sample=f"s{index}", scorer="tone", value=truth[index]) for index in range(3, 400, 4)]
     correction = tone(audit(run, labels)).correction
     assert correction.method == "stratified PPI++"
-    assert "samples of each verdict are a random sample of those of the run, which nobody says" in correction.assumes
-    assert any("of which nobody says that they are a random sample" in note for note in tone(audit(run, labels)).notes)
+    assert "samples of each verdict are a random sample of those of the run; this is not recorded" in correction.assumes
+    assert any("which may not be a random sample" in note for note in tone(audit(run, labels)).notes)
 
 
 def test_labels_that_were_chosen_by_the_verdict_by_less_than_shows_do_no_harm(judged, said):
@@ -179,7 +179,9 @@ def test_where_a_verdict_has_too_few_labels_these_are_held_for_a_random_sample_o
     verdicts = [0.0] + [1.0] * 99
     found = tone(audit(judged(verdicts), said({index: index % 5 > 0 for index in range(40, 70)})))
     assert (found.correction.method, found.correction.worth) == ("labels alone", None)  # the judge says the same of all
-    assert "the labelled samples are a random sample of those of the run, which nobody says" in found.correction.assumes
+    assert (
+        "the labelled samples are a random sample of those of the run; this is not recorded" in found.correction.assumes
+    )
 
 
 def test_five_labels_are_refused(judged, said):
@@ -188,7 +190,7 @@ def test_five_labels_are_refused(judged, said):
     found = tone(audit(run, drawn_from(run, truth, 5)))
     assert found.n == 5
     assert found.correction.corrected is None
-    assert "labels of 5 samples are too few" in found.correction.refused
+    assert "only 5 labelled samples" in found.correction.refused
 
 
 def test_trials_of_one_task_count_as_one(judged):
@@ -259,10 +261,8 @@ def test_several_people_are_held_against_each_other_too(judged, said):
     assert people.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
     assert people.agreement["judge with one person"].value > 0.75
     assert people.passed is True
-    assert people.alternative.startswith(
-        "the judge may stand in for one of them: it is shown for 100% of those tested,"
-    )
-    assert "a sample that several people labelled counts once, shared among what they say" in found.notes
+    assert people.alternative.startswith("the judge may replace one of them: this is shown for 100% of those tested")
+    assert "a sample that several people labelled counts once, split among their labels" in found.notes
 
 
 def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it_is_not_shown(judged, said):
@@ -273,12 +273,12 @@ def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it
     run = judged(worse)
     strict, mild = (tone(audit(run, labels, epsilon=epsilon)).people for epsilon in (0.1, 0.4))
     assert (strict.passed, mild.passed) == (False, True)
-    assert strict.alternative.startswith("not shown that the judge may stand in for one of them: it is shown for 0% of")
+    assert strict.alternative.startswith("not shown that the judge may replace one of them: this is shown for 0% of")
     assert strict.alternative.endswith(
-        "epsilon 0.1: being cheaper, it may be the nearer one up to 10 percentage points less often)"
+        "epsilon 0.1: being cheaper, it may be the closer one up to 10 percentage points less often)"
     )
-    assert mild.alternative.startswith("the judge may stand in for one of them")
-    assert "epsilon 0.4: being cheaper, it may be the nearer one up to 40 percentage points" in mild.alternative
+    assert mild.alternative.startswith("the judge may replace one of them")
+    assert "epsilon 0.4: being cheaper, it may be the closer one up to 40 percentage points" in mild.alternative
     assert audit(run, labels) == audit(run, labels, epsilon=ANNOTATOR_EPSILONS["experts"])
 
 
@@ -346,10 +346,10 @@ def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leav
     assert found.agreement["kappa"].value == pytest.approx(kappa)
     assert found.confusion["not_applicable"] == {"lacking": 0, "fitting": 4, "not_applicable": 0}
     assert (
-        "people say that the question does not apply to 4 of the 20 labelled samples that the judge scored"
+        "according to people, the question does not apply to 4 of the 20 labelled samples that the judge scored"
         in found.notes
     )
-    assert "the corrected mean is of the samples to which the question applies, as people say" in found.notes
+    assert "the corrected mean covers the samples to which the question applies according to people" in found.notes
     assert {one.index for one in found.disagreements} == {*range(8, 12)}
 
 
@@ -366,7 +366,7 @@ def test_the_corrected_mean_of_a_random_sample_leaves_out_what_the_question_does
 
 def test_people_who_say_of_all_samples_that_the_question_does_not_apply_leave_no_mean(judged, said):
     found = tone(audit(judged([1.0] * 20), said(dict.fromkeys(range(20), "n/a"))))
-    assert found.correction.refused == "people say of all labelled samples that the question does not apply"
+    assert found.correction.refused == "according to people, the question applies to none of the labelled samples"
 
 
 def test_ordinal_values_are_as_far_from_does_not_apply_as_they_can_be_from_each_other(judged, said):
@@ -388,9 +388,9 @@ def test_where_values_are_continuous_applicability_is_a_figure_of_its_own(judged
 
 def test_that_people_say_one_thing_only_is_said_of_the_samples_to_which_the_question_applies(judged, said):
     found = tone(audit(judged([1.0, 0.0] * 20), said({at: "n/a" if at < 20 else 0 for at in range(40)})))
-    assert any("people say 0 of all labelled samples to which the question applies:" in note for note in found.notes)
+    assert any("people give all labelled samples to which the question applies a 0," in note for note in found.notes)
     ordinal = tone(audit(judged([0.5, 1.0] * 20, scale={"fair": 0.5, "good": 1.0}), said(dict.fromkeys(range(40), 1))))
-    assert not any("people say" in note for note in ordinal.notes)
+    assert not any("people give" in note for note in ordinal.notes)
 
 
 CALL = JudgeCall(judge="openai/m-1", prompt="tone@1")
@@ -416,9 +416,9 @@ def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
     assert found.confusion["lacking"]["not_applicable"] > 5
     idle = [one for one in found.disagreements if one.judged is None]
     assert {(one.label, one.reason, one.human) for one in idle} == {("not_applicable", "no question", 0.0)}
-    assert "the raw mean is of the samples that the judge scored: 200 of 350." in found.notes
+    assert "the raw mean covers the samples that the judge scored: 200 of 350." in found.notes
     assert any(
-        note.endswith("applies, as people say, among the 300 of 350 that the judge scored or skipped")
+        note.endswith("applies according to people, among the 300 of 350 that the judge scored or skipped")
         for note in found.notes
     )
 
@@ -450,7 +450,7 @@ def test_one_class_only_leaves_kappa_undefined_and_says_so(judged, said):
     found = tone(audit(judged([1.0, 0.0] * 20), said(dict.fromkeys(range(40), 1))))
     assert found.agreement["specificity"].value is None
     assert found.agreement["kappa"].value == 0
-    assert any("people say 1 of all labelled samples" in note for note in found.notes)
+    assert any("people give all labelled samples a 1" in note for note in found.notes)
 
 
 def test_what_could_not_be_used_is_counted_and_named(judged, said):
@@ -458,20 +458,20 @@ def test_what_could_not_be_used_is_counted_and_named(judged, said):
     labels = said({**dict.fromkeys(range(15), 1), 15: None, 20: 1, 77: 1})
     found = audit(run, labels)
     assert tone(found).left_out == {"drawn and left blank": 1, "failed by the judge": 1}
-    assert found.unmatched == {"run 1 has no score of such a sample: 's77'": 1}
+    assert found.unmatched == {"run 1 has no score for: 's77'": 1}
     assert any("the judge scored: 20 of 21." in note for note in tone(found).notes)
 
 
 def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
     found = audit(judged([1.0] * 20), said({77: 1}))
-    assert tone(found).correction.refused == "no label is of use: run 1 has no score of such a sample: 's77'"
+    assert tone(found).correction.refused == "no label can be used: run 1 has no score for: 's77'"
     assert tone(found).n == 0
 
 
 def test_without_labels_nothing_is_corrected(judged):
     found = tone(audit(judged([1.0] * 20)))
     assert (found.agreement, found.raw.value) == ({}, 1)
-    assert found.correction.refused == "there are no labels; judgekit label 1 draws samples for people"
+    assert found.correction.refused == "there are no labels; judgekit label 1 draws samples to label"
 
 
 def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):
@@ -490,7 +490,7 @@ def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said)
     scores = [pair("trace", "rival")] * 3 + [pair("rival", "trace"), pair("trace", "trace"), pair("tie", "rival"), same]
     bias = tone(audit(judged(scores, scale={}), ())).bias
     assert bias["position"].value == pytest.approx(4 / 6)
-    assert bias["first place, where it flips"].value == 0.75
+    assert bias["first place preferred, where it flips"].value == 0.75
     trials = tone(audit(judged([pair("trace", "rival")] * 8, scale={}, groups=["a"] * 4 + ["b"] * 4), ())).bias
     assert {figure.method for figure in trials.values()} == {"modified Wilson, 2 groups"}
 
@@ -505,16 +505,16 @@ def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, 
     assert found.calibration.value == pytest.approx(0.25 * 0.1)
     assert found.calibration.low is None  # which is of draws that are further off than what was drawn from
     assert tone(audit(judged([1.0] * 200), said(human), guarantee=0.05)).guarantee.refused.startswith(
-        "no labelled verdict says how sure the judge is"
+        "no labelled verdict has a confidence"
     )
 
 
 @pytest.mark.parametrize(
     ("scale", "drawn", "confidence", "human", "why"),
     [
-        (TONE, "random", None, 1, "no labelled verdict says how sure the judge is"),
+        (TONE, "random", None, 1, "no labelled verdict has a confidence"),
         (TONE, "stratified", 0.9, 1, "the samples were drawn by the judge's verdict"),
-        ({}, "random", 0.9, 0.3, "values that are no labels are not right or wrong"),
+        ({}, "random", 0.9, 0.3, "continuous values are neither right nor wrong"),
         (TONE, "random", 0.9, 0, "50 most confident labelled verdicts have an error rate of 1"),  # it is always wrong
     ],
 )
@@ -541,14 +541,14 @@ def test_a_verdict_of_which_hardly_any_sample_is_labelled_is_named(judged, said)
     run = judged([1.0] * 50 + [0.0] * 50)
     found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), drawn="stratified")))
     assert found.correction.refused == (
-        "people labelled 1 of the samples with the verdict 'lacking'; it takes 2 or more of each"
+        "people labelled 1 of the samples with the verdict 'lacking'; each verdict needs at least 2"
     )
 
 
 def test_samples_of_one_task_alone_carry_no_mean(judged, said):
     run = judged([1.0, 0.0] * 50, groups=["the same"] * 20 + [f"task {index}" for index in range(80)])
     found = tone(audit(run, said(dict.fromkeys(range(20), 1), drawn="random")))
-    assert found.correction.refused == "the labelled samples are of too few groups, which count once each"
+    assert found.correction.refused == "the labelled samples come from too few groups, which count once each"
 
 
 def test_what_people_cannot_tell_is_no_label(judged, said):
@@ -566,10 +566,10 @@ def test_what_people_cannot_tell_is_no_label(judged, said):
             {},
             "no scorer of run 1 is called 'tune', did you mean 'tone'?",
         ),
-        ([], {"guarantee": 0}, "guarantee is a share between 0 and 1, found 0"),
-        ([], {"guarantee": 0.1, "delta": inf}, "delta is a share between 0 and 1, found inf"),
-        ([], {"epsilon": 1}, "epsilon is at least 0 and under 1, found 1"),
-        ([], {"epsilon": nan}, "epsilon is at least 0 and under 1, found nan"),
+        ([], {"guarantee": 0}, "guarantee must be between 0 and 1, found 0"),
+        ([], {"guarantee": 0.1, "delta": inf}, "delta must be between 0 and 1, found inf"),
+        ([], {"epsilon": 1}, "epsilon must be at least 0 and below 1, found 1"),
+        ([], {"epsilon": nan}, "epsilon must be at least 0 and below 1, found nan"),
     ],
 )
 def test_what_cannot_be_audited_says_why(labels, options, said, judged):
@@ -647,10 +647,8 @@ def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
     assert (correction.refused, correction.assumes) == ("", "samples that were left blank are like the others")
     short = [one.model_copy(update={"value": None}) if one.number % 40 > 20 else one for one in drawn]
     found = tone(audit(run, short, guarantee=0.2))
-    assert found.correction.refused.startswith("the labelled samples are not like the others: messages")
-    assert found.correction.refused.endswith(
-        "Samples were left blank by that, or by what goes with it: label these too"
-    )
+    assert found.correction.refused.startswith("the labelled samples differ from the others: messages")
+    assert found.correction.refused.endswith("So samples were not left blank at random: label these too")
     assert found.guarantee.refused == found.correction.refused
 
 
@@ -663,7 +661,7 @@ def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_
 
 def test_one_label_is_one(judged, said):
     correction = tone(audit(judged([1.0] * 20), said({0: 1}))).correction
-    assert correction.refused == "labels of 1 sample are too few; it takes 10 or more"
+    assert correction.refused == "only 1 labelled sample; at least 10 are needed"
 
 
 def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said, tmp_path):
@@ -671,8 +669,8 @@ def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said,
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     found = tone(audit(run, said(dict(enumerate(truth)), source="unknown")))
     assert found.correction.corrected is not None
-    assert found.correction.assumes == "no label is the verdict of a judge, which nobody says"
-    assert any("nobody says who gave 40 labels: a person, a benchmark, or a judge" in note for note in found.notes)
+    assert found.correction.assumes == "no label is the verdict of a judge (their source is unknown)"
+    assert any("the source of 40 labels is unknown: a person, a benchmark, or a judge" in note for note in found.notes)
     assert run.audited == {"tone": "not audited"}
     audit(run, said(dict(enumerate(truth)), source="benchmark"))
     assert run.audited["tone"].startswith("audited: kappa")
@@ -682,9 +680,9 @@ def test_labels_picked_by_hand_promise_nothing_and_their_audit_says_what_they_ar
     run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 200)
     found = tone(audit(run, said(dict.fromkeys(range(150), 1), drawn="convenience"), guarantee=0.1))
     assert found.guarantee.refused == ("the labelled samples were picked by hand (drawn is convenience)")
-    assert any(note.endswith("those of the labelled samples, which were picked by hand") for note in found.notes)
+    assert any(note.endswith("only for the labelled samples, which were picked by hand") for note in found.notes)
     assert audit_sections(found)[0].told == (
-        "150 labels, 150 samples on which people and the judge both decide; picked by hand",
+        "150 labels on 150 samples that people and the judge both decided; picked by hand",
     )
 
 
@@ -722,7 +720,7 @@ def test_labels_of_few_samples_to_which_the_question_applies_are_refused(judged,
     run = judged(verdicts)
     human = {at: truth[at] if at < 9 else "n/a" for at in range(60)}
     correction = tone(audit(run, said(human, drawn="random"))).correction
-    assert correction.refused == ("labels of 9 samples to which the question applies are too few; it takes 10 or more")
+    assert correction.refused == ("only 9 labelled samples to which the question applies; at least 10 are needed")
 
 
 def test_a_verdict_without_a_label_is_named_by_its_value(judged, said):
@@ -763,7 +761,7 @@ def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sa
     ]
     found = tone(audit(run, labels))
     assert found.drawn == "unknown"
-    assert "several sheets were joined, of which some may leave out what the judge skipped" in found.notes
+    assert "several sheets were joined, and some may leave out samples that the judge skipped" in found.notes
     assert "verdicts of the judge ('skipped'" in found.correction.refused
 
 
@@ -796,7 +794,7 @@ def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, s
     truth, verdicts = imperfect(200)
     assumes = tone(audit(judged(verdicts), said(dict(enumerate(truth[:60])), source="unknown"))).correction.assumes
     assert assumes.startswith(
-        "no label is the verdict of a judge, which nobody says, and the labelled samples of each verdict are"
+        "no label is the verdict of a judge (their source is unknown), and the labelled samples of each verdict are"
     )
 
 
@@ -804,7 +802,7 @@ def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, s
 def test_a_provider_that_reports_no_model_is_named(model, is_said, judged):
     call = JudgeCall(judge="openai/m", prompt="tone@1", model=model)
     found = tone(audit(judged([Score.scored("tone", 1.0, calls=[call])] * 3)))
-    told = any("reports no model for answers of openai/m:" in note for note in found.notes)
+    told = any("reports no model for answers of openai/m," in note for note in found.notes)
     assert told == is_said
 
 

@@ -47,10 +47,10 @@ class Shown(HTMLParser):
 def test_a_notebook_shows_the_agreement_the_mean_and_what_there_is_to_know():
     shown = Shown(audit_saying("said"))
     assert shown.texts[:4] == [
-        "audit of run 3, by said",
+        "audit of run 3 with said",
         "1 label left out: said",
         "said",
-        " no corrected mean, kappa .71 [.58, .82], n=120 of 2 people",
+        " no corrected mean, kappa .71 [.58, .82], n=120 from 2 people",
     ]
     assert shown.texts[4:19] == [
         *("mean", "raw, by the judge", ".90"),
@@ -61,13 +61,13 @@ def test_a_notebook_shows_the_agreement_the_mean_and_what_there_is_to_know():
     assert "mean: not corrected: said" in shown.texts
     assert "notes: said" in shown.texts
     assert "labels: 2 labels left out: said" in shown.texts
-    at = shown.texts.index("people down, the judge across")
+    at = shown.texts.index("people (rows), judge (columns)")
     assert shown.texts[at + 1 : at + 6] == ["said 0", "said 1", "said 0", "1.5", "1.5"]
 
 
 def test_a_judge_with_many_labels_has_no_table_of_them():
-    assert "people down, the judge across" in Shown(audit_saying("said", 12)).texts
-    assert "people down, the judge across" not in Shown(audit_saying("said", 13)).texts
+    assert "people (rows), judge (columns)" in Shown(audit_saying("said", 12)).texts
+    assert "people (rows), judge (columns)" not in Shown(audit_saying("said", 13)).texts
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_trials_that_share_their_id_are_paired_in_their_order_with_their_referen
 
     a = trials("x", "y", "z")
     (found,) = compare(a, trials("x", "y", "z")).warnings
-    assert "paired in their order" in found
+    assert "paired in order" in found
     with pytest.raises(ConfigError, match=r"differ in 2 of 3 pairs \('task'\)"):
         compare(a, trials("y", "x", "z"))
 
@@ -159,7 +159,7 @@ def test_of_a_run_without_hashes_it_is_not_known_whether_references_changed(old)
     found = compare(Run.stored(1, STORE), Run.stored(2, STORE))
     (warning,) = found.warnings
     assert warning == (
-        "it is unknown whether the references of 3 of 3 pairs changed, because a run holds no hash of them"
+        "it is unknown whether the references of 3 of 3 pairs changed, because a run has no hash of them"
     )
 
 
@@ -172,7 +172,7 @@ def test_documents_and_fields_that_differ_are_warned_of_since_either_side_may_ha
     (warning,) = compare(a, b).warnings
     assert warning == (
         "documents or fields differ in 2 of 4 pairs ('s0', 's3'), which is expected if the agent produced them; if they "
-        "are references, the runs are not scored alike"
+        "are references, the scores cannot be compared"
     )
 
 
@@ -197,7 +197,7 @@ def test_without_text_changed_references_are_found_and_all_else_is_not():
 def test_few_pairs_among_many_samples_are_warned_of(of_a, of_b, few):
     """Few are less than half of the samples of the larger run."""
     found = compare(scored(map(sample, ids(of_a))), scored(map(sample, ids(of_b)))).warnings
-    said = f"only 10 of {of_a} samples of A and 10 of {of_b} of B are paired, and the comparison is of these alone"
+    said = f"only 10 of {of_a} samples of A and 10 of {of_b} of B are paired, and only these are compared"
     assert list(found) == ([said] if few else [])
 
 

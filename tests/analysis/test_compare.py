@@ -124,7 +124,7 @@ def test_p_is_adjusted_for_the_number_of_scorers_and_decides_what_is_said():
     assert [one.verdict for one in found] == ["no evidence", "no evidence", "better", "not compared"]
     assert found["none"].p_holm is None
     assert (
-        "some: of 20 pairs 6 better, 0 worse, 14 equal; no evidence of a difference; p is 0.0312 before Holm's adjustment"
+        "some: 6 of 20 pairs better, 0 worse, 14 equal; no evidence of a difference; p is 0.0312 before Holm's adjustment"
         in text(found)
     )
     assert [one.verdict for one in compare(scored([1, 6, 10]), scored([0, 0, 0]))][2] == "worse"
@@ -148,7 +148,7 @@ def test_what_no_p_of_so_few_could_show_is_not_said_to_have_been_detectable(grou
     (one,) = found = compare(numbered([0.1] * len(b), groups), numbered(b, groups))
     assert (one.p, one.detectable) == (2 / 32, None)
     assert "no evidence of a difference; " in text(found)
-    assert "; there are too few pairs to show any, those of one group counting once" in text(found)
+    assert "; there are too few pairs to show one (those of one group count once)" in text(found)
 
 
 def test_few_changes_of_0_and_1_need_a_difference_that_mcnemar_would_show():
@@ -161,7 +161,7 @@ def test_few_samples_are_not_said_to_be_equal():
     (one,) = found = compare(numbered([1, 0]), numbered([0, 1]))
     assert (one.verdict, one.p, one.difference) == ("no evidence", 1, 0)
     assert "no evidence of a difference; " in text(found)
-    assert "; there are too few pairs to show any, those of one group counting once" in text(found)
+    assert "; there are too few pairs to show one (those of one group count once)" in text(found)
 
 
 def test_an_interval_beside_0_does_not_go_without_a_word_where_p_is_not_small():
@@ -169,7 +169,9 @@ def test_an_interval_beside_0_does_not_go_without_a_word_where_p_is_not_small():
     (one,) = found = compare(numbered([0] * 20), numbered([1] * 5 + [0] * 15))
     assert (one.verdict, one.p) == ("no evidence", 2 / 2**5)
     assert one.interval.low > 0
-    assert "no evidence of a difference; the interval, which is approximate, is beside 0, but p, " in text(found)
+    assert "no evidence of a difference; the approximate interval excludes 0, but the verdict depends on p, " in text(
+        found
+    )
 
 
 def test_samples_that_did_not_change_leave_room_for_others_that_would():
@@ -200,8 +202,8 @@ def test_samples_are_paired_by_id_whatever_their_order():
     (one,) = found = compare(told({"x": 1, "y": 0, "z": 0.5}), told({"w": 0, "z": 1, "x": 0.5, "v": 1}))
     assert (found.pairs, one.pairs, one.a, one.b) == (2, 2, 0.75, 0.75)
     assert (found.unpaired_a, found.unpaired_b) == ((1, 0, ("y",)), (2, 0, ("w", "v")))
-    assert "samples in A alone: 1 ('y')" in text(found)
-    assert "samples in B alone: 2 ('w', 'v')" in text(found)
+    assert "samples only in A: 1 ('y')" in text(found)
+    assert "samples only in B: 2 ('w', 'v')" in text(found)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_samples_that_one_run_did_not_score_are_counted_and_change_no_mean(a, b,
     (one,) = found = compare(told({"x": 1, "y": a}), told({"x": 0, "y": b}))
     assert (one.pairs, one.a, one.b) == (1, 1, 0)
     assert sum(one.left_out.values()) == 1
-    assert f"told: pairs that are not compared: 1 ({said})" in text(found)
+    assert f"told: pairs not compared: 1 ({said})" in text(found)
 
 
 def test_a_sample_of_which_a_run_has_no_score_is_missing_there():
@@ -241,7 +243,7 @@ def test_ids_that_stand_for_several_samples_are_paired_if_these_are_trials_of_a_
     (one,) = found = compare(trials(1, 0, 1, group="t"), trials(0, 0, 1, 1, group="t"))
     assert (one.pairs, found.unpaired_b) == (4, (1, 0, ("task",)))
     assert one.interval.method.endswith("2 groups")
-    assert "paired in their order: 3; which of them are better or worse is a matter of chance" in found.warnings[0]
+    assert "paired in order: 3; compare the means of their groups, not single pairs" in found.warnings[0]
 
 
 def test_the_order_of_trials_does_not_matter_to_the_mean():
@@ -262,9 +264,9 @@ def test_runs_without_a_sample_in_common_say_which_ids_they_have():
         compare(told(dict.fromkeys("uvwxy", 1)), told({"z": 1}))
     assert str(error.value) == (
         "runs 1 (A) and 1 (B) have no sample in common, by id: "
-        "samples in A alone: 5 ('u', 'v', 'w', ...); samples in B alone: 1 ('z')"
+        "samples only in A: 5 ('u', 'v', 'w', ...); samples only in B: 1 ('z')"
     )
-    with pytest.raises(ConfigError, match=r"samples in B alone: 1 \('z'\)"):
+    with pytest.raises(ConfigError, match=r"samples only in B: 1 \('z'\)"):
         compare(told({}), told({"z": 1}))
     with pytest.raises(ConfigError, match="they are empty"):
         compare(told({}), told({}))
@@ -290,7 +292,7 @@ def test_nothing_is_warned_of_where_only_the_conversations_may_differ():
 def test_scorers_that_are_not_what_they_were_are_warned_of():
     samples = [sample("x", told=1)]
     (found,) = warnings(run(samples, [Told()]), run(samples, [Told(version=2)]))
-    assert found.startswith("told: the runs did not score in the same way")
+    assert found.startswith("told: the runs scored in different ways")
     assert "version was " in found
 
 
@@ -310,14 +312,14 @@ def test_a_scorer_that_cannot_be_told_from_another_is_warned_of():
     samples = [sample("x", told=1)]
     for a, b in (([Odd()], [Told()]), ([Told()], [Odd()])):
         (found,) = warnings(run(samples, a), run(samples, b))
-        assert found.startswith("told: it cannot be told whether both runs scored in the same way: ")
+        assert found.startswith("told: it is unknown whether both runs scored in the same way: ")
         assert "make the scorer a dataclass" in found
 
 
 def test_scorers_of_one_run_alone_are_named():
     samples = [sample("x", told=1, one=1, other=0)]
     a, b = run(samples, [Told(), Told("one")]), run(samples, [Told("other"), Told()])
-    assert warnings(a, b) == ["scorers of A alone are not compared: one", "scorers of B alone are not compared: other"]
+    assert warnings(a, b) == ["scorers only in A are not compared: one", "scorers only in B are not compared: other"]
 
 
 def changed(one: Run, **update: object) -> Run:
@@ -336,7 +338,7 @@ def test_runs_that_are_not_whole_are_warned_of():
     a, b = told({"x": 1}), told({"x": 1})
     assert warnings(changed(a, stopped="interrupted"), changed(b, ended_at=None)) == [
         "A was stopped early (interrupted): only what was scored until then is compared",
-        "B has not ended: it is under way or broke off, and only what was scored until then is compared",
+        "B has not ended: it is running or was interrupted, and only what is scored so far is compared",
     ]
 
 
@@ -357,14 +359,14 @@ def test_a_run_that_is_compared_with_itself_is_warned_of(tmp_path):
 
 def test_ids_that_are_but_places_in_a_file_are_warned_of():
     (found,) = warnings(told({"0": 1, "1": 0}), told({"0": 1, "1": 1}))
-    assert found.startswith("all ids are places in a file")
+    assert found.startswith("all ids are positions in a file")
     assert warnings(told({"0": 1, "1": 0}), told({"1": 1, "0": 1})) == []
 
 
 def test_pairs_of_different_groups_are_told():
     a = told(dict.fromkeys("wxyz", 1), w="g", x="g", y="h")
     (found,) = warnings(a, told(dict.fromkeys("wxyz", 0.5), w="g", x="h", z="g"))
-    assert found == "pairs of one group in A and of another in B, where that of A holds: 1"
+    assert found == "pairs with different groups in A and B, for which the group in A counts: 1"
 
 
 def test_pairs_of_different_domains_are_told():
@@ -373,7 +375,7 @@ def test_pairs_of_different_domains_are_told():
         for told in ({"x": "airline", "y": "airline", "z": None}, {"x": "retail", "y": "airline", "z": "retail"})
     )
     (found,) = warnings(a, b)
-    assert found == "pairs of one domain in A and of another in B, whose ids may be the same by chance: 1"
+    assert found == "pairs with different domains in A and B, whose ids may be the same by chance: 1"
 
 
 # --- what is no mean
@@ -399,13 +401,13 @@ def test_what_is_no_mean_is_told_beside_the_means():
     assert overall.interval.low < overall.b - overall.a < overall.interval.high
     assert overall.interval.method == "bootstrap, 8 groups"
     assert one.difference != pytest.approx(overall.b - overall.a, abs=0.01)
-    assert "the table is of the mean of single scores, which is another number" in text(found)
+    assert "the table shows the mean of the single scores instead" in text(found)
 
 
 @pytest.mark.parametrize(
     ("a", "b", "said"),
     [
-        ("mean", "sys:intern", "the scores come to different things: mean, sys:intern"),
+        ("mean", "sys:intern", "the scores have different aggregates: mean, sys:intern"),
         ("nothing", "nothing", "no aggregate is called 'nothing'"),
     ],
 )
@@ -426,7 +428,7 @@ def test_what_is_the_mean_by_another_name_is_not_said_to_be_another_number():
 
 def test_many_pairs_are_not_drawn_again_and_again(monkeypatch):
     monkeypatch.setattr("judgekit.analysis.difference._PAIRS_REDRAWN", 3)
-    assert "no interval: over 3 pairs take too long to redraw" in text(compare(said(*"abcd"), said(*"abcd")))
+    assert "no interval: over 3 pairs take too long to resample" in text(compare(said(*"abcd"), said(*"abcd")))
 
 
 # --- what is shown
@@ -464,7 +466,7 @@ def test_all_that_is_shown_is_harmless():
         assert "\u202e" not in one
         assert r"\x1b[2J" in one
     assert "<script>" not in shown
-    assert shown.startswith("<p>A is run 1 of ")
+    assert shown.startswith("<p>A is run 1 (")
 
 
 def test_other_programs_get_all_of_it_as_json():

@@ -129,7 +129,7 @@ def test_labels_that_cannot_be_used_are_counted_by_judge():
     assert found.sides[0].left_out == {
         "drawn and left blank": 1,
         "failed by the judge": 1,
-        "run 1 has no score of such a sample: '3'": 1,
+        "run 1 has no score for: '3'": 1,
     }
     assert found.pairs[0].closer.n == 1
     assert found.sides[1].people["agreement"].value == 1

@@ -23,7 +23,7 @@ from judgekit.runs.receipts import Correction, Estimate
 from judgekit.runs.summary import Summary
 from judgekit.terminal import console
 
-REFUSED = Correction(refused="labels of 5 samples are too few; it takes 10 or more")
+REFUSED = Correction(refused="only 5 labelled samples; at least 10 are needed")
 
 
 def between(low: float | None, high: float | None = 1, assumes: str = "") -> Correction:
@@ -37,20 +37,20 @@ def between(low: float | None, high: float | None = 1, assumes: str = "") -> Cor
 @pytest.mark.parametrize(
     ("correction", "demand", "told"),
     [
-        (between(0.268), MeanBound(), "at 0.7: no, because the corrected mean may be as low as 0.27; up to 0.26 it is."),
-        (between(0.9), MeanBound(), "at 0.7: yes, up to 0.9, because the corrected mean is probably no lower than that."),
-        (between(0.7), MeanBound(), "at 0.7: yes, up to 0.7, because"),  # as a gate with >=
-        (between(0.7), MeanBound(">", 0.7), "above 0.7: no, because the corrected mean may be as low as 0.70; up to 0.69"),
-        (between(0.7), MeanBound(">", 0.5), "above 0.5: yes, up to 0.69, because"),
-        (between(0.69996), MeanBound(), "at 0.7: no, because the corrected mean may be as low as 0.69996; up to 0.69 it is."),
-        (between(0.7049), MeanBound(">=", 0.703), "at 0.703: yes, up to 0.704, because"),
-        (between(0.004), MeanBound(), "at 0.7: no, because the corrected mean may be as low as 0.00."),
-        (between(0.1, 0.34), MeanBound("<=", 0.3), "at no more than 0.3: no, because the corrected mean may be as high as 0.34; down to 0.34"),
-        (between(0.1, 0.234), MeanBound("<", 0.3), "below 0.3: yes, down to 0.24, because the corrected mean is probably no higher than that."),
-        (between(None), MeanBound(), "at 0.7: no, because the corrected mean has no 95 % interval."),
-        (REFUSED, MeanBound(), "at 0.7: no, because there is no corrected mean: labels of 5 samples are too few; it takes 10 or more."),
-        (between(0.8, 1, "a is b; c holds"), MeanBound(), "at 0.7: yes, up to 0.8, because the corrected mean is probably no lower than that (if a is b)."),
-        (between(0.2, 1, "a is b"), MeanBound(), "at 0.7: no, because the corrected mean may be as low as 0.20; up to 0.2 it is (if a is b)."),
+        (between(0.268), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.27; good enough up to 0.26."),
+        (between(0.9), MeanBound(), "at 0.7? Yes, up to 0.9: the corrected mean is probably no lower."),
+        (between(0.7), MeanBound(), "at 0.7? Yes, up to 0.7:"),  # as a gate with >=
+        (between(0.7), MeanBound(">", 0.7), "above 0.7? No, the corrected mean may be as low as 0.70; good enough up to 0.69"),
+        (between(0.7), MeanBound(">", 0.5), "above 0.5? Yes, up to 0.69:"),
+        (between(0.69996), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.69996; good enough up to 0.69."),
+        (between(0.7049), MeanBound(">=", 0.703), "at 0.703? Yes, up to 0.704:"),
+        (between(0.004), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.00."),
+        (between(0.1, 0.34), MeanBound("<=", 0.3), "at no more than 0.3? No, the corrected mean may be as high as 0.34; good enough down to 0.34"),
+        (between(0.1, 0.234), MeanBound("<", 0.3), "below 0.3? Yes, down to 0.24: the corrected mean is probably no higher."),
+        (between(None), MeanBound(), "at 0.7? No, the corrected mean has no 95 % interval."),
+        (REFUSED, MeanBound(), "at 0.7? No, there is no corrected mean: only 5 labelled samples; at least 10 are needed."),
+        (between(0.8, 1, "a is b; c holds"), MeanBound(), "at 0.7? Yes, up to 0.8: the corrected mean is probably no lower (if a is b)."),
+        (between(0.2, 1, "a is b"), MeanBound(), "at 0.7? No, the corrected mean may be as low as 0.20; good enough up to 0.2 (if a is b)."),
     ],
 )  # fmt: skip
 def test_a_sentence_says_what_a_corrected_mean_is_good_enough_for(correction, demand, told):
@@ -70,12 +70,12 @@ def test_the_sentence_is_as_true_as_the_gates(edge, bound, operator):
         return gate.result(Summary(), {}, {"a": correction}).met
 
     said = describe_fitness(correction, MeanBound(operator, bound))
-    assert (": yes, " in said) == met(f"{bound:.17f}")
+    assert ("? Yes, " in said) == met(f"{bound:.17f}")
     for reach in re.findall(r"(?:up|down) to ([\d.e-]+\d)", said):
         assert met(reach)
-        assert ": no, " in said or (float(reach) >= bound - 1e-9 if ">" in operator else float(reach) <= bound + 1e-9)
+        assert "? No, " in said or (float(reach) >= bound - 1e-9 if ">" in operator else float(reach) <= bound + 1e-9)
     for shown in re.findall(r"may be as (?:low|high) as (\d\.\d+)", said):  # not on the other side of the bound
-        assert not describe_fitness(between(float(shown), float(shown)), MeanBound(operator, bound)).count(": yes")
+        assert not describe_fitness(between(float(shown), float(shown)), MeanBound(operator, bound)).count("? Yes")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_corrected_mean_is_the_number_of_a_scorer_and_the_judges_own_stands_
     assert "| scorer | mean | 95 % interval | raw | n |" in text
     assert f"| `tone` | 0.333 | {low:.3f} to {high:.3f} | 0.667 | 24 of 24 |" in text
     assert f"| `greeted` | 1.000 | {greeted.low:.3f} to 1.000 |  | 24 of 24 |" in text
-    assert "- `tone`: `Good enough to gate at 0.7: no, because the corrected mean may be as low as" in text
+    assert "- `tone`: `Good enough to gate at 0.7? No, the corrected mean may be as low as" in text
 
     page = "".join(html_report(run))
     numbers = [re.findall(r"<bdi>(.*?)</bdi>", row)[:4] for row in re.findall(r"<tr><th scope=\"row\">.*", page)]
@@ -158,7 +158,7 @@ def test_what_refuses_a_correction_is_said_beside_the_raw_mean(receipted):
     run = receipted("kappa")
     assert "a 1.000 0.207 to 1.000 1 of 1" in words(run)  # Wilson of 1 in 1
     assert "a: not corrected: all are labelled" in words(run)
-    said = "Good enough to gate at 0.7: no, because there is no corrected mean: all are labelled."
+    said = "Good enough to gate at 0.7? No, there is no corrected mean: all are labelled."
     assert f"- `a`: `{said}`\n" in "".join(markdown_report(run, GateResults()))
 
 
@@ -167,7 +167,7 @@ def test_a_number_that_is_no_mean_is_not_corrected(receipted, monkeypatch):
     monkeypatch.setitem(run.summary.lines, "a", run.summary["a"])
     line = run.summary["a"]
     line._overall = line.overall.__class__(0.5, "macro mean")
-    assert run_corrections(run)["a"].refused == "only a mean can be corrected, and the number of a is macro mean"
+    assert run_corrections(run)["a"].refused == "only a mean can be corrected, and a reports macro mean"
 
 
 def test_how_a_mean_was_corrected_is_said_with_what_it_assumes():

@@ -82,7 +82,7 @@ def test_a_run_with_fewer_scores_of_the_same_mean_is_to_be_audited_again(judged,
     run = judged([1.0] * 40, store=tmp_path / "runs.sqlite")
     audit(run, said(dict.fromkeys(range(40), 1)))
     run.store._db.execute("DELETE FROM scores WHERE sample = 7")
-    assert "audit it anew" in corrected_mean(Run(run.store, run.record), "tone").refused
+    assert "audit it again" in corrected_mean(Run(run.store, run.record), "tone").refused
 
 
 def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores_are_the_same(judged, said, tmp_path):
@@ -114,7 +114,7 @@ def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place
     assert run.receipts["tone"].receipt == receipt
     here = said({0: 1, 1: 0})
     (mixed,) = audit(run, [*elsewhere, *here]).scorers
-    assert (mixed.n, mixed.left_out) == (2, {"of run 1, as there are others of run 2": 200})
+    assert (mixed.n, mixed.left_out) == (2, {"they belong to run 1; those of run 2 are used": 200})
     assert run.receipts["tone"].receipt.run == 2
     assert audited.receipts["tone"].receipt == receipt  # of other recordings
 
@@ -122,7 +122,7 @@ def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"messages": lambda index: 20 + index % 5}, "messages (22 and 3 in the middle)"),
+        ({"messages": lambda index: 20 + index % 5}, "messages (median 22 and 3)"),
         ({"model": "m-2"}, "not audited (the receipt of run 1 is void: judge.model was 'm-1' and is 'm-2')"),
     ],
 )
@@ -139,7 +139,7 @@ def test_other_domains_are_another_population(judged, said, tmp_path):
     audit(first, said(dict(enumerate(truth))))
     run = judged(verdicts, store=first.store.path, domains=["air"] * 60 + ["retail"] * 140)
     assert (
-        "err at other rates here than on the labelled samples of run 1: domains ('air' 30% and 100%)"
+        "other error rates here than on the labelled samples of run 1: domains ('air' 30% and 100%)"
         in corrected_mean(run, "tone").refused
     )
 
@@ -152,13 +152,13 @@ def errors(rows, population, tp, fp, fn, tn):
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        ((2, 0, 1, 2), "labels of 5 samples are too few"),
+        ((2, 0, 1, 2), "only 5 labelled samples"),
         ((30, 28, 10, 12), "hardly better than chance on run 1: sensitivity + specificity - 1 is .05 ["),
-        ((60, 0, 9, 0), "people call all of run 1 successes, so that the judge's specificity is unknown"),
-        ((0, 9, 0, 60), "people call all of run 1 failures, so that the judge's sensitivity is unknown"),
+        ((60, 0, 9, 0), "people call all of run 1 successes, so the judge's specificity is unknown"),
+        ((0, 9, 0, 60), "people call all of run 1 failures, so the judge's sensitivity is unknown"),
         (
             (60, 20, 60, 60),
-            "the judge passes .95 [.91, .97] of this run, which cannot be if it errs as on run 1: there it passes .50 of",
+            "the judge passes .95 [.91, .97] of this run, which is impossible if it errs as on run 1: there it passes .50 of",
         ),
     ],
 )
@@ -186,7 +186,7 @@ def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
     assert found.refused.endswith("label a sample of this run")
     badge = run.audited["tone"]
     assert badge.startswith(
-        "audited on run 1, which may not be like this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
+        "audited on run 1, which may differ from this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
     )
     unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
     assert "the agent is not recorded here" in corrected_mean(unknown, "tone").refused
@@ -246,7 +246,8 @@ def test_an_audit_of_fewer_labels_does_not_replace_the_receipt_of_more(audited, 
     assert found.n == 50
     assert audited.receipts["tone"].receipt == before
     assert any(
-        "the receipt of run 1, n=200, stays, because this audit is of 50 labelled samples" in one for one in found.notes
+        "the receipt of run 1, n=200, is kept, because this audit has only 50 labelled samples" in one
+        for one in found.notes
     )
 
 
@@ -267,7 +268,7 @@ def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_a_receip
     assert corrected_mean(second, "tone").corrected is None
     (carried,) = audit(second, said(dict(enumerate(truth)), run=1)).scorers
     assert carried.left_out == {
-        "of run 1, whose judge is another: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100
+        "run 1 has another judge: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100
     }
     audit(second, said(dict.fromkeys(range(40), 1)))
     assert second.audited["tone"].startswith("audited: kappa ")
@@ -281,7 +282,7 @@ def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(j
     audit(run, said({**dict(enumerate(truth)), 0: "n/a", 1: "n/a"}))
     assert corrected_mean(run, "tone").corrected is not None
     later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
-    assert "differ on whether the question applies" in corrected_mean(later, "tone").refused
+    assert "disagree on whether the question applies" in corrected_mean(later, "tone").refused
 
 
 def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_over(judged, said, tmp_path):
@@ -289,7 +290,7 @@ def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_ove
     run = judged([skipped] * 40, store=tmp_path / "runs.sqlite")
     audit(run, said(dict.fromkeys(range(40), "n/a")))
     later = judged([1.0, 0.0] * 20, store=run.store.path)
-    assert "the labelled samples of run 1 are not judged as yes or no, 0 or 1" in corrected_mean(later, "tone").refused
+    assert "the verdicts on the labelled samples of run 1 are not all 0 or 1" in corrected_mean(later, "tone").refused
 
 
 def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that_does(judged, said, tmp_path):
@@ -300,12 +301,12 @@ def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that
     (found,) = audit(run, said(dict(enumerate(truth[:100])), drawn="convenience")).scorers
     assert run.receipts["tone"].receipt == before
     assert any(
-        f"n=60, stays, because this audit gives no corrected mean; to replace it, delete {receipt_file_name(before)}"
+        f"n=60, is kept, because this audit gives no corrected mean; to replace it, delete {receipt_file_name(before)}"
         in note
         for note in found.notes
     )
     (unknown,) = audit(run, said(dict(enumerate(truth[:30])), source="unknown")).scorers
-    assert not any("stays, because" in note for note in unknown.notes)
+    assert not any("is kept, because" in note for note in unknown.notes)
 
 
 def test_errors_on_samples_that_were_picked_by_hand_are_not_carried_over(judged, said, tmp_path):
@@ -327,7 +328,7 @@ def test_values_that_are_no_verdicts_of_yes_or_no_are_refused(judged, said, tmp_
     first = judged([0.2, 0.8] * 20, store=tmp_path / "runs.sqlite", scale={})
     audit(first, said(dict.fromkeys(range(40), 0.5)))
     run = judged([0.2, 0.8] * 20, store=first.store.path, scale={})
-    assert "not judged as yes or no, 0 or 1" in corrected_mean(run, "tone").refused
+    assert "are not all 0 or 1" in corrected_mean(run, "tone").refused
 
 
 def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said, tmp_path):
@@ -335,7 +336,7 @@ def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said
     first = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(first, said({index: truth[index] for index in range(400) if not verdicts[index] or index % 12 == 0}))
     run = judged(verdicts[:300], store=first.store.path)
-    assert "the labelled samples are not like the others" in corrected_mean(run, "tone").refused
+    assert "the labelled samples differ from the others" in corrected_mean(run, "tone").refused
 
 
 def test_shares_that_hardly_differ_are_told_apart_where_they_are_said_to_differ():
@@ -381,7 +382,7 @@ def test_gates_ask_for_corrected_means_and_say_why_there_is_none(audited, judged
     run = judged([1.0] * 40, store=audited.store.path, model="m-2")
     (void,) = check_gates(run, ["tone.corrected >= 0"]).gates
     assert not void.met
-    assert "judge.model was 'm-1' and is 'm-2'); judgekit audit 2 holds its judge against labels of people" in str(void)
+    assert "judge.model was 'm-1' and is 'm-2'); judgekit audit 2 compares its judge with labels of people" in str(void)
     (alone,) = check_gates(judged([1.0] * 40), ["tone.corrected >= 0"]).gates
     assert str(alone).startswith(
         "not met: tone.corrected >= 0: tone has no corrected value: not audited; judgekit audit"

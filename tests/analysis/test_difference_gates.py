@@ -80,11 +80,11 @@ def test_without_gates_all_are_met():
         ("pairs >= 9", "column 1: no scorer of both runs is called 'pairs'"),
         ("told.difference 0", "column 1: expected one of >=, >, <=, <, =="),
         ("told.difference >= low", "column 20: expected a number, or a share such as 1%, found 'low'"),
-        ("told.worse <= 0.5", "column 15: worse is counted in whole samples, and a share of them ends in %"),
+        ("told.worse <= 0.5", "column 15: worse is a whole number of samples, or a share that ends in %"),
     ],
 )
 def test_what_is_no_gate_is_refused_with_its_place_and_the_choices(gate, said):
     with pytest.raises(ConfigError) as refused:
         compare(*runs(ONES, FALL), gates=[gate])
     assert said in str(refused.value)
-    assert "it reads like 'tool_call_f1.difference.lower >= -0.02'" in str(refused.value)
+    assert "a gate looks like 'tool_call_f1.difference.lower >= -0.02'" in str(refused.value)

@@ -118,7 +118,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
         ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),
         ("sample,scorer,value,drawn\ns,goal,yes,by me\n", r"drawn: Input should be 'random', 'stratified' or 'convenience'"),
         ("sample,scorer,value\n,goal,yes\n", r"\(line 2\): sample: Field required"),
-        ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): somebody without a name says 'no' of the sample 's' for 'goal', and 'yes' in line 2; keep one"),
+        ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): an unnamed person gives the sample 's' the label 'no' for 'goal', and 'yes' in line 2; keep one"),
         (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),
         ("sample,scorer,value\n好的测试样本一,目标,可以\n好的测试样本二,目标,不行\n".encode("gb18030"), "is not UTF-8; save it again"),
         ("sample,scorer,value\n", "contains no rows"),
@@ -156,7 +156,7 @@ def test_what_a_person_says_twice_counts_once_and_a_blank_gives_way():
     blank = GOAL.model_copy(update={"value": None})
     other = GOAL.model_copy(update={"annotator": "Bo", "value": "no"})
     assert list(deduplicate([blank, GOAL, GOAL, other, blank])) == [GOAL, other]
-    with pytest.raises(TraceError, match="'Bo' says 'yes' of the sample 's1' for 'goal', and 'no' before"):
+    with pytest.raises(TraceError, match="'Bo' gives the sample 's1' the label 'yes' for 'goal', and 'no' before"):
         deduplicate([other, other.model_copy(update={"value": "yes"})])
 
 
@@ -175,7 +175,8 @@ def test_a_label_is_worth_what_the_scale_says_before_it_is_a_number_or_a_word(va
 @pytest.mark.parametrize("value", ["maybe", "1.01", "-0.1", "nan", 7.0, ""])
 def test_a_label_of_no_scale_is_refused_with_the_choices(value):
     with pytest.raises(
-        TraceError, match=r"sample 's1' .*'goal' knows; give one of Done, partly, no, 1, .* a number in"
+        TraceError,
+        match=r"'goal' does not know the label .* of the sample 's1'.*; use one of Done, partly, no, 1, .* a number in",
     ):
         label_value(GOAL.model_copy(update={"value": value}), MET)
 

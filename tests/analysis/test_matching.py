@@ -49,7 +49,7 @@ def test_each_label_that_is_of_no_use_is_counted_with_the_reason(judged, said):
     assert [one.row.index for one in found.samples] == [0]
     assert found.left_out == {"failed by the judge": 1, "skipped by the scorer, which did not ask the judge": 1}
     assert found.unmatched == {
-        "run 1 has no score of such a sample: 's8', 's9'": 2,
+        "run 1 has no score for: 's8', 's9'": 2,
         "several samples have this id: 'twice'": 1,
     }
 
@@ -61,13 +61,13 @@ def test_the_number_of_a_sample_tells_those_of_one_id_apart_and_must_be_of_that_
     found = matched(run, labels)
     assert [(one.row.index, one.mean) for one in found.samples] == [(1, 1.0)]
     assert found.unmatched == {
-        "by its number in run 1 the sample has another id (spreadsheets change ids: restore them): "
+        "the sample with this number in run 1 has another id (spreadsheets change ids: restore them): "
         "'other' is 'twice' there": 1
     }
 
 
 def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):
-    with pytest.raises(ConfigError, match="'ann' says two things of sample 's1' for tone: 'lacking' and 'fitting'"):
+    with pytest.raises(ConfigError, match="'ann' gives sample 's1' two labels for tone: 'lacking' and 'fitting'"):
         matched(judged([1.0, 1.0]), [*said({1: "lacking"}, annotator="ann"), *said({1: "fitting"}, annotator="ann")])
 
 
@@ -102,15 +102,15 @@ def test_labels_of_another_run_are_of_use_where_it_asked_the_very_same_judge(jud
     found, left_out = labels_by_run(run, run.scorers[0], labels)
     assert {home.number: len(those) for home, those in found.items()} == {run.number: 0, same.number: 1}
     assert left_out == {
-        f"of run {other.number}, whose judge is another: judge.model was 'm-2' and is 'm-1'": 1,
-        "of run 9, which is not kept": 1,
+        f"run {other.number} has another judge: judge.model was 'm-2' and is 'm-1'": 1,
+        "run 9 is not kept": 1,
     }
 
 
 def test_labels_say_which_recordings_they_are_of_whatever_the_number_of_the_run(judged, said, tmp_path):
     run, other = (with_inputs(judged([1.0] * 4, store=tmp_path / f"{sha}.sqlite"), sha) for sha in ("ab", "cd"))
     found, left_out = labels_by_run(run, run.scorers[0], said({0: 1}, run=1, recordings=other.recordings))
-    assert (list(found.values()), left_out) == ([[]], {"of another run 1, of other recordings": 1})
+    assert (list(found.values()), left_out) == ([[]], {"they belong to another run 1, on other recordings": 1})
     for number in (1, 9):
         found, left_out = labels_by_run(run, run.scorers[0], said({0: 1}, run=number, recordings=run.recordings))
         assert ([len(those) for those in found.values()], left_out) == ([1], {})

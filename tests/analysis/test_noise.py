@@ -122,7 +122,7 @@ def test_a_judge_that_repeats_itself_is_told_so_and_how_sure_that_is():
     found = of_draws(*[[1, 1, 1]] * 20, *[[0, 0, 0]] * 20)
     assert (found.flip_rate.value, found.components["draw"]) == (0, 0)
     assert found.advice[0] == (
-        "No two draws of a sample differ (at most 9% would, by what is seen): one draw says as much as several."
+        "No two draws of a sample differ (at most 9% would, judging by these): one draw says as much as several."
     )
 
 
@@ -150,7 +150,7 @@ def test_members_that_are_alike_are_no_better_and_no_worse_than_one_that_is_aske
     found = repeatability(rows(Panel([Repeat(Told(name), draws=3) for name in "abc"]), samples))
     assert found.components["member"] == found.components["item x member"] == 0
     # Nothing is said of 2 x 4, which are worse than 1 x 9 for being 8.
-    assert found.advice == ("Too small to be seen here, and taken as 0: the variance of item x member.",)
+    assert found.advice == ("Too small to measure here, and taken as 0: the variance of item x member.",)
 
 
 def test_members_with_one_value_each_among_their_draws_say_nothing_of_further_draws():
@@ -164,7 +164,7 @@ def test_of_members_that_stop_when_the_lead_is_plain_the_first_draws_are_looked_
     samples = [sample(a=[1, 1, 1, 1], b=[1, 0, 1, 1, 1, 1, 1, 1, 1]), sample(a=[0] * 4, b=[0] * 4)]
     found = repeatability(rows(Panel([Repeat(Told(name), draws="auto") for name in "ab"]), samples))
     assert (found.draws, found.most) == (4 + 6 + 4 + 4, 4 * 9)
-    assert found.advice[0].startswith("Only the first 4 draws are looked at here")
+    assert found.advice[0].startswith("Only the first 4 draws count here")
 
 
 def test_members_that_are_asked_once_differ_from_each_other():
@@ -173,7 +173,7 @@ def test_members_that_are_asked_once_differ_from_each_other():
     assert found.flip_rate.value == pytest.approx((2 / 3 + 0 + 2 / 3) / 3)
     assert found.near.value == pytest.approx(2 / 3)
     assert [*found.components] == ["item", "member", "item x member"]
-    assert "Left out of the components of variance, without a value of each member: 1 of the samples." in found.advice
+    assert "Left out of the components of variance, for lack of a value of each member: 1 sample." in found.advice
     assert any(line.startswith("Standard error of a verdict: 0.") for line in found.advice)
 
 
@@ -202,7 +202,7 @@ def test_draws_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not()
     )
     assert found.draws < 3_000
     assert found.flip_rate.low < 2 * likely * (1 - likely) < found.flip_rate.high
-    assert found.advice[0].startswith("Only the first 4 draws are looked at here")
+    assert found.advice[0].startswith("Only the first 4 draws count here")
     firsts = [sample(judged=one.fields["judged"][:4]) for one in samples]
     assert repeatability(rows(Repeat(Told(), draws=4), firsts)).flip_rate == found.flip_rate
 
@@ -211,7 +211,7 @@ def test_of_a_panel_that_escalates_those_are_looked_at_who_are_asked_in_any_case
     samples = [sample(a=[1], b=[1], c=[0]), sample(a=[1], b=[0], c=[1])]
     found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], escalate=True), samples))
     assert (found.draws, found.most, found.flip_rate.value) == (5, 6, 1 / 2)
-    assert found.advice[0].startswith("Only the first 2 members are looked at here")
+    assert found.advice[0].startswith("Only the first 2 members count here")
 
 
 def test_a_member_that_failed_says_nothing():
@@ -226,7 +226,7 @@ def test_a_member_that_failed_says_nothing():
 def test_too_few_samples_do_not_say_that_one_draw_is_enough():
     (told, *_) = of_draws([1, 1, 1], [0, 0, 0]).advice
     assert told.startswith("No two draws of a sample differ (at most 66% would")
-    assert told.endswith("more samples would tell whether any do.")
+    assert told.endswith("more samples would show whether any do.")
 
 
 def test_who_gave_the_verdict_in_the_end_says_nothing_of_how_the_first_one_came():

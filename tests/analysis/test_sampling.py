@@ -100,8 +100,8 @@ def test_strata_are_labels_or_values_or_parts_of_many_values(verdicts, sizes):
     ("name", "n", "by_verdict", "said"),
     [
         ("kin", 3, False, "no scorer of the run is called 'kin', did you mean 'kind'"),
-        ("kind", 0, False, "expected one sample to label or more, found 0"),
-        ("kind", 3, True, "kind has 2 verdicts, and 2 samples of each are the least: draw 4 or more"),
+        ("kind", 0, False, "expected at least one sample to label, found 0"),
+        ("kind", 3, True, "kind has 2 verdicts, and each needs at least 2 samples: draw 4 or more"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(name, n, by_verdict, said):

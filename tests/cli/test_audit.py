@@ -113,7 +113,7 @@ def test_who_labels_says_by_how_much_a_judge_may_be_worse(given, points, cli):
     rows = [f"s{number},tone,fitting,{name}" for number in range(30) for name in ("ann", "bob", "cem")]
     Path("labels.csv").write_text("\n".join(["sample,scorer,value,annotator", *rows]), encoding="utf-8")
     out = " ".join(cli("audit", 1, "--labels", "labels.csv", *given).out.split())
-    assert f"epsilon {points / 100:g}: being cheaper, it may be the nearer one up to {points} percentage points" in out
+    assert f"epsilon {points / 100:g}: being cheaper, it may be the closer one up to {points} percentage points" in out
 
 
 def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
@@ -131,8 +131,7 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
     code, out, _ = cli("audit", 1)
     said = " ".join(out.split())
     assert (
-        "there are no labels; judgekit label 1 draws samples for people, and --label NAME=tone takes recorded ones: "
-        in said
+        "there are no labels; judgekit label 1 draws samples to label; --label NAME=tone uses recorded ones: " in said
     )
     assert "'was_kind', 'tool_call_f1'" in said
 
@@ -144,7 +143,7 @@ def test_a_judge_is_not_audited_against_its_own_verdicts(cli):
     assert not Path(".judgekit/receipts").exists()
     code, _, err = cli("audit", 1, "--label", "tone=tone")
     assert code == 2
-    assert "the recorded label 'tone' is the verdict of a judge, and says nothing of whether tone is right" in err
+    assert "the recorded label 'tone' is the verdict of a judge, and cannot show whether tone is right" in err
 
 
 @pytest.mark.parametrize(
@@ -153,13 +152,13 @@ def test_a_judge_is_not_audited_against_its_own_verdicts(cli):
         ((1, "--labels", "none.csv"), "none.csv"),
         ((1, "--label", "was_kind"), "--label was_kind: name a recorded label and a scorer, such as"),
         ((1, "--label", "was_kind=tune"), "no scorer of the run is called 'tune', did you mean 'tone'?"),
-        ((1, "--guarantee", "2"), "guarantee is a share between 0 and 1, found 2"),
+        ((1, "--guarantee", "2"), "guarantee must be between 0 and 1, found 2"),
         ((9,), "holds no run 9"),
         ((1, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
-        ((1, "-o", "found.json", "-o", "no/found.html"), "no/found.html: there is no folder no; make it first"),
-        ((1, "--epsilon", "2"), "epsilon is at least 0 and under 1, found 2"),
+        ((1, "-o", "found.json", "-o", "no/found.html"), "no/found.html: there is no folder no; create it first"),
+        ((1, "--epsilon", "2"), "epsilon must be at least 0 and below 1, found 2"),
         ((1, "--epsilon", "expert"), "--epsilon expert: name who labels (experts, skilled, crowd), or give a number"),
-        ((2,), "run 2 asked no judge: there is none to be audited"),
+        ((2,), "run 2 asked no judge, so there is nothing to audit"),
     ],
 )
 def test_what_cannot_be_audited_says_why(words, said, cli):

@@ -32,7 +32,7 @@ def test_what_got_worse_is_shown_with_the_reasons_of_both_runs_and_is_no_error(c
     (line,) = (line.split() for line in out.splitlines() if line.strip().startswith("tool_call_f1 "))
     assert line[:5] == ["tool_call_f1", "worse", "1.000", "0.333", "-0.667"]
     assert line[-1] == "0.00781"  # 2 / 2**8
-    assert "tool_call_f1: of 12 pairs 0 better, 8 worse, 4 equal" in out
+    assert "tool_call_f1: 0 of 12 pairs better, 8 worse, 4 equal" in out
     assert "tool_call_f1, 8 worse in B, the 3 that changed most:" in out
     assert "A 1.00  1 of 1 expected calls matched" in out
     assert "B 0.00  0 of 1 expected calls matched" in out
@@ -65,13 +65,13 @@ def test_a_comparison_is_written_as_json_and_as_a_page(cli):
         ((1, 2, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
         (
             (1, 2, "-o", "found.json", "-o", "nowhere/found.json"),
-            "nowhere/found.json: there is no folder nowhere; make it first",
+            "nowhere/found.json: there is no folder nowhere; create it first",
         ),
         ((1, 9), "holds no run 9; judgekit runs lists those that are there"),
         ((1, "two"), "'two': a run is named by its number, or last"),
         (
             (1, 3),
-            "runs 1 (A) and 3 (B) have no sample in common, by id: samples in A alone: 12 ('s0', 's1', 's2', ...)",
+            "runs 1 (A) and 3 (B) have no sample in common, by id: samples only in A: 12 ('s0', 's1', 's2', ...)",
         ),
         ((1, 2, "--store", "none.sqlite"), "none.sqlite: there are no runs yet"),
     ],
@@ -122,7 +122,7 @@ def test_a_gate_that_cannot_be_read_stops_everything_before_anything_is_compared
     code, out, err = cli("compare", 1, 2, "--gate", "tool_cal_f1.difference.lower >= 0", "-o", "found.json")
     assert (code, out) == (2, "")
     assert "no scorer of both runs is called 'tool_cal_f1', did you mean 'tool_call_f1'?" in err
-    assert "it reads like 'tool_call_f1.difference.lower >= -0.02'" in err
+    assert "a gate looks like 'tool_call_f1.difference.lower >= -0.02'" in err
     assert not Path("found.json").exists()
 
 

@@ -92,12 +92,12 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     assert ended.err == "run 1, kept in .judgekit/runs.sqlite\nwrote found.json\n"
     told = " ".join(ended.out.split())
     assert (
-        "openai/a and openai/b, held against people: of n=5, openai/a is right on 100.0%, openai/b on 80.0%; on 1 openai/a "
-        "alone is right, on 0 openai/b alone; p 1 by exact McNemar: no evidence that one is better" in told
+        "openai/a and openai/b, compared with people: of n=5, openai/a is right on 100.0%, openai/b on 80.0%; openai/a alone "
+        "is right on 1, openai/b alone on 0; p 1 by exact McNemar: no evidence that one is better" in told
     )
     # six of six one way: 2 / 2**6, and with the other two pairs three times as much
     assert "p 0.031 (0.094 adjusted for all pairs) by exact McNemar" in told
-    assert "1 label left out: run 1 has no score of such a sample: 's9'" in ended.out
+    assert "1 label left out: run 1 has no score for: 's9'" in ended.out
     assert "openai/b: 1 label left out: failed by the judge" in ended.out
     found = json.loads(Path("found.json").read_text())
     assert [(side["labelled"], side["people"]["agreement"]["value"]) for side in found["sides"]] == [
@@ -182,8 +182,11 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
             f"tone.csv: expected labels of {GOAL}, found 'tone'; as=NAME",
         ),
         (("--scorer", GOAL, *TWO, "--labels", "samples.json"), "labels are read from CSV"),
-        (("--scorer", "prompt:tone", *TWO, "--labels", "tone.csv"), "the label 'kind' of the sample 's0' is none that"),
-        (("--scorer", GOAL, *TWO, "--labels", "twice.csv"), "says 'no' of the sample 's0'"),
+        (
+            ("--scorer", "prompt:tone", *TWO, "--labels", "tone.csv"),
+            "does not know the label 'kind' of the sample 's0'",
+        ),
+        (("--scorer", GOAL, *TWO, "--labels", "twice.csv"), "gives the sample 's0' the label 'no'"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_sent(cli, conversations, asked, options, said):

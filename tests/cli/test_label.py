@@ -114,4 +114,4 @@ def test_a_run_that_keeps_no_text_is_refused(cli):
     store = RunStore(DEFAULT_RUNS_PATH)
     store.change(store.record(1).model_copy(update={"keeps_text": False}))
     ended = cli("label", 1, "-o", "sheet.html")
-    assert (ended.code, "run 1 keeps no conversations" in ended.err) == (2, True)
+    assert (ended.code, "run 1 stores no conversations" in ended.err) == (2, True)

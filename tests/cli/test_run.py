@@ -503,7 +503,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
-        ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "no/such/folder/rows.jsonl: there is no folder no/such/folder; make it first"),
+        ([*TOOLS, "-o", "no/such/folder/rows.jsonl"], "no/such/folder/rows.jsonl: there is no folder no/such/folder; create it first"),
         ([*TOOLS, "-o", "."], ".: its name must end in one of .html, .jsonl, "),
     ],
 )  # fmt: skip
@@ -705,8 +705,11 @@ def test_scores_that_failed_are_an_exit_code_and_the_rest_is_scored(cli, convers
     Path("some.toml").write_text(
         "[judges.default]\nmodel = 'demo/handwritten'\ncache = 'some.jsonl'\ncache_mode = 'replay'\n"
     )
-    ended = cli("run", conversations, *GOAL, "--scorer", "tool_call_f1", "--config", "some.toml")
+    asked = ("run", conversations, *GOAL, "--scorer", "tool_call_f1", "--config", "some.toml", "--gate")
+    ended = cli(*asked, "tool_call_f1 >= 0.5")
     assert ended.code == 1
+    assert "\nmet: tool_call_f1 >= 0.5: " in ended.err
+    assert ended.err.endswith(f"\nno gate covers the failures of {GOAL[1]}\n")
     assert ended.table[GOAL[1]][:4] == ["0.500", "2 of 14", "0", "12"]
     assert ended.table["tool_call_f1"][:4] == table_by_hand()["tool_call_f1"]
     assert f"{GOAL[1]}: 12 failed: ReplayError: no reply is recorded for this request" in ended.out
@@ -950,7 +953,7 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
         "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3): raise it to go on; judgekit resume 1 goes on from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1", "2"]
-    assert ended.out.startswith("3 conversations, mean (median): ")
+    assert ended.out.startswith("3 conversations. Per conversation, mean (median): ")
     again = cli("resume")  # the budget is that of the run, and not of the command
     assert (again.code, again.table[GOAL[1]][:6], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"], 3)
     assert "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3)" in again.err

@@ -204,7 +204,7 @@ def test_a_signal_ends_the_counting(cli, started, judging, until, number):
     assert f"(n=5 of at least {least}; at least {least - 5} missing)" in str(found)
     gates = check_gates(found, [f"{GOAL}.coverage >= 1%", f"{GOAL}.n >= 5", f"{GOAL} >= 0"], min_coverage=0.01).gates
     assert [gate.met for gate in gates] == [False, True, False]
-    assert str(gates[0]).endswith(f"found 5 of at least {share[1]}, so that the share is not known")
+    assert str(gates[0]).endswith(f"found 5 of at least {share[1]}, so the share is unknown")
     assert f"of at least {share[1]} samples were scored, and min_coverage is 1%" in str(gates[2])
     assert check_gates(found, [f"{GOAL} >= 0"]).met
     assert f"5 of at least {share[1]}" in cli("runs", 1).out

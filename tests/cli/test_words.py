@@ -65,7 +65,7 @@ NAMES = {"correlation": "rank correlation"}
 
 def unexplained(text: str) -> set[str]:
     """What stands in a text above its explanations, and is not among these."""
-    shown, _, below = text.partition("\nwhat the words mean\n")
+    shown, _, below = text.partition("\nglossary\n")
     names = {re.split(r"\s{2,}", line)[0] for line in below.splitlines() if not line.startswith(" ")}
     found = {
         name
@@ -84,7 +84,7 @@ def screen(cli, monkeypatch):
         monkeypatch.setenv("TERM", "dumb")
         code, out, err = cli(*words)
         assert code in (0, 1), err
-        above, heading, below = out.partition("\nwhat the words mean\n")
+        above, heading, below = out.partition("\nglossary\n")
         return f"{above}\n{err}{heading}{below}"
 
     return shown
@@ -175,7 +175,7 @@ def test_an_audit_shows_no_term_without_its_meaning(screen):
         "PPI++", "labels alone", "weighted kappa", "AC1", "alpha", "sensitivity", "rank correlation", "epsilon", "calibration",
         "flip rate", "guarantee", "confidence", "variance", "near the threshold", "bootstrap", "Good enough to gate",
     ):  # fmt: skip
-        assert term in " ".join(text.partition("what the words mean")[0].split()), term
+        assert term in " ".join(text.partition("glossary")[0].split()), term
     assert not unexplained(text)
     assert not unexplained(screen("runs", "last"))  # whose means are corrected now
     kept("other")
@@ -232,5 +232,5 @@ def test_gates_and_comparisons_show_no_term_without_its_meaning(screen):
     for term in ("kappa", "flips", "McNemar"):
         assert term in judges
     for text in (first, audited, again, compared, judges):
-        assert "\nwhat the words mean\n" in text
+        assert "\nglossary\n" in text
         assert not unexplained(text)

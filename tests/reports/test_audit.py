@@ -36,12 +36,12 @@ def words(text: str) -> str:
 
 def test_a_head_line_says_the_corrected_mean_and_how_far_people_agree_with_the_judge(audit_saying):
     [found] = audit_saying("").scorers
-    assert audit_headline(found) == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people"
-    assert audit_headline(found.model_copy(update={"annotators": 1})).endswith("n=120 of 1 person")
+    assert audit_headline(found) == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people"
+    assert audit_headline(found.model_copy(update={"annotators": 1})).endswith("n=120 from 1 person")
     assert audit_headline(found.model_copy(update={"agreement": {}})).endswith(
-        ", agreement undefined, n=120 of 2 people"
+        ", agreement undefined, n=120 from 2 people"
     )
-    assert audit_headline(PLAIN) == "no corrected mean, no sample has both a verdict of the judge and a label of people"
+    assert audit_headline(PLAIN) == "no corrected mean, no sample has both a verdict of the judge and a label"
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -49,23 +49,23 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
     text = shown(audit_saying(""), width=width)
     assert max(map(len, text.splitlines())) <= width
     for line in (
-        "audit of run 1, by labels.csv",
+        "audit of run 1 with labels.csv",
         "4 labels left out: unknown",
-        "labels 1,240 labels, 120 samples on which people and the judge both decide; drawn at random from the run",
+        "labels 1,240 labels on 120 samples that people and the judge both decided; drawn at random from the run",
         "1 label left out: people are divided",
         "mean raw, by the judge 0.643 0.588 to 0.694 Wilson corrected, PPI++ 0.581 0.511 to 0.649 Wilson",
-        "tells as much as 187 labels would alone, without the judge assumes: labels drawn at random",
+        "worth as much as 187 labels without the judge assumes: labels drawn at random",
         "agreement kappa 0.710 0.580 to 0.820 Wilson sensitivity -",
-        "confusion people down, the judge across yes no yes 63 5 no 12 0",
+        "confusion people (rows), judge (columns) yes no yes 63 5 no 12 0",
         "among people two people 0.900 0.800 to 0.950 Wilson",
         "it may stand in",
         "bias length -0.100 -0.300 to 0.100 Wilson",
         "calibration expected calibration error 0.050",
         "noise flip rate 0.080 0.050 to 0.120 Wilson near the threshold 0.110",
         "480 draws of at most 960 in all variance of a single verdict 0.200: item 75%, draw 25% draw twice",
-        "where the confidence is at least 0.8, people say otherwise of at most 10% of the verdicts, with a probability",
+        "where the confidence is at least 0.8, people disagree with at most 10% of the verdicts, with a probability",
         "notes a note",
-        "disagreements all 2, the worst first",
+        "disagreements all 2, worst first",
         "the judge: yes (1.00): it says so anna: no (0.00): nothing came a person: no (0.00)",
     ):
         assert line in words(text)
@@ -98,7 +98,7 @@ def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
     text = words(shown(Audit(run=1, scorers=[refused])))
     assert "mean raw, by the judge 0.500 not corrected: 5 labels are too few" in text
     assert (
-        "not promised that people say otherwise of at most 10% of the verdicts, with a probability of 95%: no verdict is sure"
+        "no guarantee that people disagree with at most 10% of the verdicts, with a probability of 95%: no verdict is sure"
         in text
     )
     assert [part.name for part in audit_sections(refused)] == ["mean", "guarantee"]
@@ -110,20 +110,20 @@ def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
         samples=2, draws=4, most=4, flip_rate=Estimate(value=0), near=Estimate(value=0), components={"draw": 0}
     )
     [_, found] = audit_sections(PLAIN.model_copy(update={"noise": noise}))
-    assert found.told == ("of 2 samples with several draws, 4 draws in all",)
+    assert found.told == ("2 samples with several draws, 4 draws in all",)
 
 
 def test_below_the_head_line_stands_what_the_audit_means_for_use(audit_saying):
     head, use = shown(audit_saying(""), width=200).splitlines()[3:5]
     assert head.startswith("goal  corrected mean .58 [.51, .65], kappa")
     assert use == (
-        "Good enough to gate at 0.7: no, because the corrected mean may be as low as 0.51; up to 0.51 it is (if labels "
+        "Good enough to gate at 0.7? No, the corrected mean may be as low as 0.51; good enough up to 0.51 (if labels "
         "drawn at random)."
     )
     made = console()
     made.file, made.width = io.StringIO(), 200
     show_audit(audit_saying(""), 0, made, {"goal": MeanBound(">=", 0.5)})
-    assert "\nGood enough to gate at 0.5: yes, up to 0.51, because" in made.file.getvalue()
+    assert "\nGood enough to gate at 0.5? Yes, up to 0.51:" in made.file.getvalue()
 
 
 def test_a_run_without_judges_says_so():

@@ -47,7 +47,7 @@ def test_numbers_flips_and_what_is_not_compared_are_shown_whatever_the_width(two
     words = " ".join(text.split())
     for line in (
         "a and b: not compared: 1 (1 failed by b)",
-        "of n=2, a is right on 100.0%, b on 50.0%; on 1 a alone is right, on 0 b alone; p 1 by exact McNemar: no evidence",
+        "of n=2, a is right on 100.0%, b on 50.0%; a alone is right on 1, b alone on 0; p 1 by exact McNemar: no evidence",
         "b: 1 label left out: failed by the judge",
         "a and b, 1 flipped:",
         "a: 0.00: as message 2 shows b: 1.00: as message 2 shows people: 0.00",
@@ -60,7 +60,7 @@ def test_who_was_compared_in_the_place_of_a_judge_is_told(two):
     _, comparison = two()
     side = comparison.sides[0].model_copy(update={"fell_back": 2, "answered": {"openai/c": 2, "openai/a": 1}})
     text = shown(comparison.model_copy(update={"sides": (side, comparison.sides[1])}), 0, 140)
-    assert "a: of 2 samples, it is its fallback that is compared; answers by openai/c 2, openai/a 1" in text
+    assert "a: its fallback judged 2 samples, and is compared on these; answers by openai/c 2, openai/a 1" in text
 
 
 def test_the_models_that_answered_for_each_judge_are_told(run_of):
@@ -98,7 +98,7 @@ def test_the_page_shows_the_same_and_leads_to_the_samples(two, tmp_path):
         page.on("pageerror", lambda error: noticed.append(str(error)))
         page.on("dialog", lambda dialog: (noticed.append(dialog.message), dialog.dismiss()))
         page.goto(path.as_uri())
-        sync_api.expect(page.get_by_role("heading", name="Each two judges")).to_be_visible()
+        sync_api.expect(page.get_by_role("heading", name="Each pair")).to_be_visible()
         assert page.locator(".told").last.inner_text().count("not compared: 1") == 1
         flip = page.locator(".disagreement")
         assert flip.count() == 1

@@ -94,7 +94,7 @@ def test_a_line_of_json_is_the_whole_row(text, run_of, tmp_path):
         ("scores.txt", r"must end in one of \.html, \.jsonl, \.csv, \.parquet, \.xml, \.md"),
         ("scores", "must end in one of"),
         ("-", "must end in one of"),
-        ("no/folder/scores.csv", "there is no folder .*folder; make it first"),
+        ("no/folder/scores.csv", "there is no folder .*folder; create it first"),
         ("folder.csv", "is a folder"),
         ("file/scores.csv", "there is no folder"),
     ],

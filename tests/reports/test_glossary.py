@@ -41,7 +41,7 @@ def names(text: str) -> list[str]:
         ("0.268 to 0.732", ["95 % interval"]),
         ("k = 1 to 3 trials of each: pass^k 0.5; pass@k 1.0", ["pass@k", "pass^k"]),
         ("p 0.031 by exact McNemar", ["p", "McNemar"]),
-        ("judgekit label 1 draws samples for people", []),
+        ("judgekit label 1 draws samples to label", []),
     ],
 )
 def test_a_term_is_found_as_a_word_of_its_own_wherever_lines_break(text, terms):
@@ -65,7 +65,7 @@ def test_terms_that_were_shown_are_explained_at_the_end():
         screen.err.print("met: a.lower >= 0.1: found 0.2 (Wilson, n=4 of 4)")
     assert "kappa" not in screen.err.file.getvalue()
     first, *block = screen.out.file.getvalue().splitlines()
-    assert (first, block[:2]) == ("kappa 0.5", ["", "what the words mean"])
+    assert (first, block[:2]) == ("kappa 0.5", ["", "glossary"])
     assert [line.split()[0] for line in block[2:] if not line.startswith(" ")] == ["n", "kappa", "Wilson"]
 
 

@@ -337,9 +337,9 @@ def test_an_audit_is_in_the_page_with_what_people_say_of_each_sample(audit_sayin
     [found] = page.head["audit"]["scorers"]
     assert (found["name"], found["head"]) == (
         "goal",
-        "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people",
+        "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people",
     )
-    assert found["use"].startswith("Good enough to gate at 0.7: no, because the corrected mean may be as low as 0.51; ")
+    assert found["use"].startswith("Good enough to gate at 0.7? No, the corrected mean may be as low as 0.51; ")
     [mean] = [part for part in found["parts"] if part["name"] == "mean"]
     assert [one["value"] for one in mean["figures"]] == [0.643, 0.581]
     assert found["confusion"]["no"] == {"yes": 12}
@@ -379,6 +379,13 @@ def test_gates_are_in_the_page_those_that_are_not_met_first():
 )
 def test_the_headline_says_how_many_gates_are_not_met(gates, headline):
     assert gates_of(run([sample("scored 0.9")], [by_id]), *gates).head["gates"]["headline"] == headline
+
+
+def test_the_headline_names_failures_that_no_gate_covers():
+    made = run([sample("scored 0.9"), sample("failed")], [by_id])
+    headline = "The gate is met; no gate covers the failures of by_id"
+    assert gates_of(made, "by_id >= 0.5").head["gates"]["headline"] == headline
+    assert gates_of(made, "failed <= 50%").head["gates"]["headline"] == "The gate is met"
 
 
 def test_where_no_script_runs_gates_are_there_too():

@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 def page(run: Run, gates: GateResults = NONE) -> Page:
     """What a page makes of all but the words that are explained, which are others where other words are shown."""
-    return Page("".join(markdown_report(run, gates)).partition("\n<details><summary>What the words mean")[0])
+    return Page("".join(markdown_report(run, gates)).partition("\n<details><summary>Glossary")[0])
 
 
 def test_a_line_a_scorer_with_interval_and_counts(run_of):
@@ -104,6 +104,14 @@ def test_gates_and_what_is_wrong_with_a_run_stand_first(run_of):
     )
     assert "- `2 records unread`\n" in text
     assert f"- `f1`: `too few samples: {few}`\n" in text
+
+
+def test_failures_that_no_gate_covers_stand_below_the_gates(run_of):
+    run = run_of([Score.scored("f1", 1), Score.failed("f1", "x")])
+    assert "\n- ❌ `no gate covers the failures of f1`\n" in "".join(
+        markdown_report(run, check_gates(run, ["f1 >= 0"]))
+    )
+    assert "no gate covers" not in "".join(markdown_report(run, check_gates(run, ["f1 >= 0", "failed <= 1"])))
 
 
 def test_the_lowest_samples_are_shown_and_perfect_ones_are_not(run_of):

@@ -307,10 +307,10 @@ def test_a_sample_shows_its_conversation_its_scores_and_what_judges_were_asked(d
         assert cited == sorted(linked, key=int)
         chosen.locator(".cites .jump").last.click()
         assert page.evaluate("document.activeElement.id") == f"b-message-{linked[-1]}"
-        chosen.get_by_text("request to judges").click()
+        chosen.get_by_text("judge request").click()
         expect(chosen.locator(".asked .lead").first).to_contain_text("answered as handwritten")
-        chosen.get_by_text("the prompt as it was sent").click()
-        chosen.get_by_text("the reply as it came").click()
+        chosen.get_by_text("prompt as sent").click()
+        chosen.get_by_text("reply as received").click()
         expect(chosen.locator(".asked pre").nth(1)).to_contain_text("calls find_free_slots")
         expect(chosen.locator(".asked pre").last).to_contain_text('"verdict": "not_achieved"')
 
@@ -516,7 +516,7 @@ def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audi
         assert page.locator("#top nav [aria-current]").inner_text() == "Audit"
         assert (
             page.locator(".headline").inner_text()
-            == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 of 2 people"
+            == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people"
         )
         assert page.locator(".estimates").get_attribute("aria-label") == (
             "raw, by the judge 0.643, interval 0.588 to 0.694; corrected, PPI++ 0.581, interval 0.511 to 0.649"
@@ -817,10 +817,10 @@ def test_a_file_that_was_cut_off_says_so(demo, tmp_path, opened):
     with opened(tmp_path / "report.html") as page:
         assert "12 of 14" in shown(page)
         turn_to(page, "#/sample/3")
-        expect(page.locator("main")).to_contain_text("This file is not complete")
+        expect(page.locator("main")).to_contain_text("This file is incomplete")
 
 
-# --- what the words mean
+# --- glossary
 
 
 def explanations(page) -> dict[str, str]:
@@ -909,8 +909,4 @@ def test_the_corrected_mean_is_the_number_of_the_overview_and_the_raw_one_stands
         assert page.locator(".slices thead th").all_inner_texts() == ["domain", "tone (raw)", "greeted"]
         turn_to(page, "#/audit")
         assert page.locator(".headline").inner_text().startswith("corrected mean .33 [")
-        assert (
-            page.locator(".use")
-            .inner_text()
-            .startswith("Good enough to gate at 0.7: no, because the corrected mean may be")
-        )
+        assert page.locator(".use").inner_text().startswith("Good enough to gate at 0.7? No, the corrected mean may be")

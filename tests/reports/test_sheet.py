@@ -170,7 +170,7 @@ def test_a_cell_is_no_longer_than_a_spreadsheet_takes_and_says_what_is_missing()
 def test_a_run_that_keeps_no_text_is_refused_with_the_way_out():
     made = judged([1, 0])
     bare = Run(made.store, made.record.model_copy(update={"keeps_text": False}))
-    with pytest.raises(ConfigError, match=r"run 1 keeps no conversations \(store_text = false\).*columns sample"):
+    with pytest.raises(ConfigError, match=r"run 1 stores no conversations \(store_text = false\).*columns sample"):
         sheet(bare)
 
 

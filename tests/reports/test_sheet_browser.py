@@ -195,7 +195,7 @@ def test_labels_are_given_by_hand_and_the_end_is_said(labels, opened):
         for _ in range(4):
             page.get_by_role("button", name="unsupported", exact=False).last.tap()
         heading(page, 4)
-        expect(page.locator("#said")).to_contain_text("All are labelled: download the labels.")
+        expect(page.locator("#said")).to_contain_text("All samples are labelled: download the labels.")
         expect(page.locator("#count")).to_have_text("4 of 4 labelled")
 
 
@@ -238,7 +238,7 @@ NO_STORAGE = "Object.defineProperty(window, 'localStorage', { get() { throw new 
 
 def test_where_nothing_may_be_kept_it_works_and_says_so(labels, opened, tmp_path):
     with opened(labels, NO_STORAGE) as page:
-        expect(page.locator(".panel .note")).to_contain_text("keeps nothing")
+        expect(page.locator(".panel .note")).to_contain_text("cannot store your labels")
         press(page, "1 1 4 1")
         assert [one.value for one in downloaded(page, tmp_path)][2:] == ["not_applicable", "supported"]
 
@@ -283,4 +283,4 @@ def test_nothing_keeps_people_out(name, scheme, viewport, request, opened):
 def test_without_scripts_it_says_what_is_missing(labels, browser):
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(labels.as_uri())
-    assert "where JavaScript runs" in page.inner_text("main")
+    assert "a browser with JavaScript" in page.inner_text("main")

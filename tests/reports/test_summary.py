@@ -223,9 +223,11 @@ def test_repeated_trials_of_tasks_that_succeed_or_not_have_a_line():
         for index, (group, value) in enumerate([("a", 1), ("a", 0), ("a", 1), ("b", 1), ("b", 1)])
     ]
     figures = "k = 1 to 3 trials of each: pass^k 0.833, 0.667, 0.000; pass@k 0.833, 1.000, 1.000;"
-    assert f"s: 2 tasks, {figures} over 2, 2, 1 of them, with k scored" in " ".join(shown(rows).split())
+    assert f"s: 2 tasks, {figures} over the 2, 2, 1 tasks with k scored trials" in " ".join(shown(rows).split())
     failed = row(5, Score.failed("s", "broken")).model_copy(update={"group": "c"})
-    assert f"s: 3 tasks, {figures} over 2, 2, 1 of them, with k scored" in " ".join(shown([*rows, failed]).split())
+    assert f"s: 3 tasks, {figures} over the 2, 2, 1 tasks with k scored trials" in " ".join(
+        shown([*rows, failed]).split()
+    )
     assert "trials" not in shown([one.model_copy(update={"group": None}) for one in rows])
 
 
@@ -260,7 +262,7 @@ def test_of_many_slices_the_largest_are_shown_and_the_others_counted():
         for index in range(4)
     ]
     assert len(tables(shown(rows))) == 5
-    assert "samples also differ by label 4, label 5" in shown(rows)
+    assert "other ways to slice the samples: label 4, label 5" in shown(rows)
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -426,7 +428,7 @@ def test_a_confusion_matrix_stands_below_the_table(confused):
         re.split(r"\s{2,}", line.strip())
         for line in shown([row(0, Score.scored("s", 1, aggregate=confused))]).splitlines()
     ]
-    at = lines.index(["true, and below which was predicted", "1", "2"])
+    at = lines.index(["true (rows), predicted (columns)", "1", "2"])
     assert lines[at + 2 : at + 4] == [["1", "refund", "7", "2"], ["2", r"can\x1b[2Jcel", "0", "5"]]
 
 
@@ -456,7 +458,7 @@ def test_every_count_of_nine_classes_of_long_names_can_be_attributed_on_a_narrow
 
 def test_a_class_that_was_never_true_and_no_answer_have_a_number_too(monkeypatch):
     lines = counted(monkeypatch, {"refund": {"refund": 1, "cancel": 2, "no answer": 3}}, 80)
-    at = next(index for index, line in enumerate(lines) if "below which was predicted" in line)
+    at = next(index for index, line in enumerate(lines) if "true (rows), predicted (columns)" in line)
     assert [line.split() for line in lines[at + 2 : at + 5]] == [
         ["1", "refund", "1", "2", "3"],
         ["2", "cancel", "0", "0", "0"],

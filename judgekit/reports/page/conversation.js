@@ -5,7 +5,7 @@ const placeOf = (messages, prefix) => (messages ? { prefix, last: messages.lengt
 
 /** Returns a note on why a sample has no conversation. */
 const withoutMessages = ({ damaged }) =>
-  el("p", { class: damaged ? "problem" : "lead" }, damaged ? "This conversation is damaged in the file of the run: it is not what was written." : "The conversation was not kept with the run.");
+  el("p", { class: damaged ? "problem" : "lead" }, damaged ? "This conversation is damaged in the file of the run: it has changed since it was written." : "The conversation was not stored with the run.");
 
 /** Returns the messages of one recording. `citations` are those of the scores on display. */
 function conversation(messages, place, citations, search) {
@@ -31,7 +31,7 @@ const ROLES = { user: "user", assistant: "agent", system: "system", developer: "
 
 function messageItem(message, number, place, cited, marks) {
   const tags = [...new Set(cited.map((one) => one.scorer))].map((name) => el("span", { class: "cited" }, "cited by ", recorded(name)));
-  const answers = message.called ? el("span", {}, "of ", recorded(message.who ?? ""), " (called in ", jump(message.called, place), ")") : message.who ? recorded(message.who, { class: "who" }) : null;
+  const answers = message.called ? el("span", {}, "from ", recorded(message.who ?? ""), " (called in ", jump(message.called, place), ")") : message.who ? recorded(message.who, { class: "who" }) : null;
   const item = el("li", { class: `message ${message.role}${cited.length ? " is-cited" : ""}${message.error ? " is-error" : ""}`, id: `${place.prefix}${number}`, tabindex: -1 },
     el("div", { class: "from" },
       el("span", { class: "place" }, `${number}`), el("span", { class: "role" }, ROLES[message.role] ?? message.role), answers,
@@ -39,7 +39,7 @@ function messageItem(message, number, place, cited, marks) {
       message.error ? badge("failed", "error") : null, tags));
   const folded = message.role === "tool" || message.role === "system" || message.role === "developer";
   const empty = !message.parts.length && !message.calls?.length;
-  if (empty) item.append(el("p", { class: "nothing" }, "says nothing"));
+  if (empty) item.append(el("p", { class: "nothing" }, "(empty message)"));
   for (const [kind, text, ...more] of message.parts) item.append(part(kind, text, more, marks, folded));
   for (const call of message.calls ?? []) item.append(callFold(call, marks));
   return item;
@@ -69,7 +69,7 @@ const oneLine = (text) => text.slice(0, 400).replace(/\s+/g, " ");
 function jump(number, place, text = `${number}`) {
   if (!place || !(number >= 1 && number <= place.last)) return el("span", {}, text);
   const target = `${place.prefix}${number}`;
-  return el("button", { class: "jump", type: "button", onclick: () => reveal(document.getElementById(target)), title: `to message ${number}` }, text);
+  return el("button", { class: "jump", type: "button", onclick: () => reveal(document.getElementById(target)), title: `go to message ${number}` }, text);
 }
 
 function reveal(item) {

@@ -11,7 +11,7 @@ const pause = () => new Promise((resolve) => setTimeout(resolve));
 
 async function unpacked(id) {
   if (!document.getElementById(id)) await loaded;
-  if (!document.getElementById(id)) throw new Error("This file is not complete: its end is missing.");
+  if (!document.getElementById(id)) throw new Error("This file is incomplete: its end is missing.");
   const packed = atob(document.getElementById(id).textContent);
   const bytes = new Uint8Array(packed.length);
   for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);

@@ -19,7 +19,7 @@ function glossary(view) {
     const words = wordsOf(view);
     const terms = report.head.glossary.filter(({ pattern }) => new RegExp(pattern).test(words));
     list.replaceChildren(...terms.map(({ name, meaning }) => el("div", {}, el("dt", {}, name), el("dd", {}, meaning))));
-    if (!terms.length) list.append(el("div", {}, el("dt", {}, "nothing"), el("dd", {}, "no term of statistics is shown here")));
+    if (!terms.length) list.append(el("div", {}, el("dt", {}, "no terms"), el("dd", {}, "this view shows no statistical terms")));
   };
-  return el("details", { class: "glossary", ontoggle: explain }, el("summary", {}, el("span", { "aria-hidden": "true" }, "? "), "What the words mean"), list);
+  return el("details", { class: "glossary", ontoggle: explain }, el("summary", {}, el("span", { "aria-hidden": "true" }, "? "), "Glossary"), list);
 }

@@ -50,7 +50,7 @@ function give(value) {
   steps.push({ at, before });
   state.labels[at].value = after;
   changed();
-  const said = after ? `Sample ${at + 1}: ${inWords(after)}.` : `Sample ${at + 1}: no label any more.`;
+  const said = after ? `Sample ${at + 1}: ${inWords(after)}.` : `Sample ${at + 1}: label removed.`;
   if (after && at + 1 < SIZE) go(at + 1, said);
   else draw(said);
 }
@@ -102,7 +102,7 @@ function draw(said = "") {
   document.getElementById("count").textContent = `${count(done)} of ${count(SIZE)} labelled`;
   Object.assign(document.getElementById("progress"), { value: done, max: SIZE });
   document.body.classList.toggle("is-done", done === SIZE);
-  say(`${said} ${done === SIZE ? "All are labelled: download the labels." : ""}`.trim());
+  say(`${said} ${done === SIZE ? "All samples are labelled: download the labels." : ""}`.trim());
 }
 
 function material(content) {
@@ -111,7 +111,7 @@ function material(content) {
   const both = content.rival !== null;
   made.append(el("h2", {}, both ? "The first" : "Conversation"), content.messages ? recording(content.messages, "message-") : withoutMessages(content));
   content.children.forEach((messages, at) =>
-    made.append(fold(`within it: conversation ${at + 1} of ${content.children.length}, ${plural(messages.length, "message")}`, () => recording(messages, `child-${at}-`), { class: "made-of" })));
+    made.append(fold(`nested conversation ${at + 1} of ${content.children.length}, ${plural(messages.length, "message")}`, () => recording(messages, `child-${at}-`), { class: "made-of" })));
   if (both) made.append(el("h2", { class: "second" }, "The second"), recording(content.rival, "rival-"));
   return made;
 }
@@ -128,12 +128,12 @@ function panel() {
       el("h2", { id: "question" }, visible(sheet.question)),
       sheet.choices.length ? buttons(value) : number(value),
       el("nav", { class: "steps", "aria-label": "Samples" }, step(-1, "previous", "k"), step(1, "next", "j"),
-        el("button", { type: "button", onclick: nextBlank }, "next blank ", el("kbd", {}, "n")),
+        el("button", { type: "button", onclick: nextBlank }, "next unlabelled ", el("kbd", {}, "n")),
         el("button", { type: "button", disabled: !steps.length, onclick: undo }, "undo ", el("kbd", {}, "u")))),
     el("div", { class: "more-to-say" },
-      isKept ? null : el("p", { class: "note" }, "This browser keeps nothing of this page: download the labels before you leave it."),
-      el("label", { for: "reason" }, "Why, if you like ", el("kbd", {}, "c")), comment,
-      sheet.instructions ? fold("How to decide, as the judge is told", () => prose(sheet.instructions), { class: "made-of", open: state.at === 0 }) : null));
+      isKept ? null : el("p", { class: "note" }, "This browser cannot store your labels: download them before you leave this page."),
+      el("label", { for: "reason" }, "Reason (optional) ", el("kbd", {}, "c")), comment,
+      sheet.instructions ? fold("How to decide: the judge's instructions", () => prose(sheet.instructions), { class: "made-of", open: state.at === 0 }) : null));
 }
 
 const buttons = (value) =>

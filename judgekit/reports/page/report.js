@@ -11,7 +11,7 @@ async function viewOf(view, sample) {
     if (view === "audit" && report.head.audit) return auditView(sample);
     return view === "samples" ? samplesView() : overview();
   } catch (error) {
-    return el("div", {}, el("h1", { tabindex: -1 }, "This cannot be shown"), el("p", { class: "note" }, error.message));
+    return el("div", {}, el("h1", { tabindex: -1 }, "This view cannot be shown"), el("p", { class: "note" }, error.message));
   }
 }
 
@@ -73,7 +73,7 @@ function theme() {
 
 async function start() {
   if (!("DecompressionStream" in window)) {
-    main.prepend(el("p", { class: "note" }, "This browser is too old to show samples and conversations; the table below is all that it can show."));
+    main.prepend(el("p", { class: "note" }, "This browser is too old to show samples and conversations; it can show only the table below."));
     return;
   }
   await read();

@@ -66,7 +66,7 @@ function talk(sample, side, scorer, search, title) {
   made.append(conversation(sample.messages, links.trace, of("trace"), search));
   if (sample.rival) made.append(el("h3", {}, "The rival"), conversation(sample.rival, links.rival, of("rival"), search));
   sample.children.forEach((messages, at) =>
-    made.append(fold(`within it: conversation ${at + 1} of ${sample.children.length}, ${plural(messages.length, "message")}`, () => conversation(messages, placeOf(messages, `${side}-child-${at}-`), [], search), { class: "made-of" })));
+    made.append(fold(`nested conversation ${at + 1} of ${sample.children.length}, ${plural(messages.length, "message")}`, () => conversation(messages, placeOf(messages, `${side}-child-${at}-`), [], search), { class: "made-of" })));
   if (Object.keys(sample.about).length) made.append(fold("reference and metadata", () => tree(sample.about, links), { class: "made-of" }));
   return made;
 }

@@ -145,7 +145,7 @@ function samplesView() {
   ];
   const search = el("input", {
     type: "search", name: "q", id: "search", autocomplete: "off", spellcheck: "false", value: filters.q ?? "",
-    placeholder: "id, reason, or what was said",
+    placeholder: "id, reason or conversation",
     oninput: (event) => { refine({ ...here().filters, q: event.target.value }); list.update(); },
   });
   const controls = el("form", { class: "filters", role: "search", "aria-label": "Filter samples", onsubmit: (event) => event.preventDefault() },
@@ -220,7 +220,7 @@ class SampleList {
 
   show(filters) {
     const share = sides().reduce((sum, side) => sum + side.read, 0) / sides().reduce((sum, side) => sum + side.size, 0);
-    const still = filters.q && (share < 1 || !found.done) ? `; ${Math.floor(100 * share)}% of the texts are read so far` : "";
+    const still = filters.q && (share < 1 || !found.done) ? `; ${Math.floor(100 * share)}% of the texts searched so far` : "";
     this.status.textContent = `${count(found.numbers.length)} of ${plural(report.samples.length, "sample")}${still}`;
     const looks = JSON.stringify({ ...filters, q: "" });
     if (this.looks !== looks) {
@@ -244,7 +244,7 @@ class SampleList {
     this.filters = filters;
     this.numbers = found.numbers;
     for (const [at, row] of this.seen) if (row.number !== this.numbers[at]) this.drop(at, row);
-    this.none.textContent = this.numbers.length ? "" : still ? "None so far." : "No sample is left by these filters.";
+    this.none.textContent = this.numbers.length ? "" : still ? "None so far." : "No sample matches these filters.";
     this.draw();
   }
 

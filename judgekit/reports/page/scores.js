@@ -31,7 +31,7 @@ function tree(value, links, key = "", around = {}) {
     return value.map((one) => {
       if (Number.isInteger(one)) return [link(one, sideOf(key, around)), " "];
       if (!Number.isInteger(one?.message)) return tree(one, links);
-      const there = one.found === false ? badge("failed", "not there, word for word") : null;
+      const there = one.found === false ? badge("failed", "not found word for word") : null;
       return el("span", { class: "quotation" }, link(one.message, sideOf(key, around)), " ", el("q", { dir: "auto" }, visible(one.quote ?? "")), " ", there);
     });
   }
@@ -74,7 +74,7 @@ function diffTable(diff, links) {
       el("td", { "data-name": "made" }, number ? [jump(Number(number), links.trace), " "] : null, el("bdi", {}, right)));
   };
   return el("table", { class: "diffs" },
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "expected"), el("th", { scope: "col" }, el("span", { class: "unseen" }, "is it so?")), el("th", { scope: "col" }, "made (by message)"))),
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "expected"), el("th", { scope: "col" }, el("span", { class: "unseen" }, "match")), el("th", { scope: "col" }, "made (by message)"))),
     el("tbody", {}, diff.map(row)));
 }
 
@@ -131,7 +131,7 @@ function callsSummary(calls) {
   const cached = calls.filter((call) => call.cached).length;
   const paid = calls.reduce((sum, call) => (sum === null || call.cost === null ? null : sum + call.cost), 0);
   const asked = calls.filter((call) => call.request || call.cached).length;
-  return `${plural(asked, "request")} to judges${cached ? `, ${cached} from the cache` : ""}, cost ${dollars(paid)}`;
+  return `${plural(asked, "judge request")}${cached ? `, ${cached} from the cache` : ""}, cost ${dollars(paid)}`;
 }
 
 function judgeCall(call, exchange) {
@@ -142,10 +142,10 @@ function judgeCall(call, exchange) {
     el("p", { class: "lead" }, recorded(facts), call.error ? [" ", badge("failed", call.error)] : null),
     exchange
       ? [
-          fold("the prompt as it was sent", () => exchange.messages.map(([role, text]) => [el("h4", {}, role), prose(text, [], "pre")]).flat()),
-          exchange.reply === null ? el("p", { class: "nothing" }, "no reply came") : fold("the reply as it came", () => prose(readable(exchange.reply), [], "pre")),
+          fold("prompt as sent", () => exchange.messages.map(([role, text]) => [el("h4", {}, role), prose(text, [], "pre")]).flat()),
+          exchange.reply === null ? el("p", { class: "nothing" }, "no reply") : fold("reply as received", () => prose(readable(exchange.reply), [], "pre")),
         ]
       : exchange === null
         ? el("p", { class: "problem" }, "Prompt and reply are damaged in the file of the run.")
-        : el("p", { class: "nothing" }, "prompt and reply were not kept"));
+        : el("p", { class: "nothing" }, "prompt and reply were not stored"));
 }
