@@ -112,7 +112,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
     ("content", "said"),
     [
         ("sample,scorrer,value\ns,goal,yes\n", r"\(line 2\): no column of labels is called 'scorrer', did you mean 'scorer'"),
-        ("sample,value\ns,yes\n", r"has no scorer; .* columns are sample, scorer, value, annotator"),
+        ("sample,value\ns,yes\n", r"has no scorer; .* columns: sample, scorer, value, annotator"),
         ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, but the first row names 3 columns"),
         ("sample,scorer,value,number\ns,goal,yes,first\n", r"\(line 2\): number: .* found 'first'"),
         ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),
