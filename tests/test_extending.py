@@ -227,9 +227,12 @@ def test_a_package_that_is_broken_is_named_and_leaves_the_rest(cli, install):
         ("syntax.py:x", "SyntaxError: "),
         ("my_scorers.py:polite:3", "is a function or an object, which takes no options; make it a class"),
         ("my_scorers.py:ShortAnswers:least=3", "no option of my_scorers.py:ShortAnswers is called 'least'"),
-        ("my_reader.py:TurnsReader", "a class of scorers is a dataclass with ascore, whose fields are its options"),
+        (
+            "my_reader.py:TurnsReader",
+            "a scorer class must be a dataclass with an ascore method; its fields are the options",
+        ),
         ("my_reader.py:AIMessage.model_fields", "is "),
-        ("pollite", "one of your own is named file.py:NAME or package.module:NAME"),
+        ("pollite", "name one of your own as file.py:NAME or package.module:NAME"),
     ],
 )
 def test_what_cannot_be_used_says_why_and_where(cli, name, said):

@@ -116,15 +116,15 @@ def test_a_score_that_a_function_returns_is_kept_as_it_is(score):
 @pytest.mark.parametrize(
     ("returned", "reason"),
     [
-        (None, "TypeError: mine returned None; a scorer returns a number in [0, 1], or a Score"),
-        ("good", "TypeError: mine returned 'good'; a scorer returns a number in [0, 1], or a Score"),
-        ([1], "TypeError: mine returned [1]; a scorer returns a number in [0, 1], or a Score"),
-        ((None, "why"), "TypeError: mine returned None; a scorer returns a number in [0, 1], or a Score"),
-        (1.5, "ValueError: mine returned 1.5; a score lies in [0, 1], and 1 is best"),
-        (-0.1, "ValueError: mine returned -0.1; a score lies in [0, 1], and 1 is best"),
-        (5, "ValueError: mine returned 5; a score lies in [0, 1], and 1 is best"),
-        (math.nan, "ValueError: mine returned nan; a score lies in [0, 1], and 1 is best"),
-        (math.inf, "ValueError: mine returned inf; a score lies in [0, 1], and 1 is best"),
+        (None, "TypeError: mine returned None; expected a number in [0, 1] or a Score"),
+        ("good", "TypeError: mine returned 'good'; expected a number in [0, 1] or a Score"),
+        ([1], "TypeError: mine returned [1]; expected a number in [0, 1] or a Score"),
+        ((None, "why"), "TypeError: mine returned None; expected a number in [0, 1] or a Score"),
+        (1.5, "ValueError: mine returned 1.5; expected a number in [0, 1], where 1 is best"),
+        (-0.1, "ValueError: mine returned -0.1; expected a number in [0, 1], where 1 is best"),
+        (5, "ValueError: mine returned 5; expected a number in [0, 1], where 1 is best"),
+        (math.nan, "ValueError: mine returned nan; expected a number in [0, 1], where 1 is best"),
+        (math.inf, "ValueError: mine returned inf; expected a number in [0, 1], where 1 is best"),
     ],
 )
 def test_what_is_no_number_from_0_to_1_is_a_failed_score(returned, reason):
@@ -696,7 +696,7 @@ def test_a_judged_scorer_has_a_sync_twin_too():
         ),
         (lambda: Selective(Repeat(ToolCallF1(), 3), 0.5, "tone"), "escalate is 'tone': in run, names stand in a list"),
         (lambda: Panel([ToolCallF1(), ToolCallF1]), "scorers[1] is the class ToolCallF1: call it, ToolCallF1()"),
-        (lambda: Panel(ToolCallF1()), "scorers is one scorer: put it into a list, [scorer]"),
+        (lambda: Panel(ToolCallF1()), "scorers must be a list: write [scorer]"),
         (lambda: Adaptability(ToolCallF1), "scorer is the class ToolCallF1: call it, ToolCallF1()"),
         (lambda: CollaborationEfficiency("fine"), "scorer is 'fine': in run, names stand in a list"),
         (lambda: ToolCallF1().score({}), "what is scored is a dict: make a sample of what it holds"),

@@ -120,7 +120,7 @@ class Session:
                     if isinstance(error, Exception):
                         self._count()
                 if self.kept and self.store.path is not None:
-                    error.add_note(f"run {self.record.number} is kept in {self.store.path}")
+                    error.add_note(f"saved as run {self.record.number} in {self.store.path}")
                 raise
 
     def _prepare(self) -> None:

@@ -60,7 +60,7 @@ class Judgment(Generic[Answer]):
     ) -> Score:
         """Return the score for the answer, which mentions how much of the recording the judge was not shown."""
         if self.omitted:
-            reason = f"{reason} (the judge was shown the recording without {self.omitted:,} of its characters)"
+            reason = f"{reason} ({self.omitted:,} characters of the recording were left out of the prompt)"
             details = {**details, "omitted_characters": self.omitted}
         if grade == "skipped":
             return Score.skipped(scorer, reason, label=label, details=details, calls=self.calls)

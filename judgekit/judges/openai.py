@@ -53,7 +53,7 @@ class OpenAIClient:
         try:
             self._sdk = _connect(connection, key)
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
-            problem = ConfigError(f"{connection.base_url}: no connection can be set up: {self._masked(str(error))}")
+            problem = ConfigError(f"{connection.base_url}: cannot set up a connection: {self._masked(str(error))}")
         else:
             return
         raise problem  # outside the handler, so that no error is chained that may show a password

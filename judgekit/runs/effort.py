@@ -106,10 +106,10 @@ class EffortTotals:
         self.tool_results += conduct.tool_results
         self.tool_errors += conduct.tool_errors
         for name, number in (
-            ("messages of the agent", conduct.messages),
+            ("agent messages", conduct.messages),
             ("tool calls", conduct.tool_calls),
             ("tokens", conduct.tokens),
-            ("cost in USD", conduct.cost_usd),
+            ("US dollars", conduct.cost_usd),
             ("seconds", conduct.seconds),
         ):
             if number is not None:
@@ -126,17 +126,22 @@ class EffortTotals:
     def __str__(self) -> str:
         if not self.conversations:
             return ""
-        told = [self._told(figure) for figure in self.figures]
+        each = ", ".join(map(self._told, self.figures))
+        found: list[str] = []
         if self.tool_results:
-            told.append(f"errors {self.tool_errors / self.tool_results:.0%} of {self.tool_results:,} tool results")
-        told.append(f"calls repeated in {self.repeating:,}")
+            errors = f"{self.tool_errors / self.tool_results:.0%} errors"
+            found.append(f"{count_text(self.tool_results, 'tool result')} ({errors})")
+        number = count_text(self.repeating, "conversation") if self.repeating else "no conversation"
+        found.append(f"{number} {'repeat' if self.repeating > 1 else 'repeats'} a call")
         if self.warned:
-            told.append(f"read with warnings {self.warned:,} (judgekit inspect says which)")
-        return f"{count_text(self.conversations, 'conversation')}, mean (median): {', '.join(told)}"
+            found.append(f"{count_text(self.warned, 'conversation')} read with warnings (see judgekit inspect)")
+        rest = "; ".join(found)
+        of = count_text(self.conversations, "conversation")
+        return f"{of}. Per conversation, mean (median): {each}. {rest[0].upper()}{rest[1:]}."
 
     def _told(self, figure: EffortStatistic) -> str:
-        known = "" if figure.n == self.conversations else f"; of {figure.n:,}"
-        return f"{figure.name} {_shown(figure.mean)} ({_shown(figure.median)}{known})"
+        known = "" if figure.n == self.conversations else f" (known for {figure.n:,})"
+        return f"{_shown(figure.mean)} ({_shown(figure.median)}) {figure.name}{known}"
 
 
 def _shown(number: float) -> str:

@@ -186,7 +186,7 @@ def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
     assert found.refused.endswith("label a sample of this run")
     badge = run.audited["tone"]
     assert badge.startswith(
-        "audited on run 1, which may not be like this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
+        "audited on run 1, which may differ from this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
     )
     unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
     assert "the agent is not recorded here" in corrected_mean(unknown, "tone").refused

@@ -126,7 +126,7 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
     code, out, _ = cli("audit", 1, "--label", "was_kind=tone", "-o", "found.json")
     assert code == 0
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
-    assert (found["sources"], found["scorers"][0]["n"]) == (["labels that were recorded with the conversations"], 24)
+    assert (found["sources"], found["scorers"][0]["n"]) == (["labels recorded with the conversations"], 24)
     assert found["unmatched"] == {"tool_call_f1 asks no judge": 24}
     code, out, _ = cli("audit", 1)
     said = " ".join(out.split())

@@ -196,7 +196,7 @@ def test_a_reply_that_differs_is_left_out_and_counted_unless_it_is_to_replace(cl
     Path("out.jsonl").write_text(Path("out.jsonl").read_text().replace("reply b", "another b"))
     assert cli("import", "out.jsonl").out == (
         ".judgekit/cache.sqlite: 0 replies are new, 2 were there, "
-        "1 differ from those that are kept, and were left out (see --replace)\n"
+        "1 differ from cached replies and were skipped (see --replace)\n"
     )
     assert kept()["b"] == "reply b"
     assert cli("import", "out.jsonl", "--replace").out == (
@@ -248,7 +248,7 @@ def test_not_all_is_thrown_away_because_nothing_was_said(cli, three):
     ended = cli("prune")
     assert (ended.code, ended.err) == (
         2,
-        "judgekit: say which replies are to go: --older-than, --prompt or --judge\n",
+        "judgekit: choose the replies to delete with --older-than, --prompt or --judge\n",
     )
     assert len(kept()) == 3
 

@@ -67,7 +67,7 @@ def test_a_comparison_is_written_as_json_and_as_a_page(cli):
             (1, 2, "-o", "found.json", "-o", "nowhere/found.json"),
             "nowhere/found.json: there is no folder nowhere; make it first",
         ),
-        ((1, 9), "holds no run 9; judgekit runs lists those that are there"),
+        ((1, 9), "holds no run 9; judgekit runs lists the runs"),
         ((1, "two"), "'two': a run is named by its number, or last"),
         (
             (1, 3),

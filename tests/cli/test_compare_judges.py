@@ -62,7 +62,7 @@ def test_each_judge_is_a_scorer_of_one_run_and_a_failure_is_no_disagreement(cli,
     assert agreement
     assert "openai/a and openai/b: not compared: 1 (1 failed by openai/b)" in ended.out
     assert ["openai/a answered as a-2026-11-20 (6)"] in shown
-    assert ["openai/b reports no model, so that a change behind this name would not show"] in shown
+    assert ["openai/b reports no model, so a change behind this name would go unnoticed"] in shown
     at = shown.index(["openai/a and openai/b, 1 flipped:"])
     assert shown[at + 1 : at + 3] == [
         ["#3 s3", r"openai/a: not_achieved (0.00): a saw \x1b[31mtool_3"],
@@ -167,13 +167,13 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--scorer", GOAL), "name two judges or more to compare, found none"),
-        (("--scorer", GOAL, "--judge", "openai/a"), "name two judges or more to compare, found openai/a"),
+        (("--scorer", GOAL), "name at least two judges to compare, found none"),
+        (("--scorer", GOAL, "--judge", "openai/a"), "name at least two judges to compare, found openai/a"),
         (("--scorer", GOAL, "--judge", "openai/a", "--judge", "openai/a"), "are the same one, with the same settings"),
         (("--scorer", GOAL, "--judge", "openai/a", "--judge", "mine"), "no judge is called 'mine'"),
         (TWO, "judges are compared by one scorer, found none"),
         (("--scorer", GOAL, "--scorer", "prompt:tone", *TWO), f"by one scorer, found {GOAL}, prompt; name it with"),
-        (("--scorer", "tool_call_f1", *TWO), "tool_call_f1 asks no judge, so that there are none to compare"),
+        (("--scorer", "tool_call_f1", *TWO), "tool_call_f1 asks no judge, so there are none to compare"),
         (("--scorer", 'panel:scorers=["prompt:tone","prompt:step_efficiency"]', *TWO), "panel asks several scorers"),
         (("--scorer", "prompt:tone,judge=openai/c", *TWO), "tone names its judge itself (openai/c)"),
         (("--scorer", GOAL, *TWO, "-o", "x.json", "-o", "x.csv"), "its name must end in one of .json, .html"),

@@ -259,8 +259,8 @@ def test_a_spent_budget_ends_it_early_and_the_same_command_goes_on(cli, server):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name the one judge to probe with --judge: a model or a name"),
-        (["--config", "two.toml"], "name the one judge to probe with --judge: a, b"),
+        ([], "name one judge to probe with --judge: a model or a name"),
+        (["--config", "two.toml"], "name one judge to probe with --judge: a, b"),
         (["--config", "two.toml", "--judge", "c"], "no judge is called 'c'"),
         (["--judge", "openai/a"], "the environment has no key for https://api.openai.com/v1: set OPENAI_API_KEY"),
     ],
@@ -293,7 +293,7 @@ def test_ctrl_c_shows_what_is_done(cli, server, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("judgekit.cli.probe.score_tasks", interrupted)
-    goes_on = "the same command goes on from here, since all answers are cached\n"
+    goes_on = "the same command continues from here, since all answers are cached\n"
     for mode, said in (("off", ""), ("read_write", goes_on)):
         ended = cli("--config", judged(server, f"cache_mode = '{mode}'"))
         assert (ended.code, ended.counts["all"]) == (130, [ALL, 0, 0, 0, ALL])

@@ -132,9 +132,9 @@ def test_runs_are_named_by_their_number_or_as_the_last(cli, broken_off):
     assert cli("resume", "1").code == 0
     assert len(Run.stored(1)) == 2 * NUMBER
     for wrong, said in {
-        "3": f"{DEFAULT_RUNS_PATH}: holds no run 3; judgekit runs lists those that are there",
-        "0": f"{DEFAULT_RUNS_PATH}: holds no run 0; judgekit runs lists those that are there",
-        "first": "'first': a run is named by its number, or last; judgekit runs lists them",
+        "3": f"{DEFAULT_RUNS_PATH}: holds no run 3; judgekit runs lists the runs",
+        "0": f"{DEFAULT_RUNS_PATH}: holds no run 0; judgekit runs lists the runs",
+        "first": "'first': expected the number of a run, or last; judgekit runs lists them",
         "-1": "",
         "²": "'²': a run is named by its number, or last",
         "9" * 30: "'999999999999999999999999999999': a run is named by its number, or last",
@@ -485,7 +485,7 @@ def test_a_run_of_a_later_make_says_so(cli, conversations):
     store.change(record.model_copy(update={"options": {**record.options, "colour": "blue"}, "read_to_end": False}))
     ended = cli("resume")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("judgekit: run 1 was made by another judgekit: colour")
+    assert ended.err.startswith("judgekit: run 1 was made by another version of judgekit: colour")
 
 
 # --- without text
@@ -547,7 +547,7 @@ def test_a_finished_run_of_standard_input_gets_scorers_and_an_unfinished_one_is_
     settings(judging, budget=2)
     assert in_shell("run", "-", "--format", "judgekit", *BOTH, given=given).returncode == 1
     settings(judging)
-    lost = "judgekit: run 1 read standard input, which is gone; begin a new run with judgekit run\n"
+    lost = "judgekit: run 1 read standard input, which cannot be read again; start a new run with judgekit run\n"
     assert cli("resume") == (2, "", lost)
     assert in_shell("run", "-", "--format", "judgekit", "--scorer", F1, given=given).returncode == 0
     assert cli("score", "last", "--scorer", GOAL).code == 0
@@ -559,7 +559,7 @@ def test_a_full_disk_is_said_in_words_and_the_run_goes_on_when_there_is_room(cli
     path = conversations(3_000)
     ended = in_shell("run", path, "--scorer", F1, limit=200_000)
     assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
-    assert ended.stderr.splitlines()[-1].startswith(f"judgekit: {DEFAULT_RUNS_PATH}: the file of runs cannot be used: ")
+    assert ended.stderr.splitlines()[-1].startswith(f"judgekit: {DEFAULT_RUNS_PATH}: the runs file cannot be used: ")
     if kept := RunStore(DEFAULT_RUNS_PATH).numbers():  # else it was full before anything was scored
         assert ended.stderr.startswith(KEPT)
         assert 0 < len(Run.stored()) < 3_000

@@ -498,8 +498,8 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--scorer", "tone", "--judge", "openai/a"], "no scorer is called 'tone', did you mean 'prompt:tone'? Known: "),
         (["--scorer", "ToolCallF1"], "no scorer is called 'ToolCallF1', did you mean 'tool_call_f1'? Known: "),
         (["--scorer", "topic_adherence", "--judge", "openia/a"], "no provider of judges is called 'openia', did you mean 'openai'"),
-        (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; give one of them another name: as= in a config file or on the command line, name= in Python"),
-        ([], "there is nothing to score with: name scorers, as in --scorer NAME or [[scorers]] of a config file; judgekit scorers lists them"),
+        (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; rename one of them: as= in a config file or on the command line, name= in Python"),
+        ([], "no scorers: name some with --scorer NAME or [[scorers]] in a config file; judgekit scorers lists them"),
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
@@ -765,7 +765,7 @@ def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
     assert 0 < done < 60_000
     assert process.returncode == 130
     assert [line for line in err.splitlines() if not line.startswith("counting the samples")] == [
-        "stopping when the samples under way are done; once more to stop at once",
+        "finishing the samples in progress; interrupt again to stop at once",
         "run 1, kept in .judgekit/runs.sqlite",
         "wrote rows.jsonl",
         "interrupted; judgekit resume 1 goes on from here",
@@ -1046,7 +1046,7 @@ def test_doctor_says_that_a_server_reports_no_model(cli, server):
     server.answer, server.model = {"reason": "It is.", "verdict": "true"}, None
     ended = cli("doctor", "--config", judged(server))
     assert ended.code == 0
-    assert "default: reports no model, so that a change behind this name would not show\n" in ended.out
+    assert "default: reports no model, so a change behind this name would go unnoticed\n" in ended.out
 
 
 def test_doctor_names_the_key_that_is_missing(cli):
@@ -1058,7 +1058,7 @@ def test_doctor_names_the_key_that_is_missing(cli):
 def test_doctor_without_a_judge_says_how_to_name_one(cli):
     ended = cli("doctor")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "judgekit: there is no judge to ask: name one with --judge, or in judgekit.toml\n"
+    assert ended.err == "judgekit: there is no judge to test: name one with --judge, or in judgekit.toml\n"
 
 
 # --- signals

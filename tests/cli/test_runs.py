@@ -260,7 +260,7 @@ def test_what_is_to_be_shown_or_written_of_a_run_needs_its_name(cli, words):
     ended = cli("runs", *words)
     assert (ended.code, ended.err) == (
         2,
-        "judgekit: name the run to be shown or written: judgekit runs last -o report.html\n",
+        "judgekit: name the run to show or write: judgekit runs last -o report.html\n",
     )
 
 

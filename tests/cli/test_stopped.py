@@ -142,7 +142,7 @@ def test_standard_input_is_read_to_its_end(cli, judging, monkeypatch, conversati
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
         ended = cli("run", "-", *JUDGED)
         assert shares(ended.out) == {GOAL: "5 of 200"}
-        assert "cannot go on, since standard input is read only once" in ended.err
+        assert "cannot continue, since standard input can be read only once" in ended.err
         assert "goes on from here" not in ended.err
 
 
@@ -190,7 +190,7 @@ def test_a_signal_ends_the_counting(cli, started, judging, until, number):
     line = json.dumps(chat(7))
     Path("many.jsonl").write_text("".join(f"{line.replace('s7', f's{index}')}\n" for index in range(MANY)))
     process = started("run", "many.jsonl", *JUDGED)
-    notice = "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
+    notice = "counting the samples that the run did not reach; press Ctrl-C to skip this\n"
     assert process.stderr.readline() == notice
     until(lambda: len(Run.stored()) == 5)  # a request that is still under way would end with the counting
     process.send_signal(number)

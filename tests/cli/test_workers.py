@@ -82,7 +82,7 @@ def test_what_can_be_read_once_is_not_shared(cli):
         ended = cli("run", path, *F1, "--workers", 2)
         assert (ended.code, ended.err) == (
             2,
-            f"judgekit: workers=2: {path} can be read by one process, once; write it to a file, or leave workers out\n",
+            f"judgekit: workers=2: {path} can be read only once, by one process; write it to a file, or omit workers\n",
         )
     assert not DEFAULT_RUNS_PATH.exists()
 
@@ -162,7 +162,7 @@ def test_a_signal_to_all_of_them_ends_them_and_keeps_what_is_done(at_work, early
     assert time.monotonic() - began < 10
     assert process.returncode == 128 + number
     first, *others = err.splitlines()
-    assert first == "stopping when the samples under way are done; once more to stop at once"
+    assert first == "finishing the samples in progress; interrupt again to stop at once"
     if early and others == ["interrupted before anything was scored"]:
         assert RunStore(DEFAULT_RUNS_PATH).numbers() == []
     else:

@@ -94,7 +94,7 @@ def changed(found: list[Sample], number: int) -> list[Sample]:
     [
         (lambda found: changed(found, 0), r"data\[0\] is not the sample that run 1 began with"),
         (lambda found: found[1:], r"data\[0\] is not the sample"),
-        (lambda found: found[:2], "data ends before sample 2 of run 1: give all samples that it began with"),
+        (lambda found: found[:2], "data ends before sample 2 of run 1: pass all samples that it started with"),
         (
             lambda _: None,
             r"run 1 scored samples that were given in Python: give the same .*resume\(run, data=samples\)",

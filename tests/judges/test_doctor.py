@@ -86,7 +86,7 @@ def test_what_is_wrong_is_said(server, line, key, reached, problem):
 
 def test_a_judge_that_answers_wrongly_is_no_good(server):
     server.script = [server.says({"reason": "It is 5.", "verdict": "false"})]
-    assert examined(local(server)).problem == "it says that 2 + 2 is not 4"
+    assert examined(local(server)).problem == "the judge says that 2 + 2 is not 4"
 
 
 def test_a_judge_that_keeps_to_no_form_is_no_good(server):

@@ -153,7 +153,7 @@ def test_what_is_said_to_stay_here_does(monkeypatch, server, free_port, question
 
 
 @pytest.mark.parametrize(
-    ("base_url", "where"), [("https://judge.test/v1", "https://judge.test/v1"), ("", "an address of its own")]
+    ("base_url", "where"), [("https://judge.test/v1", "https://judge.test/v1"), ("", "its own address")]
 )
 def test_the_refusal_says_what_may_be_asked(question, base_url, where):
     with pytest.raises(OfflineError) as info:

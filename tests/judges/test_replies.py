@@ -210,8 +210,8 @@ def of_others(path):
 
 UNUSABLE = [
     pytest.param(newer, "written by a newer judgekit (schema 2); update, or use another file", id="newer schema"),
-    pytest.param(foreign, "is a database of another program; name another file", id="tables of another program"),
-    pytest.param(of_others, "is a database of another program; name another file", id="another program"),
+    pytest.param(foreign, "belongs to another program; name another file", id="tables of another program"),
+    pytest.param(of_others, "belongs to another program; name another file", id="another program"),
     pytest.param(Path.mkdir, "cannot be used as a cache: it is a folder; name a file in it", id="folder"),
 ]
 
@@ -509,7 +509,7 @@ def test_a_file_that_is_deleted_in_use_is_begun_anew_and_what_comes_after_is_kep
     replies.put(question(draw=1), REPLY)
     assert other.put(question(draw=2), REPLY) == REPLY
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: was deleted or replaced while it was in use; a new cache is begun there if there is none"
+        f"{path}: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
     ] * 2
     found = opened(path)
     assert [found.get(question(draw=draw).key) for draw in range(3)] == [None, REPLY, REPLY]
@@ -540,7 +540,7 @@ def test_a_full_disk_is_reported_with_what_to_do_and_what_was_kept_stays(opened,
         replies.put(question(draw=1), Reply(text="x" * 100_000))
     assert str(info.value) == (
         f"{path}: cannot be used as a cache: database or disk is full; "
-        "make room on the disk and do the same again, what was answered is kept"
+        "free some disk space and try again; the replies so far are saved"
     )
     assert replies.get(question().key) == REPLY
     assert is_sound(path)

@@ -62,9 +62,9 @@ PRICED = {"budget": {"usd": 1}}
         ({"redact": ["emial"]}, "no pattern to redact is called 'emial', did you mean 'email'"),
         ({"redact": ["email", "name"]}, "no pattern to redact is called 'name'"),
         ({"redact": str.upper}, r"redact: <method 'upper' .*> needs a version \(a text attribute\) to tell its scores"),
-        ({"params": {"temperature": float("nan")}}, "params hold what cannot be sent as JSON"),
-        ({"params": {"stop": [{"x": float("-inf")}]}}, "params hold what cannot be sent as JSON"),
-        ({"params": {"user": "\ud800"}}, "params hold what cannot be sent as JSON"),
+        ({"params": {"temperature": float("nan")}}, "params contain a value that cannot be sent as JSON"),
+        ({"params": {"stop": [{"x": float("-inf")}]}}, "params contain a value that cannot be sent as JSON"),
+        ({"params": {"user": "\ud800"}}, "params contain a value that cannot be sent as JSON"),
         ({"params": {"n": 2, "seed": 1, "messages": []}}, "params cannot set messages, n: judgekit does"),
     ],
     ids=str,
@@ -195,7 +195,7 @@ def test_a_key_in_the_place_of_a_setting_is_shown_to_nobody(name):
 def test_an_address_has_to_be_one(url):
     with pytest.raises(ConfigError) as info:
         Judge("openai/m", base_url=url)
-    assert str(info.value) == f"a base_url is an address such as http://localhost:8000/v1, found {url!r}"
+    assert str(info.value) == f"expected a base_url such as http://localhost:8000/v1, found {url!r}"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_an_address_has_to_be_one(url):
 def test_a_password_in_an_address_is_refused_and_never_shown(url):
     with pytest.raises(ConfigError) as info:
         Judge("openai/m", base_url=url)
-    found = "a base_url holds no user and no password: name the key's variable with api_key_env"
+    found = "a base_url may not contain a user or password: name the key's variable with api_key_env"
     assert str(info.value) == found
 
 
@@ -351,7 +351,10 @@ KEY = "sk-very-private-key"
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"base_url": f"https://judge.test/v1?key={KEY}"}, r"a base_url holds no query: write query = \{api-version"),
+        (
+            {"base_url": f"https://judge.test/v1?key={KEY}"},
+            r"a base_url may not contain a query: write query = \{api-version",
+        ),
         ({"base_url": f"https://judge.test/v1#{KEY}"}, "a base_url holds no query"),
         ({"base_url": f"https://me:{KEY}@judge.test/v1"}, "a base_url holds no user and no password"),
         ({"base_url": f"judge.test/v1?key={KEY}", "cache_mode": "replay"}, "a base_url holds no query"),

@@ -179,7 +179,7 @@ def test_a_score_that_is_not_what_was_written_is_named_and_left_out_everywhere(g
     line = run.summary["plain"]
     others = [number / SAMPLES for number in range(SAMPLES) if number != 3]
     assert (line.value, line.total, line.missing) == (pytest.approx(sum(others) / len(others)), SAMPLES, 0)
-    said = "1 damaged row left out: #3 's3'; judgekit resume makes these scores again"
+    said = "1 damaged row left out: #3 's3'; judgekit resume repeats these scores"
     assert f"plain: {said}" in str(run)
     assert [row.index for row in run.lowest("plain", 5)] == [0, 1, 2, 4, 5]
     done = run.store.scored_by_sample(1, 0, 99)

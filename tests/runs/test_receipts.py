@@ -90,17 +90,17 @@ def test_a_changed_judge_voids_the_last_receipt_and_it_is_said_by_what(tmp_path)
 def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
     record = ScorerRecord(name="tone", signature=None, identity="f needs a version", judged=True)
     unknown = replace(scorer(), scorer=record)
-    told = "not audited (tone cannot be told from another of its name: f needs a version)"
+    told = "not audited (tone cannot be distinguished from others of its name: f needs a version)"
     assert str(audit_status(unknown, tmp_path)) == told
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "no receipt that can be read: "),
+        ("{", "not a valid receipt: "),
         ('{"schema_version": 3}', "a receipt of a newer judgekit: update judgekit, or move it away"),
         ('{"schema_version": 1}', "a receipt of an older judgekit; move it away"),
-        ('{"schema_version": []}', "no receipt that can be read: "),
+        ('{"schema_version": []}', "not a valid receipt: "),
         (
             receipt(scorer="f1").model_dump_json(),
             f"its name says another judge or run than it is of, 'f1' with the fingerprint {HERE}",
@@ -119,7 +119,7 @@ def test_a_broken_or_foreign_receipt_is_none_and_is_named(text, said, tmp_path):
         assert found.receipt is None
         assert found.void.startswith(f"{path}: ")
         assert said in found.void
-        assert "move it away, and judgekit audit writes it anew" in found.void
+        assert "move it away and run judgekit audit again" in found.void
 
 
 def test_a_scorer_whose_receipts_have_names_of_the_same_letters_is_another_one(tmp_path):

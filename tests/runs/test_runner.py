@@ -470,7 +470,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
         assert process.stdout.readline() == "under way\n"
         process.send_signal(signal.SIGINT)
         assert (
-            process.stderr.readline() == "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
+            process.stderr.readline() == "counting the samples that the run did not reach; press Ctrl-C to skip this\n"
         )
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
@@ -487,7 +487,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
         (tuple(row) for row in found["rows"]), key=lambda row: (row[0], row[2] != "slow")
     )
     assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
-    assert found["str"].splitlines()[-1] == "stopped early (interrupted): only what was scored until then is counted"
+    assert found["str"].splitlines()[-1] == "stopped early (interrupted): only the scores so far are counted"
     assert all(f"n={len(those)} of at least " in found["str"] for those in done.values())
 
 
@@ -534,7 +534,7 @@ def test_a_judge_that_stops_ends_a_run_when_what_is_under_way_is_done_and_no_oth
     assert len(seen) <= 8  # the five, and those that were under way beside them
     assert "n=5 of at least " in str(found)
     assert str(found).splitlines()[-1] == (
-        "stopped early (the budget of 5 requests is spent): only what was scored until then is counted"
+        "stopped early (the budget of 5 requests is spent): only the scores so far are counted"
     )
 
 

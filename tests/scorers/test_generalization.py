@@ -386,7 +386,7 @@ class TestPortability:
                 for one, scorer in zip(samples, scorers, strict=True)
             ]
 
-        why = "its scores were made in different ways: BLEU case:mixed"
+        why = "its scores have different settings: BLEU case:mixed"
         for own, other, told in (
             (made(BLEU(), BLEU(lowercase=True)), made(BLEU(), BLEU()), f"original: undefined {why}"),
             (made(BLEU(), BLEU()), made(BLEU(), BLEU(lowercase=True)), f"; transferred: undefined {why}"),
@@ -394,7 +394,7 @@ class TestPortability:
             (
                 made(BLEU(), ExactMatch(name="bleu")),
                 made(BLEU(), BLEU()),
-                "original: undefined its scores come to different things: corpus_bleu",
+                "original: undefined its scores have different aggregates: corpus_bleu",
             ),
         ):
             found = Portability.between(own, other)
