@@ -109,7 +109,7 @@ def judged_run(lines: list[str]) -> None:
 
     All items off topic make F1 0.
     """
-    assert lines.pop(0).startswith("14 conversations, mean (median): messages of the agent 5.21 (5.5), tool calls 2.57")
+    assert lines.pop(0).startswith("14 conversations. Per conversation, mean (median): 5.21 (5.5) agent messages, 2.57")
     assert lines.pop(3) == "topic_adherence: 2 skipped: the sample has no reference_topics"
     assert len(lines) == 3 + 14 * 3
     assert re.fullmatch(r"tool_call_f1 +0\.91 \(n=14 of 14\)", lines[0])

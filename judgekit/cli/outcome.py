@@ -60,7 +60,7 @@ def report_outcome(run: Run, problems: ReadingProblems, screen: Consoles, *, sho
     show_gates(found, err)
     if found.undecided:
         failed = ", ".join(found.undecided)
-        print_line(f"exit code 1: scores failed: {failed}; --gate 'failed <= 1%' tolerates a share of them", err)
+        print_line(f"exit code 1: some scores failed, and no gate allows that: {failed}", err)
     unfinished = run.stopped or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))
 
@@ -101,4 +101,6 @@ def show_problems(problems: ReadingProblems, repeated: Sequence[str], err: Conso
         err.print(f"  and {len(problems) - _SHOWN} more")
     if repeated:
         shown = ", ".join(map(repr, repeated[:_SHOWN]))
-        err.print(f"\n{count_text(len(repeated), 'id')} of more than one sample: {printable(shown)}", soft_wrap=True)
+        err.print(
+            f"\n{count_text(len(repeated), 'id')} used by more than one sample: {printable(shown)}", soft_wrap=True
+        )

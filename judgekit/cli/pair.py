@@ -82,7 +82,7 @@ def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
     err = console(stderr=True)
     for where, ids in left_over.items():
         if ids:
-            found = f"{len(ids):,} ids {where}: {join_limited(map(repr, ids), _SHOWN, ', ')}"
+            found = f"{count_text(len(ids), 'id')} {where}: {join_limited(map(repr, ids), _SHOWN, ', ')}"
             print_line(found, err)
     if problems:
         found = join_limited(map(str, problems), _SHOWN, "\n  ")

@@ -76,8 +76,8 @@ class BuiltScorers(NamedTuple):
             )
         if objects := [name for name, spec in shared if spec is None]:
             raise ConfigError(
-                f"workers={workers}: cannot send the object {join_limited(objects, between=', ')} to another process; "
-                "name it by a text such as 'tool_call_f1', or omit workers"
+                f"workers={workers}: objects cannot be sent to another process: {join_limited(objects, between=', ')}; "
+                "name them by texts such as 'tool_call_f1', or omit workers"
             )
 
 

@@ -42,7 +42,7 @@ class Session:
         workers: The number of processes for the scorers that ask no judge; 1 is this process.
         given: The samples with their numbers, if they are given in Python.
         from_store: Whether the samples are read from the store instead.
-        retried: The statuses of scores that are made again.
+        retried: The statuses of scores to retry.
         problems: The records that could not be read.
         kept: Whether the run is kept although an error ended the session.
     """

@@ -74,7 +74,7 @@ class Judgment(Generic[Answer]):
 class Judge(JudgeSettings):
     """An LLM that scorers ask.
 
-    Its replies are cached: a question that was answered before is not asked again, in any run that uses the same cache.
+    Its replies are cached, so runs that use the same cache send each request only once.
     The settings are those of `JudgeSettings`.
     """
 

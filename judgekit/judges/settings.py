@@ -279,6 +279,8 @@ def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigErr
             shown = repr(value) if isinstance(value, int | float) else "..."
             kind = f"setting of a judge's {table}" if table else "setting of a judge"
             return unknown_setting_error(kind, table, name, f'params={{"{name}": {shown}}}')
+        if problem["loc"][:1] == ("fallback",) and isinstance(name := problem["input"], str):
+            return ConfigError(f"fallback: expected a Judge such as Judge({name!r}), found {name!r}")
     return ConfigError(f"a judge's settings: {validation_message(error, settings)}")
 
 

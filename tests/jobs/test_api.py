@@ -56,7 +56,7 @@ def says(words: object) -> str:
         (ToolCallF1, "the class ToolCallF1: call it, ToolCallF1()"),
         (TopicAdherence, "the class TopicAdherence: call it, TopicAdherence(judge)"),
         (PromptScorer, "the class PromptScorer: call it, PromptScorer(prompt, judge)"),
-        (fine, "the function fine: put @scorer above it"),
+        (fine, "the function fine: decorate it with @scorer"),
         (lambda sample: 1.0, "the function <lambda>: write scorer(name=...)(function)"),
         (SAMPLE, "a Sample: pass the samples first, run(samples, scorers)"),
         ({"name": "tool_call_f1"}, "{'name': 'tool_call_f1'}: pass an object such as ToolCallF1()"),
@@ -65,7 +65,7 @@ def says(words: object) -> str:
     ],
 )
 def test_what_is_no_scorer_says_what_to_write(found, told):
-    assert says([ToolCallF1(), found]) == f"scorers[1] is {told}"
+    assert says([ToolCallF1(), found]) == f"scorers[1]: expected a scorer, found {told}"
 
 
 NOTHING = "no scorers: name some with --scorer NAME or [[scorers]] in a config file; judgekit scorers lists them"
@@ -75,11 +75,11 @@ NOTHING = "no scorers: name some with --scorer NAME or [[scorers]] in a config f
     ("found", "told"),
     [
         (ToolCallF1(), "scorers must be a list: write [scorer]"),
-        (ToolCallF1, "scorers is the class ToolCallF1: call it, ToolCallF1(); scorers are given in a list"),
-        (fine, "scorers is the function fine: put @scorer above it; scorers are given in a list"),
+        (ToolCallF1, "expected a list of scorers, found the class ToolCallF1: call it, ToolCallF1()"),
+        (fine, "expected a list of scorers, found the function fine: decorate it with @scorer"),
         (
             "tool_call_f1",
-            "scorers is 'tool_call_f1': pass names to run in a list; elsewhere pass an object, such as ToolCallF1(); scorers are given in a list",
+            "expected a list of scorers, found 'tool_call_f1': pass names to run in a list; elsewhere pass an object, such as ToolCallF1()",
         ),
         (None, NOTHING),
         ([], NOTHING),
@@ -269,12 +269,12 @@ ANSWER = {"goals": [{"goal": "g", "end_state": "e", "reason": "r", "evidence": [
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"workers": 0}, "workers is the number of processes, 1 or more, found 0"),
+        ({"workers": 0}, "workers must be at least 1, found 0"),
         ({"store": None}, "workers=2: the workers need a file to write to: name it, such as store='runs.sqlite'"),
         ({"data": [SAMPLE]}, "workers=2: the workers read the samples themselves: pass the path of a file"),
         (
             {"scorers": ["tool_call_accuracy", ToolCallF1(), MaxTokens(5)]},
-            "workers=2: tool_call_f1, max_tokens cannot be sent to another process, being an object; name it by a text",
+            "workers=2: objects cannot be sent to another process: tool_call_f1, max_tokens; name them by texts",
         ),
     ],
 )

@@ -140,7 +140,10 @@ def test_what_failed_is_not_kept(stub, kept, shared, question, error):
 def test_a_kept_reply_that_no_longer_fits_is_an_error_with_its_text(stub, kept, shared, question):
     kept.put(question(), REPLY)
     asked = stub()
-    with ledger() as calls, pytest.raises(ReplyError, match=r"kept for this request .* good: is missing") as info:
+    with (
+        ledger() as calls,
+        pytest.raises(ReplyError, match=r"cached reply to this request .* good: is missing") as info,
+    ):
         asyncio.run(Cache(asked, shared, "read_write").complete(question(accept=unacceptable)))
     assert info.value.text == "fine"
     assert asked.requests == calls == []
@@ -842,7 +845,7 @@ def test_a_request_whose_key_alone_was_changed_by_hand_is_said_to_differ_in_it(q
     path = tmp_path / "replies.jsonl"
     path.write_text(RecordedReply(key="k", digests=question().digests, reply=REPLY).model_dump_json())
     assert asyncio.run(explain_miss(Cassette(path), question())) == (
-        "the nearest recorded request differs in its key alone"
+        "the nearest recorded request differs in only its key"
     )
 
 
@@ -861,12 +864,12 @@ def test_a_reply_that_is_damaged_is_as_good_as_not_recorded(question, tmp_path):
 
 
 def test_where_nothing_is_kept_replay_says_so(shared, question):
-    with pytest.raises(ReplayError, match=r"replay sends none; nothing is recorded$"):
+    with pytest.raises(ReplayError, match=r"replay mode sends no requests; nothing is recorded$"):
         asyncio.run(ReplayClient(shared).complete(question()))
 
 
 def test_a_recorded_reply_that_no_longer_fits_is_an_error_with_its_text(recorded, question):
-    with pytest.raises(ReplyError, match=r"kept for this request .* good: is missing") as info:
+    with pytest.raises(ReplyError, match=r"cached reply to this request .* good: is missing") as info:
         asyncio.run(ReplayClient(recorded).complete(question(accept=unacceptable)))
     assert info.value.text == "fine"
 

@@ -353,7 +353,9 @@ def test_a_refusal_is_one_typed_error_that_says_where_and_what(status, body, kin
 
 def test_a_server_that_refers_to_another_is_not_followed():
     error = http_status_error(308, b"", {"location": "https://there.test/v1"}.get, PLAIN, "here")
-    assert str(error).endswith("It refers to 'https://there.test/v1', and is not followed: is the base_url right?")
+    assert str(error).endswith(
+        "It redirects to 'https://there.test/v1', which judgekit does not follow: check the base_url."
+    )
 
 
 @pytest.mark.parametrize(

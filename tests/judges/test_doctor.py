@@ -107,7 +107,7 @@ def test_nobody_there(free_port):
 def test_a_key_is_missing_found_or_none(server, monkeypatch):
     server.script = [server.says(TRUE)]
     assert examined(local(server, api_key_env="MY_KEY")) == JudgeDiagnosis(
-        f"AuthenticationError: the environment has no key for {server.url}: set MY_KEY", "missing"
+        f"AuthenticationError: no key for {server.url}: set the environment variable MY_KEY", "missing"
     )
     monkeypatch.setenv("MY_KEY", "sk-1")
     assert examined(local(server, api_key_env="MY_KEY")).key == "found"

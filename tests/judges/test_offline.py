@@ -159,8 +159,8 @@ def test_the_refusal_says_what_may_be_asked(question, base_url, where):
     with pytest.raises(OfflineError) as info:
         asyncio.run(OfflineClient().complete(question(base_url=base_url)))
     assert str(info.value) == (
-        f"openai/judge-1 at {where} is not asked: offline, only this machine may be asked "
-        "(localhost, 127.0.0.1, ::1), and through no proxy; what is cached is used"
+        f"openai/judge-1 at {where}: offline mode only allows this machine "
+        "(localhost, 127.0.0.1, ::1), without a proxy; cached replies are still used"
     )
 
 

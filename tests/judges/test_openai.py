@@ -290,7 +290,7 @@ def test_a_refused_request_is_sent_once_and_says_how_long_to_wait(server, comple
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirection_is_followed(server, complete, status):
     server.script = [(status, {"location": f"{server.url}/chat/completions"}, b"")]
-    with pytest.raises(ModelError, match="is not followed: is the base_url right"):
+    with pytest.raises(ModelError, match="which judgekit does not follow: check the base_url"):
         complete(server.url)
     assert len(server.requests) == 1
 

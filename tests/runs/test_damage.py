@@ -292,7 +292,7 @@ def test_what_was_paid_and_cannot_be_read_makes_the_cost_unknown(good):
     run = changed("UPDATE unscored_calls SET calls = '[]' WHERE run = 1")
     line = run.summary["judged"]
     assert (line.tokens, line.cost_usd) == (None, None)
-    assert "damaged, so that tokens and cost are unknown" in str(run)
+    assert "damaged, so tokens and cost are unknown" in str(run)
     assert not run.store.is_empty(1)
 
 

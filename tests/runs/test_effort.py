@@ -35,21 +35,24 @@ def test_each_number_is_told_with_its_mean_its_median_and_of_how_many_it_is_know
         Trace(messages=[HumanMessage("Hi")]),
     )
     assert found.figures == [
-        EffortStatistic("messages of the agent", 1, 1, 3),
+        EffortStatistic("agent messages", 1, 1, 3),
         EffortStatistic("tool calls", 1, 1, 3),
         EffortStatistic("tokens", 5_120, 5_120, 1),
-        EffortStatistic("cost in USD", 0.0125, 0.0125, 1),
+        EffortStatistic("US dollars", 0.0125, 0.0125, 1),
         EffortStatistic("seconds", 8.1, 8.1, 1),
     ]
     assert str(found) == (
-        "3 conversations, mean (median): messages of the agent 1 (1), tool calls 1 (1), tokens 5,120 (5,120; of 1), "
-        "cost in USD 0.0125 (0.0125; of 1), seconds 8.1 (8.1; of 1), errors 25% of 4 tool results, calls repeated in 1"
+        "3 conversations. Per conversation, mean (median): 1 (1) agent messages, 1 (1) tool calls, "
+        "5,120 (5,120) tokens (known for 1), 0.0125 (0.0125) US dollars (known for 1), 8.1 (8.1) seconds (known for 1). "
+        "4 tool results (25% errors); 1 conversation repeats a call."
     )
 
 
 def test_of_what_is_not_known_nothing_is_told():
-    told = "messages of the agent 0 (0), tool calls 0 (0), calls repeated in 0"
-    assert str(efforts(Trace(messages=[HumanMessage("Hi")]))) == f"1 conversation, mean (median): {told}"
+    told = "0 (0) agent messages, 0 (0) tool calls. No conversation repeats a call."
+    assert (
+        str(efforts(Trace(messages=[HumanMessage("Hi")]))) == f"1 conversation. Per conversation, mean (median): {told}"
+    )
 
 
 @pytest.mark.parametrize("wrong", [10**400, -1])
@@ -65,7 +68,7 @@ def calling(*arguments: object) -> Trace:
 def test_a_conversation_with_calls_that_were_made_before_counts_once():
     found = efforts(calling(1, 1, 1), calling(1, 2), Trace(messages=[HumanMessage("Hi")], children=[calling(2, 2)]))
     assert (found.conversations, found.repeating) == (3, 2)
-    assert str(found).endswith("calls repeated in 2")
+    assert str(found).endswith(" 2 conversations repeat a call.")
 
 
 def test_arguments_that_no_json_holds_repeat_nothing_and_do_no_harm():
@@ -82,13 +85,15 @@ def test_the_numbers_of_real_recordings_are_those_of_their_conversations(shared_
         "tool calls", pytest.approx(fmean(calls)), median(calls), len(traces)
     )
     costs = [trace.cost_usd for trace in traces]
-    assert figures["cost in USD"][1:] == pytest.approx((fmean(costs), median(costs), len(traces)))
+    assert figures["US dollars"][1:] == pytest.approx((fmean(costs), median(costs), len(traces)))
 
 
 def test_conversations_that_were_read_with_warnings_are_counted():
     noted = Trace(messages=[HumanMessage("Hi")], warnings=[TraceWarning("a"), TraceWarning("b")])
     found = efforts(noted, Trace(messages=[HumanMessage("Hi")]), noted)
-    assert str(found).endswith("calls repeated in 0, read with warnings 2 (judgekit inspect says which)")
+    assert str(found).endswith(
+        "o conversation repeats a call; 2 conversations read with warnings (see judgekit inspect)."
+    )
 
 
 def test_versions_of_an_agent_are_agents_of_their_own_also_where_they_are_numbers():

@@ -98,16 +98,16 @@ def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
     ("text", "said"),
     [
         ("{", "not a valid receipt: "),
-        ('{"schema_version": 3}', "a receipt of a newer judgekit: update judgekit, or move it away"),
-        ('{"schema_version": 1}', "a receipt of an older judgekit; move it away"),
+        ('{"schema_version": 3}', "written by a newer judgekit: update judgekit, or move it away"),
+        ('{"schema_version": 1}', "written by an older judgekit; move it away"),
         ('{"schema_version": []}', "not a valid receipt: "),
         (
             receipt(scorer="f1").model_dump_json(),
-            f"its name says another judge or run than it is of, 'f1' with the fingerprint {HERE}",
+            f"its name does not match its content, 'f1' with the fingerprint {HERE}",
         ),
         (
             receipt(fingerprint=OTHER).model_dump_json(),
-            f"another judge or run than it is of, 'tone' with the fingerprint {OTHER}",
+            f"its name does not match its content, 'tone' with the fingerprint {OTHER}",
         ),
     ],
 )
@@ -152,7 +152,7 @@ def test_another_reported_model_voids_a_receipt(tmp_path):
         == "not audited (the receipt of run 1 is void: openai/a answered as 'a-2025-04' in the audit and as 'a-2025-07' here)"
     )
     fallback = audit_status(scorer(models={"openai/a": {"a-2025-04": 7}, "local": {"b": 1}}), tmp_path)
-    assert "local answered here and did not in the audit" in fallback.void
+    assert "local answered here but not in the audit" in fallback.void
 
 
 def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_beside_the_audit(tmp_path):
@@ -177,7 +177,7 @@ def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_sa
     assert (audit_status(like, tmp_path).receipt.n, audit_status(like, tmp_path).where) == (90, " on run 3")
     unlike = scorer(run=9, recordings="sha256:9", population=lambda: Population(samples=50, agents={"new": 50}))
     assert audit_status(unlike, tmp_path).receipt.n == 120
-    assert "another agent: 'new' here, 'agent-0' there" in str(audit_status(unlike, tmp_path))
+    assert "different agents: 'new' here, 'agent-0' there" in str(audit_status(unlike, tmp_path))
 
 
 def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):

@@ -281,18 +281,18 @@ def test_scorers_that_cannot_be_told_apart_are_an_error_before_any_sample_is_rea
     with pytest.raises(
         ConfigError,
         match=(
-            r"^two scorers are called 'tool_call_f1'; give one of them another name: as= in a config file or on the "
+            r"^two scorers are called 'tool_call_f1'; rename one of them: as= in a config file or on the "
             r"command line, name= in Python$"
         ),
     ):
         ran(untouched(), [ToolCallF1(), fine, ToolCallF1()])
-    with pytest.raises(ConfigError, match=r"^there is nothing to score with: name scorers, "):
+    with pytest.raises(ConfigError, match=r"^no scorers: name some with "):
         ran(untouched(), [])
 
 
 @pytest.mark.parametrize("concurrency", [0, -1, 10_001, 10**25])
 def test_a_run_of_no_samples_at_once_or_of_too_many_is_an_error_and_no_empty_run(concurrency):
-    says = f"^concurrency is the number of samples at once, 1 to 10,000, found {concurrency}$"
+    says = f"^concurrency must be between 1 and 10,000, found {concurrency}$"
     with pytest.raises(ConfigError, match=says):
         run(samples(2), [fine], concurrency=concurrency)
 

@@ -228,7 +228,7 @@ def test_runs_are_numbered_and_known_with_all_that_was_said_of_them():
     assert (again.stopped, again.inputs, [one.name for one in again.scorers]) == ("", (), ["fine"])
     assert again.scorers[0].signature == first.scorers[0].signature
     assert str(again) == str(first)
-    with pytest.raises(StoreError, match=r"holds no run 3; judgekit runs lists the runs$"):
+    with pytest.raises(StoreError, match=r"contains no run 3; judgekit runs lists the runs$"):
         Run.stored(3, RUNS)
 
 
@@ -509,7 +509,7 @@ BAD = {
     "overwritten": (overwritten, "it is damaged: move it away, or name another file"),
     "cut off": (truncated, "it is damaged: move it away, or name another file"),
     "another program's": (another_program, "kept/runs.sqlite: belongs to another program; name another file"),
-    "newer": (newer, "kept/runs.sqlite: written by a newer judgekit (schema 99); update, or use another file"),
+    "newer": (newer, "kept/runs.sqlite: written by a newer judgekit (schema 99); update judgekit, or name another file"),
     "a folder": (lambda: RUNS.mkdir(parents=True), "kept/runs.sqlite: cannot hold runs: it is a folder; name a file in it"),
     "in a file": (lambda: Path("kept").write_text("x"), "kept/runs.sqlite: "),
     "locked": (locked, "database is locked; another program is writing to it; try again when it is done"),
