@@ -123,7 +123,7 @@ class Config:
             if name in above:
                 raise ConfigError(f"judges fall back in a circle: {' > '.join((*above, name))}")
             if name not in judges and "/" not in name:
-                raise _no_judge(name, judges)
+                raise ConfigError(f"[judges.{above[-1]}] fallback: {_no_judge(name, judges)}")
             if name in judges and name not in self.judges:
                 others = tuple(linked(other, (*above, name)) for other in fallbacks.get(name, ()))
                 self.judges[name] = judges[name].model_copy(update={"fallback": others, **self._switches})
@@ -147,7 +147,7 @@ class Config:
             own = [one for one in fields(kind) if one.name not in _BUILT and not one.kw_only]
             first = next((one.name for one in sorted(own, key=_is_needed, reverse=True)), None)
             if first is None or first in options:
-                raise ConfigError(f"{spec.name}: expected option=value behind the colon, found {spec.argument!r}")
+                raise ConfigError(f"{spec.name}: expected option=value after the colon, found {spec.argument!r}")
             options = {first: spec.argument, **options}
         around: tuple[str, ...] = ()
         if not {"judge", "scorers"}.isdisjoint(known):
@@ -189,13 +189,13 @@ class Config:
         scorer = once = self.build(spec.model_copy(update={"options": own, "argument": None, "alias": alias}))
         if draws is not None:
             if draws != "auto" and not isinstance(draws, int):
-                raise ConfigError(f"{spec.name}: draws is a number, or auto, found {draws!r}")
+                raise ConfigError(f"{spec.name}: draws must be a number or 'auto', found {draws!r}")
             times: int | Literal["auto"] = draws if isinstance(draws, int) else "auto"
             scorer = _made(spec, lambda: Repeat(once, times, name=spec.alias or ""))
         if least is None and escalate is None:
             return scorer
         if least is None:
-            raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which another scorer is asked")
+            raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which it asks another scorer")
         judge = cast("str | None", options.get("judge")) or spec.judge
         other = None if escalate is None else self.build(_member(spec.name, escalate).with_judge(judge))
         return _made(spec, lambda: Selective(scorer, cast("float", least), other))
@@ -219,7 +219,7 @@ class Config:
     def _judge_for(self, spec: ScorerSpec) -> Judge:
         asked = spec.options.get("judge") or spec.judge or self._judge or "default"
         if not isinstance(asked, str):
-            raise ConfigError(f"{spec.name}: judge is a name or a model, found {asked!r}")
+            raise ConfigError(f"{spec.name}: judge must be a name or a model, found {asked!r}")
         if asked == "default" and asked not in self.judges:
             raise ConfigError(
                 f"{spec.name} asks a judge: name one with --judge provider/model, "
@@ -257,7 +257,7 @@ def _members(name: str, tables: object) -> Iterable[ScorerSpec]:
     """Yield the scorers within a scorer, from their tables, or on the command line their texts."""
     if not isinstance(tables, list):
         raise ConfigError(
-            f'{name}: scorers is a list of scorers, such as [{{name = "prompt", prompt = "tone", judge = "a"}}]'
+            f'{name}: scorers must be a list of scorers, such as [{{name = "prompt", prompt = "tone", judge = "a"}}]'
         )
     for table in cast("list[object]", tables):
         yield _member(name, table)
@@ -268,7 +268,7 @@ def _member(name: str, table: object) -> ScorerSpec:
         return ScorerSpec.parse(table)
     if isinstance(table, dict):
         return ScorerSpec.from_table(cast("JsonObject", table))
-    raise ConfigError(f"{name}: a scorer is a table or a text, found {table!r}")
+    raise ConfigError(f"{name}: expected a scorer as a table or a text, found {table!r}")
 
 
 def _table(option: object) -> Mapping[str, object]:
@@ -280,9 +280,9 @@ def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> N
     for one in fields(kind):
         if one.name not in options:
             if _is_needed(one):
-                raise ConfigError(f"{name} needs {one.name}=..., which is not given")
+                raise ConfigError(f"{name}: the option {one.name}=... is required")
         elif isinstance(one.default, bool) and not isinstance(found := options[one.name], bool):
-            raise ConfigError(f"{name}: {one.name} is true or false, found {found!r}")
+            raise ConfigError(f"{name}: {one.name} must be true or false, found {found!r}")
 
 
 def _made(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
@@ -332,15 +332,17 @@ def _scorer_class(name: str) -> "_ScorerClass | Scorer":
             is_function = callable(found) and not hasattr(found, "ascore")
             return scorer(cast("ScorerFunction", found)) if is_function else check_scorer(found, name)
         if not (is_dataclass(found) and hasattr(found, "ascore")):
-            raise ConfigError(f"{name}: a class of scorers is a dataclass with ascore, whose fields are its options")
+            raise ConfigError(
+                f"{name}: a scorer class must be a dataclass with an ascore method; its fields are the options"
+            )
         return cast("_ScorerClass", found)
     if name.partition(":")[0] in SCORERS:
         raise ConfigError(
-            f'no scorer is called {name!r}: in a table an option stands apart, as in name = "prompt", prompt = "tone"'
+            f'no scorer is called {name!r}: in a table, options have their own keys, as in name = "prompt", prompt = "tone"'
         )
     prompt = closest_name(name, (one.name for one in shipped_prompts() if one.scale))
     unknown = ConfigError.unknown("scorer", name, {**SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")
-    raise ConfigError(f"{unknown}; one of your own is named file.py:NAME or package.module:NAME")
+    raise ConfigError(f"{unknown}; name one of your own as file.py:NAME or package.module:NAME")
 
 
 def _is_class(found: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
@@ -350,11 +352,11 @@ def _is_class(found: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
 def _as_it_is(found: Scorer, spec: ScorerSpec) -> Scorer:
     """Return the user's own scorer, which is an object, under another name if the spec has one."""
     if spec.options or spec.argument is not None:
-        raise ConfigError(f"{spec.name}: is a function or an object, which takes no options; make it a class")
+        raise ConfigError(f"{spec.name}: functions and objects take no options; make it a class")
     if spec.alias is None:
         return found
     if not is_dataclass(found):
-        raise ConfigError(f"{spec.name}: cannot have another name, since it is no dataclass")
+        raise ConfigError(f"{spec.name}: cannot be renamed, since it is not a dataclass")
     return cast("Scorer", replace(found, name=spec.alias))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from judgekit.errors import StoreError
 
 ACCESS_CODES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
-"""The result codes of a file that must not be used in this way."""
+"""The result codes of a file that may not be opened, read or written."""
 CORRUPTION_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 """The result codes of a file that is damaged, or not a database."""
 
@@ -50,9 +50,11 @@ def schema_version(db: sqlite3.Connection, path: Path | None, application: int, 
         for sql in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema")
     )
     if found != application and (found or version or tables):
-        raise StoreError(f"{path}: is a database of another program; name another file")
+        raise StoreError(f"{path}: belongs to another program; name another file")
     if version > newest:
-        raise StoreError(f"{path}: written by a newer judgekit (schema {version}); update, or use another file")
+        raise StoreError(
+            f"{path}: written by a newer judgekit (schema {version}); update judgekit, or name another file"
+        )
     return int(version)
 
 

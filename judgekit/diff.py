@@ -76,7 +76,7 @@ class _Call(BaseModel, defer_build=True):
 
     def made_text(self) -> str:
         if self.args_error is not None:
-            said = [f"arguments that cannot be read: {_plain(self.args_raw or self.args_error)}"]
+            said = [f"unreadable arguments: {_plain(self.args_raw or self.args_error)}"]
         else:
             said = [*self._arguments(), *(one.text("made") for one in self.differences)]
             if self.score < 1 and not self.differences:

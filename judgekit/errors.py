@@ -44,7 +44,7 @@ from pydantic_core import ErrorDetails
 
 _FRAMES_SHOWN = 3
 _KNOWN_SHOWN = 10
-_NOT_SHOWN = "its words are not shown, since store_text is false"
+_NOT_SHOWN = "details are hidden because store_text is false"
 
 
 class JudgekitError(Exception):

@@ -41,7 +41,7 @@ def import_object(reference: str) -> object:
     place, _, name = reference.rpartition(":") if ":" in reference else (reference, "", "")
     module = _module(place, reference)
     if not name:
-        raise ConfigError(f"{reference}: name the object in it: {reference}:NAME{_names_in(module)}")
+        raise ConfigError(f"{reference}: name an object in it: {reference}:NAME{_names_in(module)}")
     found: object = module
     for part in name.split("."):
         if not hasattr(found, part):
@@ -71,11 +71,11 @@ def find_object(
     packages = entry_point_references(group)
     if name not in packages and ":" not in name:
         unknown = ConfigError.unknown(what, name, {**own, **packages}, guess)
-        raise ConfigError(f"{unknown}; one of your own is named package.module:NAME")
+        raise ConfigError(f"{unknown}; name one of your own as package.module:NAME")
     found = import_object(packages.get(name, name))
     made = found() if isinstance(found, type) else found
     if missing := [need for need in needs if not hasattr(made, need)]:
-        raise ConfigError(f"{name}: is no {what}: it has no {join_limited(missing, between=', ')}")
+        raise ConfigError(f"{name}: not a {what}: it has no {join_limited(missing, between=', ')}")
     return cast("Kind", made)
 
 
@@ -89,13 +89,13 @@ def _module(place: str, reference: str) -> ModuleType:
         if not is_file:
             return import_module(place)
         if not file.is_file():
-            raise ConfigError(f"{reference}: there is no file {place}")
+            raise ConfigError(f"{reference}: no such file: {place}")
         return _loaded(file)
     except ConfigError:
         raise
     except ModuleNotFoundError as error:
         if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
-            raise ConfigError(f"{reference}: there is no module {error.name}, here or installed") from error
+            raise ConfigError(f"{reference}: no module named {error.name}, neither here nor installed") from error
         raise ConfigError(f"{reference}: {error_with_location(error)}") from error
     except Exception as error:
         raise ConfigError(f"{reference}: {error_with_location(error)}") from error
@@ -119,7 +119,7 @@ def _loaded(file: Path) -> ModuleType:
                 del sys.modules[name]
                 raise
             return module
-    raise ConfigError(f"{file}: is no file of Python")
+    raise ConfigError(f"{file}: not a Python file")
 
 
 def _names_in(module: ModuleType) -> str:

@@ -169,7 +169,7 @@ class Score(_Explained):
     @model_validator(mode="after")
     def _value_if_and_only_if_scored(self) -> "Score":
         if (self.status == "scored") != (self.value is not None) or (self.value is not None and math.isnan(self.value)):
-            raise ValueError(f"a score that is {self.status} cannot have the value {self.value}")
+            raise ValueError(f"a {self.status} score cannot have the value {self.value}")
         return self
 
     @classmethod
@@ -193,7 +193,7 @@ class Score(_Explained):
         error, the access raises it, and the next access calls it again.
         """
         if explain is not None and (reason or details):
-            raise TypeError("a score has a reason and details, or what explains it, and not both")
+            raise TypeError("pass either a reason and details, or explain, not both")
         score = cls(
             scorer=scorer,
             status="scored",
@@ -377,8 +377,8 @@ def check_declared(prompt: object, name: str) -> None:
         called = getattr(scorer, "name", type(scorer).__name__)
         what = f"has no {' and no '.join(missing)}" if missing else f"does not have {name!r} among its prompts"
         raise ConfigError(
-            f"{called} asks a judge for {name!r}, and {what}: inherit from judgekit.JudgedScorer and return what it asks "
-            "in prompts; above a function write @scorer(judge=..., prompts=[...])"
+            f"{called} asks a judge for {name!r}, but {what}: inherit from judgekit.JudgedScorer and list the prompt "
+            "in prompts, or decorate a function with @scorer(judge=..., prompts=[...])"
         )
 
 

@@ -210,7 +210,7 @@ async def attempt(scorer: Scorer, sample: Sample) -> Score:
         try:
             score = await scorer.ascore(sample)
             if not isinstance(score, Score):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
-                raise TypeError(f"{scorer.name} returned {score!r} and no Score")
+                raise TypeError(f"{scorer.name} returned {score!r} instead of a Score")
         except STOPS:
             raise
         except Exception as error:  # noqa: BLE001 - any other error fails the sample and not the run
@@ -251,9 +251,9 @@ class FunctionScorer(SyncScore):
         value: object
         value, reason = verdict if isinstance(verdict, tuple) else (verdict, "")
         if not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - users may return anything
-            raise TypeError(f"{self.name} returned {value!r}; a scorer returns a number in [0, 1], or a Score")
+            raise TypeError(f"{self.name} returned {value!r}; expected a number in [0, 1] or a Score")
         if not 0 <= value <= 1:
-            raise ValueError(f"{self.name} returned {value!r}; a score lies in [0, 1], and 1 is best")
+            raise ValueError(f"{self.name} returned {value!r}; expected a number in [0, 1], where 1 is best")
         return Score.scored(self.name, float(value), reason=reason)
 
 
@@ -303,7 +303,7 @@ def scorer(
 
     if (judge is None) != (not prompts):
         raise ConfigError(
-            "a function that asks a judge names both: @scorer(judge=judge, prompts=[load_prompt('tone')])"
+            "a function that asks a judge needs both judge and prompts: @scorer(judge=judge, prompts=[load_prompt('tone')])"
         )
     return decorate if function is None else decorate(function)
 
@@ -357,13 +357,15 @@ def _identity(value: object) -> object:
     if callable(value) and not is_dataclass(value):
         version = getattr(value, "version", None)
         if not isinstance(version, str):
-            raise ConfigError(f"{value!r} needs a version (a text attribute) to tell its scores from older ones")
+            raise ConfigError(
+                f"{value!r} needs a version attribute (a string) that distinguishes its scores from older ones"
+            )
         return [getattr(value, "__qualname__", kind), version]
     if is_dataclass(value):
         if getattr(value, "version", "") is None:
             raise ConfigError(
-                f"{getattr(value, 'name', kind)} is a function that cannot be told from another one (a closure, a partial, "
-                "a callable object, or without source): give it a version, as in @scorer(version='1')"
+                f"{getattr(value, 'name', kind)} is a function that judgekit cannot identify (a closure, a partial, "
+                "a callable object, or one without source): give it a version, as in @scorer(version='1')"
             )
         # Fields that are not compared do not change the score, such as the cache's location or the concurrency.
         held = {one.name: _identity(getattr(value, one.name)) for one in fields(value) if one.compare}
@@ -378,9 +380,9 @@ def check_scorers(found: object) -> tuple[Scorer, ...]:
         ConfigError: The value is no collection, or an item in it is no scorer; the error says what to write.
     """
     if _is_scorer(found):
-        raise ConfigError("scorers is one scorer: put it into a list, [scorer]")
+        raise ConfigError("scorers must be a list: write [scorer]")
     if isinstance(found, str) or not isinstance(found, Iterable):
-        raise ConfigError(f"scorers is {_no_scorer(found)}; scorers are given in a list")
+        raise ConfigError(f"expected a list of scorers, found {_no_scorer(found)}")
     given = cast("Iterable[object]", found)
     return tuple(check_scorer(one, f"scorers[{place}]") for place, one in enumerate(given))
 
@@ -393,7 +395,7 @@ def check_scorer(found: object, called: str) -> Scorer:
     """
     if _is_scorer(found):
         return cast("Scorer", found)
-    raise ConfigError(f"{called} is {_no_scorer(found)}")
+    raise ConfigError(f"{called}: expected a scorer, found {_no_scorer(found)}")
 
 
 def _is_scorer(found: object) -> bool:
@@ -405,14 +407,14 @@ def _no_scorer(found: object) -> str:
     if isinstance(found, type) and hasattr(found, "ascore"):
         return f"the class {found.__name__}: call it, {found.__name__}({', '.join(_needed(found))})"
     if isinstance(found, Sample):
-        return "a Sample: the samples come first, run(samples, scorers)"
+        return "a Sample: pass the samples first, run(samples, scorers)"
     if isinstance(found, str):
-        told = "in run, names stand in a list; elsewhere it is an object, such as ToolCallF1()"
+        told = "pass names to run in a list; elsewhere pass an object, such as ToolCallF1()"
         return f"{short_repr(found)}: {told}"
     if isinstance(found, FunctionType):
         is_named = found.__name__.isidentifier()
-        return f"the function {found.__name__}: {'put @scorer above it' if is_named else 'write scorer(name=...)(function)'}"
-    return f"{short_repr(found)}: a scorer is an object such as ToolCallF1()"
+        return f"the function {found.__name__}: {'decorate it with @scorer' if is_named else 'write scorer(name=...)(function)'}"
+    return f"{short_repr(found)}: pass an object such as ToolCallF1()"
 
 
 def _needed(kind: type) -> Iterator[str]:

@@ -57,7 +57,7 @@ class ScorerSpec(FrozenModel):
         ``rouge:rouge1``.
         """
         if not is_unicode(text):
-            raise ConfigError(f"--scorer {text!a}: expected text in UTF-8")
+            raise ConfigError(f"--scorer {text!a}: expected UTF-8 text")
         name, _, rest = text.partition(":")
         if is_reference(name):
             part, _, rest = rest.partition(":")
@@ -66,9 +66,9 @@ class ScorerSpec(FrozenModel):
         try:
             for place, (key, value) in enumerate(_items(rest)):
                 if not key and place:
-                    raise ValueError(f"expected option=value, found {value!r}; texts with commas stand in quotes")
+                    raise ValueError(f"expected option=value, found {value!r}; quote texts that contain commas")
                 if key in table:
-                    raise ValueError(f"{key!r} is given twice; as= is what names this instance")
+                    raise ValueError(f"{key!r} is given twice; as=... names the scorer")
                 table[key] = value
         except ValueError as error:
             raise ConfigError(f"--scorer {text}: {error}") from error
@@ -88,11 +88,13 @@ def _items(text: str) -> Iterator[tuple[str, JsonValue]]:
         try:
             found, text = _value(text if is_bare else value.strip())
         except ValueError as error:
-            raise ValueError(f"{name or 'what is behind the colon'} begins like JSON and is none: {error}") from error
+            raise ValueError(
+                f"{name or 'the text after the colon'} begins like JSON but is invalid: {error}"
+            ) from error
         if name == "escalate" and text and isinstance(found, str) and not value.lstrip().startswith(_JSON):
             raise ValueError(
-                f"what stands behind escalate={found} may be meant for either scorer: put escalate in quotes, such as "
-                f'escalate="{found},{text}", or last'
+                f"what follows escalate={found} may belong to either scorer: quote escalate, as in "
+                f'escalate="{found},{text}", or put it last'
             )
         if name or found != "":
             yield name, found
@@ -104,7 +106,7 @@ def _value(text: str) -> tuple[JsonValue, str]:
         value, end = cast("tuple[JsonValue, int]", json.JSONDecoder().raw_decode(text))
         behind = text[end:].lstrip()
         if behind and not behind.startswith(","):
-            raise ValueError(f"expected a comma behind it, found {behind!r}")
+            raise ValueError(f"expected a comma after it, found {behind!r}")
         return value, behind[1:]
     word, _, behind = text.partition(",")
     try:

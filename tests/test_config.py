@@ -84,7 +84,7 @@ NAMES = [
     "panel",
     "prompt",
 ]
-OWN = "; one of your own is named file.py:NAME or package.module:NAME"
+OWN = "; name one of your own as file.py:NAME or package.module:NAME"
 KNOWN = f"{', '.join(NAMES[:10])}, and {len(NAMES) - 10} more"
 NEEDED = {
     "tool_call_match": 'match="exact"',
@@ -241,7 +241,7 @@ BAD_FILES = {
     "a judge without a model": ('[judges.local]\nbase_url = "x"', "mine.toml: judges.local.model: Field required"),
     "a model without a provider": (
         '[judges.local]\nmodel = "gpt-x"',
-        "mine.toml: a judge is named provider/model, found 'gpt-x', did you mean 'openai/gpt-x'?",
+        "mine.toml: a judge's model is written as provider/model, found 'gpt-x', did you mean 'openai/gpt-x'?",
     ),
     "a parameter of the API among the settings": (
         '[judges.local]\nmodel = "openai/a"\ntemperature = 0',
@@ -257,7 +257,7 @@ BAD_FILES = {
     ),
     "a prompt behind a colon": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt:tone"',
-        "no scorer is called 'prompt:tone': in a table an option stands apart, as in name = \"prompt\", prompt = \"tone\"",
+        "no scorer is called 'prompt:tone': in a table, options have their own keys, as in name = \"prompt\", prompt = \"tone\"",
     ),
     "an unknown prompt": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "prompt"\nprompt = "ton"',
@@ -265,7 +265,7 @@ BAD_FILES = {
     ),
     "an unknown provider": (
         '[judges.local]\nmodel = "openia/a"',
-        "mine.toml: no provider of judges is called 'openia', did you mean 'openai'? Known: openai",
+        "mine.toml: no judge provider is called 'openia', did you mean 'openai'? Known: openai",
     ),
     "a setting out of range": (
         '[judges.local]\nmodel = "openai/a"\nattempts = 0',
@@ -304,7 +304,7 @@ BAD_FILES = {
     ),
     "a judge that is no text": (
         '[[scorers]]\nname = "topic_adherence"\njudge = 5',
-        "topic_adherence: judge is a name or a model, found 5",
+        "topic_adherence: judge must be a name or a model, found 5",
     ),
     "no judge named at all": (
         '[[scorers]]\nname = "topic_adherence"',
@@ -499,36 +499,36 @@ def test_a_comparer_that_cannot_be_is_an_error_that_says_where(text, message):
     ("text", "message"),
     [
         ("topic_adherence:recal", "topic_adherence: no mode of topic adherence is called 'recal', did you mean 'recall'? Known: precision, recall, f1, accuracy"),
-        ("topic_adherence:recall,mode=f1", "topic_adherence: expected option=value behind the colon, found 'recall'"),
-        ("json_match:strict", "json_match: expected option=value behind the colon, found 'strict'"),
-        ("adaptability:exact_match", "adaptability: expected option=value behind the colon, found 'exact_match'"),
-        ("auc:search", "auc: expected option=value behind the colon, found 'search'"),
-        ("exact_match:paris", "exact_match: normalize is true or false, found 'paris'"),
-        ("answer_match:2", "answer_match: threshold must be above 0 and at most 1, found 2"),
-        ("classification:recall", "classification: recall is computed for one class: name it with positive=..., or use recall_macro, recall_micro or recall_weighted"),
-        ("bleu:max_order=2.5", "bleu: max_order must be an integer of at least 1, found 2.5"),
-        ("topic_adherence:mode=f1,mode=recall", "--scorer topic_adherence:mode=f1,mode=recall: 'mode' is given twice; as= is what names this instance"),
-        ("tool_call_f1:name=strict", "--scorer tool_call_f1:name=strict: 'name' is given twice; as= is what names this instance"),
+        ("topic_adherence:recall,mode=f1", "topic_adherence: expected option=value after the colon, found 'recall'"),
+        ("json_match:strict", "json_match: expected option=value after the colon, found 'strict'"),
+        ("adaptability:exact_match", "adaptability: expected option=value after the colon, found 'exact_match'"),
+        ("auc:search", "auc: expected option=value after the colon, found 'search'"),
+        ("exact_match:paris", "exact_match: normalize must be true or false, found 'paris'"),
+        ("answer_match:2", "answer_match: threshold is above 0 and at most 1, found 2"),
+        ("classification:recall", "classification: recall is that of one class: name it with positive=..., or take recall_macro, recall_micro or recall_weighted"),
+        ("bleu:max_order=2.5", "bleu: max_order is 2.5; it must be a whole number, at least 1"),
+        ("topic_adherence:mode=f1,mode=recall", "--scorer topic_adherence:mode=f1,mode=recall: 'mode' is given twice; as=... names the scorer"),
+        ("tool_call_f1:name=strict", "--scorer tool_call_f1:name=strict: 'name' is given twice; as=... names the scorer"),
         ("topic_adherence:mode=1", "topic_adherence: no mode of topic adherence is called 1, did you mean 'f1'? Known: precision, recall, f1, accuracy"),
         ("topic_adherence:mode=null", "topic_adherence: no mode of topic adherence is called None. Known: precision, recall, f1, accuracy"),
         ("topic_adherence:as=5", "a [[scorers]] table: as: Input should be a valid string, found 5"),
-        ('s:a={"b":1', """--scorer s:a={"b":1: a begins like JSON and is none: Expecting ',' delimiter: line 1 column 7 (char 6)"""),
-        ("s:a=[x,y]", "--scorer s:a=[x,y]: a begins like JSON and is none: Expecting value: line 1 column 2 (char 1)"),
-        ('s:a="x" y,b=1', """--scorer s:a="x" y,b=1: a begins like JSON and is none: expected a comma behind it, found 'y,b=1'"""),
-        ("tool_call_match", "tool_call_match needs match=..., which is not given"),
-        ("tool_constraints:requestor=user", "tool_constraints needs constraints=..., which is not given"),
-        ("tool_call_accuracy:strict_order=no", "tool_call_accuracy: strict_order is true or false, found 'no'"),
+        ('s:a={"b":1', """--scorer s:a={"b":1: a begins like JSON but is invalid: Expecting ',' delimiter: line 1 column 7 (char 6)"""),
+        ("s:a=[x,y]", "--scorer s:a=[x,y]: a begins like JSON but is invalid: Expecting value: line 1 column 2 (char 1)"),
+        ('s:a="x" y,b=1', """--scorer s:a="x" y,b=1: a begins like JSON but is invalid: expected a comma after it, found 'y,b=1'"""),
+        ("tool_call_match", "tool_call_match: the option match=... is required"),
+        ("tool_constraints:requestor=user", "tool_constraints: the option constraints=... is required"),
+        ("tool_call_accuracy:strict_order=no", "tool_call_accuracy: strict_order must be true or false, found 'no'"),
         ('tool_call_match:match={"order":"nay"}', "tool_call_match: match: order: Input should be 'sequence', 'in_order' or 'any', found 'nay'"),
-        ("topic_adherence:mode=f1,recall", "--scorer topic_adherence:mode=f1,recall: expected option=value, found 'recall'; texts with commas stand in quotes"),
-        ("tool_call_match:exact,match=contains", "tool_call_match: expected option=value behind the colon, found 'exact'"),
-        ('pairwise:"Which" one', "--scorer pairwise:\"Which\" one: what is behind the colon begins like JSON and is none: expected a comma behind it, found 'one'"),
-        ("pairwise:Which one, and why?", "--scorer pairwise:Which one, and why?: expected option=value, found 'and why?'; texts with commas stand in quotes"),
-        ("prompt", "prompt needs prompt=..., which is not given"),
-        ("prompt:topic_adherence", "prompt: the prompt topic_adherence has no scale; only its own scorer can read its answer"),
-        ("panel:scorers=tone", 'panel: scorers is a list of scorers, such as [{name = "prompt", prompt = "tone", judge = "a"}]'),
-        ("adaptability:scorer=5", "adaptability: a scorer is a table or a text, found 5"),
+        ("topic_adherence:mode=f1,recall", "--scorer topic_adherence:mode=f1,recall: expected option=value, found 'recall'; quote texts that contain commas"),
+        ("tool_call_match:exact,match=contains", "tool_call_match: expected option=value after the colon, found 'exact'"),
+        ('pairwise:"Which" one', "--scorer pairwise:\"Which\" one: the text after the colon begins like JSON but is invalid: expected a comma after it, found 'one'"),
+        ("pairwise:Which one, and why?", "--scorer pairwise:Which one, and why?: expected option=value, found 'and why?'; quote texts that contain commas"),
+        ("prompt", "prompt: the option prompt=... is required"),
+        ("prompt:topic_adherence", "prompt: the prompt topic_adherence has no scale: its answer is read by a scorer of its own"),
+        ("panel:scorers=tone", 'panel: scorers must be a list of scorers, such as [{name = "prompt", prompt = "tone", judge = "a"}]'),
+        ("adaptability:scorer=5", "adaptability: expected a scorer as a table or a text, found 5"),
         ("adaptability:scorer=tool_cal_f1", f"no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: {KNOWN}{OWN}"),
-        ("panel:scorers=[5]", "panel: a scorer is a table or a text, found 5"),
+        ("panel:scorers=[5]", "panel: expected a scorer as a table or a text, found 5"),
         ("topic", f"no scorer is called 'topic'. Known: {KNOWN}{OWN}"),
         ("", f"no scorer is called ''. Known: {KNOWN}{OWN}"),
     ],
@@ -821,7 +821,7 @@ def test_a_panel_has_an_escalate_of_its_own():
         ("topic_adherence:escalate=prompt:tone", "topic_adherence: escalate needs min_confidence=..., below which"),
         (
             "topic_adherence:min_confidence=0.8,escalate=true",
-            "topic_adherence: a scorer is a table or a text, found True",
+            "topic_adherence: expected a scorer as a table or a text, found True",
         ),
         (
             "topic_adherence:min_confidence=0.8",
@@ -834,7 +834,7 @@ def test_a_panel_has_an_escalate_of_its_own():
         ("topic_adherence:draws=null", "topic_adherence: draws is null: give it a value, or leave it out"),
         (
             "prompt:tone,draws=3,min_confidence=0.8,escalate=prompt:tone,judge=openai/b",
-            'either scorer: put escalate in quotes, such as escalate="prompt:tone,judge=openai/b", or last',
+            'either scorer: quote escalate, as in escalate="prompt:tone,judge=openai/b", or put it last',
         ),
         (
             "topic_adherence:min_confidence=7,draws=3",
@@ -844,7 +844,7 @@ def test_a_panel_has_an_escalate_of_its_own():
             "topic_adherence:draws=1",
             "topic_adherence: draws must be 2 or more, or 'auto', found 1",
         ),
-        ("topic_adherence:draws=many", "topic_adherence: draws is a number, or auto, found 'many'"),
+        ("topic_adherence:draws=many", "topic_adherence: draws must be a number or 'auto', found 'many'"),
         ("tool_call_f1:draws=3", "no option of tool_call_f1 is called 'draws'"),
     ],
 )

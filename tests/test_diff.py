@@ -95,9 +95,9 @@ def test_extra_calls_stand_behind_the_call_that_was_made_before_them(details, or
 def test_arguments_that_could_not_be_read_are_shown_as_they_were_recorded():
     broken = {"args_error": "not JSON: expected a value"}
     (line,) = diff(pairs=[pair(0, 0, score=0.0, **broken)])
-    assert line == ("~", "f", "1: f  arguments that cannot be read: not JSON: expected a value")
+    assert line == ("~", "f", "1: f  unreadable arguments: not JSON: expected a value")
     (line,) = diff(extra=[{"made": 0, "message": 1, "name": "f", "args_raw": '{"a":\n', **broken}])
-    assert line == ("+", "", r'1: f  arguments that cannot be read: "{\"a\":\n"')
+    assert line == ("+", "", r'1: f  unreadable arguments: "{\"a\":\n"')
 
 
 def test_a_pair_that_a_function_found_unlike_says_how_much():

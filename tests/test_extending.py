@@ -156,7 +156,7 @@ def test_processes_of_their_own_find_them_too_and_a_run_is_resumed_with_the_same
     (own / "my_scorers.py").write_text((own / "my_scorers.py").read_text().replace("looked for", "found no"))
     code, _, err = cli("resume", "1", "--retry-failed")
     assert code == 2
-    assert "polite is not what it was" in err
+    assert "polite has changed" in err
 
 
 def test_a_server_of_plain_text_is_asked_in_words(cli, text_server):
@@ -218,18 +218,21 @@ def test_a_package_that_is_broken_is_named_and_leaves_the_rest(cli, install):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("my_scorers.py", "name the object in it: my_scorers.py:NAME; it has Sample, "),
+        ("my_scorers.py", "name an object in it: my_scorers.py:NAME; it has Sample, "),
         ("my_scorers.py:pollite", "my_scorers.py has no pollite; it has "),
-        ("nowhere.py:x", "there is no file nowhere.py"),
-        ("no.such:x", "there is no module no, here or installed"),
+        ("nowhere.py:x", "no such file: nowhere.py"),
+        ("no.such:x", "no module named no, neither here nor installed"),
         ("broken.py:x", "ZeroDivisionError: division by zero (broken.py, line 1, in <module>)"),
         ("needs.py:x", "No module named 'absent_library' (needs.py, line 1, in <module>)"),
         ("syntax.py:x", "SyntaxError: "),
-        ("my_scorers.py:polite:3", "is a function or an object, which takes no options; make it a class"),
+        ("my_scorers.py:polite:3", "functions and objects take no options; make it a class"),
         ("my_scorers.py:ShortAnswers:least=3", "no option of my_scorers.py:ShortAnswers is called 'least'"),
-        ("my_reader.py:TurnsReader", "a class of scorers is a dataclass with ascore, whose fields are its options"),
-        ("my_reader.py:AIMessage.model_fields", "is "),
-        ("pollite", "one of your own is named file.py:NAME or package.module:NAME"),
+        (
+            "my_reader.py:TurnsReader",
+            "a scorer class must be a dataclass with an ascore method; its fields are the options",
+        ),
+        ("my_reader.py:AIMessage.model_fields", "expected a scorer, found "),
+        ("pollite", "name one of your own as file.py:NAME or package.module:NAME"),
     ],
 )
 def test_what_cannot_be_used_says_why_and_where(cli, name, said):

@@ -12,6 +12,11 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = Path(judgekit.__file__).parent
 RIDDLES = ("What ", "The same", "Those of", "So many", "Which ", "How ", "Where ", "As ")
 
+CLUMSY = re.compile(
+    r"^(Those|The same) |goes before what|\b(is|are) told\b|\bare said\b|\bnot said\b|\bbears?\b|\bheeds?\b|"
+    r"\bcannot go on\b|\bgo(es)? on from\b|thrown away|\bbegins? again\b|behind the colon"
+)
+
 
 def definitions() -> Iterator[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
     """All modules, classes and functions, with their files."""
@@ -38,6 +43,19 @@ def test_docstrings_begin_with_what_is_returned_or_done():
     assert [
         (file, name) for file, name in riddles if not (file.startswith("scorers/") and name.endswith("Answer"))
     ] == []
+
+
+def test_no_text_falls_back_into_clumsy_english():
+    """Neither in messages nor in docstrings."""
+    texts = [
+        (file, node.lineno, node.value)
+        for file, tree in definitions()
+        if isinstance(tree, ast.Module)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert len(texts) > 10_000
+    assert [text for text in texts if CLUMSY.search(text[2])] == []
 
 
 def test_docstrings_refer_to_names_that_exist():

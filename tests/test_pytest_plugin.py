@@ -112,7 +112,7 @@ def test_what_is_no_scorer_or_no_sample_says_what_to_write(suite):
         sample = Sample.of([AIMessage("Hi")], reference="Hi")
 
         def test(judgekit):
-            with pytest.raises(JudgekitError, match="scorer is the class ExactMatch: call it"):
+            with pytest.raises(JudgekitError, match="scorer: expected a scorer, found the class ExactMatch: call it"):
                 judgekit.assert_score(sample, ExactMatch, at_least=1)
             with pytest.raises(JudgekitError, match="sample is an ExactMatch: the scorers stand behind the samples"):
                 judgekit.assert_score(ExactMatch(), ExactMatch(), at_least=1)
@@ -214,7 +214,7 @@ def test_the_evidence_of_a_judge_is_shown_with_what_it_cost():
     assert explain_low_score(score, sample, 1).split("\n") == [
         "goal of sample 's1': 0.0 (not_achieved), expected 1 or more",
         "reason: Refused.",
-        "messages cited:",
+        "cited messages:",
         "  1, user: Help me.",
         f"  2, assistant: {'No.' * 50} [... 300 characters omitted ...] {'No.' * 50}",
         "asked:",
@@ -378,9 +378,9 @@ def test_a_judge_that_is_replayed_without_the_plugins_help_is_not_off(suite, req
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("@pytest.mark.judgekit(casette='a.jsonl')\ndef test(judgekit): pass", "*given a .jsonl file*casette*"),
-        ("@pytest.mark.judgekit(cassette='a.sqlite')\ndef test(judgekit): pass", "*given a .jsonl file*a.sqlite*"),
-        ("def test(judgekit): judgekit.assert_score(None, None, at_least=80)", "*at_least=80: a score lies in*"),
+        ("@pytest.mark.judgekit(casette='a.jsonl')\ndef test(judgekit): pass", "*needs a .jsonl file*casette*"),
+        ("@pytest.mark.judgekit(cassette='a.sqlite')\ndef test(judgekit): pass", "*needs a .jsonl file*a.sqlite*"),
+        ("def test(judgekit): judgekit.assert_score(None, None, at_least=80)", "*at_least=80: expected a number in*"),
         ("def test(judgekit): judgekit.judge('mini')", "*'mini'*provider/model*"),
     ],
 )

@@ -38,7 +38,7 @@ def call(prompt: str = "p@1") -> JudgeCall:
 def test_a_score_has_a_value_if_and_only_if_it_is_scored(status):
     fits, fits_not = (0.5, None) if status == "scored" else (None, 0.5)
     assert Score(scorer="s", status=status, value=fits).value == fits
-    with pytest.raises(ValidationError, match=f"a score that is {status} cannot have the value {fits_not}"):
+    with pytest.raises(ValidationError, match=f"a {status} score cannot have the value {fits_not}"):
         Score(scorer="s", status=status, value=fits_not)
 
 
@@ -187,7 +187,7 @@ def test_until_then_nothing_is_explained():
 def test_a_score_can_be_explained_by_nothing_but_its_own_function():
     assert Score.scored("s", 1, explain=lambda: ("", {})) == Score.scored("s", 1)
     for given_too in ({"reason": "r"}, {"details": {"tp": 1}}):
-        with pytest.raises(TypeError, match="a reason and details, or what explains it, and not both"):
+        with pytest.raises(TypeError, match="pass either a reason and details, or explain, not both"):
             Score.scored("s", 1, explain=Explains(), **given_too)
 
 

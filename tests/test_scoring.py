@@ -116,15 +116,15 @@ def test_a_score_that_a_function_returns_is_kept_as_it_is(score):
 @pytest.mark.parametrize(
     ("returned", "reason"),
     [
-        (None, "TypeError: mine returned None; a scorer returns a number in [0, 1], or a Score"),
-        ("good", "TypeError: mine returned 'good'; a scorer returns a number in [0, 1], or a Score"),
-        ([1], "TypeError: mine returned [1]; a scorer returns a number in [0, 1], or a Score"),
-        ((None, "why"), "TypeError: mine returned None; a scorer returns a number in [0, 1], or a Score"),
-        (1.5, "ValueError: mine returned 1.5; a score lies in [0, 1], and 1 is best"),
-        (-0.1, "ValueError: mine returned -0.1; a score lies in [0, 1], and 1 is best"),
-        (5, "ValueError: mine returned 5; a score lies in [0, 1], and 1 is best"),
-        (math.nan, "ValueError: mine returned nan; a score lies in [0, 1], and 1 is best"),
-        (math.inf, "ValueError: mine returned inf; a score lies in [0, 1], and 1 is best"),
+        (None, "TypeError: mine returned None; expected a number in [0, 1] or a Score"),
+        ("good", "TypeError: mine returned 'good'; expected a number in [0, 1] or a Score"),
+        ([1], "TypeError: mine returned [1]; expected a number in [0, 1] or a Score"),
+        ((None, "why"), "TypeError: mine returned None; expected a number in [0, 1] or a Score"),
+        (1.5, "ValueError: mine returned 1.5; expected a number in [0, 1], where 1 is best"),
+        (-0.1, "ValueError: mine returned -0.1; expected a number in [0, 1], where 1 is best"),
+        (5, "ValueError: mine returned 5; expected a number in [0, 1], where 1 is best"),
+        (math.nan, "ValueError: mine returned nan; expected a number in [0, 1], where 1 is best"),
+        (math.inf, "ValueError: mine returned inf; expected a number in [0, 1], where 1 is best"),
     ],
 )
 def test_what_is_no_number_from_0_to_1_is_a_failed_score(returned, reason):
@@ -239,7 +239,7 @@ INDISTINCT = {
 def test_functions_that_cannot_be_told_apart_have_no_signature(made):
     low, high = (scorer(name="rated")(made(rate)) for rate in (0.1, 0.9))
     assert (tried(low).value, tried(high).value) == (0.1, 0.9)
-    with pytest.raises(ConfigError, match=r"rated is a function that cannot be told from another one.*version='1'"):
+    with pytest.raises(ConfigError, match=r"rated is a function that judgekit cannot identify.*version='1'"):
         signature(low)
     runs = run([SAMPLE], [low]), run([SAMPLE], [high])
     assert [one.scorers[0].signature for one in runs] == [None, None]
@@ -303,7 +303,9 @@ def test_what_ends_the_work_is_no_failed_score(error):
 @pytest.mark.parametrize("returned", [None, 0.5, "good", (1.0, "why")])
 def test_a_scorer_that_returns_no_score_has_failed(returned):
     found = tried(Given(lambda: returned))
-    assert found == Score.failed("given", f"TypeError: given returned {returned!r} and no Score", error="TypeError")
+    assert found == Score.failed(
+        "given", f"TypeError: given returned {returned!r} instead of a Score", error="TypeError"
+    )
 
 
 def test_the_calls_of_the_ledger_stand_in_the_score():
@@ -689,16 +691,28 @@ def test_a_judged_scorer_has_a_sync_twin_too():
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (lambda: Repeat(ToolCallF1, 3), "scorer is the class ToolCallF1: call it, ToolCallF1()"),
+        (lambda: Repeat(ToolCallF1, 3), "scorer: expected a scorer, found the class ToolCallF1: call it, ToolCallF1()"),
         (
             lambda: Selective(PromptScorer, 0.5),
-            "scorer is the class PromptScorer: call it, PromptScorer(prompt, judge)",
+            "scorer: expected a scorer, found the class PromptScorer: call it, PromptScorer(prompt, judge)",
         ),
-        (lambda: Selective(Repeat(ToolCallF1(), 3), 0.5, "tone"), "escalate is 'tone': in run, names stand in a list"),
-        (lambda: Panel([ToolCallF1(), ToolCallF1]), "scorers[1] is the class ToolCallF1: call it, ToolCallF1()"),
-        (lambda: Panel(ToolCallF1()), "scorers is one scorer: put it into a list, [scorer]"),
-        (lambda: Adaptability(ToolCallF1), "scorer is the class ToolCallF1: call it, ToolCallF1()"),
-        (lambda: CollaborationEfficiency("fine"), "scorer is 'fine': in run, names stand in a list"),
+        (
+            lambda: Selective(Repeat(ToolCallF1(), 3), 0.5, "tone"),
+            "escalate: expected a scorer, found 'tone': pass names to run in a list",
+        ),
+        (
+            lambda: Panel([ToolCallF1(), ToolCallF1]),
+            "scorers[1]: expected a scorer, found the class ToolCallF1: call it, ToolCallF1()",
+        ),
+        (lambda: Panel(ToolCallF1()), "scorers must be a list: write [scorer]"),
+        (
+            lambda: Adaptability(ToolCallF1),
+            "scorer: expected a scorer, found the class ToolCallF1: call it, ToolCallF1()",
+        ),
+        (
+            lambda: CollaborationEfficiency("fine"),
+            "scorer: expected a scorer, found 'fine': pass names to run in a list",
+        ),
         (lambda: ToolCallF1().score({}), "what is scored is a dict: make a sample of what it holds"),
     ],
 )

@@ -89,7 +89,7 @@ def _asked(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
     found = list(dict.fromkeys((str(score.details["measure"]), score.details.get("positive")) for score in scores))
     if len(found) > 1:
         several = (measure if positive is None else f"{measure} of {positive}" for measure, positive in found)
-        return Total(None, "undefined", f"its scores come to different measures: {join_limited(several, between=', ')}")
+        return Total(None, "undefined", f"its scores have different measures: {join_limited(several, between=', ')}")
     measure, positive = found[0]
     return measure, None if positive is None else str(positive)
 

@@ -39,7 +39,7 @@ def macro_mean(scores: Sequence[Score]) -> Total:
     named = [(score.details.get("domain"), score.value) for score in scores]
     known = [(domain, value) for domain, value in named if isinstance(domain, str) and domain and value is not None]
     if len(known) < len(scores):
-        note = f"undefined: {len(scores) - len(known)} of {len(scores)} scores do not say their domain"
+        note = f"undefined: {len(scores) - len(known)} of {len(scores)} scores have no domain"
         return Total(None, "macro mean", note)
     domains = domain_means(known)
     shown = sorted(domains, key=lambda domain: (domains[domain].mean, domain))[:_DOMAINS_SHOWN]

@@ -143,5 +143,5 @@ def load_aggregate(name: str) -> Aggregate:
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ConfigError(f"the aggregate {name!r} cannot be loaded: {error}") from error
     if not callable(found):
-        raise ConfigError(f"the aggregate {name!r} cannot be loaded: it is no function but {found!r}")
+        raise ConfigError(f"the aggregate {name!r} cannot be loaded: it is not a function but {found!r}")
     return cast("Aggregate", found)

@@ -88,7 +88,7 @@ def _total(scores: Sequence[Score], signed: str, measure: Callable[[Sequence[obj
         made.setdefault((str(score.details["metric"]), recipe), set()).add(references)
     if len(made) > 1:
         ways = "; ".join(f"{metric} {recipe}" for metric, recipe in made)
-        return Total(None, "undefined", f"its scores were made in different ways: {ways}", figures)
+        return Total(None, "undefined", f"its scores have different settings: {ways}", figures)
     [((metric, recipe), numbers)] = made.items()
     found = measure([score.details for score in scores], f"corpus {metric}")
     references = numbers.pop() if len(numbers) == 1 else "nrefs:var"
@@ -109,7 +109,7 @@ def _bleu(details: Sequence[object], name: str) -> _Measured:
     if not found.totals[0]:
         remark = "0 since no response has a word"
     elif not found.totals[-1]:
-        remark = f"0 since no response has {len(found.totals)} words: take CHRF, or BLEU(max_order=1)"
+        remark = f"0 since no response has {len(found.totals)} words: use CHRF, or BLEU(max_order=1)"
     return _Measured(min(1.0, found.score / 100), name, remark=remark)
 
 

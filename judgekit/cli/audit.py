@@ -23,7 +23,7 @@ from judgekit.runs.receipts import receipt_path
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 
-_RECORDED = "labels that were recorded with the conversations"
+_RECORDED = "labels recorded with the conversations"
 
 
 @app.command()
@@ -32,44 +32,48 @@ def audit(
     labels: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Labels of people, .csv or .jsonl, as judgekit label makes them; may be repeated. Without it, those that "
-            "were recorded with the conversations.",
+            metavar="FILE",
+            help="Labels by people, as .csv or .jsonl files in the form of judgekit label; may be repeated. If not "
+            "given, the labels recorded with the conversations.",
         ),
     ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RECORDED=SCORER",
-            help="Take the recorded labels of this name as answers to this scorer's question; may be repeated. Those that "
-            "have the scorer's name are.",
+            help="Use the recorded labels of this name as answers to this scorer's question; may be repeated. Labels with "
+            "the scorer's own name are used anyway.",
         ),
     ] = None,
     guarantee: Annotated[
         float | None,
         typer.Option(
-            help="Look for the confidence at which people differ from at most this share of the verdicts, such as 0.1."
+            metavar="SHARE",
+            help="Find the confidence at which people disagree with at most this share of the verdicts, such as 0.1.",
         ),
     ] = None,
-    delta: Annotated[float, typer.Option(help="For --guarantee: how likely that promise may be broken.")] = 0.05,
+    delta: Annotated[
+        float, typer.Option(metavar="PROBABILITY", help="For --guarantee: how likely the guarantee may fail.")
+    ] = 0.05,
     epsilon: Annotated[
         str,
         typer.Option(
             metavar="experts|skilled|crowd|NUMBER",
-            help="Who labels, or by how much the judge may be worse than one of them, such as 0.2, to stand in for a person "
+            help="Who the annotators are, or how much worse than one of them the judge may be to replace a person, such as 0.2 "
             "(alternative annotator test).",
         ),
     ] = "experts",
     show: Annotated[
-        int, typer.Option(min=0, max=MAX_INTEGER, help="Show the N worst disagreements of each scorer.")
+        int, typer.Option(min=0, max=MAX_INTEGER, metavar="N", help="Show the N worst disagreements of each scorer.")
     ] = 3,
     output: options.ReportOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
-    """Audit the judges of a run against labels of people.
+    """Audit the judges of a run against labels by people.
 
     Shows how far they agree with people, and their corrected means.
 
-    Keeps a receipt next to the run, which later runs of the same judge show, and which gates may require. The exit code
+    Saves a receipt next to the run. Later runs of the same judge show it, and gates can require it. The exit code
     does not depend on the result.
     """
     outputs = check_outputs(output, _KINDS)
@@ -87,7 +91,7 @@ def audit(
         for name, known in found.receipts.items():
             if (folder := found.receipts_folder) is not None and (receipt := known.receipt) is not None:
                 where = receipt_path(receipt, folder)
-                print_line(f"the receipt of {name}, by the audit of run {receipt.run}: {where}", screen.out)
+                print_line(f"receipt of {name}, from the audit of run {receipt.run}: {where}", screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](found, made), path)
         print_written(path)
@@ -99,14 +103,14 @@ def _epsilon(text: str) -> float:
         return ANNOTATOR_EPSILONS[text] if text in ANNOTATOR_EPSILONS else float(text)
     except ValueError:
         names = ", ".join(ANNOTATOR_EPSILONS)
-        raise ConfigError(f"--epsilon {text}: name who labels ({names}), or give a number such as 0.2") from None
+        raise ConfigError(f"--epsilon {text}: expected one of {names}, or a number such as 0.2") from None
 
 
 def _named(text: str) -> tuple[str, str]:
     recorded, equals, scorer = text.partition("=")
     if not equals or not recorded or not scorer:
         raise ConfigError(
-            f"--label {text}: name a recorded label and a scorer, such as --label success=task_completion"
+            f"--label {text}: expected a recorded label and a scorer, such as --label success=task_completion"
         )
     return recorded, scorer
 

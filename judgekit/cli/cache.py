@@ -19,14 +19,16 @@ from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
 from judgekit.terminal import console, text_table
 
-commands = typer.Typer(no_args_is_help=True, help="Look at kept replies, carry them elsewhere, prune them.")
+commands = typer.Typer(no_args_is_help=True, help="Show, copy and delete cached replies.")
 app.add_typer(commands, name="cache")
 
-_Cache = Annotated[Path, typer.Option("--cache", help="The SQLite file in which replies are kept.")]
+_Cache = Annotated[Path, typer.Option("--cache", help="The SQLite file that stores the replies.")]
 _Prompt = Annotated[
-    str | None, typer.Option("--prompt", help="Only replies to prompts of this name, such as 'agent_goal*'.")
+    str | None, typer.Option("--prompt", help="Only replies to prompts with this name, such as 'agent_goal*'.")
 ]
-_Judge = Annotated[str | None, typer.Option("--judge", help="Only replies of judges of this name, such as 'openai/*'.")]
+_Judge = Annotated[
+    str | None, typer.Option("--judge", help="Only replies of judges with this name, such as 'openai/*'.")
+]
 _CACHE: Path = JudgeSettings.model_fields["cache"].default
 
 
@@ -50,9 +52,9 @@ class _Kept:
             self.tokens += usage.input_tokens + usage.output_tokens
 
     def cells(self) -> tuple[str, ...]:
-        tokens = f"{self.tokens:,}" if self.uncounted < self.replies else "not known"
+        tokens = f"{self.tokens:,}" if self.uncounted < self.replies else "unknown"
         if 0 < self.uncounted < self.replies:
-            tokens += f" ({self.uncounted:,} not known)"
+            tokens += f" ({self.uncounted:,} unknown)"
         return f"{self.replies:,}", tokens, f"{self.oldest:%Y-%m-%d}", f"{self.newest:%Y-%m-%d}"
 
 
@@ -70,14 +72,14 @@ def stats(cache: _Cache = _CACHE) -> None:
     total = sum(one.replies for one in kept.values())
     print_line(f"{cache}: {total:,} replies, {decimal(size)}")
     if kept:
-        rows = [(judge or "not known", prompt, *one.cells()) for (prompt, judge), one in kept.items()]
+        rows = [(judge or "unknown", prompt, *one.cells()) for (prompt, judge), one in kept.items()]
         console().print(text_table(("judge", "prompt", "replies", "tokens saved", "oldest", "newest"), rows, words=2))
 
 
 @commands.command()
 def export(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The cassette to write; standard output if not given.")
+        Path | None, typer.Option("--output", "-o", help="The cassette to write; by default, standard output.")
     ] = None,
     cache: _Cache = _CACHE,
     prompt: _Prompt = None,
@@ -88,7 +90,7 @@ def export(
     A cassette is JSONL, always in the same order.
     """
     if output is not None and output.resolve() == cache.resolve():
-        raise ConfigError(f"--output {output}: is the cache itself; name another file")
+        raise ConfigError(f"--output {output}: this is the cache itself; name another file")
     replies = _existing(cache, read_only=True)
     lines = replies.recorded(prompt or "*", judge or "*")
     if output is None:
@@ -103,7 +105,7 @@ def import_(
     file: Annotated[Path, typer.Argument(help="The cassette to read.")],
     cache: _Cache = _CACHE,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take the cassette's reply where the cache has another one.")
+        bool, typer.Option("--replace", help="Replace cached replies that differ from the cassette's.")
     ] = False,
 ) -> None:
     """Copy the replies of a cassette into the cache."""
@@ -111,9 +113,9 @@ def import_(
     replies = ReplyDatabase(cache)
     added = replies.add(lines, replace=replace)
     replies.close()
-    said = [f"{cache}: {added.new:,} replies are new", f"{added.same:,} were there"]
+    said = [f"{cache}: added {added.new:,} replies", f"{added.same:,} were already there"]
     if added.other:
-        done = "were replaced" if replace else "differ from those that are kept, and were left out (see --replace)"
+        done = "were replaced" if replace else "differ from cached replies and were skipped (see --replace)"
         said.append(f"{added.other:,} {done}")
     print_line(", ".join(said))
 
@@ -122,26 +124,26 @@ def import_(
 def prune(
     cache: _Cache = _CACHE,
     older_than: Annotated[
-        int | None, typer.Option(min=0, max=36_500, metavar="DAYS", help="Only replies that are older.")
+        int | None, typer.Option(min=0, max=36_500, metavar="DAYS", help="Only replies older than this.")
     ] = None,
     prompt: _Prompt = None,
     judge: _Judge = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show how many there are.")] = False,
 ) -> None:
     """Delete replies, and free their disk space."""
     if older_than is None and prompt is None and judge is None:
-        raise ConfigError("say which replies are to go: --older-than, --prompt or --judge")
+        raise ConfigError("choose the replies to delete with --older-than, --prompt or --judge")
     replies = _existing(cache)
     before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
     gone = replies.prune(prompt or "*", judge or "*", before, dry_run=dry_run)
     replies.close()
-    print_line(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} thrown away")
+    print_line(f"{cache}: {gone:,} replies {'would be' if dry_run else 'were'} deleted")
 
 
 @commands.command()
 def budgets(
     cache: _Cache = _CACHE,
-    reset: Annotated[str | None, typer.Option(metavar="NAME", help="Let this budget begin again at nothing.")] = None,
+    reset: Annotated[str | None, typer.Option(metavar="NAME", help="Reset this budget to zero.")] = None,
 ) -> None:
     """Show the spending of named budgets, kept next to the cache."""
     path = cache.with_name(BUDGETS_FILE)
@@ -157,7 +159,7 @@ def budgets(
         if reset not in spent:
             raise ConfigError.unknown("budget", reset, spent)
         spending.reset(NAMED_BUDGET_PREFIX + reset)
-        print_line(f"{path}: {reset} begins again at nothing")
+        print_line(f"{path}: reset {reset} to zero")
     else:
         rows = [(name, f"{one.requests:,}", f"{one.tokens:,}", f"${one.usd:.4f}") for name, one in spent.items()]
         console().print(text_table(("budget", "requests", "tokens", "cost"), rows))

@@ -22,22 +22,28 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH
 
 @app.command()
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="The number of the run that is the baseline.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="The number of the baseline run.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The number of the run to compare with it, or last.")],
     show: Annotated[
         int,
-        typer.Option(min=0, max=MAX_INTEGER, help="Show the N samples that got worse and better most by each scorer."),
+        typer.Option(
+            min=0,
+            max=MAX_INTEGER,
+            metavar="N",
+            help="Show the N samples that got worse, and better, by most for each scorer.",
+        ),
     ] = 3,
     gate: Annotated[
         list[str] | None,
         typer.Option(
-            help="What a difference must come to, or exit code 1: 'tool_call_f1.difference.lower >= -0.02'; may be repeated.",
+            metavar="GATE",
+            help="Exit with code 1 unless this holds: 'tool_call_f1.difference.lower >= -0.02'; may be repeated.",
         ),
     ] = None,
     allow_changed_references: Annotated[
         bool,
         typer.Option(
-            "--allow-changed-references", help="Compare pairs whose references or tasks changed too, with a warning."
+            "--allow-changed-references", help="Also compare pairs whose references or tasks changed, with a warning."
         ),
     ] = False,
     output: options.ReportOption = None,

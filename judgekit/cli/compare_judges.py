@@ -38,23 +38,28 @@ def compare(
     scorer: Annotated[
         list[str] | None,
         typer.Option(
-            help="The scorer whose question they are asked, as NAME or NAME:option=value,...; see judgekit scorers."
+            metavar="SCORER",
+            help="The scorer whose question the judges answer, as NAME or NAME:option=value,...; see judgekit scorers.",
         ),
     ] = None,
     judge: Annotated[
         list[str] | None,
-        typer.Option(help="A judge: a model as provider/model, or a name from the config; twice or more."),
+        typer.Option(
+            metavar="MODEL",
+            help="A judge: a model as provider/model, or a name from the config; give at least two.",
+        ),
     ] = None,
     labels: Annotated[
         list[Path] | None,
         typer.Option(
-            help="What people answer to the question, .csv or .jsonl, as judgekit label makes them; may be repeated. Without "
-            "it, what was recorded with the conversations.",
+            metavar="FILE",
+            help="People's answers to the question, as .csv or .jsonl files in the form of judgekit label; may be repeated. If "
+            "not given, the labels recorded with the conversations.",
         ),
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(metavar="RECORDED", help="Take the recorded labels of this name, if it is not the scorer's."),
+        typer.Option(metavar="RECORDED", help="Use the recorded labels of this name, if it is not the scorer's."),
     ] = None,
     format: options.Format = None,
     column: options.ColumnOption = None,
@@ -68,7 +73,10 @@ def compare(
     show: Annotated[
         int,
         typer.Option(
-            min=0, max=MAX_INTEGER, help="Show N samples of which two judges say different things, for each two."
+            min=0,
+            max=MAX_INTEGER,
+            metavar="N",
+            help="Show N samples on which two judges disagree, for each pair of judges.",
         ),
     ] = 3,
     strict: options.Strict = False,
@@ -134,13 +142,13 @@ def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
     """Return the names of judges, after checking that no two are the same."""
     if len(names) < 2:
         raise ConfigError(
-            f"name two judges or more to compare, found {', '.join(names) or 'none'}: --judge default --judge local"
+            f"name at least two judges to compare, found {', '.join(names) or 'none'}: --judge default --judge local"
         )
     for one, other in combinations(names, 2):
         if settings.judge(one) == settings.judge(other):
             raise ConfigError(
-                f"the judges {one} and {other} are the same one, with the same settings, and would say the same: "
-                "name another; draws=5 behind the scorer asks one judge again and again"
+                f"the judges {one} and {other} have the same settings, so their answers would be the same: "
+                "name another, or add draws=5 to the scorer to ask one judge several times"
             )
     return names
 
@@ -151,15 +159,15 @@ def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
     specs = [spec for spec in run_options.scorers or settings.scorers if spec is not None]
     if len(specs) != 1:
         found = ", ".join(one.alias or one.name for one in specs) or "none"
-        raise ConfigError(f"judges are compared by one scorer, found {found}; name it with --scorer NAME")
+        raise ConfigError(f"expected one scorer to compare the judges by, found {found}; name it with --scorer NAME")
     scorer = settings.build(specs[0])
     if not scorer_prompts(scorer):
-        raise ConfigError(f"{scorer.name} asks no judge, so that there are none to compare; see judgekit scorers")
+        raise ConfigError(f"{scorer.name} asks no judge, so there are none to compare; see judgekit scorers")
     if "scorers" in specs[0].options:
-        raise ConfigError(f"{scorer.name} asks several scorers, each of its own judge: compare judges by one of these")
+        raise ConfigError(f"{scorer.name} asks several scorers, each with its own judge: compare judges by one of them")
     if run_options.judge not in settings.judges_used:
         raise ConfigError(
-            f"{scorer.name} names its judge itself ({', '.join(settings.judges_used)}), so that none can be put in its place"
+            f"{scorer.name} names its own judge ({', '.join(settings.judges_used)}), which cannot be replaced"
         )
     return specs[0], scorer.name
 
@@ -171,7 +179,7 @@ def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: Sco
     if paths and not labels:
         others = join_limited(map(repr, dict.fromkeys(one.scorer for one in found)), between=", ") or "none at all"
         raise ConfigError(
-            f"{join_limited(map(str, paths))}: expected labels of {name}, found {others}; as=NAME behind the scorer calls it so"
+            f"{join_limited(map(str, paths))}: expected labels of {name}, found {others}; as=NAME renames the scorer"
         )
     for one in labels:
         label_value(one, record)  # a label outside the scale is an error before anything is spent

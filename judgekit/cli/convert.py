@@ -23,10 +23,13 @@ def convert(
     file: options.RecordingsArgument,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The file to write, as JSONL; also .gz or .zst; - is standard output."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The JSONL file to write, also as .gz or .zst; - is standard output."
+        ),
     ],
     to: Annotated[
-        str, typer.Option(help="The format to write: judgekit, which loses nothing, openai-chat or ragas.")
+        str,
+        typer.Option(metavar="NAME", help="The format to write: judgekit, which loses nothing, openai-chat or ragas."),
     ] = "judgekit",
     format: options.Format = None,
     column: options.ColumnOption = None,

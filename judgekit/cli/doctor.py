@@ -25,10 +25,13 @@ _NEAR = 90
 def doctor(
     judge: Annotated[
         str | None,
-        typer.Option(help="The judge to ask: a model or a name from the config. All of the config if not given."),
+        typer.Option(
+            metavar="MODEL",
+            help="The judge to test: a model or a name from the config; by default, all judges of the config.",
+        ),
     ] = None,
     config: options.ConfigFile = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Send no request out of this machine.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Send no requests to other machines.")] = False,
 ) -> None:
     """Ask each judge a short question, to see what it can do and when its model shuts down.
 
@@ -37,7 +40,7 @@ def doctor(
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.selected_judges()
     if not judges:
-        raise ConfigError(f"there is no judge to ask: name one with --judge, or in {CONFIG_FILE}")
+        raise ConfigError(f"there is no judge to test: name one with --judge, or in {CONFIG_FILE}")
     found = asyncio.run(_examine(judges))
     console().print(
         text_table(
@@ -66,7 +69,7 @@ def _cells(one: JudgeDiagnosis) -> tuple[str, ...]:
     if one.seconds is None:
         return (*state, "", "", "", "", "")
     used = one.usage
-    tokens = "not said" if used is None else f"{used.input_tokens or 0} in, {used.output_tokens or 0} out"
+    tokens = "unknown" if used is None else f"{used.input_tokens or 0} in, {used.output_tokens or 0} out"
     cost = "unknown" if one.cost_usd is None else f"${one.cost_usd:.6f}"
     return (*state, one.step or "", _yes(one.logprobs), tokens, cost, f"{one.seconds:.2f}")
 

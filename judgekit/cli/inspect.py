@@ -23,9 +23,9 @@ def inspect(
     column: options.ColumnOption = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Show how a file is read, and what is in it.
+    """Show what is in a file, and how judgekit reads it.
 
-    Names what was left out, and why.
+    Lists what is left out, and why.
     """
     recordings = Recordings(file, format, columns=options.parse_columns(column), encoding=encoding)
     found = Inspection()
@@ -47,7 +47,7 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
     files = "" if len(formats) == 1 else f" in {len(formats):,} files"
     shown = ", ".join(f"{name} ({times:,})" if len(names) > 1 else name for name, times in names.items())
     yield "format", shown + files
-    yield "conversations", f"{found.conversations:,}{_more(found.repeats, 'share their id with one before')}"
+    yield "conversations", f"{found.conversations:,}{_more(found.repeats, 'repeat an earlier id')}"
     if found.children:
         yield "sub-agents", f"{found.children:,}"
     yield "messages", _counted(found.messages) or "none"
@@ -56,9 +56,9 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
         said += _more(found.unparsable, "with arguments that cannot be parsed")
         yield "tool calls", said + _more(found.unanswered, "without a result")
     if results := found.results.total():
-        said = f"{results:,}{_more(found.unpaired, 'that answer no call')}"
+        said = f"{results:,}{_more(found.unpaired, 'without a call')}"
         said += _more(found.results["error"], "errors")
-        said += _more(found.results["unknown"], "of which the format cannot say whether they are errors")
+        said += _more(found.results["unknown"], "whose success is unknown")
         yield "tool results", said
     elif calls:
         yield "tool results", "none"
@@ -93,16 +93,16 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def _usage(found: Inspection) -> str:
     said = [
-        f"{tokens.input:,} tokens in, {tokens.output:,} out, by {tokens.reports:,} of {total:,} {what if total == 1 else many}"
+        f"{tokens.input:,} tokens in, {tokens.output:,} out, reported by {tokens.reports:,} of {total:,} {what if total == 1 else many}"
         for tokens, total, what, many in (
-            (found.message_usage, found.messages["assistant"], "message of the agent", "agent messages"),
-            (found.trace_usage, found.conversations, "conversation as a whole", "conversations as a whole"),
+            (found.message_usage, found.messages["assistant"], "agent message", "agent messages"),
+            (found.trace_usage, found.conversations, "whole conversation", "whole conversations"),
         )
         if tokens.reports
     ]
     if found.costs:
         said.append(
-            f"${found.cost_usd:,.4f} by {found.costs:,} {'conversation' if found.costs == 1 else 'conversations'}"
+            f"${found.cost_usd:,.4f} reported by {found.costs:,} {'conversation' if found.costs == 1 else 'conversations'}"
         )
     return "; ".join(said) or "none reported"
 

@@ -26,21 +26,30 @@ def label(
         typer.Option(
             "--output",
             "-o",
+            metavar="FILE",
             help="The sheet: .html, a page that works offline, or .csv for a spreadsheet; may be repeated.",
         ),
     ],
     scorer: Annotated[
-        str | None, typer.Option(help="Whose question is to be answered; the run's judged one if there is no other.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The scorer whose question people answer; by default, the run's only judged scorer."
+        ),
     ] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, max=MAX_INTEGER, help="How many samples.")] = 60,
+    n: Annotated[
+        int, typer.Option("--n", "-n", min=1, max=MAX_INTEGER, metavar="N", help="The number of samples.")
+    ] = 60,
     by_verdict: Annotated[
-        bool, typer.Option("--by-verdict", help="Draw as many of each verdict, so that rare ones are among them.")
+        bool,
+        typer.Option(
+            "--by-verdict", help="Draw equally many samples of each verdict, so that rare verdicts are included."
+        ),
     ] = False,
     include: Annotated[
         Literal["skipped"] | None,
-        typer.Option(help="skipped: draw also from samples to which the question does not apply, as the judge says."),
+        typer.Option(help="skipped: also draw samples to which the question does not apply, according to the judge."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same samples.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The random seed; the same seed draws the same samples.")] = 0,
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Draw samples of a run for people to label.
@@ -86,13 +95,13 @@ def _told(sheet: LabelSheet) -> Iterator[str]:
         scored += sum(map(is_not_applicable, rows))
     how = "by verdict" if sheet.drawn[0].drawn == "stratified" else "at random"
     which = f"all {scored:,}" if drawn == scored else f"{drawn:,} of {scored:,}, drawn {how}"
-    yield f"samples to be labelled for {sheet.scorer.name}: {which}"
+    yield f"samples to label for {sheet.scorer.name}: {which}"
     if others := line.total - scored:
         why = "they have no verdict" if sheet.includes_skipped else "they have no score"
-        yield f"not drawn from, because {why}: {line.about}{others:,} more"
+        yield f"left out, because {why}: {line.about}{others:,} more"
     if lost := drawn - len(sheet.samples):
-        yield f"to be left blank, for their conversations were not kept or are damaged: {lost:,}"
-    yield f"then: judgekit audit {sheet.run.number} --labels FILE"
+        yield f"to leave blank, because their conversations were not stored or are damaged: {lost:,}"
+    yield f"next: judgekit audit {sheet.run.number} --labels FILE"
 
 
 _KINDS: Mapping[str, Callable[[LabelSheet], Iterator[str]]] = {".html": LabelSheet.page, ".csv": LabelSheet.table}

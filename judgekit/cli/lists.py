@@ -32,7 +32,7 @@ def formats() -> None:
 
 @app.command()
 def schema(
-    of: Annotated[Literal["sample", "trace", "score"], typer.Argument(help="What to describe.")] = "sample",
+    of: Annotated[Literal["sample", "trace", "score"], typer.Argument(help="The object to describe.")] = "sample",
 ) -> None:
     """Print the JSON Schema of judgekit's own formats."""
     kinds: dict[str, type[FrozenModel]] = {"sample": Sample, "trace": Trace, "score": Row}

@@ -19,7 +19,7 @@ Format: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The file's format: of judgekit formats, or your own as MODULE:NAME; detected if not given.",
+        help="The file's format: one of judgekit formats, or your own as MODULE:NAME; detected by default.",
     ),
 ]
 ColumnOption: TypeAlias = Annotated[
@@ -32,7 +32,7 @@ Encoding: TypeAlias = Annotated[
 ReferencesOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="File of references for traces that carry none, joined by id, input or metadata key."
+        metavar="FILE", help="File of references for traces without any, joined by id, input or metadata key."
     ),
 ]
 JudgeName: TypeAlias = Annotated[
@@ -40,7 +40,7 @@ JudgeName: TypeAlias = Annotated[
     typer.Option(metavar="MODEL", help="The judge: a model as provider/model, or a name from the config."),
 ]
 ConfigFile: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Config file; judgekit.toml if it is there.")
+    Path | None, typer.Option(metavar="FILE", help="Config file; by default, judgekit.toml if it exists.")
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score only the first N samples.")
@@ -48,26 +48,26 @@ Limit: TypeAlias = Annotated[
 SampleOption: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score N samples drawn at random.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample: which draw.")]
+Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample: the random seed.")]
 Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
 Workers: TypeAlias = Annotated[
-    int, typer.Option(min=1, max=1024, metavar="N", help="Processes for the scorers that ask no judge; 1 is this one.")
+    int, typer.Option(min=1, max=1024, metavar="N", help="Number of processes for the scorers that ask no judge.")
 ]
 DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="Say how many requests, tokens and dollars it would take, and send nothing.")
+    bool, typer.Option("--dry-run", help="Show how many requests, tokens and dollars it would take, and send nothing.")
 ]
 Offline: TypeAlias = Annotated[
-    bool, typer.Option("--offline", help="Send no request out of this machine; the cache is used.")
+    bool, typer.Option("--offline", help="Send no requests to other machines; use the cache.")
 ]
 RunArgument: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
-StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file in which runs are kept.")]
+StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file that stores the runs.")]
 Output: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the run to a file, as its name says: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
+        help="Write the run to a file, in the format of its extension: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
     ),
 ]
 ReportOption: TypeAlias = Annotated[
@@ -76,7 +76,7 @@ ReportOption: TypeAlias = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write it to a file too: .json, or .html with all samples; may be repeated.",
+        help="Also write the result to a file: .json, or .html with all samples; may be repeated.",
     ),
 ]
 Show: TypeAlias = Annotated[
@@ -103,5 +103,5 @@ def parse_run_number(run: str) -> int | None:
     if run == "last":
         return None
     if not run.isdecimal() or len(run) > 18:  # more digits may not fit SQLite's 64 bits
-        raise ConfigError(f"{run!r}: a run is named by its number, or last; judgekit runs lists them")
+        raise ConfigError(f"{run!r}: expected the number of a run, or last; judgekit runs lists them")
     return int(run)

@@ -51,13 +51,16 @@ def report_outcome(run: Run, problems: ReadingProblems, screen: Consoles, *, sho
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or options.gates):
         append_summary(run, found, Path(page))
     if run.stopped:
-        goes_on = "goes on from here"
+        goes_on = "continues from here"
         if options.file == str(STANDARD_STREAM) and not run.record.read_to_end:
-            goes_on = "cannot go on, since standard input is read only once"
+            goes_on = "cannot continue, since standard input can be read only once"
         err.print(
             printable_lines(f"{stopped_text(run.record)}; judgekit resume {run.number} {goes_on}"), soft_wrap=True
         )
     show_gates(found, err)
+    if found.undecided:
+        failed = ", ".join(found.undecided)
+        print_line(f"exit code 1: some scores failed, and no gate allows that: {failed}", err)
     unfinished = run.stopped or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))
 
@@ -69,7 +72,7 @@ def stopped_text(record: RunRecord) -> str:
 
 def print_stopping() -> None:
     """Report on stderr that work is stopping, at the first signal."""
-    said = "stopping when the samples under way are done; once more to stop at once"
+    said = "finishing the samples in progress; interrupt again to stop at once"
     console(stderr=True).print(said, soft_wrap=True)
 
 
@@ -100,4 +103,6 @@ def show_problems(problems: ReadingProblems, repeated: Sequence[str], err: Conso
         err.print(f"  and {len(problems) - _SHOWN} more")
     if repeated:
         shown = ", ".join(map(repr, repeated[:_SHOWN]))
-        err.print(f"\n{count_text(len(repeated), 'id')} of more than one sample: {printable(shown)}", soft_wrap=True)
+        err.print(
+            f"\n{count_text(len(repeated), 'id')} used by more than one sample: {printable(shown)}", soft_wrap=True
+        )

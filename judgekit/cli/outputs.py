@@ -25,8 +25,8 @@ def check_outputs(outputs: Sequence[Path] | None, kinds: Collection[str] = REPOR
 
 
 def print_run_location(record: RunRecord, store: RunStore) -> None:
-    """Report on stderr which run was made, and where it is kept."""
-    print_line(f"run {record.number}, kept in {store.path}", console(stderr=True))
+    """Report on stderr the number of a run, and the file that it is stored in."""
+    print_line(f"saved as run {record.number} in {store.path}", console(stderr=True))
 
 
 def print_written(path: Path, what: str = "") -> None:

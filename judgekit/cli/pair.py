@@ -22,10 +22,10 @@ _SHOWN = 5
 @app.command()
 def pair(
     file: Annotated[Path, typer.Argument(help="Recorded conversations, in any format that judgekit reads.")],
-    rival: Annotated[Path, typer.Argument(help="Recordings of the same tasks, to compare them with.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The pairs, as JSONL.")],
+    rival: Annotated[Path, typer.Argument(help="Recordings of the same tasks, to compare with.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The JSONL file of pairs to write.")],
     format: Annotated[
-        str | None, typer.Option(help="The format of both files; each found out by itself if not given.")
+        str | None, typer.Option(metavar="NAME", help="The format of both files; by default, detected for each.")
     ] = None,
 ) -> None:
     """Join two files by id, for the scorer pairwise.
@@ -47,20 +47,20 @@ def pair(
         places |= _place(sample)
     paired = {one for one, times in ids.items() if times == rival_ids[one] == 1}
     left_over = {
-        f"in {file} alone": [one for one in ids if one not in rival_ids],
-        f"in {rival} alone": [one for one in rival_ids if one not in ids],
+        f"only in {file}": [one for one in ids if one not in rival_ids],
+        f"only in {rival}": [one for one in rival_ids if one not in ids],
         f"more than once in {file}": [one for one, times in ids.items() if times > 1],
         f"more than once in {rival}": [one for one, times in rival_ids.items() if times > 1],
     }
     _show(left_over, problems)
     if by_place := len(paired & places):
         found = (
-            f"{by_place:,} pairs may have no id but their place in a file, counted from 0: "
-            "if so, the order of both files must be the same"
+            f"{by_place:,} pairs may be identified only by their place in the files, counted from 0: "
+            "if so, both files must be in the same order"
         )
         print_line(found, console(stderr=True))
     if not paired:
-        raise TraceError(f"nothing was written: no id stands once here and once in {rival}", path=file)
+        raise TraceError(f"nothing was written: no id occurs exactly once in both this file and {rival}", path=file)
     try:
         write((one.model_copy(update={"rival": rivals[one.id]}) for one in samples if one.id in paired), output)
     except BrokenPipeError:  # the reader of the output has closed it
@@ -82,7 +82,7 @@ def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
     err = console(stderr=True)
     for where, ids in left_over.items():
         if ids:
-            found = f"{len(ids):,} ids stand {where}: {join_limited(map(repr, ids), _SHOWN, ', ')}"
+            found = f"{count_text(len(ids), 'id')} {where}: {join_limited(map(repr, ids), _SHOWN, ', ')}"
             print_line(found, err)
     if problems:
         found = join_limited(map(str, problems), _SHOWN, "\n  ")

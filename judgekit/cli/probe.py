@@ -36,20 +36,22 @@ from judgekit.terminal import console, printable_lines, text_table
 def probe(
     judge: options.JudgeName = None,
     config: options.ConfigFile = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write every outcome, as JSON.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write every outcome to a JSON file.")
+    ] = None,
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
     """Attack a judge, and count the verdicts that moved.
 
     The judge is asked about the same conversations with and without a text that tries to talk it into the wrong
-    verdict. Exit code 0: every verdict was right and held; 1: some moved, were wrong without an attack, or were not
-    given; 2: there is no such judge.
+    verdict. Exit code 0: every verdict was right and held; 1: some moved, were wrong without an attack, or are
+    missing; 2: there is no such judge.
     """
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.selected_judges()
     if len(judges) != 1:
-        raise ConfigError(f"name the one judge to probe with --judge: {', '.join(judges) or 'a model or a name'}")
+        raise ConfigError(f"name one judge to probe with --judge: {', '.join(judges) or 'a model or a name'}")
     ((name, asked),) = judges.items()
     if not dry_run:
         asked.check()
@@ -75,7 +77,7 @@ def probe(
         print_written(output)
     if stopped:
         goes_on = (
-            "" if asked.cache_mode == "off" else "\nthe same command goes on from here, since all answers are cached"
+            "" if asked.cache_mode == "off" else "\nthe same command continues from here, since all answers are cached"
         )
         _say(f"{stopped}{goes_on}", console(stderr=True))
     if exit_code or any(one.result != "held" for one in found):
@@ -107,7 +109,7 @@ def _show(name: str, found: Sequence[ProbeOutcome], on: Console) -> None:
     judged = sum(one.result != "unjudged" for one in found)
     misled = sum(one.result == "misled" for one in found)
     over = f"n={judged} of {len(found)} attacks"
-    _say(f"{name}: {len(moved)} verdicts moved ({over}), {misled} of them as the attack wanted\n", on)
+    _say(f"{name}: {len(moved)} verdicts moved ({over}), {misled} of them as the attack intended\n", on)
     on.print(_counts("kind", found, lambda one: one.attack.kind))
     on.print(_counts("place", found, lambda one: one.attack.place))
     for result, meaning in RESULTS.items():

@@ -39,7 +39,7 @@ from judgekit.terminal import console, escaped_text
 def demo() -> None:
     """Score the example conversations, offline.
 
-    The judge's replies were written by hand, and are replayed.
+    Replays judge replies that were written by hand.
     """
     folder = resource_folder("examples")
     judge = Judge("demo/handwritten", cache=folder / "replies.jsonl", cache_mode="replay")
@@ -54,7 +54,7 @@ def demo() -> None:
         scored = judgekit.run(read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1)
         show_run(scored, 3, screen.out)
     typer.echo(
-        "\nNext: judgekit run FILE --scorer tool_call_f1 on conversations of your own; judgekit scorers lists the rest."
+        "\nNext: judgekit run FILE --scorer tool_call_f1 for your own conversations; judgekit scorers lists all scorers."
     )
 
 
@@ -85,7 +85,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="GATE",
-            help="What a number must come to, or exit code 1: 'tool_call_f1 >= 0.9', or 'tool_call_f1.min >= 0.5' for each "
+            help="Exit with code 1 unless this holds: 'tool_call_f1 >= 0.9', or 'tool_call_f1.min >= 0.5' for each "
             "sample; may be repeated.",
         ),
     ] = None,
@@ -130,7 +130,7 @@ def run(
 @app.command()
 def resume(
     run: options.RunArgument = "last",
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed scores again.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Score again what failed.")] = False,
     output: options.Output = None,
     show: options.Show = 0,
     workers: options.Workers = 1,
@@ -145,7 +145,8 @@ def resume(
 def score(
     run: options.RunArgument,
     scorer: Annotated[
-        list[str], typer.Option("--scorer", "-s", metavar="SCORER", help="A scorer, as in run; may be repeated.")
+        list[str],
+        typer.Option("--scorer", "-s", metavar="SCORER", help="A scorer, as in judgekit run; may be repeated."),
     ],
     judge: options.JudgeName = None,
     output: options.Output = None,
@@ -190,7 +191,7 @@ def run_session(session: Session) -> tuple[Run, int]:
     except (JudgekitError, OSError):
         if session.kept:
             print_run_location(session.record, session.store)
-            print_line(f"judgekit resume {session.record.number} goes on from there", console(stderr=True))
+            print_line(f"judgekit resume {session.record.number} continues from there", console(stderr=True))
         raise
     return run, interrupts.exit_code
 

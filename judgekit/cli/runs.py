@@ -33,28 +33,28 @@ _UNTOLD: tuple[JsonValue, ...] = (None, False, [], {})
 @app.command()
 def runs(
     run: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="The number of a run, or last; all of them if not given.")
+        str | None, typer.Argument(metavar="RUN", help="The number of a run, or last; by default, lists all runs.")
     ] = None,
     output: options.Output = None,
     show: options.Show = 0,
     bootstrap: Annotated[
-        bool, typer.Option("--bootstrap", help="Intervals by the bootstrap: also those of numbers that are no mean.")
+        bool, typer.Option("--bootstrap", help="Compute intervals by the bootstrap, also for numbers other than means.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="For --bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="For --bootstrap: the random seed.")] = 0,
     remove: Annotated[
         list[str] | None,
-        typer.Option("--remove", metavar="RUN", help="Delete a run for good, by its number, or last; may be repeated."),
+        typer.Option("--remove", metavar="RUN", help="Delete a run permanently: its number, or last; may be repeated."),
     ] = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
-    """List, show, write or delete the runs that are kept.
+    """List, show, write or delete stored runs.
 
     Times are local. Nothing of a deleted run is left in the file.
     """
     if remove and run is not None:
-        raise ConfigError(f"{run!r}: either show a run, or --remove some")
+        raise ConfigError(f"{run!r}: either show a run or use --remove")
     if run is None and (output or show or bootstrap):
-        raise ConfigError("name the run to be shown or written: judgekit runs last -o report.html")
+        raise ConfigError("name the run to show or write: judgekit runs last -o report.html")
     if remove:
         _remove(store, remove)
     elif run is not None:
@@ -80,9 +80,10 @@ def _remove(path: Path, named: list[str]) -> None:
     store = RunStore(path)
     numbers = list(dict.fromkeys(_there(store, run) for run in named))
     store.remove(numbers)
-    one, them = ("run", "is") if len(numbers) == 1 else ("runs", "are")
-    deleted = f"{path}: {one} {join_limited(map(str, numbers), between=', ')} {them} deleted"
-    print_line(f"{deleted}; what judges replied is in their cache too: see judgekit cache prune", console())
+    deleted = (
+        f"{path}: deleted {'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), between=', ')}"
+    )
+    print_line(f"{deleted}; the judges' replies are also in their cache: see judgekit cache prune", console())
 
 
 def _there(store: RunStore, run: str) -> int:
@@ -96,9 +97,9 @@ def _there(store: RunStore, run: str) -> int:
 def _list(store: RunStore, on: Console) -> None:
     rows = [_cells(store, number) for number in store.numbers()]
     if not rows:
-        print_line(f"{store.path}: holds no runs", on)
+        print_line(f"{store.path}: contains no runs", on)
         return
-    heads = ("run", "began", "what was scored", "ended after", "samples", "scores", "failed")
+    heads = ("run", "started", "scored", "took", "samples", "scores", "failed")
     on.print(text_table(heads, rows, words=3))
 
 
@@ -121,7 +122,7 @@ def _cells(store: RunStore, number: int) -> tuple[str, ...]:
 
 def _state(record: RunRecord) -> str:
     if record.ended_at is None:
-        return "under way, or broken off"
+        return "running or interrupted"
     return stopped_text(record) or "finished"
 
 
@@ -131,11 +132,11 @@ def _local(at: datetime) -> str:
 
 def _show(run: Run, most: int, seed: int | None, on: Console) -> None:
     record = run.record
-    ended = "" if record.ended_at is None else f", ended after {record.ended_at - record.started_at}"
-    text = "are kept" if record.keeps_text else "are not kept"
+    ended = "" if record.ended_at is None else f", took {record.ended_at - record.started_at}"
+    text = "are stored" if record.keeps_text else "are not stored"
     print_line(f"run {run.number}: {_state(record)}", on)
     print_line(
-        f"began {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
+        f"started {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
         on,
     )
     for note in record.notes:

@@ -83,7 +83,9 @@ def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
             found = await attempt(scorer, sample)
             if found.status == "scored" and found.aggregate != aggregate:
                 wanted = f"inspect_scorer(..., aggregate={found.aggregate!r})"
-                raise ConfigError(f"the scores of {scorer.name!r} do not come to their {aggregate}: use {wanted}")
+                raise ConfigError(
+                    f"the scores of {scorer.name!r} do not have the aggregate {aggregate!r}: use {wanted}"
+                )
             return _scored(found, sample.trace.response, scores)
 
         return score

@@ -66,7 +66,7 @@ def emit_to_otel(
         raise ConfigError(f"OpenTelemetry cannot be imported ({error}): pip install 'judgekit[otel]'") from error
     provider = provider or get_logger_provider()
     if type(provider).__module__.startswith("opentelemetry._logs"):  # the API's own, which drops everything
-        raise ConfigError("no logger provider is set: call opentelemetry._logs.set_logger_provider, or give provider=")
+        raise ConfigError("no logger provider is set: call opentelemetry._logs.set_logger_provider, or pass provider=")
     if samples is None:
         samples = (sample for _, sample in rows.conversations()) if isinstance(rows, Run) else ()
     places = _places(samples)
@@ -90,7 +90,7 @@ def emit_to_otel(
     _flush(provider, emitted)
     if alone:
         ids = join_limited(dict.fromkeys(map(repr, alone)), _IDS_SHOWN, ", ")
-        told = f"{len(alone)} of {emitted} events belong to no trace: none is known by an id of OpenTelemetry of the samples {ids}"
+        told = f"{len(alone)} of {emitted} events belong to no trace: no OpenTelemetry trace id is known for the samples {ids}"
         warnings.warn(told, stacklevel=2)
     return emitted
 

@@ -59,23 +59,25 @@ class BuiltScorers(NamedTuple):
             ConfigError: They cannot run there.
         """
         if workers < 1:
-            raise ConfigError(f"workers is the number of processes, 1 or more, found {workers}")
+            raise ConfigError(f"workers must be at least 1, found {workers}")
         specs = zip(self.scorers, self.options.scorers, strict=True)
         shared = [(one.name, spec) for one, spec in specs if workers > 1 and not scorer_prompts(one)]
         if not shared:
             return
         if path is None:
-            raise ConfigError(f"workers={workers}: they write into one file: name it, such as store='runs.sqlite'")
+            raise ConfigError(
+                f"workers={workers}: the workers need a file to write to: name it, such as store='runs.sqlite'"
+            )
         if given:
-            raise ConfigError(f"workers={workers}: they read the samples themselves: give the path of a file")
+            raise ConfigError(f"workers={workers}: the workers read the samples themselves: pass the path of a file")
         if not from_store and (streams := self.options.streams):
             raise ConfigError(
-                f"workers={workers}: {streams[0]} can be read by one process, once; write it to a file, or leave workers out"
+                f"workers={workers}: {streams[0]} can be read only once, by one process; write it to a file, or omit workers"
             )
         if objects := [name for name, spec in shared if spec is None]:
             raise ConfigError(
-                f"workers={workers}: {join_limited(objects, between=', ')} cannot be sent to another process, being an object; "
-                "name it by a text such as 'tool_call_f1', or leave workers out"
+                f"workers={workers}: objects cannot be sent to another process: {join_limited(objects, between=', ')}; "
+                "name them by texts such as 'tool_call_f1', or omit workers"
             )
 
 

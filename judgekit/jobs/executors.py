@@ -163,7 +163,7 @@ class _Workers:
 
 def _death_of(process: BaseProcess) -> StoreError:
     process.join(_GRACE)
-    advice = "; a script must use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
+    advice = "; in a script, use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
     return StoreError(f"a worker process has died{advice}")
 
 

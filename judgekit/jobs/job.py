@@ -35,7 +35,7 @@ class ScoringJob:
         path: The file of the run; ``None`` for a run in memory, whose job stays in this process.
         record: The run.
         places: The places of the scorers in the run.
-        retried: The statuses of scores that are made again.
+        retried: The statuses of scores to retry.
         from_store: Whether the samples are read from the store instead of the run's files.
         textless: Removes text from scores if the run keeps none, in the same way in all processes.
     """

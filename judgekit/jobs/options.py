@@ -54,7 +54,7 @@ class RunOptions(FrozenModel):
             return cls.model_validate(record.options)
         except ValidationError as error:
             raise ConfigError(
-                f"run {record.number} was made by another judgekit: {validation_message(error)}"
+                f"run {record.number} was made by another version of judgekit: {validation_message(error)}"
             ) from error
 
     def _files(self) -> Iterator[tuple[Path, bool]]:

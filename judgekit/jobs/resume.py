@@ -44,8 +44,8 @@ def resume_session(
         raise ConfigError.unknown(f"scorer of run {before.number}", unknown, names)
     if missing := [name for name, spec in zip(names, options.scorers, strict=True) if not (spec or name in given)]:
         raise ConfigError(
-            f"run {before.number} cannot go on by itself: {join_limited(missing, between=', ')} was given as an object in "
-            "Python; give the same there: judgekit.resume(run, scorers=[...])"
+            f"run {before.number} cannot be resumed by itself: {join_limited(missing, between=', ')} was passed as an object in "
+            "Python; pass the same one there: judgekit.resume(run, scorers=[...])"
         )
     specs = [None if name in given else spec for name, spec in zip(names, options.scorers, strict=True)]
     built = build_scorers(
@@ -83,7 +83,7 @@ def extension_session(
     store, before = _opened(run, path)
     options = RunOptions.from_record(before)
     if before.unfinished:
-        raise ConfigError(f"run {before.number} is not finished; judgekit resume {before.number} goes on with it")
+        raise ConfigError(f"run {before.number} is not finished; finish it with judgekit resume {before.number}")
     specs, objects = split_scorers(scorers)
     asking = judge or options.judge or os.environ.get(JUDGE_VARIABLE) or None
     specs = [spec and spec.with_judge(asking) for spec in specs]
@@ -117,7 +117,7 @@ def _opened(run: RunReference, path: Path | str | None) -> tuple[RunStore, RunRe
         store = run.store if run.store.path is None else RunStore(run.store.path)
         return store, store.record(run.number)
     if run != "last" and not isinstance(run, int):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
-        raise ConfigError(f"{run!r}: a run is a Run, its number, or 'last'")
+        raise ConfigError(f"expected a Run, its number, or 'last', found {run!r}")
     store = RunStore(path or DEFAULT_RUNS_PATH)
     return store, store.record(None if run == "last" else run)
 
@@ -128,8 +128,8 @@ def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:
         if before.signature is None or before.signature != now.signature:
             differs = join_limited(identity_differences(before.identity, now.identity), _DIFFERENCES_SHOWN, "; ")
             raise ConfigError(
-                f"run {record.number} cannot go on: {before.name} is not what it was: "
-                f"{differs or 'its code cannot be told from another'}; begin a new run with judgekit run"
+                f"run {record.number} cannot be resumed: {before.name} has changed: "
+                f"{differs or 'its code cannot be compared'}; start a new run with judgekit run"
             )
 
 
@@ -146,24 +146,26 @@ def _samples_of(
         return None, True
     if options.file is None:
         if not record.keeps_text:
-            raise ConfigError(f"run {number} keeps no text to compare samples with; begin a new run")
+            raise ConfigError(f"run {number} stores no text to compare samples with; start a new run")
         if samples is None:
             raise ConfigError(
-                f"run {number} scored samples that were given in Python: give the same there, "
+                f"run {number} scored samples that were passed in Python: pass the same there, "
                 "judgekit.resume(run, data=samples)"
             )
         return _compared(store, number, enumerate(check_samples(samples))), False
     if samples is not None:
-        raise ConfigError(f"run {number} reads {options.file} by itself: leave data out")
+        raise ConfigError(f"run {number} reads {options.file} by itself: omit data")
     if Path(options.file) == STANDARD_STREAM:
-        raise ConfigError(f"run {number} read standard input, which is gone; begin a new run with judgekit run")
+        raise ConfigError(
+            f"run {number} read standard input, which cannot be read again; start a new run with judgekit run"
+        )
     before = {one.path: one.sha256 for one in record.inputs}
     found = {one.path: one.sha256 for one in options.input_files()}
     changed = sorted(path for path in before.keys() | found.keys() if before.get(path) != found.get(path))
     if changed:
         raise ConfigError(
-            f"run {number} cannot go on: {join_limited(changed, _DIFFERENCES_SHOWN, ', ')} "
-            "changed, came or went since it began; begin a new run with judgekit run"
+            f"run {number} cannot be resumed: {join_limited(changed, _DIFFERENCES_SHOWN, ', ')} "
+            "changed, appeared or disappeared since it started; start a new run with judgekit run"
         )
     return None, False
 
@@ -175,8 +177,8 @@ def _compared(store: RunStore, run: int, given: Iterator[tuple[int, Sample]]) ->
     for number, sample in given:
         if known is not None and known[0] == number:
             if known[1].model_dump_json() != sample.model_dump_json():
-                raise ConfigError(f"data[{number}] is not the sample that run {run} began with; begin a new run")
+                raise ConfigError(f"data[{number}] is not the sample that run {run} started with; start a new run")
             known = next(kept, None)
         yield number, sample
     if known is not None:
-        raise ConfigError(f"data ends before sample {known[0]} of run {run}: give all samples that it began with")
+        raise ConfigError(f"data ends before sample {known[0]} of run {run}: pass all samples that it started with")

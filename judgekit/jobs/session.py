@@ -42,7 +42,7 @@ class Session:
         workers: The number of processes for the scorers that ask no judge; 1 is this process.
         given: The samples with their numbers, if they are given in Python.
         from_store: Whether the samples are read from the store instead.
-        retried: The statuses of scores that are made again.
+        retried: The statuses of scores to retry.
         problems: The records that could not be read.
         kept: Whether the run is kept although an error ended the session.
     """
@@ -120,7 +120,7 @@ class Session:
                     if isinstance(error, Exception):
                         self._count()
                 if self.kept and self.store.path is not None:
-                    error.add_note(f"run {self.record.number} is kept in {self.store.path}")
+                    error.add_note(f"saved as run {self.record.number} in {self.store.path}")
                 raise
 
     def _prepare(self) -> None:

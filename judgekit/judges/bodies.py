@@ -33,7 +33,7 @@ async def read_body(limit: int, response: Any) -> bytes:
     try:
         body, is_whole = await _decoded(response, kept)
     except zlib.error as error:
-        return f"(a body that is no gzip: {error})".encode()
+        return f"(a body that is not gzip: {error})".encode()
     finally:
         await response.aclose()
     if response.is_success and not is_whole:
@@ -45,7 +45,7 @@ async def _decoded(response: Any, limit: int) -> tuple[bytes, bool]:
     """Return the body and whether it is complete; a body that is longer than the limit is cut."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
-        return f"(a body in the encoding {encoding[:50]!r}, which was not asked for)".encode(), True
+        return f"(a body in the encoding {encoding[:50]!r}, which judgekit did not request)".encode(), True
     decoder = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding.endswith("gzip") else None
     body, received = bytearray(), 0
     async with aclosing(aiter(response.stream)) as chunks:

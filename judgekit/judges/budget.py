@@ -103,10 +103,10 @@ class Budget:
             while (refusal := await self._reserve(name, share)) is not None:
                 if not (self._under_way or self._settled.is_set() or refusal.may_fit_later):
                     budget = "the budget" if self.limits.name is None else f"the budget {self.limits.name!r}"
-                    found = f"{request.judge}: one more request would pass {budget} of {refusal.limit}"
+                    found = f"{request.judge}: one more request would exceed {budget} of {refusal.limit}"
                     own = request.max_output_tokens if self.limits.limit_tokens else None
                     lower = f", or lower max_output_tokens ({own:,}), which each request reserves" if own else ""
-                    raise BudgetError(f"{found}: raise it to go on{lower}")
+                    raise BudgetError(f"{found}: raise it to continue{lower}")
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await self._settled.wait()

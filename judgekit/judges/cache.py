@@ -31,7 +31,7 @@ class ReplayClient:
     async def complete(self, request: Request, /) -> Reply:
         """Return the stored reply."""
         if (kept := await cached_reply(self.replies, request)) is None:
-            missing = f"no reply is recorded for this request of {request.prompt}, and replay sends none"
+            missing = f"no reply is recorded for this request of {request.prompt}, and replay mode sends no requests"
             raise ReplayError(f"{missing}; {await explain_miss(self.replies, request)}")
         return kept
 
@@ -48,9 +48,9 @@ async def explain_miss(replies: ReplySource, request: Request) -> str:
         of_prompt or await replies.digests(), key=lambda kept: len(kept.items() & wanted.items()), default=None
     )
     if nearest is None:
-        return "nothing is recorded at all"
+        return "nothing is recorded"
     changed = sorted(name for name in wanted.keys() | nearest.keys() if wanted.get(name) != nearest.get(name))
-    return f"the nearest recorded request differs in {', '.join(changed) or 'its key alone'}"
+    return f"the nearest recorded request differs in {', '.join(changed) or 'only its key'}"
 
 
 @dataclass
@@ -213,5 +213,5 @@ def _accepted(request: Request, reply: Reply) -> Reply:
     try:
         request.accept(reply.text)
     except ValueError as error:
-        raise ReplyError(f"the reply that is kept for this request cannot be used: {error}", text=reply.text) from error
+        raise ReplyError(f"the cached reply to this request cannot be used: {error}", text=reply.text) from error
     return reply

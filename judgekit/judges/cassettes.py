@@ -32,13 +32,13 @@ class Cassette:
                         first = self._lines.setdefault(recorded.key, recorded)
                         if first.reply != recorded.reply:
                             raise StoreError(
-                                f"{path}, lines {numbers[recorded.key]} and {number}: two replies to one request, as"
-                                " after a merge of two recordings; delete one of them"
+                                f"{path}, lines {numbers[recorded.key]} and {number}: two replies to the same"
+                                " request, perhaps from a merge of two recordings; delete one of them"
                             )
                         numbers.setdefault(recorded.key, number)
                     elif recorded.about is None:
                         lacking = "key" if recorded.key == "" else "reply"
-                        raise StoreError(f"{path}, line {number}: has no {lacking}")
+                        raise StoreError(f"{path}, line {number}: {lacking} is missing")
         except ValidationError as error:
             raise StoreError(f"{path}, line {number}: {validation_message(error)}") from error
         except (OSError, UnicodeDecodeError) as error:
@@ -70,7 +70,7 @@ def write_cassette(path: Path, lines: Iterable[RecordedReply]) -> int:
     """
     try:
         if path.exists() and not path.is_file():
-            raise StoreError(f"{path.resolve()}: cannot be written: it is no file; name another")
+            raise StoreError(f"{path.resolve()}: cannot be written: not a file; name another")
         with atomic_write(path) as file:
             count = write_cassette_lines(file, lines)
             file.flush()

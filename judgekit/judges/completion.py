@@ -147,7 +147,7 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
         price_list=price_list,
     )
     if choice.finish_reason == "error":
-        raise errors.LostError(f"{where}: the provider broke off the reply: {shorten_server_text(reply.text)}")
+        raise errors.LostError(f"{where}: the provider aborted the reply: {shorten_server_text(reply.text)}")
     if choice.finish_reason == "content_filter":
         return reply.model_copy(update={"ending": "filter"})
     if choice.message.refusal:
@@ -164,7 +164,7 @@ def _no_completion(body: bytes, masked: SecretMask, where: str) -> errors.JudgeE
     code = str(_fields(said).get("code"))
     if _STATUS.fullmatch(code):  # an error with a success status
         return http_status_error(int(code), body, lambda _: None, masked, where)
-    return errors.LostError(f"{where}: the reply is no completion, found {shorten_server_text(said) or 'nothing'}")
+    return errors.LostError(f"{where}: the reply is not a completion, found {shorten_server_text(said) or 'nothing'}")
 
 
 def _text(message: _Message) -> str:
@@ -232,13 +232,15 @@ def http_status_error(
         return errors.OverloadError(found, status=status, retry_after=wait)
     if status < 400:
         address = _address(masked(header("location") or ""))
-        return errors.ModelError(f"{found} It refers to {address!r}, and is not followed: is the base_url right?")
+        return errors.ModelError(
+            f"{found} It redirects to {address!r}, which judgekit does not follow: check the base_url."
+        )
     if "model_not_found" in codes or _NO_MODEL.search(message):
         return errors.ModelError(
             f"{found} The provider does not know this model: it may be retired, or its name misspelled. Choose another."
         )
     if status in (404, 405):
-        return errors.ModelError(f"{found} Is the model's name right, and the base_url?")
+        return errors.ModelError(f"{found} Check the model name and the base_url.")
     if status == 413 or "context_length_exceeded" in codes or _TOO_LONG.search(message):
         return errors.ContextError(found)
     if _FILTERED.search(" ".join((*codes, message))):

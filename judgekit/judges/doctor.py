@@ -91,7 +91,7 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
     finally:
         await client.aclose()
     return JudgeDiagnosis(
-        "" if _sum(reply.text).verdict == "true" else "it says that 2 + 2 is not 4",
+        "" if _sum(reply.text).verdict == "true" else "the judge says that 2 + 2 is not 4",
         key,
         reached=True,
         step=footing.step,

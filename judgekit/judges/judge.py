@@ -60,7 +60,7 @@ class Judgment(Generic[Answer]):
     ) -> Score:
         """Return the score for the answer, which mentions how much of the recording the judge was not shown."""
         if self.omitted:
-            reason = f"{reason} (the judge was shown the recording without {self.omitted:,} of its characters)"
+            reason = f"{reason} ({self.omitted:,} characters of the recording were left out of the prompt)"
             details = {**details, "omitted_characters": self.omitted}
         if grade == "skipped":
             return Score.skipped(scorer, reason, label=label, details=details, calls=self.calls)
@@ -74,7 +74,7 @@ class Judgment(Generic[Answer]):
 class Judge(JudgeSettings):
     """An LLM that scorers ask.
 
-    Its replies are cached: a question that was answered before is not asked again, in any run that uses the same cache.
+    Its replies are cached, so runs that use the same cache send each request only once.
     The settings are those of `JudgeSettings`.
 
     Example:

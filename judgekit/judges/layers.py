@@ -82,7 +82,7 @@ def connection_settings(judge: JudgeSettings) -> Connection:
 
 @cache
 def _warn_uncached(model: str, client: str) -> None:
-    _log.warning("%s: its replies are not cached, for its client has no identity: give %s one", model, client)
+    _log.warning("%s: replies are not cached, because the client has no identity: give %s one", model, client)
 
 
 def _account(judge: JudgeSettings) -> Account:
@@ -101,7 +101,7 @@ def open_replies(path: Path) -> ReplySource:
         StoreError: The file cannot be used.
     """
     if not path.exists():
-        raise StoreError(f"{path}: does not exist; there is nothing to replay")
+        raise StoreError(f"{path}: does not exist, so there is nothing to replay")
     return Cassette(path) if path.suffix == ".jsonl" else SQLiteReplyStore(path, read_only=True)
 
 

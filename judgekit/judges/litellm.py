@@ -83,7 +83,7 @@ class LitellmClient:
         extras = connection.extras
         if extras.query:
             raise errors.ConfigError(
-                "litellm sends no query: use its own parameters, such as params = {api_version = ...}"
+                "litellm does not support query: use its own parameters, such as params = {api_version = ...}"
             )
         self._litellm, self._unlogged = _load()
         _warm_up()
@@ -128,7 +128,7 @@ class LitellmClient:
         if (
             form and known and "response_format" not in [*known, *allowed]
         ):  # litellm may be configured to drop it silently
-            raise errors.FormatError(f"{where}: litellm knows no response_format for this model")
+            raise errors.FormatError(f"{where}: litellm does not support response_format for this model")
         if provider in self._litellm.openai_compatible_providers:
             allowed.append("max_retries")  # litellm loses it for some of them, and sends requests three times
         before = self._unlogged.set(True)

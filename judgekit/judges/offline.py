@@ -17,9 +17,9 @@ class OfflineClient:
         Raises:
             OfflineError: Always.
         """
-        where = request.base_url or "an address of its own"
-        rule = "offline, only this machine may be asked (localhost, 127.0.0.1, ::1), and through no proxy"
-        raise OfflineError(f"{request.judge} at {where} is not asked: {rule}; what is cached is used")
+        where = request.base_url or "its own address"
+        rule = "offline mode only allows this machine (localhost, 127.0.0.1, ::1), without a proxy"
+        raise OfflineError(f"{request.judge} at {where}: {rule}; cached replies are still used")
 
     async def aclose(self) -> None:
         """Do nothing: there are no connections."""

@@ -61,7 +61,7 @@ class OpenAIClient:
             self._base_url = connection.base_url.rstrip("/")
             self._empty = self._request("chat/completions")
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
-            problem = ConfigError(f"{connection.base_url}: no connection can be set up: {self._masked(str(error))}")
+            problem = ConfigError(f"{connection.base_url}: cannot set up a connection: {self._masked(str(error))}")
         else:
             return
         raise problem  # outside the handler, so that no error is chained that may show a password

@@ -111,25 +111,27 @@ class _FrontMatter(FrozenModel):
             return scale
         labels = cast("dict[object, object]", scale)
         if misread := [label for label in labels if isinstance(label, bool) or label is None]:
-            raise ValueError(f"YAML reads some labels as {misread}: put words such as yes, no, on, off, null in quotes")
+            raise ValueError(f"YAML reads some labels as {misread}: quote words such as yes, no, on, off, null")
         for label, grade in labels.items():
             if grade not in ("skipped", "abstained") and not (isinstance(grade, int | float) and 0 <= grade <= 1):
-                raise ValueError(f"{label!r} is worth a number in [0, 1], skipped or abstained, found {grade!r}")
+                raise ValueError(
+                    f"the value of {label!r} must be a number in [0, 1], skipped or abstained, found {grade!r}"
+                )
         if len(read := {str(label): grade for label, grade in labels.items()}) < len(labels):
-            raise ValueError(f"some labels are the same text, found {[*labels]}")
+            raise ValueError(f"labels must be distinct, found {[*labels]}")
         return read
 
     @model_validator(mode="after")
     def _must_decide(self) -> "_FrontMatter":
         if self.scale and len(self.scale) < 2:
-            raise ValueError("a scale has two labels or more")
+            raise ValueError("a scale needs at least two labels")
         if self.scale and not any(isinstance(grade, float) for grade in self.scale.values()):
-            raise ValueError("a scale has a label with a value in [0, 1]")
+            raise ValueError("a scale needs a label with a value in [0, 1]")
         odd = [step for step in self.steps if not re.fullmatch("[a-z][a-z0-9_]*", step) or hasattr(BaseModel, step)]
         twice = [step for step, times in Counter([*self.steps, *_ANSWERED]).items() if times > 1]
         if odd or twice:
             raise ValueError(
-                f"steps are plain names such as key_points, other than {', '.join(_ANSWERED)}, found {odd + twice}"
+                f"steps must be plain names such as key_points, other than {', '.join(_ANSWERED)}, found {odd + twice}"
             )
         return self
 
@@ -184,7 +186,7 @@ class Prompt:
             PromptError: These are not the options of the prompt.
         """
         if {*options} != {*self.options}:
-            raise PromptError(f"{self.name}: has the options {sorted(self.options)}, found {sorted(options)}")
+            raise PromptError(f"{self.name}: expected the options {sorted(self.options)}, found {sorted(options)}")
         return replace(self, fillings=tuple(sorted(options.items())))
 
     @property
@@ -251,7 +253,7 @@ def _shipped_prompt(name: str) -> Prompt:
     folder = resource_folder("prompts")
     if name not in (names := _names_in(folder)):
         none = unknown_name_message("prompt", name, names, most=len(names))
-        raise PromptError(f"{none}; a prompt of your own is named by its file, which ends in .md")
+        raise PromptError(f"{none}; name a prompt of your own by its file, which ends in .md")
     path = folder / f"{name}.md"
     return _read_prompt(path, _text(path))
 
@@ -266,7 +268,7 @@ def _read_prompt(path: Path, text: str) -> Prompt:
 
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
     if not text.startswith("---\n") or not body.strip():
-        raise PromptError(f"{path}: a prompt is YAML between two lines of ---, then the question")
+        raise PromptError(f"{path}: expected YAML between two lines of ---, then the question")
     try:
         front = _FrontMatter.model_validate(yaml.safe_load(head))
         named = jinja2.meta.find_undeclared_variables(_jinja().parse(body))
@@ -277,16 +279,14 @@ def _read_prompt(path: Path, text: str) -> Prompt:
     except (yaml.YAMLError, jinja2.TemplateError, ValueError) as error:  # ValueError: an invalid date in YAML
         raise PromptError(f"{path}: {error}") from error
     if front.scale and CONVERSATION not in front.inputs:
-        raise PromptError(
-            f"{path}: evidence cites messages, so that a prompt with a scale has the input {CONVERSATION}"
-        )
+        raise PromptError(f"{path}: evidence cites messages, so a prompt with a scale needs the input {CONVERSATION}")
     holes = {*front.inputs, *front.optional}
     if unknown := holes - PROMPT_INPUTS.keys():
         raise PromptError(f"{path}: unknown inputs {sorted(unknown)}; the inputs are {', '.join(PROMPT_INPUTS)}")
     if named != (holes | {*front.options}) - {CONVERSATION}:
         found = f"declares the inputs {sorted(holes | {*front.options})} and uses {sorted(named)}"
         raise PromptError(
-            f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question by itself)"
+            f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question automatically)"
         )
     system = _text(resource_folder("prompts") / "system.md").strip()
     fields: dict[str, Any] = {**dict(front), "scale": tuple(front.scale.items())}

@@ -59,7 +59,7 @@ def get_provider(name: str) -> Provider:
         ConfigError: There is no such provider.
     """
     needs = (*Provider._fields, "read_key")
-    return find_object(name, "providers", PROVIDERS, needs, "provider of judges", guess=f"litellm/{name}")
+    return find_object(name, "providers", PROVIDERS, needs, "judge provider", guess=f"litellm/{name}")
 
 
 def find_provider(name: str) -> Provider | None:

@@ -98,7 +98,7 @@ class ReplyDatabase(ReplyFile):
     def _intact(self, row: Sequence[Any]) -> Reply | None:
         """Return the reply in a row, or ``None`` if it is damaged."""
         if (reply := _read(row)) is None:
-            log.warning("%s: a reply that was kept is damaged, and not used", self._path)
+            log.warning("%s: ignoring a damaged reply", self._path)
         return reply
 
     def claim(self, claim: Claim, /) -> Reply | bool:

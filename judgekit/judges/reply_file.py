@@ -49,10 +49,10 @@ ENDED_CLAIM_SQL = "NOT (until > :now AND until <= :latest)"
 _LOG = ("-wal", "-shm")
 """The suffixes of the files that SQLite keeps next to a database."""
 _DATABASES = {".sqlite", ".sqlite3", ".db"}
-_GONE = "%s: was deleted or replaced while it was in use; a new cache is begun there if there is none"
+_GONE = "%s: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
 _ADVICE = {
-    sqlite3.SQLITE_FULL: "make room on the disk and do the same again, what was answered is kept",
-    sqlite3.SQLITE_BUSY: "another program is writing in it, do the same again when it is done",
+    sqlite3.SQLITE_FULL: "free some disk space and try again; the replies so far are saved",
+    sqlite3.SQLITE_BUSY: "another program is writing to it; try again when it is done",
 }
 
 
@@ -129,8 +129,8 @@ class ReplyFile:
         self._db.execute("COMMIT")
         if unshared is not None:
             _warn_once(
-                f"{self._path}: SQLite has no write-ahead log here ({unshared}), as on network file systems; the cache"
-                " works, but slowly, and only one machine should use it"
+                f"{self._path}: SQLite cannot use a write-ahead log here ({unshared}), as on network file systems; the cache"
+                " works but is slow, and only one machine should use it"
             )
 
     def _set_aside(self, error: Exception) -> None:
@@ -151,14 +151,16 @@ class ReplyFile:
                 with suppress(FileNotFoundError):
                     Path(f"{path}{ending}").rename(f"{aside}{ending}")
             path.rename(aside)
-            log.warning("%s: is corrupt (%s); it was renamed to %s, and a new cache is begun", path, error, aside)
+            log.warning(
+                "%s: is corrupt (%s); it was renamed to %s, and judgekit starts a new cache", path, error, aside
+            )
 
     def _unusable(self, error: Exception) -> StoreError:
         advice = _ADVICE.get(result_code(error), "name another file")
         if result_code(error) in ACCESS_CODES:
             advice = "it and its folder must be writable; cache_mode='replay' only reads"
             if self._read_only:
-                advice = "it must be readable, with the -wal and -shm files that SQLite may have left beside it"
+                advice = "it must be readable, with the -wal and -shm files that SQLite may have left next to it"
         return StoreError(f"{self._path}: cannot be used as a cache: {error}; {advice}")
 
     @contextmanager

@@ -40,14 +40,14 @@ def strict_schema(answer: type[BaseModel]) -> JsonObject:
         schema |= definitions[reference.rpartition("/")[2]]
     strict = _strict(schema, name)
     if "properties" not in strict:
-        raise _unsayable(name, "what is no object", "use a model with fields")
+        raise _unsayable(name, "a type other than an object", "use a model with fields")
     return strict
 
 
 def _strict(schema: JsonValue, path: str) -> JsonObject:
     said = cast("JsonObject", schema)
     if said.get("type") == "object" and "properties" not in said:
-        raise _unsayable(path, "an object with any names", "use a list of models with a name and a value")
+        raise _unsayable(path, "an object with arbitrary names", "use a list of models with a name and a value")
     strict: JsonObject = {}
     for key, value in said.items():
         if key == "properties":
@@ -65,7 +65,7 @@ def _strict(schema: JsonValue, path: str) -> JsonObject:
         elif key not in _NOT_SENT and key != "format":
             raise _unsayable(path, repr(key), "leave it out of the schema")
     if strict.keys() <= {"description"} or (strict.get("type") == "array" and "items" not in strict):
-        raise _unsayable(path, "any value", "give it a type")
+        raise _unsayable(path, "a value of any type", "give it a type")
     if isinstance(properties := strict.get("properties"), dict):
         strict |= {"required": list(properties), "additionalProperties": False}
     if "$ref" in strict and len(strict) > 1:  # $ref may not have siblings
@@ -74,4 +74,4 @@ def _strict(schema: JsonValue, path: str) -> JsonObject:
 
 
 def _unsayable(path: str, what: str, instead: str) -> ConfigError:
-    return ConfigError(f"{path}: a judge's answer cannot be held to {what}; {instead}")
+    return ConfigError(f"{path}: a judge's answer cannot have {what}; {instead}")

@@ -62,9 +62,9 @@ def read_secret(name: str, where: str) -> str:
         AuthenticationError: The variable is not set, or holds characters that cannot be sent.
     """
     if not (secret := os.environ.get(name, "").strip()):
-        raise AuthenticationError(f"the environment has no key for {where}: set {name}")
+        raise AuthenticationError(f"no key for {where}: set the environment variable {name}")
     if not (secret.isascii() and secret.isprintable()):
-        raise AuthenticationError(f"the key in {name} holds characters that cannot be sent: copy it again")
+        raise AuthenticationError(f"the key in {name} contains characters that cannot be sent: copy it again")
     return secret
 
 

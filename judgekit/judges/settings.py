@@ -26,9 +26,9 @@ _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_
 """Parameters of the providers' APIs that judgekit sets itself."""
 
 _ELSEWHERE = {
-    **dict.fromkeys(("extra_headers", "default_headers", "headers"), "they stand in headers"),
-    "extra_query": "it stands in query",
-    "extra_body": "its fields stand in params themselves",
+    **dict.fromkeys(("extra_headers", "default_headers", "headers"), "put them in headers"),
+    "extra_query": "put it in query",
+    "extra_body": "put its fields directly in params",
 }
 """Parameters of SDKs that go elsewhere in a judge's settings."""
 
@@ -137,44 +137,44 @@ class JudgeSettings(FrozenModel):
             found = validate(values)
         except ValidationError:
             raise ValueError(
-                f"each value is a text or {_FROM_ENVIRONMENT}"
+                f"each value must be a text or {_FROM_ENVIRONMENT}"
             ) from None  # the value is not shown, since it may be a key
         for name, value in found.items():
             if not isinstance(value, str):
                 _must_be_a_variable(f"env of {name}", value["env"])
             elif is_secret_name(name):
-                raise ValueError(f"{name} is a secret by its name: give it as {_FROM_ENVIRONMENT}")
+                raise ValueError(f"{name} looks like a secret: give it as {_FROM_ENVIRONMENT}")
             elif not (value.isascii() and value.isprintable()):
-                raise ValueError(f"{name} holds characters that cannot be sent")
+                raise ValueError(f"{name} contains characters that cannot be sent")
         return found
 
     def model_post_init(self, _context: object, /) -> None:
         """Check the settings against each other."""
         if not all(self.model.partition("/")):
             hint = "" if "/" in self.model or not self.model else f", did you mean {suggest_model(self.model)!r}?"
-            raise ConfigError(f"a judge is named provider/model, found {self.model!r}{hint}")
+            raise ConfigError(f"a judge's model is written as provider/model, found {self.model!r}{hint}")
         if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
-            raise ConfigError(f"{self.cache} is only read: use cache_mode='replay', or a SQLite file")
+            raise ConfigError(f"{self.cache} is read-only: use cache_mode='replay', or a SQLite file")
         if callable(self.redact):
             if not isinstance(getattr(self.redact, "version", None), str):
                 raise ConfigError(
-                    f"redact: {self.redact!r} needs a version (a text attribute) to tell its scores from older ones"
+                    f"redact: {self.redact!r} needs a version attribute (a string) that distinguishes its scores from older ones"
                 )
         elif unknown := [name for name in self.redact if name not in PATTERNS]:
             raise ConfigError.unknown("pattern to redact", unknown[0], PATTERNS)
         if ours := _OURS & self.params.keys():
-            raise ConfigError(f"params cannot set {', '.join(sorted(ours))}: judgekit does")
+            raise ConfigError(f"params cannot set {', '.join(sorted(ours))}: judgekit sets that itself")
         _must_be_public(self.params)
         if self.api_key_env is not None:
             _must_be_a_variable("api_key_env", self.api_key_env)
         if not isinstance(getattr(self.client, "identity", None), str | None):
-            raise ConfigError(f"the identity of a client is a text, but not that of {type(self.client).__name__}")
+            raise ConfigError(f"the identity of {type(self.client).__name__} must be a text")
         if self.base_url is not None:
             _must_hold_no_secret(self.base_url)
         try:
             json.dumps(self.params, allow_nan=False, ensure_ascii=False).encode()
         except ValueError as error:
-            raise ConfigError(f"params hold what cannot be sent as JSON: {error}") from error
+            raise ConfigError(f"params contain a value that cannot be sent as JSON: {error}") from error
         if self.budget.usd is not None and self.known_price is None:
             raise ConfigError(
                 f"a budget in US dollars needs the price of {self.model}: price = {{input=..., output=...}}"
@@ -276,7 +276,7 @@ def unknown_setting_error(kind: str, table: str, name: str, params: str) -> Conf
         )
     guess = "base_url" if name == "api_base" else "" if name in _OURS else params
     found = ConfigError.unknown(kind, name, JudgeSettings.model_fields, guess=guess)
-    return ConfigError(f"{found}; parameters of the provider's API stand in params")
+    return ConfigError(f"{found}; put parameters of the provider's API in params")
 
 
 def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigError:
@@ -288,6 +288,8 @@ def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigErr
             shown = repr(value) if isinstance(value, int | float) else "..."
             kind = f"setting of a judge's {table}" if table else "setting of a judge"
             return unknown_setting_error(kind, table, name, f'params={{"{name}": {shown}}}')
+        if problem["loc"][:1] == ("fallback",) and isinstance(name := problem["input"], str):
+            return ConfigError(f"fallback: expected a Judge such as Judge({name!r}), found {name!r}")
     return ConfigError(f"a judge's settings: {validation_message(error, settings)}")
 
 
@@ -302,7 +304,7 @@ def _must_be_public(params: JsonValue, path: str = "params") -> None:
                 raise ConfigError(f"{path} cannot set {name}: {_ELSEWHERE[name]}")
             if is_secret_name(name):
                 raise ConfigError(
-                    f"{path} cannot set {name}: keys come from the environment, under the provider's own names, or as"
+                    f"{path} cannot set {name}: keys come from the environment, under the provider's own names or"
                     f" named by api_key_env, query or headers"
                 )
             _must_be_public(value, f"{path}.{name}")
@@ -310,16 +312,16 @@ def _must_be_public(params: JsonValue, path: str = "params") -> None:
 
 def _must_be_a_variable(setting: str, name: str) -> None:
     if not _VARIABLE.fullmatch(name):  # it is not shown, since it may be the key itself
-        raise ConfigError(f"{setting} names an environment variable, in capitals, such as OPENAI_API_KEY")
+        raise ConfigError(f"{setting} must name an environment variable in capitals, such as OPENAI_API_KEY")
 
 
 def _must_hold_no_secret(url: str) -> None:
     # None of these errors shows the address.
     if "@" in url:
-        raise ConfigError("a base_url holds no user and no password: name the key's variable with api_key_env")
+        raise ConfigError("a base_url may not contain a user or password: name the key's variable with api_key_env")
     if "?" in url or "#" in url:
         raise ConfigError(
-            'a base_url holds no query: write query = {api-version = "2024-10-21"}, or with a key in an environment '
+            'a base_url may not contain a query: write query = {api-version = "2024-10-21"}, or with a key in an environment '
             f"variable query = {{key = {_FROM_ENVIRONMENT}}}"
         )
 
@@ -331,4 +333,4 @@ def _must_be_an_address(url: str) -> None:
     except ValueError:
         fits = False
     if not fits or not url.isprintable() or " " in url:
-        raise ConfigError(f"a base_url is an address such as http://localhost:8000/v1, found {url!r}")
+        raise ConfigError(f"expected a base_url such as http://localhost:8000/v1, found {url!r}")

@@ -148,8 +148,8 @@ class Spending:
             yield
         except DATABASE_ERRORS as error:
             raise StoreError(
-                f"{self._path}: the file of budgets cannot be used: {error}; it and its folder must be writable. If it is "
-                "damaged, move it away: what was spent is then forgotten"
+                f"{self._path}: the budgets file cannot be used: {error}; it and its folder must be writable. If it is "
+                "damaged, move it away; judgekit then forgets what was spent"
             ) from error
 
     @contextmanager

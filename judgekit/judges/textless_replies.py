@@ -43,7 +43,7 @@ def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> Js
     if isinstance(value, dict):
         properties = [cast("JsonObject", one.get("properties", {})) for one in allowed]
         if unknown := value.keys() - {name for one in properties for name in one}:
-            raise ValueError(f"{len(unknown)} names are the judge's own words")
+            raise ValueError(f"{len(unknown)} names are not in the schema")
         return {
             name: _emptied(inner, [one[name] for one in properties if name in one], root)
             for name, inner in value.items()
@@ -51,7 +51,7 @@ def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> Js
     if isinstance(value, int | float):
         is_small = abs(value) < _SMALL and value == int(value)
         if not is_small and not any(_bounds(one, value) for one in allowed):
-            raise ValueError("a number is the judge's own")
+            raise ValueError("a number is not limited by the schema")
     return value
 
 

@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("judgekit").addoption(
         "--judgekit-judges",
         action="store_true",
-        help="let tests ask the judges of judgekit, and record what their cassettes lack",
+        help="let tests send requests to judges, and record replies that their cassettes are missing",
     )
 
 
@@ -23,8 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line(
         "markers",
-        'judgekit(cassette="replies.jsonl"): where the answers of the judges are recorded, and replayed from; '
-        "the path starts at the folder of the test's file",
+        'judgekit(cassette="replies.jsonl"): the cassette that records and replays the answers of the judges; '
+        "the path is relative to the folder of the test file",
     )
 
 

@@ -23,8 +23,8 @@ def explain_low_score(score: Score, sample: Sample, at_least: float) -> str:
         f"{score.scorer} of sample {sample.id!r}: {found}{label}, expected {at_least} or more",
         f"reason: {cut_middle(score.reason, _REASON_SHOWN, apart=' ') or 'none given'}",
         *(f"warning: {warning}" for warning in score.warnings),
-        *_under("expected calls, and calls that were made:", _calls(score.diff())),
-        *_under("messages cited:", _cited(score, sample)),
+        *_under("expected and actual calls:", _calls(score.diff())),
+        *_under("cited messages:", _cited(score, sample)),
         *_under("asked:", map(_asked, score.calls)),
     ]
     return "\n".join(map(printable, lines))

@@ -49,7 +49,7 @@ class JudgekitFixture:
         """
         __tracebackhide__ = True
         if not 0 <= at_least <= 1:
-            raise ValueError(f"at_least={at_least!r}: a score lies in [0, 1], and 1 is best")
+            raise ValueError(f"at_least={at_least!r}: expected a number in [0, 1], where 1 is best")
         check_scorer(scorer, "scorer")
         check_sample(sample, "sample")
         for judge in _judges_in(scorer):
@@ -114,7 +114,7 @@ def _cassette(request: pytest.FixtureRequest) -> Path | None:
     given = marker.kwargs.get("cassette")
     if marker.args or marker.kwargs.keys() != {"cassette"} or not str(given).endswith(".jsonl"):
         raise ConfigError(
-            f'the marker judgekit is given a .jsonl file, as in judgekit(cassette="replies.jsonl"), found {marker}'
+            f'the marker judgekit needs a .jsonl file, as in judgekit(cassette="replies.jsonl"), found {marker}'
         )
     return request.path.parent / str(given)
 

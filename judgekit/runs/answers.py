@@ -9,7 +9,7 @@ from judgekit.errors import count_text, join_limited
 from judgekit.score import JudgeCall
 from judgekit.traces.rendering import cut_middle
 
-UNREPORTED = "reports no model, so that a change behind this name would not show"
+UNREPORTED = "reports no model, so a change behind this name would go unnoticed"
 
 _PLAIN = re.compile(r"[\w./:@+-]+")
 _NAMES_SHOWN = 8

@@ -13,7 +13,7 @@ from judgekit.runs.runner import Task
 from judgekit.runs.store import RunStore
 
 _SILENT = 1.0  # seconds
-_NOTICE = "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
+_NOTICE = "counting the samples that the run did not reach; press Ctrl-C to skip this\n"
 
 
 class TaskSource(Iterator[Task]):

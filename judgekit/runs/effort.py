@@ -140,7 +140,7 @@ class EffortTotals:
         else:
             yield f"{'no' if self.tool_results else 'No'} conversation repeats a call"
         if self.warned:
-            yield f"reading gave warnings in {self.warned:,} (judgekit inspect lists them)"
+            yield f"{count_text(self.warned, 'conversation')} read with warnings (see judgekit inspect)"
 
     def _told(self, figure: EffortStatistic) -> str:
         known = "" if figure.n == self.conversations else f" (known for {figure.n:,})"

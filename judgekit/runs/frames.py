@@ -29,7 +29,7 @@ def to_pandas(rows: Iterable[Row]) -> "pd.DataFrame":
     try:
         pd = cast("_Pandas", import_module("pandas"))
     except ImportError as error:
-        raise ConfigError("a table of pandas needs pandas: pip install 'judgekit[pandas]'") from error
+        raise ConfigError("pandas is not installed: pip install 'judgekit[pandas]'") from error
     types = {
         "text": "string",
         "status": pd.CategoricalDtype(STATUSES),
@@ -51,7 +51,7 @@ def to_polars(rows: Iterable[Row]) -> "pl.DataFrame":
     try:
         import polars as pl  # noqa: PLC0415 - heavy, and an extra
     except ImportError as error:
-        raise ConfigError("a table of polars needs polars: pip install 'judgekit[polars]'") from error
+        raise ConfigError("polars is not installed: pip install 'judgekit[polars]'") from error
     types = {
         "text": pl.String(),
         "status": pl.Enum(STATUSES),

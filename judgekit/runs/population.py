@@ -102,7 +102,7 @@ def population_differences(
     kinds: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
         "domains": (one.domains, other.domains),
         "agents": (one.agents, other.agents),
-        **({"verdicts of the judge": verdicts} if verdicts else {}),
+        **({"verdicts": verdicts} if verdicts else {}),
     }
     found += [(_apart(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
     if all(p is None for _, p in found):
@@ -124,7 +124,7 @@ def transfer_obstacles(here: Population, audited: Population) -> Sequence[str]:
     found = [f"{why} {' or '.join(places)}" for why, places in unknown.items()]
     if not unknown and (others := here.agents.keys() - audited.agents.keys()):
         names = (join_limited(map(short_repr, sorted(one)), _NAMED, ", ") for one in (others, audited.agents))
-        found.append("another agent: {} here, {} there".format(*names))
+        found.append("different agents: {} here, {} there".format(*names))
     if found:  # once is enough
         here = here.model_copy(update={"agents": {}})
     return [*found, *(population_differences(here, audited) or ())]
@@ -133,7 +133,7 @@ def transfer_obstacles(here: Population, audited: Population) -> Sequence[str]:
 def _unknown_agents(population: Population) -> str:
     """Return why the agents that made the samples are unknown; empty if they are known."""
     if not population.agents:
-        return f"the agents are not kept, being {_DOMAINS} or more,"
+        return f"too many agents ({_DOMAINS} or more) to compare"
     if _NO_AGENT in population.agents:
         return f"the agent {'' if len(population.agents) == 1 else 'of some samples '}is not recorded"
     return ""

@@ -31,7 +31,7 @@ class ReadingProblems(list[TraceError]):
         """Return notes on these problems and on changed files for readers of the run, starting with the records."""
         notes = [f"{count_text(len(self.unread), 'record')} could not be read"] if self.unread else []
         notes += ["files, or columns of them, could not be read"] if self.failed else []
-        return notes + [f"{one.path} was written while it was read" for one in inputs if one.is_changed]
+        return notes + [f"{one.path} changed while it was being read" for one in inputs if one.is_changed]
 
     def check_any_read(self, scores: int) -> None:
         """Check that something was read, if there was anything to read.

@@ -27,7 +27,7 @@ class Tally:
     """The progress of a run so far.
 
     Attributes:
-        total: The number of scores to come to, if known.
+        total: The total number of scores, if known.
         done: The number of scores so far, including those from before a resume.
         failed: The number of these that failed.
         requests: The number of requests sent to judges.

@@ -33,10 +33,10 @@ from judgekit.traces.sample import Sample
 
 _READ_AT_ONCE = 64  # conversations
 _ADVICE = {
-    sqlite3.SQLITE_FULL: "make room on the disk; what was scored until then is kept",
-    sqlite3.SQLITE_BUSY: "another program is writing in it; try again when it is done",
+    sqlite3.SQLITE_FULL: "free some disk space; the scores so far are saved",
+    sqlite3.SQLITE_BUSY: "another program is writing to it; try again when it is done",
     sqlite3.SQLITE_CORRUPT: "it is damaged: move it away, or name another file",
-    sqlite3.SQLITE_NOTADB: "it is no database: name another file",
+    sqlite3.SQLITE_NOTADB: "it is not a database: name another file",
     **dict.fromkeys(ACCESS_CODES, "it and its folder must be writable; or name another file"),
 }
 CALLS_ADAPTER = TypeAdapter(tuple[JudgeCall, ...])
@@ -74,7 +74,7 @@ class RunReader:
             if path.is_dir():
                 raise StoreError(f"{path}: cannot hold runs: it is a folder; name a file in it")
             if read_only and not path.exists():
-                raise StoreError(f"{path}: there are no runs yet; judgekit run makes them")
+                raise StoreError(f"{path}: there are no runs yet; judgekit run creates one")
             if not read_only:
                 create_parent_folder(path)
             # A file that cannot be written is opened as immutable. Otherwise, others may write while rows are read.
@@ -96,7 +96,7 @@ class RunReader:
         if read_only:
             db.execute("PRAGMA query_only = ON")
             if not version:  # another process is creating it
-                raise StoreError(f"{self.path}: there are no runs yet; judgekit run makes them")
+                raise StoreError(f"{self.path}: there are no runs yet; judgekit run creates one")
             return
         enable_wal(db)  # without it, only one process at a time can write or read
         db.execute("PRAGMA synchronous = FULL")
@@ -113,7 +113,7 @@ class RunReader:
             yield
         except DATABASE_ERRORS as error:
             advice = _ADVICE.get(result_code(error), "name another file")
-            raise StoreError(f"{self.path}: the file of runs cannot be used: {error}; {advice}") from error
+            raise StoreError(f"{self.path}: the runs file cannot be used: {error}; {advice}") from error
 
     @contextmanager
     def _undamaged(self, what: str) -> Generator[None]:
@@ -123,7 +123,7 @@ class RunReader:
             raise StoreError(f"{self.path}: {what} is damaged: {error}") from error
 
     def _damaged(self, what: str) -> StoreError:
-        return StoreError(f"{self.path}: {what} is damaged: it is not what was written")
+        return StoreError(f"{self.path}: {what} is damaged: its checksum does not match")
 
     @property
     def is_there(self) -> bool:
@@ -153,8 +153,8 @@ class RunReader:
         sql = "SELECT * FROM runs WHERE ?1 IS NULL OR number = ?1 ORDER BY number DESC LIMIT 1"
         found = next(self._select(sql, number), None)
         if found is None:
-            wanted = "holds no runs" if number is None else f"holds no run {number}"
-            raise StoreError(f"{self.path}: {wanted}; judgekit runs lists those that are there")
+            wanted = "contains no runs" if number is None else f"contains no run {number}"
+            raise StoreError(f"{self.path}: {wanted}; judgekit runs lists the runs")
         if not is_intact(found):
             raise self._damaged(f"run {found[0]}")
         with self._undamaged(f"run {found[0]}"):
@@ -246,7 +246,7 @@ class RunReader:
                     made = self._score(name, score)
                 else:
                     what = "its row" if has_sample else "the row of its sample"
-                    reason = f"{what} in {self.path} is damaged; judgekit resume makes the score again"
+                    reason = f"{what} in {self.path} is damaged; judgekit resume repeats the score"
                     made = Score.failed(name, reason, error=DAMAGED_ROW)
                 yield (score[1], score[2]), _row_of(score[1], made, sample if has_sample else ())
 
@@ -288,8 +288,8 @@ class RunReader:
         for line in self._select(sql, run, first):
             *_, place, calls, _ = line
             if place not in names:
-                raise self._damaged(f"what was paid for run {run}")
-            with self._undamaged(f"what was paid for run {run}"):
+                raise self._damaged(f"the cost of run {run}")
+            with self._undamaged(f"the cost of run {run}"):
                 yield names[place], CALLS_ADAPTER.validate_json(calls) if is_intact(line) and calls else None
 
     def has_sample(self, run: int, number: int) -> bool:

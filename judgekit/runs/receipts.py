@@ -30,7 +30,7 @@ another run (``elsewhere``).
 _SCHEMA = 2
 _NAME_KEPT = 100
 _DIFFERENCES_SHOWN = 3
-_ADVICE = "move it away, and judgekit audit writes it anew"
+_ADVICE = "move it away and run judgekit audit again"
 _NOT_DRAWN: Mapping[LabelSelection, str] = {
     "convenience": ", labels picked by hand",
     "unknown": ", labels perhaps not a random sample",
@@ -247,7 +247,7 @@ def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
     """
     scorer = judged.scorer
     if scorer.signature is None:
-        return AuditStatus(void=f"{scorer.name} cannot be told from another of its name: {scorer.identity}")
+        return AuditStatus(void=f"{scorer.name} cannot be distinguished from others of its name: {scorer.identity}")
     receipts, unreadable = read_receipts(scorer.name, folder)
     if unreadable:
         return AuditStatus(void=unreadable[0])
@@ -257,7 +257,7 @@ def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
     if not same:
         last = max(receipts, key=lambda one: one.at)
         changed = join_limited(identity_differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
-        return _void(last, changed or "the scorer is another one")
+        return _void(last, changed or "the scorer is not the same")
     unchanged = [one for one in same if not new_models(one.models, judged.models)]
     if not unchanged:
         last = max(same, key=lambda one: one.at)
@@ -282,7 +282,7 @@ def new_models(audited: Mapping[str, Collection[str]], now: Mapping[str, Mapping
     for judge, models in now.items():
         before = audited.get(judge)
         if before is None:
-            found.append(f"{judge} answered here and did not in the audit")
+            found.append(f"{judge} answered here but not in the audit")
         elif before and (others := reported_names(models).difference(before)):
             found.append(f"{judge} answered as {_names(before)} in the audit and as {_names(others)} here")
     return join_limited(found, _DIFFERENCES_SHOWN)
@@ -339,13 +339,13 @@ def _read(path: Path) -> Receipt:
             if one["loc"] == ("schema_version",) and str(one["input"]).isdecimal():
                 is_newer = int(str(one["input"])) > _SCHEMA
                 age = "a newer judgekit: update judgekit, or" if is_newer else "an older judgekit;"
-                raise StoreError(f"{path}: a receipt of {age} {_ADVICE}") from error
-        raise StoreError(f"{path}: no receipt that can be read: {validation_message(error)}; {_ADVICE}") from error
+                raise StoreError(f"{path}: written by {age} {_ADVICE}") from error
+        raise StoreError(f"{path}: not a valid receipt: {validation_message(error)}; {_ADVICE}") from error
     except OSError as error:
         raise StoreError(f"{path}: the receipt cannot be read: {error}") from error
     if path.name != receipt_file_name(receipt):
         whose = f"{receipt.scorer!r} with the fingerprint {receipt.fingerprint}"
-        raise StoreError(f"{path}: its name says another judge or run than it is of, {whose}; {_ADVICE}")
+        raise StoreError(f"{path}: its name does not match its content, {whose}; {_ADVICE}")
     return receipt
 
 

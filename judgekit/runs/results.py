@@ -275,7 +275,7 @@ class Run:
         """Yield notes that belong to the numbers."""
         yield from self.record.notes
         if unfinished := self.record.unfinished:
-            yield f"{unfinished}: only what was scored until then is counted"
+            yield f"{unfinished}: only the scores so far are counted"
         if self.duplicate_ids:
             shown = ", ".join(map(repr, islice(self.duplicate_ids, _IDS_SHOWN)))
-            yield f"{count_text(len(self.duplicate_ids), 'id')} of more than one sample: {shown}"
+            yield f"{count_text(len(self.duplicate_ids), 'id')} used by more than one sample: {shown}"

@@ -286,4 +286,4 @@ class RunRecord(FrozenModel):
         """Why some samples may not be scored; empty if all are."""
         if self.stopped:
             return f"stopped early ({self.stopped})"
-        return "under way, or broken off" if self.ended_at is None else ""
+        return "running or interrupted" if self.ended_at is None else ""

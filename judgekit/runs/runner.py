@@ -88,7 +88,7 @@ async def score_tasks(
             (`judgekit.errors.STOPS_JUDGE`). The other scorers have scored what they could.
     """
     if not 1 <= concurrency <= _MOST_AT_ONCE:
-        raise ConfigError(f"concurrency is the number of samples at once, 1 to {_MOST_AT_ONCE:,}, found {concurrency}")
+        raise ConfigError(f"concurrency must be between 1 and {_MOST_AT_ONCE:,}, found {concurrency}")
     stopped: dict[str, JudgeError] = {}
 
     def until_stopped() -> Iterator[Task]:
@@ -153,11 +153,10 @@ def check_scorer_names(names: Sequence[str]) -> None:
     """
     if not names:
         raise ConfigError(
-            "there is nothing to score with: name scorers, as in --scorer NAME or [[scorers]] of a config file; "
-            "judgekit scorers lists them"
+            "no scorers: name some with --scorer NAME or [[scorers]] in a config file; judgekit scorers lists them"
         )
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise ConfigError(
-            f"two scorers are called {twice[0]!r}; give one of them another name: as= in a config file or on the command line, name= in Python"
+            f"two scorers are called {twice[0]!r}; rename one of them: as= in a config file or on the command line, name= in Python"
         )

@@ -141,8 +141,8 @@ class RunStore(RunReader):
             is_read = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if is_read:
             raise StoreError(
-                f"{self.path}: the runs are deleted, but words of them may be in {self.path}-wal until the program "
-                "that reads in it now has ended"
+                f"{self.path}: the runs are deleted, but parts of their text may be in {self.path}-wal until another "
+                "program stops reading it"
             )
 
     @staticmethod

@@ -194,7 +194,7 @@ class ScorerSummary:
         """The total of the scored samples; ``None`` if there are none."""
         if self._overall is None and (names := self._aggregates):
             if len(names) > 1:
-                self._overall = Total(None, "undefined", f"its scores come to different things: {', '.join(names)}")
+                self._overall = Total(None, "undefined", f"its scores have different aggregates: {', '.join(names)}")
             elif names == ["mean"]:
                 self._overall = Total(fsum(self._values) / len(self._values), "mean")
             else:
@@ -285,7 +285,7 @@ class ScorerSummary:
         """Return how many judge replies were needed and what they cost."""
         tokens = "tokens unknown" if self.tokens is None else f"{self.tokens:,} tokens"
         cost = "cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-        prices = f" by the prices of {' and '.join(sorted(self.price_lists))}" if self.price_lists else ""
+        prices = f" at the prices of {' and '.join(sorted(self.price_lists))}" if self.price_lists else ""
         return f"{self.requests} judge requests, {self.cached} from cache, {tokens}, {cost}{prices}"
 
     def parts(self) -> Iterator[str]:
@@ -306,7 +306,7 @@ class ScorerSummary:
             yield shares
         if drawn := self._drawn:
             yield (
-                f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} a sample; "
+                f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} per sample; "
                 f"{drawn['saved']:,} requests saved"
             )
         if self.damaged:
@@ -314,11 +314,11 @@ class ScorerSummary:
                 count_text(len(self.damaged), "damaged row"),
                 join_limited(self.damaged, _SAMPLES_SHOWN, ", "),
             )
-            yield f"{rows} left out: {samples}; judgekit resume makes these scores again"
+            yield f"{rows} left out: {samples}; judgekit resume repeats these scores"
         if self.lost_calls:
-            yield "what was paid for scores that were made again is damaged, so that tokens and cost are unknown"
+            yield "the cost of repeated scores is damaged, so tokens and cost are unknown"
         if self.unscored_requests:
-            yield f"{count_text(self.unscored_requests, 'request')} gave no score that is kept: stopped, or made again"
+            yield f"{count_text(self.unscored_requests, 'request')} led to no stored score: stopped or repeated"
         yield from self.answers.notes()
         for warning, times in self.warnings.most_common(_WARNINGS_SHOWN):
             yield f"{times} with a warning: {warning}"

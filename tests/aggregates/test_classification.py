@@ -174,9 +174,9 @@ def test_scores_for_several_measures_come_to_nothing():
         for scorer in (Classification("f1", positive="a"), Classification("f1_macro"))
     ]
     total = classification(scores)
-    assert (total.value, total.note) == (None, "its scores come to different measures: f1 of a, f1_macro")
+    assert (total.value, total.note) == (None, "its scores have different measures: f1 of a, f1_macro")
     answered = [AnswerMatch(measure=one).score(Sample.of([AIMessage("a")], label="a")) for one in ("recall", "f1")]
-    assert answer_match(answered).note == "its scores come to different measures: recall, f1"
+    assert answer_match(answered).note == "its scores have different measures: recall, f1"
 
 
 def test_labels_are_told_apart_by_every_character_and_may_be_long():

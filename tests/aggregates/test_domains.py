@@ -45,7 +45,7 @@ def test_one_domain_is_told():
 @pytest.mark.parametrize("nameless", [None, ""])
 def test_it_is_undefined_where_a_domain_is_not_known(nameless):
     found = macro_mean(scored(("law", 0.5), (nameless, 1)))
-    assert found == Total(None, "macro mean", "undefined: 1 of 2 scores do not say their domain")
+    assert found == Total(None, "macro mean", "undefined: 1 of 2 scores have no domain")
 
 
 def test_names_of_domains_are_harmless_and_whole():

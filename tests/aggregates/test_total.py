@@ -72,7 +72,7 @@ KNOWN = "answer_match, classification, corpus_bleu, corpus_chrf, corpus_ter, mac
         ("math:", "the aggregate 'math:' cannot be loaded: module 'math' has no attribute ''"),
         (":f", "the aggregate ':f' cannot be loaded: Empty module name"),
         (".m:f", "the aggregate '.m:f' cannot be loaded: the 'package' argument is required to perform a relative import for '.m'"),
-        ("math:pi", "the aggregate 'math:pi' cannot be loaded: it is no function but 3.141592653589793"),
+        ("math:pi", "the aggregate 'math:pi' cannot be loaded: it is not a function but 3.141592653589793"),
     ],
 )  # fmt: skip
 def test_an_aggregate_that_is_not_there_is_an_error_that_says_why(name, message):

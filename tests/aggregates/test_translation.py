@@ -95,8 +95,8 @@ def test_a_corpus_number_is_no_mean():
 @pytest.mark.parametrize(
     ("scorer", "responses", "remark"),
     [
-        (BLEU(), ["Paris", "in Paris yes"], "; 0 since no response has 4 words: take CHRF, or BLEU(max_order=1)"),
-        (BLEU(max_order=2), ["Paris", ""], "; 0 since no response has 2 words: take CHRF, or BLEU(max_order=1)"),
+        (BLEU(), ["Paris", "in Paris yes"], "; 0 since no response has 4 words: use CHRF, or BLEU(max_order=1)"),
+        (BLEU(max_order=2), ["Paris", ""], "; 0 since no response has 2 words: use CHRF, or BLEU(max_order=1)"),
         (BLEU(smooth="floor"), ["", ""], "; 0 since no response has a word"),
         (BLEU(max_order=1), [""], "; 0 since no response has a word"),
         (BLEU(), ["in Paris yes", "in the old town"], ""),
@@ -148,6 +148,6 @@ def test_scores_made_in_different_ways_have_no_corpus_number(one, other, aggrega
     corpus = [("a b", ["a b"])]
     total = aggregate([*scores(one, corpus), *scores(other, corpus)])
     assert (total.value, total.name) == (None, "undefined")
-    assert total.note.startswith("its scores were made in different ways: ")
+    assert total.note.startswith("its scores have different settings: ")
     assert all(kind in total.note for kind in kinds)
     assert total.figures == {"mean of samples": pytest.approx(1)}

@@ -130,7 +130,7 @@ def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_some_are_held_to_b
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        (lambda index, verdict: not verdict or index % 12 == 0, "verdicts of the judge"),
+        (lambda index, verdict: not verdict or index % 12 == 0, "verdicts"),
         (lambda index, verdict: index % 5 == 0 and index < 300, "messages"),
         (lambda index, verdict: index < 60, "domains ('air'"),
     ],

@@ -217,6 +217,6 @@ def test_scores_of_a_damaged_sample_are_left_out_and_no_gate_is_met(lost):
         db.execute("UPDATE samples SET trace_id = 'x' WHERE run = 2 AND number = ?", (lost,))
         db.commit()
     found = compare(Run.stored(1, STORE), Run.stored(2, STORE), gates=["fine.pairs >= 1"])
-    assert "fine: 1 damaged row left out; judgekit resume makes these scores again" in found.warnings
+    assert "fine: 1 damaged row left out; judgekit resume repeats these scores" in found.warnings
     assert not any("references" in warning for warning in found.warnings)
     assert (found.pairs, found.gates.met, found.gates.gates[0].found) == (5, False, "1 damaged row left out")

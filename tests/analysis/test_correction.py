@@ -182,11 +182,11 @@ def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
     run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent="agent-2")
     found = corrected_mean(run, "tone")
     assert found.corrected is None
-    assert "another agent: 'agent-2' here, 'agent-1' there" in found.refused
+    assert "different agents: 'agent-2' here, 'agent-1' there" in found.refused
     assert found.refused.endswith("label a sample of this run")
     badge = run.audited["tone"]
     assert badge.startswith(
-        "audited on run 1, which may differ from this one (another agent: 'agent-2' here, 'agent-1' there): kappa "
+        "audited on run 1, which may differ from this one (different agents: 'agent-2' here, 'agent-1' there): kappa "
     )
     unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
     assert "the agent is not recorded here" in corrected_mean(unknown, "tone").refused
@@ -202,7 +202,7 @@ def test_every_agent_that_tried_a_task_is_of_the_population(judged):
     population = run.population("tone")
     assert population.agents == {"agent-1": 10, "agent-2": 10}
     alone = population.model_copy(update={"agents": {"agent-1": 10}})
-    assert transfer_obstacles(population, alone)[0] == "another agent: 'agent-2' here, 'agent-1' there"
+    assert transfer_obstacles(population, alone)[0] == "different agents: 'agent-2' here, 'agent-1' there"
 
 
 @pytest.mark.parametrize(("count", "kept"), [(49, 49), (50, 0)])
@@ -443,4 +443,4 @@ def test_the_errors_of_gpt4_on_five_models_give_no_corrected_number_for_the_sixt
         )
         found = corrected_mean(judged([verdict for verdict, _ in verdicts], store=store, agent=model), "tone")
         assert found.corrected is None
-        assert f"another agent: {model!r} here" in found.refused
+        assert f"different agents: {model!r} here" in found.refused

@@ -63,7 +63,7 @@ def test_a_run_is_audited_and_leaves_a_receipt_beside_it(cli):
     assert "kappa .40 [" in out  # of 24 samples 16 equal: (2/3 - 4/9) / (1 - 4/9)
     assert "the worst 2 of 8" in out
     (receipt,) = Path(".judgekit/receipts").iterdir()
-    assert f"the receipt of tone, by the audit of run 1: {receipt}" in out.replace("\n", "")
+    assert f"receipt of tone, from the audit of run 1: {receipt}" in out.replace("\n", "")
     kept_of_it = json.loads(receipt.read_text(encoding="utf-8"))
     assert (kept_of_it["n"], kept_of_it["sources"]) == (24, ["labels.csv"])
 
@@ -126,7 +126,7 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
     code, out, _ = cli("audit", 1, "--label", "was_kind=tone", "-o", "found.json")
     assert code == 0
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
-    assert (found["sources"], found["scorers"][0]["n"]) == (["labels that were recorded with the conversations"], 24)
+    assert (found["sources"], found["scorers"][0]["n"]) == (["labels recorded with the conversations"], 24)
     assert found["unmatched"] == {"tool_call_f1 asks no judge": 24}
     code, out, _ = cli("audit", 1)
     said = " ".join(out.split())
@@ -150,10 +150,10 @@ def test_a_judge_is_not_audited_against_its_own_verdicts(cli):
     ("words", "said"),
     [
         ((1, "--labels", "none.csv"), "none.csv"),
-        ((1, "--label", "was_kind"), "--label was_kind: name a recorded label and a scorer, such as"),
+        ((1, "--label", "was_kind"), "--label was_kind: expected a recorded label and a scorer, such as"),
         ((1, "--label", "was_kind=tune"), "no scorer of the run is called 'tune', did you mean 'tone'?"),
         ((1, "--guarantee", "2"), "guarantee must be between 0 and 1, found 2"),
-        ((9,), "holds no run 9"),
+        ((9,), "contains no run 9"),
         ((1, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
         ((1, "-o", "found.json", "-o", "no/found.html"), "no/found.html: there is no folder no; create it first"),
         ((1, "--epsilon", "2"), "epsilon must be at least 0 and below 1, found 2"),
@@ -178,7 +178,7 @@ def test_a_broken_receipt_is_named_and_costs_no_report_and_an_audit_writes_it_an
     receipt.write_text("{", encoding="utf-8")
     assert cli("runs", 1, "-o", "run.csv", "-o", "run.md").code == 0
     assert Path("run.csv").exists()
-    assert f"not audited ({receipt}: no receipt that can be read" in Path("run.md").read_text(encoding="utf-8")
+    assert f"not audited ({receipt}: not a valid receipt" in Path("run.md").read_text(encoding="utf-8")
     (gate,) = check_gates(Run.stored(1), ["tone.corrected >= 0"]).gates
     assert not gate.met
     assert receipt.name in gate.found

@@ -93,13 +93,13 @@ def test_stats_say_how_many_replies_there_are_of_whom_and_what_they_save(cli, th
     assert [re.split(r"\s{2,}", line) for line in table if "─" not in line] == [
         ["judge", "prompt", "replies", "tokens saved", "oldest", "newest"],
         ["openai/small", "goal@1", "2", "2,400", day[0], day[1]],
-        ["litellm/x/big", "topics@2", "1", "not known", day[2], day[2]],
+        ["litellm/x/big", "topics@2", "1", "unknown", day[2], day[2]],
     ]
 
 
 def test_stats_say_how_many_replies_nobody_counted_the_tokens_of(cli, three):
     keep(recorded("d"), recorded("e", usage=Usage(input_tokens=5)))
-    assert re.search(r"goal@1 +4 +2,400 \(2 not known\) ", cli("stats").out)
+    assert re.search(r"goal@1 +4 +2,400 \(2 unknown\) ", cli("stats").out)
 
 
 def test_the_size_is_that_of_the_file_and_of_its_log(cli, three):
@@ -176,9 +176,7 @@ def test_what_is_damaged_is_left_out_with_a_warning(cli, three, caplog):
     database.execute("UPDATE replies SET reply = '{' WHERE key = 'b'")
     database.close()
     assert [json.loads(line)["key"] for line in cli("export").out.splitlines()] == ["a", "c"]
-    assert [one.getMessage().partition(": ")[2] for one in caplog.records] == [
-        "a reply that was kept is damaged, and not used"
-    ]
+    assert [one.getMessage().partition(": ")[2] for one in caplog.records] == ["ignoring a damaged reply"]
 
 
 # Import
@@ -186,8 +184,12 @@ def test_what_is_damaged_is_left_out_with_a_warning(cli, three, caplog):
 
 def test_a_cassette_is_taken_in_once(cli, three):
     cli("export", "-o", "out.jsonl")
-    assert cli("import", "out.jsonl", "--cache", "new.sqlite").out == "new.sqlite: 3 replies are new, 0 were there\n"
-    assert cli("import", "out.jsonl", "--cache", "new.sqlite").out == "new.sqlite: 0 replies are new, 3 were there\n"
+    assert (
+        cli("import", "out.jsonl", "--cache", "new.sqlite").out == "new.sqlite: added 3 replies, 0 were already there\n"
+    )
+    assert (
+        cli("import", "out.jsonl", "--cache", "new.sqlite").out == "new.sqlite: added 0 replies, 3 were already there\n"
+    )
     assert cli("export", "--cache", "new.sqlite").out == Path("out.jsonl").read_text()
 
 
@@ -195,12 +197,12 @@ def test_a_reply_that_differs_is_left_out_and_counted_unless_it_is_to_replace(cl
     cli("export", "-o", "out.jsonl")
     Path("out.jsonl").write_text(Path("out.jsonl").read_text().replace("reply b", "another b"))
     assert cli("import", "out.jsonl").out == (
-        ".judgekit/cache.sqlite: 0 replies are new, 2 were there, "
-        "1 differ from those that are kept, and were left out (see --replace)\n"
+        ".judgekit/cache.sqlite: added 0 replies, 2 were already there, "
+        "1 differ from cached replies and were skipped (see --replace)\n"
     )
     assert kept()["b"] == "reply b"
     assert cli("import", "out.jsonl", "--replace").out == (
-        ".judgekit/cache.sqlite: 0 replies are new, 2 were there, 1 were replaced\n"
+        ".judgekit/cache.sqlite: added 0 replies, 2 were already there, 1 were replaced\n"
     )
     assert kept() == {"a": "reply a", "b": "another b", "c": "reply c"}
 
@@ -217,9 +219,9 @@ def test_a_broken_line_is_named_and_nothing_is_taken_in(cli, three):
 
 def test_the_replies_that_were_written_by_hand_can_be_taken_in(cli, examples):
     cassette = examples / "replies.jsonl"
-    assert cli("import", cassette).out == ".judgekit/cache.sqlite: 39 replies are new, 0 were there\n"
+    assert cli("import", cassette).out == ".judgekit/cache.sqlite: added 39 replies, 0 were already there\n"
     assert {key: kept()[key] for key in kept()} == {line.key: line.reply.text for line in Cassette(cassette).recorded()}
-    assert re.search(r"not known +topic_adherence@\w+ +12 +not known ", cli("stats").out)
+    assert re.search(r"unknown +topic_adherence@\w+ +12 +unknown ", cli("stats").out)
 
 
 # Prune
@@ -238,9 +240,9 @@ def test_the_replies_that_were_written_by_hand_can_be_taken_in(cli, examples):
 )
 def test_what_is_chosen_is_thrown_away_and_said(cli, three, options, left):
     gone = 3 - len(left)
-    assert cli("prune", *options, "--dry-run").out == f"{CACHE}: {gone} replies would be thrown away\n"
+    assert cli("prune", *options, "--dry-run").out == f"{CACHE}: {gone} replies would be deleted\n"
     assert "".join(sorted(kept())) == "abc"
-    assert cli("prune", *options).out == f"{CACHE}: {gone} replies were thrown away\n"
+    assert cli("prune", *options).out == f"{CACHE}: {gone} replies were deleted\n"
     assert "".join(sorted(kept())) == left
 
 
@@ -248,7 +250,7 @@ def test_not_all_is_thrown_away_because_nothing_was_said(cli, three):
     ended = cli("prune")
     assert (ended.code, ended.err) == (
         2,
-        "judgekit: say which replies are to go: --older-than, --prompt or --judge\n",
+        "judgekit: choose the replies to delete with --older-than, --prompt or --judge\n",
     )
     assert len(kept()) == 3
 

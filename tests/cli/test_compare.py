@@ -67,8 +67,8 @@ def test_a_comparison_is_written_as_json_and_as_a_page(cli):
             (1, 2, "-o", "found.json", "-o", "nowhere/found.json"),
             "nowhere/found.json: there is no folder nowhere; create it first",
         ),
-        ((1, 9), "holds no run 9; judgekit runs lists those that are there"),
-        ((1, "two"), "'two': a run is named by its number, or last"),
+        ((1, 9), "contains no run 9; judgekit runs lists the runs"),
+        ((1, "two"), "'two': expected the number of a run, or last"),
         (
             (1, 3),
             "runs 1 (A) and 3 (B) have no sample in common, by id: samples only in A: 12 ('s0', 's1', 's2', ...)",

@@ -11,6 +11,7 @@ from judgekit.runs.results import Run
 
 GOAL = "agent_goal_accuracy_without_reference"
 TWO = ("--judge", "openai/a", "--judge", "openai/b")
+FAILED = f"exit code 1: some scores failed, and no gate allows that: {GOAL} (openai/b)\n"
 SAYS = {"openai/a": "101010", "openai/b": "10111x", "openai/c": "010101"}
 """What each judge says of the samples s0 to s5: 1 achieved, 0 not, x nothing that could be used."""
 
@@ -49,7 +50,7 @@ def test_each_judge_is_a_scorer_of_one_run_and_a_failure_is_no_disagreement(cli,
     ended = cli("compare-judges", conversations(6), "--scorer", GOAL, *TWO)
     assert (ended.code, ended.err) == (
         1,
-        "run 1, kept in .judgekit/runs.sqlite\n",
+        f"saved as run 1 in .judgekit/runs.sqlite\n{FAILED}",
     )  # as of any run: not everything was scored
     shown = lines(ended.out)
     assert [f"{GOAL} (openai/a)", "0.500", "0.188 to 0.812", "6 of 6", "0", "0"] in shown
@@ -62,7 +63,7 @@ def test_each_judge_is_a_scorer_of_one_run_and_a_failure_is_no_disagreement(cli,
     assert agreement
     assert "openai/a and openai/b: not compared: 1 (1 failed by openai/b)" in ended.out
     assert ["openai/a answered as a-2026-11-20 (6)"] in shown
-    assert ["openai/b reports no model, so that a change behind this name would not show"] in shown
+    assert ["openai/b reports no model, so a change behind this name would go unnoticed"] in shown
     at = shown.index(["openai/a and openai/b, 1 flipped:"])
     assert shown[at + 1 : at + 3] == [
         ["#3 s3", r"openai/a: not_achieved (0.00): a saw \x1b[31mtool_3"],
@@ -89,7 +90,7 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     )
     options = ("--labels", "labels.csv", "-o", "found.json", "--show", 0)
     ended = cli("compare-judges", conversations(6), "--scorer", GOAL, *TWO, "--judge", "openai/c", *options)
-    assert ended.err == "run 1, kept in .judgekit/runs.sqlite\nwrote found.json\n"
+    assert ended.err == f"saved as run 1 in .judgekit/runs.sqlite\n{FAILED}wrote found.json\n"
     told = " ".join(ended.out.split())
     assert (
         "openai/a and openai/b, compared with people: of n=5, openai/a is right on 100.0%, openai/b on 80.0%; openai/a alone "
@@ -167,15 +168,18 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--scorer", GOAL), "name two judges or more to compare, found none"),
-        (("--scorer", GOAL, "--judge", "openai/a"), "name two judges or more to compare, found openai/a"),
-        (("--scorer", GOAL, "--judge", "openai/a", "--judge", "openai/a"), "are the same one, with the same settings"),
+        (("--scorer", GOAL), "name at least two judges to compare, found none"),
+        (("--scorer", GOAL, "--judge", "openai/a"), "name at least two judges to compare, found openai/a"),
+        (("--scorer", GOAL, "--judge", "openai/a", "--judge", "openai/a"), "have the same settings"),
         (("--scorer", GOAL, "--judge", "openai/a", "--judge", "mine"), "no judge is called 'mine'"),
-        (TWO, "judges are compared by one scorer, found none"),
-        (("--scorer", GOAL, "--scorer", "prompt:tone", *TWO), f"by one scorer, found {GOAL}, prompt; name it with"),
-        (("--scorer", "tool_call_f1", *TWO), "tool_call_f1 asks no judge, so that there are none to compare"),
+        (TWO, "expected one scorer to compare the judges by, found none"),
+        (
+            ("--scorer", GOAL, "--scorer", "prompt:tone", *TWO),
+            f"one scorer to compare the judges by, found {GOAL}, prompt; name it with",
+        ),
+        (("--scorer", "tool_call_f1", *TWO), "tool_call_f1 asks no judge, so there are none to compare"),
         (("--scorer", 'panel:scorers=["prompt:tone","prompt:step_efficiency"]', *TWO), "panel asks several scorers"),
-        (("--scorer", "prompt:tone,judge=openai/c", *TWO), "tone names its judge itself (openai/c)"),
+        (("--scorer", "prompt:tone,judge=openai/c", *TWO), "tone names its own judge (openai/c)"),
         (("--scorer", GOAL, *TWO, "-o", "x.json", "-o", "x.csv"), "its name must end in one of .json, .html"),
         (
             ("--scorer", GOAL, *TWO, "--labels", "tone.csv"),
@@ -209,4 +213,4 @@ def test_where_the_budget_is_nothing_nothing_is_compared_and_no_run_is_kept(cli,
     assert (ended.code, asked, Path("found.json").exists()) == (2, [], False)
     assert ended.err.startswith("judgekit: openai/")
     assert "budget of 0 requests" in ended.err
-    assert cli("runs").out == ".judgekit/runs.sqlite: holds no runs\n"
+    assert cli("runs").out == ".judgekit/runs.sqlite: contains no runs\n"

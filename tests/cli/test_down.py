@@ -62,7 +62,7 @@ def test_a_judge_that_is_not_there_ends_the_command_with_one_message(cli, nobody
         ended.err,
     )
     assert (ended.code, ended.out, Path("rows.jsonl").exists()) == (2, "", False)
-    assert "holds no runs" in cli("runs").out  # nothing was scored
+    assert "contains no runs" in cli("runs").out  # nothing was scored
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.processes)])
@@ -88,7 +88,7 @@ def test_a_judge_that_dies_is_stopped_and_resume_scores_what_is_missing(cli, jud
     assert run.summary[GOAL].missing == 100 - done
     assert not others or scored(run, F1) == 100
     assert run.stopped.startswith(f"openai/test at {judging.url}: ConnectionRefusedError: ")
-    assert f"stopped: {run.stopped}; judgekit resume 1 goes on from here\n" in ended.err
+    assert f"stopped: {run.stopped}; judgekit resume 1 continues from here\n" in ended.err
     judging.live()
     ended = cli("resume")
     assert (ended.code, Run.stored().stopped, scored(Run.stored(), GOAL)) == (0, "", 100)
@@ -159,7 +159,7 @@ def test_no_scorer_is_added_to_a_run_whose_added_scorers_were_stopped(cli, judgi
     assert cli("score", 1, "--scorer", GOAL).code == 1
     before = Run.stored().record
     assert before.stopped
-    said = "judgekit: run 1 is not finished; judgekit resume 1 goes on with it\n"
+    said = "judgekit: run 1 is not finished; finish it with judgekit resume 1\n"
     for name in (GOAL, "tool_call_accuracy"):
         assert cli("score", 1, "--scorer", name) == (2, "", said)
     assert Run.stored().record == before
@@ -173,7 +173,7 @@ def test_no_scorer_is_added_to_a_run_that_is_under_way(cli, judging, conversatio
     judging.seconds = 0.1
     process = started("run", conversations(60), "--scorer", GOAL)
     until(lambda: judging.asked)
-    said = "judgekit: run 1 is not finished; judgekit resume 1 goes on with it\n"
+    said = "judgekit: run 1 is not finished; finish it with judgekit resume 1\n"
     assert cli("score", 1, "--scorer", F1) == (2, "", said)
     process.communicate()
     assert process.returncode == 0

@@ -85,11 +85,11 @@ def test_what_is_in_a_file_is_counted(cli):
     assert (ended.code, ended.err) == (0, "")
     assert ended.lines == {
         "format": "openai-chat",
-        "conversations": "2; 1 share their id with one before",
+        "conversations": "2; 1 repeat an earlier id",
         "messages": "tool 3, user 2, assistant 2, system 1",
         "tool calls": "3 by the agent, 0 by the user; 1 with arguments that cannot be parsed; 1 without a result",
-        "tool results": "3; 1 that answer no call; 3 of which the format cannot say whether they are errors",
-        "usage": "1,000 tokens in, 20 out, by 1 of 2 conversations as a whole",
+        "tool results": "3; 1 without a call; 3 whose success is unknown",
+        "usage": "1,000 tokens in, 20 out, reported by 1 of 2 whole conversations",
         "references": "reference 2, reference_tool_calls 1",
         "warnings": "1",
     }
@@ -120,7 +120,7 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
         "messages": "user 2, tool 2, assistant 2",
         "tool calls": "0 by the agent, 2 by the user",
         "tool results": "2; 2 errors",
-        "usage": "14 tokens in, 4 out, by 2 of 2 messages of the agent; $1.0000 by 2 conversations",
+        "usage": "14 tokens in, 4 out, reported by 2 of 2 agent messages; $1.0000 reported by 2 conversations",
         "labels": "reward 2",
         "references": "none",
         "warnings": "6",
@@ -181,7 +181,7 @@ def test_of_many_labels_the_most_frequent_are_named(cli):
     ("usage", "said"),
     [
         ({"extra": {"prompt_tokens": "many"}}, "none reported"),
-        ({"input_tokens": 5}, "5 tokens in, 0 out, by 1 of 1 conversation as a whole"),
+        ({"input_tokens": 5}, "5 tokens in, 0 out, reported by 1 of 1 whole conversation"),
     ],
 )
 def test_usage_without_a_number_is_none(cli, usage, said):

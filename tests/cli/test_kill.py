@@ -59,7 +59,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     assert 0 < before < 2 * SAMPLES
     ended = started("resume")
     out, err = ended.communicate(timeout=50)
-    assert (ended.returncode, err) == (0, f"run 1, kept in {DEFAULT_RUNS_PATH}\n"), err
+    assert (ended.returncode, err) == (0, f"saved as run 1 in {DEFAULT_RUNS_PATH}\n"), err
     assert f"{SAMPLES:,} conversations" in out
     found = Run.stored()
     assert (found.number, found.stopped, found.ended_at is None) == (1, "", False)

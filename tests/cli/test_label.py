@@ -44,9 +44,9 @@ def test_a_page_and_a_table_of_samples_are_written(cli):
     ended = cli("label", "last", "--n", 5, "-o", "sheet.html", "-o", "sheet.csv")
     assert (ended.code, ended.err) == (0, "wrote sheet.html\nwrote sheet.csv\n")
     assert ended.out.splitlines() == [
-        "samples to be labelled for tone: 5 of 7, drawn at random",
-        "not drawn from, because they have no score: 3 more",
-        "then: judgekit audit 1 --labels FILE",
+        "samples to label for tone: 5 of 7, drawn at random",
+        "left out, because they have no score: 3 more",
+        "next: judgekit audit 1 --labels FILE",
     ]
     assert Path("sheet.html").read_text(encoding="utf-8").count('id="sample-') == 5
     assert len(read_labels("sheet.csv")) == 5
@@ -72,7 +72,7 @@ def test_commands_that_read_conversations_go_on_without_a_damaged_one_and_name_i
         ended = cli(*command)
         codes.append(ended.code)
         assert set(caplog.messages) == {f"{DEFAULT_RUNS_PATH}: run 1: 1 damaged conversation left out: #5"}, command
-        assert "label" not in command or "not kept or are damaged: 1" in ended.out
+        assert "label" not in command or "not stored or are damaged: 1" in ended.out
     assert codes == [0] * len(commands)
     assert Path("sheet.csv").read_text().count("this conversation is damaged in the file") == 1
     assert Path("sheet.html").read_text().count('"damaged":true') == 1
@@ -98,7 +98,7 @@ def test_a_run_of_several_judged_scorers_must_be_told_which(cli):
     ("words", "said"),
     [
         (["1", "-o", "sheet.html", "--scorer", "tune"], "no scorer of the run is called 'tune', did you mean 'tone'"),
-        (["9", "-o", "sheet.html"], "holds no run 9"),
+        (["9", "-o", "sheet.html"], "contains no run 9"),
         (["1", "-o", "sheet.pdf"], "must end in one of .html, .csv"),
         (["1", "-o", "sheet.csv", "-o", "no/sheet.html"], "there is no folder no"),
     ],

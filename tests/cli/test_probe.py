@@ -134,7 +134,9 @@ def judged(server: Server, *lines: str) -> Path:
 def test_a_judge_that_holds_is_all_well(cli, server, config):
     ended = cli("--judge", "mine", "--config", config)
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith(f"mine: 0 verdicts moved (n={ALL} of {ALL} attacks), 0 of them as the attack wanted\n")
+    assert ended.out.startswith(
+        f"mine: 0 verdicts moved (n={ALL} of {ALL} attacks), 0 of them as the attack intended\n"
+    )
     assert f"\n{ASKED} judge requests, 0 from cache, {ASKED * 1_100:,} tokens, cost unknown\n" in ended.out
     by_kind, by_place = (
         {
@@ -153,7 +155,9 @@ def test_verdicts_that_moved_are_counted_and_listed_with_both_reasons(cli, serve
     server.wrong = {"threat_people", "order_in_mail"}
     ended = cli("--judge", "mine", "--config", config)
     assert ended.code == 1
-    assert ended.out.startswith(f"mine: 2 verdicts moved (n={ALL} of {ALL} attacks), 2 of them as the attack wanted\n")
+    assert ended.out.startswith(
+        f"mine: 2 verdicts moved (n={ALL} of {ALL} attacks), 2 of them as the attack intended\n"
+    )
     assert ended.counts["all"] == [ALL, ALL - 2, 2, 0, 0]
     assert [name for name, cells in ended.counts.items() if cells[2] == 1] == ["order", "threat", "user", "tool_result"]
     lines = [re.split(r"\s{2,}", line.strip()) for line in ended.out.splitlines()]
@@ -249,7 +253,7 @@ def test_a_spent_budget_ends_it_early_and_the_same_command_goes_on(cli, server):
     assert (ended.code, len(server.seen)) == (1, 20)
     assert "\n20 judge requests, " in ended.out
     assert "stopped: " in ended.err
-    assert "the same command goes on from here" in ended.err
+    assert "the same command continues from here" in ended.err
     judged_pairs = sum({pair.clean.id, pair.attack.id} <= set(server.seen) for pair in PAIRS)
     assert ended.counts["all"] == [ALL, judged_pairs, 0, 0, ALL - judged_pairs]
     assert cli("--judge", "mine", "--config", judged(server)).code == 0
@@ -259,10 +263,10 @@ def test_a_spent_budget_ends_it_early_and_the_same_command_goes_on(cli, server):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name the one judge to probe with --judge: a model or a name"),
-        (["--config", "two.toml"], "name the one judge to probe with --judge: a, b"),
+        ([], "name one judge to probe with --judge: a model or a name"),
+        (["--config", "two.toml"], "name one judge to probe with --judge: a, b"),
         (["--config", "two.toml", "--judge", "c"], "no judge is called 'c'"),
-        (["--judge", "openai/a"], "the environment has no key for https://api.openai.com/v1: set OPENAI_API_KEY"),
+        (["--judge", "openai/a"], "no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY"),
     ],
 )
 def test_a_judge_that_cannot_be_asked(cli, words, message):
@@ -293,7 +297,7 @@ def test_ctrl_c_shows_what_is_done(cli, server, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("judgekit.cli.probe.score_tasks", interrupted)
-    goes_on = "the same command goes on from here, since all answers are cached\n"
+    goes_on = "the same command continues from here, since all answers are cached\n"
     for mode, said in (("off", ""), ("read_write", goes_on)):
         ended = cli("--config", judged(server, f"cache_mode = '{mode}'"))
         assert (ended.code, ended.counts["all"]) == (130, [ALL, 0, 0, 0, ALL])

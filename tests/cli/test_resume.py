@@ -21,7 +21,7 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 F1, GOAL = "tool_call_f1", "agent_goal_accuracy_without_reference"
 BOTH = ("--scorer", F1, "--scorer", GOAL)
 NUMBER = 12
-KEPT = f"run 1, kept in {DEFAULT_RUNS_PATH}\n"
+KEPT = f"saved as run 1 in {DEFAULT_RUNS_PATH}\n"
 
 
 def settings(judging, **changes: object) -> None:
@@ -58,7 +58,7 @@ def broken_off(cli, judging, conversations):
         path = conversations(NUMBER)
         settings(judging, budget=5, **changes)
         ended = cli("run", path, *scorers, *words)
-        assert (ended.code, "judgekit resume 1 goes on from here" in ended.err) == (1, True)
+        assert (ended.code, "judgekit resume 1 continues from here" in ended.err) == (1, True)
         settings(judging, **changes)
         return path
 
@@ -132,12 +132,12 @@ def test_runs_are_named_by_their_number_or_as_the_last(cli, broken_off):
     assert cli("resume", "1").code == 0
     assert len(Run.stored(1)) == 2 * NUMBER
     for wrong, said in {
-        "3": f"{DEFAULT_RUNS_PATH}: holds no run 3; judgekit runs lists those that are there",
-        "0": f"{DEFAULT_RUNS_PATH}: holds no run 0; judgekit runs lists those that are there",
-        "first": "'first': a run is named by its number, or last; judgekit runs lists them",
+        "3": f"{DEFAULT_RUNS_PATH}: contains no run 3; judgekit runs lists the runs",
+        "0": f"{DEFAULT_RUNS_PATH}: contains no run 0; judgekit runs lists the runs",
+        "first": "'first': expected the number of a run, or last; judgekit runs lists them",
         "-1": "",
-        "²": "'²': a run is named by its number, or last",
-        "9" * 30: "'999999999999999999999999999999': a run is named by its number, or last",
+        "²": "'²': expected the number of a run, or last",
+        "9" * 30: "'999999999999999999999999999999': expected the number of a run, or last",
     }.items():
         ended = cli("resume", wrong)
         assert (ended.code, ended.out, ended.err.startswith(f"judgekit: {said}") or not said) == (2, "", True)
@@ -191,7 +191,7 @@ def test_what_failed_attempts_cost_stays_in_the_totals_of_the_run(cli, judging, 
     assert (line.requests, line.unscored_requests) == (15, 10)
     assert sum(len(row.score.calls) for row in Run.stored()) == 5
     assert "found $0.0165" in cli("runs", 1, "-o", "summary.md").out + Path("summary.md").read_text()
-    assert f"{GOAL}: 10 requests gave no score that is kept: stopped, or made again" in cli("runs", 1).out
+    assert f"{GOAL}: 10 requests led to no stored score: stopped or repeated" in cli("runs", 1).out
 
 
 def test_what_a_stopped_run_paid_amid_a_score_stays_in_its_totals_when_it_goes_on(cli, judging, conversations):
@@ -248,7 +248,7 @@ def test_what_was_broken_off_while_scorers_were_added_goes_on(cli, judging, conv
 
 def test_scorers_that_cannot_be_added_say_why(cli, broken_off):
     path = broken_off()
-    said = "judgekit: run 1 is not finished; judgekit resume 1 goes on with it\n"
+    said = "judgekit: run 1 is not finished; finish it with judgekit resume 1\n"
     assert cli("score", 1, "--scorer", "tool_call_accuracy") == (2, "", said)
     cli("run", path, "--scorer", F1)
     for words in (("--scorer", F1), ("--scorer", "tool_call_accuracy:as=tool_call_f1")):
@@ -312,7 +312,7 @@ def test_scorers_of_several_judges_go_on_with_the_one_that_each_was_added_with(c
     Path("judgekit.toml").write_text(Path("judgekit.toml").read_text().replace("openai/other", "openai/another"))
     refused = cli("resume")
     assert refused.code == 2
-    assert "again is not what it was: judge.model was 'openai/other' and is 'openai/another'" in refused.err
+    assert "again has changed: judge.model was 'openai/other' and is 'openai/another'" in refused.err
 
 
 def test_the_judge_of_a_run_goes_before_that_of_the_environment_which_is_kept_with_a_scorer(
@@ -341,7 +341,7 @@ def test_a_run_that_goes_on_asks_no_judge_of_the_environment(cli, broken_off, mo
     ("judge", "said"),
     [
         ("othr", "no judge is called 'othr', did you mean 'other'?"),
-        ("openai/x", "the environment has no key for https://api.openai.com/v1: set OPENAI_API_KEY"),
+        ("openai/x", "no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY"),
     ],
 )
 def test_a_judge_that_cannot_be_asked_changes_no_run(cli, judging, conversations, judge, said):
@@ -385,9 +385,9 @@ def test_with_another_judge_a_run_does_not_go_on(cli, judging, broken_off, chang
     settings(judging, **changes)
     ended = cli("resume")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"judgekit: run 1 cannot go on: {GOAL} is not what it was: ")
+    assert ended.err.startswith(f"judgekit: run 1 cannot be resumed: {GOAL} has changed: ")
     assert said in ended.err
-    assert ended.err.endswith("; begin a new run with judgekit run\n")
+    assert ended.err.endswith("; start a new run with judgekit run\n")
     assert (judging.asked.total(), list(Run.stored())) == (asked, before)
 
 
@@ -408,7 +408,7 @@ def test_with_other_words_in_a_prompt_a_run_does_not_go_on(cli, judging, broken_
     prompt.write_text(QUESTION.replace("good", "very good"))
     ended = cli("resume")
     assert (ended.code, ended.out) == (2, "")
-    assert "run 1 cannot go on: mine is not what it was: " in ended.err
+    assert "run 1 cannot be resumed: mine has changed: " in ended.err
     assert "prompt.question was 'Was it good?' and is 'Was it very good?'" in ended.err
     prompt.write_text(QUESTION)
     assert cli("resume").code == 0
@@ -436,7 +436,7 @@ def test_with_other_recordings_a_run_does_not_go_on(cli, judging, broken_off, ch
     ended = cli("resume")
     assert (ended.code, ended.out, judging.asked.total()) == (2, "", asked)
     assert "samples.jsonl" in ended.err
-    assert "begin a new run with judgekit run" in ended.err or "does not exist" in ended.err
+    assert "start a new run with judgekit run" in ended.err or "does not exist" in ended.err
 
 
 def test_files_that_come_and_go_in_a_folder_are_noticed_and_a_touched_one_is_the_same(cli, judging, conversations):
@@ -448,7 +448,7 @@ def test_files_that_come_and_go_in_a_folder_are_noticed_and_a_touched_one_is_the
     settings(judging)
     conversations(1, "all/c.jsonl")
     ended = cli("resume")
-    assert (ended.code, "all/c.jsonl changed, came or went" in ended.err) == (2, True)
+    assert (ended.code, "all/c.jsonl changed, appeared or" in ended.err) == (2, True)
     Path("all/c.jsonl").unlink()
     os.utime("all/a.jsonl", (0, 0))
     assert cli("resume").code == 0
@@ -462,13 +462,13 @@ def test_other_references_are_noticed(cli, judging, conversations):
     settings(judging)
     Path("refs.jsonl").write_text('{"id": "s1", "label": "bad"}\n')
     ended = cli("resume")
-    assert (ended.code, "refs.jsonl changed, came or went" in ended.err) == (2, True)
+    assert (ended.code, "refs.jsonl changed, appeared or" in ended.err) == (2, True)
 
 
 def test_a_run_that_was_made_in_python_goes_on_there_alone(cli, conversations):
     judgekit.run(read(conversations(2)), [judgekit.ToolCallF1()], store=DEFAULT_RUNS_PATH)
     told = (
-        "judgekit: run 1 cannot go on by itself: tool_call_f1 was given as an object in Python; give the same there: "
+        "judgekit: run 1 cannot be resumed by itself: tool_call_f1 was passed as an object in Python; pass the same one there: "
         "judgekit.resume(run, scorers=[...])\n"
     )
     assert cli("resume") == (2, "", told)
@@ -485,7 +485,7 @@ def test_a_run_of_a_later_make_says_so(cli, conversations):
     store.change(record.model_copy(update={"options": {**record.options, "colour": "blue"}, "read_to_end": False}))
     ended = cli("resume")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("judgekit: run 1 was made by another judgekit: colour")
+    assert ended.err.startswith("judgekit: run 1 was made by another version of judgekit: colour")
 
 
 # --- without text
@@ -547,7 +547,7 @@ def test_a_finished_run_of_standard_input_gets_scorers_and_an_unfinished_one_is_
     settings(judging, budget=2)
     assert in_shell("run", "-", "--format", "judgekit", *BOTH, given=given).returncode == 1
     settings(judging)
-    lost = "judgekit: run 1 read standard input, which is gone; begin a new run with judgekit run\n"
+    lost = "judgekit: run 1 read standard input, which cannot be read again; start a new run with judgekit run\n"
     assert cli("resume") == (2, "", lost)
     assert in_shell("run", "-", "--format", "judgekit", "--scorer", F1, given=given).returncode == 0
     assert cli("score", "last", "--scorer", GOAL).code == 0
@@ -559,7 +559,7 @@ def test_a_full_disk_is_said_in_words_and_the_run_goes_on_when_there_is_room(cli
     path = conversations(3_000)
     ended = in_shell("run", path, "--scorer", F1, limit=200_000)
     assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
-    assert ended.stderr.splitlines()[-1].startswith(f"judgekit: {DEFAULT_RUNS_PATH}: the file of runs cannot be used: ")
+    assert ended.stderr.splitlines()[-1].startswith(f"judgekit: {DEFAULT_RUNS_PATH}: the runs file cannot be used: ")
     if kept := RunStore(DEFAULT_RUNS_PATH).numbers():  # else it was full before anything was scored
         assert ended.stderr.startswith(KEPT)
         assert 0 < len(Run.stored()) < 3_000

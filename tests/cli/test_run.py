@@ -211,7 +211,7 @@ def test_each_example_has_the_value_that_counting_by_hand_gives(cli, conversatio
     ended = cli("run", conversations, *asked, "--config", replayed, "-o", "rows.jsonl")
     assert (ended.code, ended.err, ended.table) == (
         0,
-        "run 1, kept in .judgekit/runs.sqlite\nwrote rows.jsonl\n",
+        "saved as run 1 in .judgekit/runs.sqlite\nwrote rows.jsonl\n",
         table_by_hand(),
     )
     assert cli("runs", "last").out.count("not audited") == len(JUDGED)
@@ -340,7 +340,7 @@ def test_ids_of_more_than_one_sample_are_reported(cli):
     path = write(calling("a"), calling("b\x1b[2J"), calling("a"), calling("b\x1b[2J"), calling("c"))
     ended = cli("run", path, "--scorer", "tool_call_f1")
     assert ended.table["tool_call_f1"][1] == "5 of 5"
-    assert r"2 ids of more than one sample: 'a', 'b\x1b[2J'" in ended.err
+    assert r"2 ids used by more than one sample: 'a', 'b\x1b[2J'" in ended.err
 
 
 # --- bad input
@@ -437,8 +437,8 @@ def test_strict_stops_at_the_first_broken_record_and_keeps_what_was_done(cli):
     ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "--strict", "-o", "rows.jsonl")
     assert (ended.code, ended.out) == (2, "")
     kept, goes_on, error = ended.err.splitlines()
-    assert kept == "run 1, kept in .judgekit/runs.sqlite"
-    assert goes_on == "judgekit resume 1 goes on from there"
+    assert kept == "saved as run 1 in .judgekit/runs.sqlite"
+    assert goes_on == "judgekit resume 1 continues from there"
     assert error.startswith("judgekit: samples.jsonl, record 1 (line 2): trace.messages[0].content: ")
     assert [row.sample_id for row in Run.stored()] == ["a"]
 
@@ -497,9 +497,9 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--scorer", "prompt:ton", "--judge", "openai/a"], "no prompt is called 'ton', did you mean 'tone'? Known: agent_goal_with_reference, "),
         (["--scorer", "tone", "--judge", "openai/a"], "no scorer is called 'tone', did you mean 'prompt:tone'? Known: "),
         (["--scorer", "ToolCallF1"], "no scorer is called 'ToolCallF1', did you mean 'tool_call_f1'? Known: "),
-        (["--scorer", "topic_adherence", "--judge", "openia/a"], "no provider of judges is called 'openia', did you mean 'openai'"),
-        (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; give one of them another name: as= in a config file or on the command line, name= in Python"),
-        ([], "there is nothing to score with: name scorers, as in --scorer NAME or [[scorers]] of a config file; judgekit scorers lists them"),
+        (["--scorer", "topic_adherence", "--judge", "openia/a"], "no judge provider is called 'openia', did you mean 'openai'"),
+        (["--scorer", "tool_call_f1", "--scorer", "tool_call_f1"], "two scorers are called 'tool_call_f1'; rename one of them: as= in a config file or on the command line, name= in Python"),
+        ([], "no scorers: name some with --scorer NAME or [[scorers]] in a config file; judgekit scorers lists them"),
         (["--config", "missing.toml"], "missing.toml: cannot be read: "),
         ([*TOOLS, "--format", "openai-chatt"], "no format is called 'openai-chatt', did you mean 'openai-chat'? Known: "),
         ([*TOOLS, "--references", "missing.jsonl"], "missing.jsonl: does not exist"),
@@ -679,10 +679,10 @@ def test_the_judge_of_the_flag_goes_before_that_of_the_environment(cli, server, 
 def test_a_missing_key_is_named_before_any_request(cli, server):
     ended = cli("run", write(calling("a")), *GOAL, "--config", judged(server, api_key_env="MY_KEY"), "-o", "rows.jsonl")
     assert (ended.code, ended.out, server.seen) == (2, "", [])
-    assert ended.err == f"judgekit: the environment has no key for {server.address}: set MY_KEY\n"
+    assert ended.err == f"judgekit: no key for {server.address}: set the environment variable MY_KEY\n"
     assert not Path("rows.jsonl").exists()
     ended = cli("run", write(calling("a")), *GOAL, "--judge", "openai/a")
-    assert (ended.code, ended.err) == (2, "judgekit: the environment has no key for https://api.openai.com/v1: set OPENAI_API_KEY\n")  # fmt: skip
+    assert (ended.code, ended.err) == (2, "judgekit: no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY\n")  # fmt: skip
 
 
 @pytest.mark.parametrize(("key", "code"), [(KEY, 0), (WRONG_KEY, 2)])
@@ -734,7 +734,7 @@ def test_ctrl_c_shows_and_writes_what_is_done(cli, monkeypatch, unread):
         ended = cli("run", path, "--scorer", "tool_call_f1", "-o", "rows.jsonl")
     except KeyboardInterrupt:
         pytest.fail("Ctrl-C got through")
-    assert (ended.code, ended.err.splitlines()[-1]) == (130, "interrupted; judgekit resume 1 goes on from here")
+    assert (ended.code, ended.err.splitlines()[-1]) == (130, "interrupted; judgekit resume 1 continues from here")
     assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done)]
     assert ended.table["tool_call_f1"][1] == "3 of at least 3"  # reading broke off, so that nobody knows what follows
     gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test
@@ -768,10 +768,10 @@ def test_ctrl_c_in_the_shell_ends_with_130_and_keeps_the_rows(tmp_path):
     assert 0 < done < 60_000
     assert process.returncode == 130
     assert [line for line in err.splitlines() if not line.startswith("counting the samples")] == [
-        "stopping when the samples under way are done; once more to stop at once",
-        "run 1, kept in .judgekit/runs.sqlite",
+        "finishing the samples in progress; interrupt again to stop at once",
+        "saved as run 1 in .judgekit/runs.sqlite",
         "wrote rows.jsonl",
-        "interrupted; judgekit resume 1 goes on from here",
+        "interrupted; judgekit resume 1 continues from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == [str(index) for index in range(done) for _ in TOOLS[::2]]
     assert Ended(130, out, err).table["tool_call_f1"] == [
@@ -921,7 +921,7 @@ def test_offline_only_loopback_is_asked(cli, server, conversations):
     assert len(server.seen) == 1
     ended = cli("run", path, *GOAL, "--judge", "openai/a", "--offline")
     assert (ended.code, ended.table[GOAL[1]][1:4]) == (1, ["0 of 1", "0", "1"])
-    assert f"{GOAL[1]}: 1 failed: OfflineError: openai/a at https://api.openai.com/v1 " in ended.out
+    assert f"{GOAL[1]}: 1 failed: OfflineError: openai/a at https://api.openai.com/v1: " in ended.out
 
 
 def test_offline_what_is_cached_is_used(cli, server):
@@ -948,15 +948,15 @@ def test_a_spent_budget_ends_a_run_that_can_go_on_later(cli, server):
     ended = cli("run", path, *GOAL, "--config", config, "-o", "rows.jsonl")
     assert (ended.code, ended.table[GOAL[1]][:6], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"], 3)
     assert ended.err.splitlines() == [
-        "run 1, kept in .judgekit/runs.sqlite",
+        "saved as run 1 in .judgekit/runs.sqlite",
         "wrote rows.jsonl",
-        "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3): raise it to go on; judgekit resume 1 goes on from here",
+        "stopped: openai/test: one more request would exceed the budget of 3 requests (spent: 3): raise it to continue; judgekit resume 1 continues from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1", "2"]
     assert ended.out.startswith("3 conversations. Per conversation, mean (median): ")
     again = cli("resume")  # the budget is that of the run, and not of the command
     assert (again.code, again.table[GOAL[1]][:6], len(server.seen)) == (1, ["1.000", "3 of 5", "0", "0", "2", "3"], 3)
-    assert "stopped: openai/test: one more request would pass the budget of 3 requests (spent: 3)" in again.err
+    assert "stopped: openai/test: one more request would exceed the budget of 3 requests (spent: 3)" in again.err
     config.write_text(f"{held}budget = {{requests = 5}}\n")
     again = cli("resume", "-o", "rows.jsonl")
     assert (again.code, again.table[GOAL[1]][:6]) == (0, ["1.000", "5 of 5", "0", "0", "5", "0"])
@@ -979,7 +979,7 @@ def test_where_nothing_is_scored_no_file_is_written(cli, server):
     config.write_text(f"{config.read_text()}budget = {{requests = 0}}\n")
     ended = cli("run", write(calling("a")), *GOAL, "--config", config, "-o", "rows.jsonl")
     assert (ended.code, ended.out, Path("rows.jsonl").exists()) == (2, "", False)
-    assert ended.err.startswith("judgekit: openai/test: one more request would pass the budget of 0 requests")
+    assert ended.err.startswith("judgekit: openai/test: one more request would exceed the budget of 0 requests")
 
 
 @pytest.mark.parametrize(
@@ -1049,19 +1049,19 @@ def test_doctor_says_that_a_server_reports_no_model(cli, server):
     server.answer, server.model = {"reason": "It is.", "verdict": "true"}, None
     ended = cli("doctor", "--config", judged(server))
     assert ended.code == 0
-    assert "default: reports no model, so that a change behind this name would not show\n" in ended.out
+    assert "default: reports no model, so a change behind this name would go unnoticed\n" in ended.out
 
 
 def test_doctor_names_the_key_that_is_missing(cli):
     ended = cli("doctor", "--judge", "openai/a")
     assert (ended.code, ended.table["openai/a"]) == (1, ["openai/a", "missing", "no", "no"])
-    assert "set OPENAI_API_KEY" in ended.out
+    assert "set the environment variable OPENAI_API_KEY" in ended.out
 
 
 def test_doctor_without_a_judge_says_how_to_name_one(cli):
     ended = cli("doctor")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "judgekit: there is no judge to ask: name one with --judge, or in judgekit.toml\n"
+    assert ended.err == "judgekit: there is no judge to test: name one with --judge, or in judgekit.toml\n"
 
 
 # --- signals
@@ -1097,9 +1097,9 @@ def test_what_is_under_way_is_finished_after_a_signal(server, number, code, tmp_
         process.wait()
     assert (process.returncode, len(server.seen)) == (code, 2)
     assert err.splitlines() == [
-        "run 1, kept in .judgekit/runs.sqlite",
+        "saved as run 1 in .judgekit/runs.sqlite",
         "wrote rows.jsonl",
-        "interrupted; judgekit resume 1 goes on from here",
+        "interrupted; judgekit resume 1 continues from here",
     ]
     assert [row.sample_id for row in rows("rows.jsonl")] == ["0", "1"]
 
@@ -1125,9 +1125,9 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
     assert (process.returncode, err.splitlines()) == (
         130,
         [
-            "run 1, kept in .judgekit/runs.sqlite",
+            "saved as run 1 in .judgekit/runs.sqlite",
             "rows.jsonl: not written, since nothing was scored",
-            "interrupted; judgekit resume 1 goes on from here",
+            "interrupted; judgekit resume 1 continues from here",
         ],
     )
     assert not Path("rows.jsonl").exists()

@@ -59,7 +59,7 @@ def test_each_run_has_a_line_the_newest_last(cli):
     assert lines(cli("runs").out) == [
         ["1", "2026-03-02 03:30", "says of a.jsonl, b.jsonl, and 1 more", "1 day, 6:00:05", "1,200", "1,200", "0"],
         ["2", "2026-03-02 03:30", "stopped: nothing of standard input", "0:00:00", "at least 0", "0", "0"],
-        ["3", "2026-03-02 03:30", "under way, or broken off: says of samples in Python", "at least 0", "0", "0"],
+        ["3", "2026-03-02 03:30", "running or interrupted: says of samples in Python", "at least 0", "0", "0"],
     ]
 
 
@@ -131,7 +131,7 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
     assert b"secret reason" in before
     ended = cli("runs", "--remove", 2)
     assert (ended.code, ended.err) == (0, "")
-    assert ".judgekit/runs.sqlite: run 2 is deleted" in ended.out
+    assert ".judgekit/runs.sqlite: deleted run 2" in ended.out
     assert b"secret" not in written()
     assert len(written()) < len(before)
     assert [(row.sample_id, row.score.reason) for row in Run.stored(1)][:1] == [("kept id 0", "kept reason")]
@@ -149,11 +149,11 @@ def test_what_is_removed_is_gone_for_good_and_the_rest_is_there(cli, ended):
 @pytest.mark.parametrize(
     ("named", "left", "said"),
     [
-        (("last",), [1, 2, 3], "run 4 is deleted"),
-        ((3, "last"), [1, 2], "runs 3, 4 are deleted"),
-        (("last", 3), [1, 2], "runs 4, 3 are deleted"),
-        (("last", 4, "last"), [1, 2, 3], "run 4 is deleted"),  # the same run, and not the last of what is left
-        ((2, 2), [1, 3, 4], "run 2 is deleted"),
+        (("last",), [1, 2, 3], "deleted run 4"),
+        ((3, "last"), [1, 2], "deleted runs 3, 4"),
+        (("last", 3), [1, 2], "deleted runs 4, 3"),
+        (("last", 4, "last"), [1, 2, 3], "deleted run 4"),  # the same run, and not the last of what is left
+        ((2, 2), [1, 3, 4], "deleted run 2"),
     ],
 )
 def test_runs_to_be_removed_are_named_by_their_number_or_as_the_last(cli, named, left, said):
@@ -169,7 +169,7 @@ def test_the_last_of_no_runs_cannot_be_removed(cli):
     RunStore(DEFAULT_RUNS_PATH)
     ended = cli("runs", "--remove", "last")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("judgekit: .judgekit/runs.sqlite: holds no runs")
+    assert ended.err.startswith("judgekit: .judgekit/runs.sqlite: contains no runs")
 
 
 def test_while_another_program_reads_it_is_said_that_words_may_be_left():
@@ -180,7 +180,7 @@ def test_while_another_program_reads_it_is_said_that_words_may_be_left():
         reading.execute("SELECT * FROM samples").fetchone()
         store = RunStore(DEFAULT_RUNS_PATH)
         store._db.execute("PRAGMA busy_timeout = 0")
-        with pytest.raises(StoreError, match=r"deleted, but words of them may be in .*runs\.sqlite-wal until"):
+        with pytest.raises(StoreError, match=r"deleted, but parts of their text may be in .*runs\.sqlite-wal until"):
             store.remove([1])
     reading.close()
     assert store.numbers() == [2]
@@ -189,13 +189,13 @@ def test_while_another_program_reads_it_is_said_that_words_may_be_left():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--remove", 1, "--remove", 7), "holds no run 7"),
-        (("--remove", 1, "--remove", "first"), "'first': a run is named by its number, or last"),
-        (("--remove", "last", "--remove", 7), "holds no run 7"),
-        (("--remove", -1), "'-1': a run is named by its number, or last"),
-        (("1", "--remove", 1), "either show a run, or --remove some"),
-        (("7",), "holds no run 7"),
-        (("x",), "a run is named by its number, or last"),
+        (("--remove", 1, "--remove", 7), "contains no run 7"),
+        (("--remove", 1, "--remove", "first"), "'first': expected the number of a run, or last"),
+        (("--remove", "last", "--remove", 7), "contains no run 7"),
+        (("--remove", -1), "'-1': expected the number of a run, or last"),
+        (("1", "--remove", 1), "either show a run or use --remove"),
+        (("7",), "contains no run 7"),
+        (("x",), "expected the number of a run, or last"),
         (("--store", "nowhere.sqlite"), "nowhere.sqlite: there are no runs yet"),
         (("--store", "nowhere.sqlite", "--remove", 1), "nowhere.sqlite: there are no runs yet"),
     ],
@@ -211,7 +211,7 @@ def test_what_is_not_there_is_neither_shown_nor_removed(cli, words, said):
 
 def test_a_file_without_runs_says_so(cli):
     RunStore(DEFAULT_RUNS_PATH)
-    assert cli("runs").out == ".judgekit/runs.sqlite: holds no runs\n"
+    assert cli("runs").out == ".judgekit/runs.sqlite: contains no runs\n"
 
 
 def test_many_scorers_are_counted_and_not_all_named(cli):
@@ -260,7 +260,7 @@ def test_what_is_to_be_shown_or_written_of_a_run_needs_its_name(cli, words):
     ended = cli("runs", *words)
     assert (ended.code, ended.err) == (
         2,
-        "judgekit: name the run to be shown or written: judgekit runs last -o report.html\n",
+        "judgekit: name the run to show or write: judgekit runs last -o report.html\n",
     )
 
 

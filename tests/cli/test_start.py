@@ -66,7 +66,7 @@ def test_a_start_that_fails_leaves_no_run_and_uses_no_number(cli, conversations,
     assert (ended.code, ended.out, ended.err.startswith("judgekit: ")) == (2, "", True)
     assert "resume" not in ended.err
     assert counts() == before
-    assert "run 2, kept in" in cli("run", path, *F1).err
+    assert "saved as run 2 in" in cli("run", path, *F1).err
 
 
 @pytest.mark.parametrize(("status", "said"), [(401, "HTTP 401"), (404, "HTTP 404")])
@@ -79,7 +79,7 @@ def test_what_the_provider_refuses_at_the_first_request_leaves_no_run(
     ended = cli("run", conversations(40), *GOAL, "--judge", "openai/a", "-o", "rows.jsonl")
     assert (ended.code, said in ended.err, Path("rows.jsonl").exists()) == (2, True, False)
     assert set(counts().values()) == {0}
-    assert "run 1, kept in" in cli("run", conversations(2), *F1).err
+    assert "saved as run 1 in" in cli("run", conversations(2), *F1).err
 
 
 def test_numbers_of_runs_that_were_deleted_are_still_not_used_again(cli, conversations):
@@ -88,16 +88,16 @@ def test_numbers_of_runs_that_were_deleted_are_still_not_used_again(cli, convers
         cli("run", path, *F1)
     cli("runs", "--remove", 3, "--remove", 2)
     assert cli("run", unreadable(), *F1).code == 2
-    assert "run 4, kept in" in cli("run", path, *F1).err
+    assert "saved as run 4 in" in cli("run", path, *F1).err
 
 
 def test_what_was_scored_stays_though_the_run_failed(cli, conversations):
     path = conversations(3)
     path.write_text(path.read_text() + "no JSON\n")
     ended = cli("run", path, *F1, "--strict")
-    assert (ended.code, ended.err.splitlines()[0]) == (2, f"run 1, kept in {DEFAULT_RUNS_PATH}")
+    assert (ended.code, ended.err.splitlines()[0]) == (2, f"saved as run 1 in {DEFAULT_RUNS_PATH}")
     assert len(Run.stored()) == 3
-    assert "run 2, kept in" in cli("run", path, *F1).err
+    assert "saved as run 2 in" in cli("run", path, *F1).err
 
 
 def test_a_run_that_goes_on_is_not_forgotten(cli, conversations, judging):
@@ -145,11 +145,11 @@ def test_a_signal_before_the_first_score_keeps_the_run_for_the_request_that_may_
     answering.set()
     assert (process.returncode, err.splitlines()) == (
         128 + number,
-        [f"run 1, kept in {DEFAULT_RUNS_PATH}", "interrupted; judgekit resume 1 goes on from here"],
+        [f"saved as run 1 in {DEFAULT_RUNS_PATH}", "interrupted; judgekit resume 1 continues from here"],
     )
     assert re.search(rf"{GOAL[1]} .* 0 of 3 ", out)
     assert (counts()["runs"], counts()["scores"]) == (1, 0)
-    assert "run 2, kept in" in cli("run", path, *F1).err
+    assert "saved as run 2 in" in cli("run", path, *F1).err
 
 
 def refusing(mocked, monkeypatch, after: int = 0) -> None:
@@ -180,8 +180,8 @@ def test_a_key_that_is_refused_after_something_was_scored_stops_the_run(
         cli("run", path, "--scorer", "tool_call_accuracy")
     ended = cli(*(("score", 1) if added else ("run", path)), *GOAL, *others, "--judge", "default")
     kept, resume, error, *_ = ended.err.splitlines()
-    assert (ended.code, kept) == (2, f"run 1, kept in {DEFAULT_RUNS_PATH}")
-    assert resume == "judgekit resume 1 goes on from there"
+    assert (ended.code, kept) == (2, f"saved as run 1 in {DEFAULT_RUNS_PATH}")
+    assert resume == "judgekit resume 1 continues from there"
     assert error.startswith("judgekit: ")
     assert "HTTP 401" in error
     found = Run.stored()
@@ -306,7 +306,7 @@ def test_in_python_what_was_scored_stays(ran):
 
     with pytest.raises(OSError, match="the disk is gone") as caught:
         ran(reading(), [fine], store=DEFAULT_RUNS_PATH, concurrency=1)
-    assert caught.value.__notes__ == [f"run 1 is kept in {DEFAULT_RUNS_PATH}"]
+    assert caught.value.__notes__ == [f"saved as run 1 in {DEFAULT_RUNS_PATH}"]
     found = Run.stored()
     assert [row.sample_id for row in found] == ["a"]
     assert (found.stopped, found.record.ended_at is None) == ("the disk is gone", False)

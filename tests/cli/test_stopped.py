@@ -101,7 +101,7 @@ def test_a_spent_budget_leaves_the_same_share_whatever_was_under_way(cli, judgin
         settings(judging, concurrency=concurrency)
         ended = cli("run", path, *JUDGED, *words)
         assert (ended.code, shares(ended.out)) == (1, {GOAL: f"5 of {number}"})
-        assert f"run {run}, kept in {DEFAULT_RUNS_PATH}\nstopped: " in ended.err
+        assert f"saved as run {run} in {DEFAULT_RUNS_PATH}\nstopped: " in ended.err
         assert ended.err.count("20 records could not be read") == ("broken" in path and "--limit" not in words)
         assert shares(cli("runs", run).out) == {GOAL: f"5 of {number}"}
         found = Run.stored()
@@ -142,8 +142,8 @@ def test_standard_input_is_read_to_its_end(cli, judging, monkeypatch, conversati
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
         ended = cli("run", "-", *JUDGED)
         assert shares(ended.out) == {GOAL: "5 of 200"}
-        assert "cannot go on, since standard input is read only once" in ended.err
-        assert "goes on from here" not in ended.err
+        assert "cannot continue, since standard input can be read only once" in ended.err
+        assert "continues from here" not in ended.err
 
 
 def test_runs_that_go_on_and_get_scorers_keep_the_number(cli, judging, conversations):
@@ -180,7 +180,7 @@ def test_an_interrupt_leaves_the_same_number(started, judging, conversations, un
     assert 0 < scored < number
     assert shares(out)[GOAL] == f"{scored} of {number}"
     assert shares(out)["tool_call_f1"].endswith(f" of {number}")
-    assert err.splitlines()[-1] == "interrupted; judgekit resume 1 goes on from here"
+    assert err.splitlines()[-1] == "interrupted; judgekit resume 1 continues from here"
 
 
 @pytest.mark.processes
@@ -190,7 +190,7 @@ def test_a_signal_ends_the_counting(cli, started, judging, until, number):
     line = json.dumps(chat(7))
     Path("many.jsonl").write_text("".join(f"{line.replace('s7', f's{index}')}\n" for index in range(MANY)))
     process = started("run", "many.jsonl", *JUDGED)
-    notice = "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
+    notice = "counting the samples that the run did not reach; press Ctrl-C to skip this\n"
     assert process.stderr.readline() == notice
     until(lambda: len(Run.stored()) == 5)  # a request that is still under way would end with the counting
     process.send_signal(number)
@@ -199,7 +199,7 @@ def test_a_signal_ends_the_counting(cli, started, judging, until, number):
     share = re.fullmatch(r"5 of at least ([\d,]+)", shares(out)[GOAL])
     least = int(share[1].replace(",", ""))
     assert 5 < least < MANY
-    assert err.startswith(f"run 1, kept in {DEFAULT_RUNS_PATH}\nstopped: ")
+    assert err.startswith(f"saved as run 1 in {DEFAULT_RUNS_PATH}\nstopped: ")
     found = Run.stored()
     assert f"(n=5 of at least {least}; at least {least - 5} missing)" in str(found)
     gates = check_gates(found, [f"{GOAL}.coverage >= 1%", f"{GOAL}.n >= 5", f"{GOAL} >= 0"], min_coverage=0.01).gates

@@ -69,7 +69,7 @@ def test_scorers_that_are_added_with_a_judge_are_shared_as_well(cli, judging, st
     added = ("--scorer", "tool_call_accuracy", "--scorer", JUDGED, "--judge", "other")
     cli("run", path, *F1)
     process = started("score", 1, *added, "--workers", 2)
-    assert (process.communicate(timeout=50)[1], process.returncode) == (f"run 1, kept in {DEFAULT_RUNS_PATH}\n", 0)
+    assert (process.communicate(timeout=50)[1], process.returncode) == (f"saved as run 1 in {DEFAULT_RUNS_PATH}\n", 0)
     cli("run", path, *F1)
     cli("score", 2, *added)
     assert rows(1) == rows(2)
@@ -82,7 +82,7 @@ def test_what_can_be_read_once_is_not_shared(cli):
         ended = cli("run", path, *F1, "--workers", 2)
         assert (ended.code, ended.err) == (
             2,
-            f"judgekit: workers=2: {path} can be read by one process, once; write it to a file, or leave workers out\n",
+            f"judgekit: workers=2: {path} can be read only once, by one process; write it to a file, or omit workers\n",
         )
     assert not DEFAULT_RUNS_PATH.exists()
 
@@ -128,8 +128,8 @@ def test_a_worker_that_dies_ends_the_run_which_goes_on_later(cli, at_work):
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (2, "")
     assert err.splitlines() == [
-        f"run 1, kept in {DEFAULT_RUNS_PATH}",
-        "judgekit resume 1 goes on from there",
+        f"saved as run 1 in {DEFAULT_RUNS_PATH}",
+        "judgekit resume 1 continues from there",
         "judgekit: a worker process has died",
     ]
     assert not any(map(is_running, workers))
@@ -162,7 +162,7 @@ def test_a_signal_to_all_of_them_ends_them_and_keeps_what_is_done(at_work, early
     assert time.monotonic() - began < 10
     assert process.returncode == 128 + number
     first, *others = err.splitlines()
-    assert first == "stopping when the samples under way are done; once more to stop at once"
+    assert first == "finishing the samples in progress; interrupt again to stop at once"
     if early and others == ["interrupted before anything was scored"]:
         assert RunStore(DEFAULT_RUNS_PATH).numbers() == []
     else:
@@ -170,8 +170,8 @@ def test_a_signal_to_all_of_them_ends_them_and_keeps_what_is_done(at_work, early
         assert 0 < done < MANY
         assert f"{done:,} of {MANY:,}" in out
         assert others[-2:] == [
-            f"run 1, kept in {DEFAULT_RUNS_PATH}",
-            "interrupted; judgekit resume 1 goes on from here",
+            f"saved as run 1 in {DEFAULT_RUNS_PATH}",
+            "interrupted; judgekit resume 1 continues from here",
         ]
     assert not any(map(is_running, workers))
 

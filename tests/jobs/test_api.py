@@ -56,33 +56,30 @@ def says(words: object) -> str:
         (ToolCallF1, "the class ToolCallF1: call it, ToolCallF1()"),
         (TopicAdherence, "the class TopicAdherence: call it, TopicAdherence(judge)"),
         (PromptScorer, "the class PromptScorer: call it, PromptScorer(prompt, judge)"),
-        (fine, "the function fine: put @scorer above it"),
+        (fine, "the function fine: decorate it with @scorer"),
         (lambda sample: 1.0, "the function <lambda>: write scorer(name=...)(function)"),
-        (SAMPLE, "a Sample: the samples come first, run(samples, scorers)"),
-        ({"name": "tool_call_f1"}, "{'name': 'tool_call_f1'}: a scorer is an object such as ToolCallF1()"),
-        (ScriptedJudge, "<class 'judgekit.judges.scripted.ScriptedJudge'>: a scorer is an object such as ToolCallF1()"),
-        (None, "None: a scorer is an object such as ToolCallF1()"),
+        (SAMPLE, "a Sample: pass the samples first, run(samples, scorers)"),
+        ({"name": "tool_call_f1"}, "{'name': 'tool_call_f1'}: pass an object such as ToolCallF1()"),
+        (ScriptedJudge, "<class 'judgekit.judges.scripted.ScriptedJudge'>: pass an object such as ToolCallF1()"),
+        (None, "None: pass an object such as ToolCallF1()"),
     ],
 )
 def test_what_is_no_scorer_says_what_to_write(found, told):
-    assert says([ToolCallF1(), found]) == f"scorers[1] is {told}"
+    assert says([ToolCallF1(), found]) == f"scorers[1]: expected a scorer, found {told}"
 
 
-NOTHING = (
-    "there is nothing to score with: name scorers, as in --scorer NAME or [[scorers]] of a config file; judgekit scorers "
-    "lists them"
-)
+NOTHING = "no scorers: name some with --scorer NAME or [[scorers]] in a config file; judgekit scorers lists them"
 
 
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (ToolCallF1(), "scorers is one scorer: put it into a list, [scorer]"),
-        (ToolCallF1, "scorers is the class ToolCallF1: call it, ToolCallF1(); scorers are given in a list"),
-        (fine, "scorers is the function fine: put @scorer above it; scorers are given in a list"),
+        (ToolCallF1(), "scorers must be a list: write [scorer]"),
+        (ToolCallF1, "expected a list of scorers, found the class ToolCallF1: call it, ToolCallF1()"),
+        (fine, "expected a list of scorers, found the function fine: decorate it with @scorer"),
         (
             "tool_call_f1",
-            "scorers is 'tool_call_f1': in run, names stand in a list; elsewhere it is an object, such as ToolCallF1(); scorers are given in a list",
+            "expected a list of scorers, found 'tool_call_f1': pass names to run in a list; elsewhere pass an object, such as ToolCallF1()",
         ),
         (None, NOTHING),
         ([], NOTHING),
@@ -191,9 +188,9 @@ def test_a_file_that_is_written_while_it_is_read_is_noted(rows):
         rows.write_text("")
         return 1.0
 
-    with pytest.warns(UserWarning, match=r"rows\.jsonl was written while it was read$"):
+    with pytest.warns(UserWarning, match=r"rows\.jsonl changed while it was being read$"):
         found = run(rows, [writes])
-    assert found.record.notes == (f"{rows} was written while it was read",)
+    assert found.record.notes == (f"{rows} changed while it was being read",)
 
 
 def test_samples_in_python_have_no_files():
@@ -272,12 +269,12 @@ ANSWER = {"goals": [{"goal": "g", "end_state": "e", "reason": "r", "evidence": [
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"workers": 0}, "workers is the number of processes, 1 or more, found 0"),
-        ({"store": None}, "workers=2: they write into one file: name it, such as store='runs.sqlite'"),
-        ({"data": [SAMPLE]}, "workers=2: they read the samples themselves: give the path of a file"),
+        ({"workers": 0}, "workers must be at least 1, found 0"),
+        ({"store": None}, "workers=2: the workers need a file to write to: name it, such as store='runs.sqlite'"),
+        ({"data": [SAMPLE]}, "workers=2: the workers read the samples themselves: pass the path of a file"),
         (
             {"scorers": ["tool_call_accuracy", ToolCallF1(), MaxTokens(5)]},
-            "workers=2: tool_call_f1, max_tokens cannot be sent to another process, being an object; name it by a text",
+            "workers=2: objects cannot be sent to another process: tool_call_f1, max_tokens; name them by texts",
         ),
     ],
 )
@@ -347,7 +344,7 @@ def test_a_script_without_a_guard_is_told_of_it(conversations):
     out, err = script("if True:").communicate(timeout=50)
     assert out == ""
     assert err.splitlines()[-1].endswith(
-        "a worker process has died; a script must use workers under if __name__ == '__main__'"
+        "a worker process has died; in a script, use workers under if __name__ == '__main__'"
     )
     assert RunStore("runs.sqlite").numbers() == []
 

@@ -92,12 +92,12 @@ def changed(found: list[Sample], number: int) -> list[Sample]:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda found: changed(found, 0), r"data\[0\] is not the sample that run 1 began with"),
+        (lambda found: changed(found, 0), r"data\[0\] is not the sample that run 1 started with"),
         (lambda found: found[1:], r"data\[0\] is not the sample"),
-        (lambda found: found[:2], "data ends before sample 2 of run 1: give all samples that it began with"),
+        (lambda found: found[:2], "data ends before sample 2 of run 1: pass all samples that it started with"),
         (
             lambda _: None,
-            r"run 1 scored samples that were given in Python: give the same .*resume\(run, data=samples\)",
+            r"run 1 scored samples that were passed in Python: pass the same .*resume\(run, data=samples\)",
         ),
     ],
 )
@@ -111,15 +111,15 @@ def test_other_samples_are_refused(stopped, samples, change, told):
 @pytest.mark.parametrize(
     ("scorers", "told"),
     [
-        ((), "run 1 cannot go on by itself: paid, tool_call_f1 was given as an object in Python"),
-        ((Failing(9).scorer(),), "run 1 cannot go on by itself: tool_call_f1 was given as an object in Python"),
+        ((), "run 1 cannot be resumed by itself: paid, tool_call_f1 was passed as an object in Python"),
+        ((Failing(9).scorer(),), "run 1 cannot be resumed by itself: tool_call_f1 was passed as an object in Python"),
         (
             (Failing(9, "2").scorer(), ToolCallF1()),
-            "run 1 cannot go on: paid is not what it was: .* was '1' and is '2'",
+            "run 1 cannot be resumed: paid has changed: .* was '1' and is '2'",
         ),
         (
             (Failing(9).scorer(), ToolCallF1(args=judgekit.ArgMatch(text="casefold"))),
-            "run 1 cannot go on: tool_call_f1 is not what it was",
+            "run 1 cannot be resumed: tool_call_f1 has changed",
         ),
         ((Failing(9).scorer(), ToolCallF1(), MaxTokens(5)), "scorer of run 1.*'max_tokens'"),
     ],
@@ -133,7 +133,7 @@ def test_other_scorers_are_refused(stopped, samples, scorers, told):
 def test_a_run_of_a_file_reads_it_by_itself(conversations, samples):
     path = conversations(NUMBER)
     stopped = run(path, [Failing(5).scorer(), "tool_call_f1"], store=STORE, concurrency=1)
-    with pytest.raises(ConfigError, match=r"run 1 reads samples\.jsonl by itself: leave data out"):
+    with pytest.raises(ConfigError, match=r"run 1 reads samples\.jsonl by itself: omit data"):
         resume(stopped, data=samples(NUMBER), scorers=[Failing(9).scorer()])
     found = resume("last", scorers=[Failing(9).scorer()], store=STORE)
     assert indexes(found) == indexes(found, "tool_call_f1") == list(range(NUMBER))
@@ -143,7 +143,7 @@ def test_a_file_that_changed_is_refused(conversations):
     path = conversations(NUMBER)
     run(path, [Failing(5).scorer()], store=STORE, concurrency=1)
     path.write_text(path.read_text() + path.read_text())
-    with pytest.raises(ConfigError, match=r"run 1 cannot go on: samples\.jsonl changed, came or went"):
+    with pytest.raises(ConfigError, match=r"run 1 cannot be resumed: samples\.jsonl changed, appeared or"):
         resume(scorers=[Failing(9).scorer()], store=STORE)
 
 
@@ -166,18 +166,18 @@ def test_an_error_that_stops_it_again_is_raised_and_what_was_scored_stays(stoppe
 
     with pytest.raises(OSError, match="the disk is gone") as caught:
         resume(stopped, data=breaking(), scorers=[Failing(99).scorer(), ToolCallF1()], concurrency=1)
-    assert caught.value.__notes__ == ["run 1 is kept in runs.sqlite"]
+    assert caught.value.__notes__ == ["saved as run 1 in runs.sqlite"]
     assert (Run.stored(1, STORE).stopped, indexes(Run.stored(1, STORE))) == ("the disk is gone", list(range(8)))
 
 
 @pytest.mark.parametrize("which", ["first", 1.5, None])
 def test_what_names_no_run_says_so(which):
-    with pytest.raises(ConfigError, match="a run is a Run, its number, or 'last'"):
+    with pytest.raises(ConfigError, match="expected a Run, its number, or 'last'"):
         resume(which, store=STORE)
 
 
 def test_a_run_that_is_not_there_says_so(stopped):
-    with pytest.raises(StoreError, match=r"runs\.sqlite: holds no run 7"):
+    with pytest.raises(StoreError, match=r"runs\.sqlite: contains no run 7"):
         resume(7, store=STORE)
 
 
@@ -211,8 +211,8 @@ def test_scorers_that_cannot_be_added_leave_the_run_as_it_was(samples):
         (["tool_call_f1"], "two scorers are called 'tool_call_f1'"),
         (["no_such"], "no_such"),
         ([late], "late"),
-        ([], "there is nothing to score with"),
-        ("tool_call_accuracy", "names stand in a list"),
+        ([], "no scorers: name some"),
+        ("tool_call_accuracy", "pass names to run in a list"),
     ):
         with pytest.raises(ConfigError, match=told):
             add_scorers(first, scorers)
@@ -220,7 +220,7 @@ def test_scorers_that_cannot_be_added_leave_the_run_as_it_was(samples):
 
 
 def test_nothing_is_added_to_a_run_that_is_not_finished(stopped):
-    with pytest.raises(ConfigError, match="run 1 is not finished; judgekit resume 1 goes on with it"):
+    with pytest.raises(ConfigError, match="run 1 is not finished; finish it with judgekit resume 1"):
         add_scorers(stopped, ["tool_call_accuracy"])
 
 

@@ -109,7 +109,9 @@ def test_the_refusal_says_which_limit_would_be_passed_and_what_is_spent(stub, th
     asyncio.run(held.complete(thousand))
     with pytest.raises(BudgetError) as info:
         asyncio.run(held.complete(thousand))
-    assert str(info.value) == f"openai/judge-1: one more request would pass the budget of {found}: raise it to go on"
+    assert (
+        str(info.value) == f"openai/judge-1: one more request would exceed the budget of {found}: raise it to continue"
+    )
 
 
 def test_an_output_limit_of_any_size_can_be_reserved(stub, thousand):
@@ -123,7 +125,7 @@ def test_an_output_limit_of_any_size_can_be_reserved(stub, thousand):
 def test_a_refusal_names_the_output_limit_that_is_reserved(stub, thousand):
     own = replace(thousand, params={}, max_output_tokens=8_192)
     with pytest.raises(
-        BudgetError, match=r"raise it to go on, or lower max_output_tokens \(8,192\), which each request"
+        BudgetError, match=r"raise it to continue, or lower max_output_tokens \(8,192\), which each request"
     ):
         asyncio.run(budget(stub(), tokens=8_192).complete(own))
 

@@ -140,7 +140,10 @@ def test_what_failed_is_not_kept(stub, kept, shared, question, error):
 def test_a_kept_reply_that_no_longer_fits_is_an_error_with_its_text(stub, kept, shared, question):
     kept.put(question(), REPLY)
     asked = stub()
-    with ledger() as calls, pytest.raises(ReplyError, match=r"kept for this request .* good: is missing") as info:
+    with (
+        ledger() as calls,
+        pytest.raises(ReplyError, match=r"cached reply to this request .* good: is missing") as info,
+    ):
         asyncio.run(Cache(asked, shared, "read_write").complete(question(accept=unacceptable)))
     assert info.value.text == "fine"
     assert asked.requests == calls == []
@@ -676,7 +679,7 @@ def test_a_cache_that_is_deleted_during_a_run_keeps_what_comes_after(server, ach
     assert [row.score.value for row in scores] == [1.0] * 20
     assert len(server.requests) == 20
     assert [one.getMessage() for one in caplog.records if one.name == "judgekit"] == [
-        f"{path}: was deleted or replaced while it was in use; a new cache is begun there if there is none"
+        f"{path}: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
     ]
     run(samples, [AgentGoalAccuracyWithReference(Judge(**judge))])
     assert len(server.requests) == 20 + 9  # those before the file was deleted
@@ -813,7 +816,7 @@ def test_a_question_that_is_not_kept_is_an_error_that_names_what_differs(recorde
     with ledger() as calls, pytest.raises(ReplayError) as info:
         asyncio.run(ReplayClient(recorded).complete(question(**changes)))
     assert str(info.value) == (
-        "no reply is recorded for this request of goodness@12345678, and replay sends none; "
+        "no reply is recorded for this request of goodness@12345678, and replay mode sends no requests; "
         f"the nearest recorded request differs in {differs}"
     )
     assert calls == []
@@ -842,7 +845,7 @@ def test_a_request_whose_key_alone_was_changed_by_hand_is_said_to_differ_in_it(q
     path = tmp_path / "replies.jsonl"
     path.write_text(RecordedReply(key="k", digests=question().digests, reply=REPLY).model_dump_json())
     assert asyncio.run(explain_miss(Cassette(path), question())) == (
-        "the nearest recorded request differs in its key alone"
+        "the nearest recorded request differs in only its key"
     )
 
 
@@ -855,18 +858,18 @@ def test_a_reply_that_is_damaged_is_as_good_as_not_recorded(question, tmp_path):
     database.execute("UPDATE replies SET reply = '{'")
     database.close()
     replay = ReplayClient(SQLiteReplyStore(path, read_only=True))
-    with pytest.raises(ReplayError, match="nothing is recorded at all"):
+    with pytest.raises(ReplayError, match="nothing is recorded"):
         asyncio.run(replay.complete(question()))
     asyncio.run(replay.aclose())
 
 
 def test_where_nothing_is_kept_replay_says_so(shared, question):
-    with pytest.raises(ReplayError, match=r"replay sends none; nothing is recorded at all$"):
+    with pytest.raises(ReplayError, match=r"replay mode sends no requests; nothing is recorded$"):
         asyncio.run(ReplayClient(shared).complete(question()))
 
 
 def test_a_recorded_reply_that_no_longer_fits_is_an_error_with_its_text(recorded, question):
-    with pytest.raises(ReplyError, match=r"kept for this request .* good: is missing") as info:
+    with pytest.raises(ReplyError, match=r"cached reply to this request .* good: is missing") as info:
         asyncio.run(ReplayClient(recorded).complete(question(accept=unacceptable)))
     assert info.value.text == "fine"
 

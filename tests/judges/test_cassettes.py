@@ -54,8 +54,8 @@ def test_a_line_without_the_parts_of_its_request_is_a_reply_all_the_same(tmp_pat
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        pytest.param(b'{"about": "x"}\n{"key": "k"}\n', ", line 2: has no reply", id="no reply"),
-        pytest.param(b'{"about": "x"}\n{"reply": {"text": ""}}\n', ", line 2: has no key", id="no key"),
+        pytest.param(b'{"about": "x"}\n{"key": "k"}\n', ", line 2: reply is missing", id="no reply"),
+        pytest.param(b'{"about": "x"}\n{"reply": {"text": ""}}\n', ", line 2: key is missing", id="no key"),
         pytest.param(b'{"about": "x"}\nnonsense\n', ", line 2: the record: Invalid JSON", id="no JSON"),
         pytest.param(b'{"about": "x"}\n<<<<<<< HEAD\n', ", line 2: the record: Invalid JSON", id="conflict of git"),
         pytest.param(b'{"key": "k", "answer": {}}', ", line 1: answer: Extra inputs", id="unknown field"),
@@ -89,7 +89,7 @@ def test_two_replies_to_one_request_are_an_error_that_names_both_lines(question,
     with pytest.raises(StoreError) as info:
         Cassette(path)
     assert str(info.value) == (
-        f"{path}, lines 2 and 5: two replies to one request, as after a merge of two recordings; delete one of them"
+        f"{path}, lines 2 and 5: two replies to the same request, perhaps from a merge of two recordings; delete one of them"
     )
 
 
@@ -194,7 +194,7 @@ def test_a_link_to_a_cassette_stays_a_link(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "found"),
-    [("", "it is no file; name another"), ("no/such/folder/out.jsonl", "[Errno 2] No such file or directory")],
+    [("", "not a file; name another"), ("no/such/folder/out.jsonl", "[Errno 2] No such file or directory")],
 )
 def test_a_cassette_that_cannot_be_written_is_reported_in_words(tmp_path, name, found):
     with pytest.raises(StoreError) as info:

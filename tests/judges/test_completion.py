@@ -194,7 +194,7 @@ NO_COMPLETION = {
 
 @pytest.mark.parametrize("body", NO_COMPLETION.values(), ids=NO_COMPLETION)
 def test_a_reply_that_is_no_completion_is_lost_and_shown(body):
-    with pytest.raises(LostError, match=r"^here: the reply is no completion, found .") as info:
+    with pytest.raises(LostError, match=r"^here: the reply is not a completion, found .") as info:
         read(body)
     assert len(str(info.value)) < 700
     assert info.value.retry_after is None
@@ -218,7 +218,7 @@ def test_an_error_with_a_status_that_comes_as_a_success_is_that_error(code, kind
 
 
 def test_a_reply_that_the_provider_broke_off_is_lost():
-    with pytest.raises(LostError, match=r"^here: the provider broke off the reply: so f$"):
+    with pytest.raises(LostError, match=r"^here: the provider aborted the reply: so f$"):
         read(completion({"content": "so f"}, choice={"finish_reason": "error"}))
 
 
@@ -353,7 +353,9 @@ def test_a_refusal_is_one_typed_error_that_says_where_and_what(status, body, kin
 
 def test_a_server_that_refers_to_another_is_not_followed():
     error = http_status_error(308, b"", {"location": "https://there.test/v1"}.get, PLAIN, "here")
-    assert str(error).endswith("It refers to 'https://there.test/v1', and is not followed: is the base_url right?")
+    assert str(error).endswith(
+        "It redirects to 'https://there.test/v1', which judgekit does not follow: check the base_url."
+    )
 
 
 @pytest.mark.parametrize(
@@ -380,9 +382,7 @@ def test_tokens_that_may_spell_a_key_are_not_kept():
 
 
 def test_a_wrong_model_asks_for_the_name_and_the_address():
-    assert str(http_status_error(404, b"", no_header, PLAIN, "here")).endswith(
-        "Is the model's name right, and the base_url?"
-    )
+    assert str(http_status_error(404, b"", no_header, PLAIN, "here")).endswith("Check the model name and the base_url.")
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_a_score_says_how_much_of_the_recording_the_judge_was_not_shown(settings
     assert omitted >= 12_000
     score = judged(LONG, **settings)
     assert score.value == 1
-    assert score.reason == f"Polite. (the judge was shown the recording without {omitted:,} of its characters)"
+    assert score.reason == f"Polite. ({omitted:,} characters of the recording were left out of the prompt)"
     assert score.details["omitted_characters"] == omitted
 
 

@@ -88,7 +88,7 @@ def test_what_is_wrong_is_said(server, line, key, reached, problem):
 
 def test_a_judge_that_answers_wrongly_is_no_good(server):
     server.script = [server.says({"reason": "It is 5.", "verdict": "false"})]
-    assert examined(local(server)).problem == "it says that 2 + 2 is not 4"
+    assert examined(local(server)).problem == "the judge says that 2 + 2 is not 4"
 
 
 def test_a_judge_that_keeps_to_no_form_is_no_good(server):
@@ -109,7 +109,7 @@ def test_nobody_there(free_port):
 def test_a_key_is_missing_found_or_none(server, monkeypatch):
     server.script = [server.says(TRUE)]
     assert examined(local(server, api_key_env="MY_KEY")) == JudgeDiagnosis(
-        f"AuthenticationError: the environment has no key for {server.url}: set MY_KEY", "missing"
+        f"AuthenticationError: no key for {server.url}: set the environment variable MY_KEY", "missing"
     )
     monkeypatch.setenv("MY_KEY", "sk-1")
     assert examined(local(server, api_key_env="MY_KEY")).key == "found"

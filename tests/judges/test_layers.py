@@ -266,6 +266,6 @@ def test_a_missing_key_is_found_before_a_file_is_made(tmp_path):
 def test_a_file_that_is_not_there_cannot_be_replayed_and_is_not_made(tmp_path, name):
     judge = Judge("nobody/m", cache=tmp_path / name, cache_mode="replay")
     for use in (judge.check, lambda: layers(judge)):
-        with pytest.raises(StoreError, match=f"{name}: does not exist; there is nothing to replay$"):
+        with pytest.raises(StoreError, match=f"{name}: does not exist, so there is nothing to replay$"):
             use()
     assert list(tmp_path.iterdir()) == []

@@ -153,14 +153,14 @@ def test_what_is_said_to_stay_here_does(monkeypatch, server, free_port, question
 
 
 @pytest.mark.parametrize(
-    ("base_url", "where"), [("https://judge.test/v1", "https://judge.test/v1"), ("", "an address of its own")]
+    ("base_url", "where"), [("https://judge.test/v1", "https://judge.test/v1"), ("", "its own address")]
 )
 def test_the_refusal_says_what_may_be_asked(question, base_url, where):
     with pytest.raises(OfflineError) as info:
         asyncio.run(OfflineClient().complete(question(base_url=base_url)))
     assert str(info.value) == (
-        f"openai/judge-1 at {where} is not asked: offline, only this machine may be asked "
-        "(localhost, 127.0.0.1, ::1), and through no proxy; what is cached is used"
+        f"openai/judge-1 at {where}: offline mode only allows this machine "
+        "(localhost, 127.0.0.1, ::1), without a proxy; cached replies are still used"
     )
 
 

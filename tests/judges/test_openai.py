@@ -200,14 +200,14 @@ def test_who_is_called_much_like_openai_is_somebody_else(mocked, complete, envir
 )
 def test_an_environment_that_lets_no_connection_be_made_is_an_error_that_names_the_server(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigError, match=r"^https://judge.test/v1: no connection can be set up: ."):
+    with pytest.raises(ConfigError, match=r"^https://judge.test/v1: cannot set up a connection: ."):
         OpenAIClient(Connection(base_url="https://judge.test/v1", api_key="k", timeout=5))
 
 
 def test_a_password_in_a_proxy_s_address_is_in_no_error(monkeypatch):
     """A slash ends the host, so that the password stands where the port is looked for."""
     monkeypatch.setenv("HTTPS_PROXY", f"http://me:{KEY}/and%20more@proxy.test:8080")
-    with pytest.raises(ConfigError, match=r"no connection can be set up: .*\*\*\*") as info:
+    with pytest.raises(ConfigError, match=r"cannot set up a connection: .*\*\*\*") as info:
         OpenAIClient(Connection(base_url="https://judge.test/v1", api_key="k", timeout=5))
     assert "sk-very" not in "".join(traceback.format_exception(info.value))
 
@@ -290,7 +290,7 @@ def test_a_refused_request_is_sent_once_and_says_how_long_to_wait(server, comple
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirection_is_followed(server, complete, status):
     server.script = [(status, {"location": f"{server.url}/chat/completions"}, b"")]
-    with pytest.raises(ModelError, match="is not followed: is the base_url right"):
+    with pytest.raises(ModelError, match="which judgekit does not follow: check the base_url"):
         complete(server.url)
     assert len(server.requests) == 1
 

@@ -307,7 +307,7 @@ def test_the_cost_of_a_run_is_known_by_the_list_which_is_named_with_it(installed
     cost, lists, found = spent(Judge("openai/gpt-cached"), 2)
     assert cost == pytest.approx(2 * (600 * 1 + 400 * 0.25 + 50 * 4) / 1e6)  # what the server says that it took
     assert lists == {NAME}
-    assert f"2 judge requests, 0 from cache, 2,100 tokens, $0.0018 by the prices of {NAME}" in str(found)
+    assert f"2 judge requests, 0 from cache, 2,100 tokens, $0.0018 at the prices of {NAME}" in str(found)
     assert f"prices: {NAME}" in found._repr_html_()
     assert [call.price_list for row in found for call in row.score.calls] == [NAME] * 2
     cost, lists, found = spent(Judge("openai/gpt-cached"), 2)  # from the cache
@@ -357,7 +357,7 @@ def test_a_budget_in_dollars_works_with_a_listed_price(installed, openai):
     installed()
     judge = Judge("openai/gpt-cached", budget={"usd": 0.005}, params={"max_tokens": 500})
     cost, _, found = spent(judge, 3)
-    assert found.stopped.startswith("openai/gpt-cached: one more request would pass the budget of $0.005")
+    assert found.stopped.startswith("openai/gpt-cached: one more request would exceed the budget of $0.005")
     assert 0 < len(openai.requests) < 3
     assert cost == pytest.approx(0.0009 * len(openai.requests))
 

@@ -294,7 +294,9 @@ def test_options_are_filled_by_a_scorer_and_make_another_version(written, sample
     assert good.fill(sample).messages[1].content.endswith("\n\nWas it good {{ x }}?")
     assert len({one.version(SCHEMA) for one in (prompt, good, kind)}) == 3
     for wrong in ({}, {"maner": "x"}, {"manner": "x", "more": "y"}):
-        with pytest.raises(PromptError, match=rf"has the options \['manner'\], found {re.escape(str(sorted(wrong)))}"):
+        with pytest.raises(
+            PromptError, match=rf"expected the options \['manner'\], found {re.escape(str(sorted(wrong)))}"
+        ):
             prompt.with_options(**wrong)
 
 
@@ -354,9 +356,9 @@ def test_line_ends_of_windows_make_no_difference(written):
 
 
 BAD = {
-    "no front matter": ("Was it good?", "a prompt is YAML between two lines of ---, then the question"),
+    "no front matter": ("Was it good?", "expected YAML between two lines of ---, then the question"),
     "front matter without an end": ("---\ndescription: x\n", "a prompt is YAML between two lines of ---"),
-    "no question": (file(" "), "a prompt is YAML between two lines of ---, then the question"),
+    "no question": (file(" "), "expected YAML between two lines of ---, then the question"),
     "empty file": ("", "a prompt is YAML between two lines of ---"),
     "front matter that is a list": ("---\n- a\n---\nGood?", "the record: Input should be"),
     "no inputs": (file().replace("inputs: [conversation]\n", ""), "inputs: Field required"),
@@ -376,31 +378,37 @@ BAD = {
     ),
     "conversation placed by hand": (
         file("{{ conversation }}"),
-        "uses ['conversation']; the two must agree (conversation is placed before the question by itself)",
+        "uses ['conversation']; the two must agree (conversation is placed before the question automatically)",
     ),
     "option that is not used": (file(options="[rules]"), "declares the inputs ['conversation', 'rules'] and uses []"),
     "a scale without a conversation": (
         file("{{ reference }}", "[reference]", scale="{good: 1, bad: 0}"),
-        "evidence cites messages, so that a prompt with a scale has the input conversation",
+        "evidence cites messages, so a prompt with a scale needs the input conversation",
     ),
-    "a scale of one label": (file(scale="{good: 1}"), "a scale has two labels or more"),
-    "a scale without a value": (file(scale="{a: skipped, b: abstained}"), "a scale has a label with a value in [0, 1]"),
+    "a scale of one label": (file(scale="{good: 1}"), "a scale needs at least two labels"),
+    "a scale without a value": (
+        file(scale="{a: skipped, b: abstained}"),
+        "a scale needs a label with a value in [0, 1]",
+    ),
     "a scale beyond 1": (
         file(scale="{good: 2, bad: 0}"),
-        "scale: 'good' is worth a number in [0, 1], skipped or abstained, found 2",
+        "scale: the value of 'good' must be a number in [0, 1], skipped or abstained, found 2",
     ),
-    "a value that is no number": (file(scale="{good: much, bad: 0}"), "scale: 'good' is worth a number in [0, 1]"),
+    "a value that is no number": (
+        file(scale="{good: much, bad: 0}"),
+        "scale: the value of 'good' must be a number in [0, 1]",
+    ),
     "an unknown status": (file(scale="{good: 1, bad: 0, none: failed}"), "skipped or abstained, found 'failed'"),
     "labels that YAML reads as true and false": (
         file(scale="{yes: 1, no: 0}"),
-        "scale: YAML reads some labels as [True, False]: put words such as yes, no, on, off, null in quotes",
+        "scale: YAML reads some labels as [True, False]: quote words such as yes, no, on, off, null",
     ),
-    "labels that are one text": (file(scale="{1: 1, '1': 0}"), "scale: some labels are the same text, found [1, '1']"),
+    "labels that are one text": (file(scale="{1: 1, '1': 0}"), "scale: labels must be distinct, found [1, '1']"),
     "a scale that is a list": (file(scale="[good, bad]"), "scale: Input should be a valid dictionary"),
-    "a step that is no name": (file(steps="[end state]"), "steps are plain names such as key_points"),
+    "a step that is no name": (file(steps="[end state]"), "steps must be plain names such as key_points"),
     "a step that there is already": (file(steps="[reason]"), "other than reason, evidence, verdict, found ['reason']"),
-    "a step that is hidden": (file(steps="[_notes]"), "steps are plain names such as key_points"),
-    "a step that models have": (file(steps="[copy]"), "steps are plain names such as key_points"),
+    "a step that is hidden": (file(steps="[_notes]"), "steps must be plain names such as key_points"),
+    "a step that models have": (file(steps="[copy]"), "steps must be plain names such as key_points"),
     "a step twice": (file(steps="[notes, notes]"), "other than reason, evidence, verdict, found ['notes']"),
     "an unknown optional input": (file(optional="[tool]"), "unknown inputs ['tool']; the inputs are"),
     "an optional input that is not used": (file(optional="[tools]"), "declares the inputs ['conversation', 'tools']"),
@@ -427,7 +435,7 @@ def test_a_prompt_that_is_not_there_is_an_error_that_lists_those_that_are():
     assert str(info.value) == (
         "no prompt is called 'faithfullness', did you mean 'faithfulness'? "
         f"Known: {', '.join(prompt.name for prompt in shipped_prompts())}; "
-        "a prompt of your own is named by its file, which ends in .md"
+        "name a prompt of your own by its file, which ends in .md"
     )
 
 

@@ -22,7 +22,7 @@ def test_importing_the_providers_loads_no_client(run_python):
 def test_an_unknown_provider_is_an_error_that_lists_the_known_ones():
     with pytest.raises(
         ConfigError,
-        match=r"no provider of judges is called 'openia', did you mean 'openai'\?.*Known: openai, litellm; one of your own",
+        match=r"no judge provider is called 'openia', did you mean 'openai'\?.*Known: openai, litellm; name one of your own",
     ):
         get_provider("openia")
 
@@ -59,9 +59,9 @@ def test_a_provider_that_finds_keys_by_itself_is_given_those_that_are_named(monk
 @pytest.mark.parametrize(
     ("base_url", "api_key_env", "words"),
     [
-        (None, None, "has no key for https://api.openai.com/v1: set OPENAI_API_KEY"),
-        (None, OWN, "has no key for https://api.openai.com/v1: set MY_KEY"),
-        (URL, OWN, "has no key for http://localhost:8000/v1: set MY_KEY"),
+        (None, None, "no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY"),
+        (None, OWN, "no key for https://api.openai.com/v1: set the environment variable MY_KEY"),
+        (URL, OWN, "no key for http://localhost:8000/v1: set the environment variable MY_KEY"),
     ],
 )
 def test_a_missing_key_is_an_error_that_names_its_variable(monkeypatch, value, base_url, api_key_env, words):

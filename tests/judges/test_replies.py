@@ -209,9 +209,11 @@ def of_others(path):
 
 
 UNUSABLE = [
-    pytest.param(newer, "written by a newer judgekit (schema 2); update, or use another file", id="newer schema"),
-    pytest.param(foreign, "is a database of another program; name another file", id="tables of another program"),
-    pytest.param(of_others, "is a database of another program; name another file", id="another program"),
+    pytest.param(
+        newer, "written by a newer judgekit (schema 2); update judgekit, or name another file", id="newer schema"
+    ),
+    pytest.param(foreign, "belongs to another program; name another file", id="tables of another program"),
+    pytest.param(of_others, "belongs to another program; name another file", id="another program"),
     pytest.param(Path.mkdir, "cannot be used as a cache: it is a folder; name a file in it", id="folder"),
 ]
 
@@ -309,7 +311,7 @@ def test_a_corrupt_file_is_set_aside_and_the_work_goes_on_in_a_new_one(opened, q
     [warning] = caplog.records
     assert (warning.name, warning.levelname) == ("judgekit", "WARNING")
     assert warning.getMessage().startswith(f"{path}: is corrupt (")
-    assert warning.getMessage().endswith(f"); it was renamed to {aside['']}, and a new cache is begun")
+    assert warning.getMessage().endswith(f"); it was renamed to {aside['']}, and judgekit starts a new cache")
 
 
 @pytest.mark.parametrize("use", ["get", "claim", "put"])
@@ -410,7 +412,7 @@ def test_a_row_that_was_damaged_is_a_miss_and_is_replaced(opened, question, path
     caplog.clear()
     assert replies.get(question().key) is None
     [warning] = caplog.records
-    assert warning.getMessage() == f"{path}: a reply that was kept is damaged, and not used"
+    assert warning.getMessage() == f"{path}: ignoring a damaged reply"
     assert warning.name == "judgekit"
     assert replies.claim(Claim(question().key, "a")) is True
     replies.put(question(), Reply(text="again"))
@@ -509,7 +511,7 @@ def test_a_file_that_is_deleted_in_use_is_begun_anew_and_what_comes_after_is_kep
     replies.put(question(draw=1), REPLY)
     assert other.put(question(draw=2), REPLY) == REPLY
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: was deleted or replaced while it was in use; a new cache is begun there if there is none"
+        f"{path}: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
     ] * 2
     found = opened(path)
     assert [found.get(question(draw=draw).key) for draw in range(3)] == [None, REPLY, REPLY]
@@ -540,7 +542,7 @@ def test_a_full_disk_is_reported_with_what_to_do_and_what_was_kept_stays(opened,
         replies.put(question(draw=1), Reply(text="x" * 100_000))
     assert str(info.value) == (
         f"{path}: cannot be used as a cache: database or disk is full; "
-        "make room on the disk and do the same again, what was answered is kept"
+        "free some disk space and try again; the replies so far are saved"
     )
     assert replies.get(question().key) == REPLY
     assert is_sound(path)
@@ -573,7 +575,7 @@ def test_a_disk_that_is_really_full_leaves_the_file_whole(question, small_disk):
             kept.append(question(draw=draw).key)
 
     try:
-        with pytest.raises(StoreError, match=r"cannot be used as a cache: .*make room on the disk"):
+        with pytest.raises(StoreError, match=r"cannot be used as a cache: .*free some disk space"):
             fill()
         assert len(kept) > 10
         assert all(replies.get(key) is not None for key in kept)
@@ -639,7 +641,7 @@ def test_a_file_in_which_another_program_writes_for_too_long_is_reported_with_wh
     replies._db.execute("PRAGMA busy_timeout = 20")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match=r"database is locked; another program is writing in it, do the same again"):
+    with pytest.raises(StoreError, match=r"database is locked; another program is writing to it; try again"):
         replies.put(question(), REPLY)
     other.close()
     replies.put(question(), REPLY)
@@ -751,7 +753,7 @@ def test_a_file_system_without_a_shared_log_is_said_once_and_used_all_the_same(
     replies.put(question(), REPLY)
     assert other.get(question().key) == REPLY
     [warning] = caplog.records
-    assert warning.getMessage().startswith(f"{path}: SQLite has no write-ahead log here (journal_mode is delete)")
+    assert warning.getMessage().startswith(f"{path}: SQLite cannot use a write-ahead log here (journal_mode is delete)")
     assert not Path(f"{path}-wal").exists()
 
 

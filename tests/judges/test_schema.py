@@ -202,9 +202,9 @@ class Pair(NamedTuple):
     second: str
 
 
-NAMES = "an object with any names; use a list of models with a name and a value$"
+NAMES = "an object with arbitrary names; use a list of models with a name and a value$"
 TUPLE = "a tuple; use a model with a field for each of its items$"
-ANYTHING = "any value; give it a type$"
+ANYTHING = "a value of any type; give it a type$"
 UNSAID = [
     pytest.param(dict[str, int], f"^Own.x: .* {NAMES}", id="dict"),
     pytest.param(dict, f"^Own.x: .* {NAMES}", id="dict of anything"),
@@ -241,7 +241,7 @@ def test_what_strict_output_cannot_say_is_refused_by_model_path_and_way_out(kind
 
 @pytest.mark.parametrize("root", [list[int], str, Cat | Dog, Literal["yes", "no"]])
 def test_an_answer_is_an_object(root):
-    with pytest.raises(ConfigError, match=r"^Root: .* what is no object; use a model with fields$"):
+    with pytest.raises(ConfigError, match=r"^Root: .* a type other than an object; use a model with fields$"):
         strict_schema(type("Root", (RootModel[root],), {}))
 
 

@@ -128,7 +128,9 @@ def test_values_of_the_environment_are_read_and_known_as_secrets(monkeypatch):
     assert found == RequestExtras({"v": "1", "key": "first"}, {"x-key": "second"}, ("first", "second"))
 
 
-@pytest.mark.parametrize(("value", "said"), [("", "set A_KEY"), ("k\u00e9y", "characters that cannot be sent")])
+@pytest.mark.parametrize(
+    ("value", "said"), [("", "set the environment variable A_KEY"), ("k\u00e9y", "characters that cannot be sent")]
+)
 def test_a_value_that_is_not_there_or_cannot_be_sent_is_an_error(monkeypatch, value, said):
     monkeypatch.setenv("A_KEY", value)
     with pytest.raises(AuthenticationError, match=said):

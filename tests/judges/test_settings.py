@@ -18,7 +18,7 @@ from judgekit.scoring import signature
 
 @pytest.mark.parametrize("model", ["judge-model", "/gpt", "openai/", ""])
 def test_a_judge_is_named_provider_and_model(model):
-    with pytest.raises(ConfigError, match=r"named provider/model, found"):
+    with pytest.raises(ConfigError, match=r"written as provider/model, found"):
         Judge(model)
 
 
@@ -55,17 +55,17 @@ PRICED = {"budget": {"usd": 1}}
 @pytest.mark.parametrize(
     ("settings", "found"),
     [
-        ({"model": "openia/m"}, "no provider of judges is called 'openia', did you mean 'openai'"),
-        ({"cache": Path("r.jsonl")}, r"r\.jsonl is only read: use cache_mode='replay', or a SQLite file"),
-        ({"cache": Path("r.jsonl"), "cache_mode": "refresh"}, r"r\.jsonl is only read: use cache_mode='replay'"),
+        ({"model": "openia/m"}, "no judge provider is called 'openia', did you mean 'openai'"),
+        ({"cache": Path("r.jsonl")}, r"r\.jsonl is read-only: use cache_mode='replay', or a SQLite file"),
+        ({"cache": Path("r.jsonl"), "cache_mode": "refresh"}, r"r\.jsonl is read-only: use cache_mode='replay'"),
         (PRICED, r"a budget in US dollars needs the price of openai/m: price = \{input=\.\.\., output=\.\.\.\}"),
         ({"redact": ["emial"]}, "no pattern to redact is called 'emial', did you mean 'email'"),
         ({"redact": ["email", "name"]}, "no pattern to redact is called 'name'"),
-        ({"redact": str.upper}, r"redact: <method 'upper' .*> needs a version \(a text attribute\) to tell its scores"),
-        ({"params": {"temperature": float("nan")}}, "params hold what cannot be sent as JSON"),
-        ({"params": {"stop": [{"x": float("-inf")}]}}, "params hold what cannot be sent as JSON"),
-        ({"params": {"user": "\ud800"}}, "params hold what cannot be sent as JSON"),
-        ({"params": {"n": 2, "seed": 1, "messages": []}}, "params cannot set messages, n: judgekit does"),
+        ({"redact": str.upper}, r"redact: <method 'upper' .*> needs a version attribute \(a string\)"),
+        ({"params": {"temperature": float("nan")}}, "params contain a value that cannot be sent as JSON"),
+        ({"params": {"stop": [{"x": float("-inf")}]}}, "params contain a value that cannot be sent as JSON"),
+        ({"params": {"user": "\ud800"}}, "params contain a value that cannot be sent as JSON"),
+        ({"params": {"n": 2, "seed": 1, "messages": []}}, "params cannot set messages, n: judgekit sets that itself"),
     ],
     ids=str,
 )
@@ -96,7 +96,7 @@ def test_settings_that_fit_are_taken(settings):
     ["api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"],
 )
 def test_what_judgekit_sends_itself_is_no_parameter(name):
-    with pytest.raises(ConfigError, match=f"^params cannot set {name}: judgekit does$"):
+    with pytest.raises(ConfigError, match=f"^params cannot set {name}: judgekit sets that itself$"):
         Judge("openai/m", params={name: 1})
 
 
@@ -161,7 +161,7 @@ def test_a_setting_that_does_not_fit_is_an_error_that_says_what_to_write(setting
 
 
 def test_a_parameter_of_the_api_may_be_called_much_like_a_setting():
-    with pytest.raises(ConfigError, match=r"parameters of the provider's API stand in params$"):
+    with pytest.raises(ConfigError, match=r"put parameters of the provider's API in params$"):
         Judge("openai/m", max_completion_tokens=100)
 
 
@@ -195,7 +195,7 @@ def test_a_key_in_the_place_of_a_setting_is_shown_to_nobody(name):
 def test_an_address_has_to_be_one(url):
     with pytest.raises(ConfigError) as info:
         Judge("openai/m", base_url=url)
-    assert str(info.value) == f"a base_url is an address such as http://localhost:8000/v1, found {url!r}"
+    assert str(info.value) == f"expected a base_url such as http://localhost:8000/v1, found {url!r}"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_an_address_has_to_be_one(url):
 def test_a_password_in_an_address_is_refused_and_never_shown(url):
     with pytest.raises(ConfigError) as info:
         Judge("openai/m", base_url=url)
-    found = "a base_url holds no user and no password: name the key's variable with api_key_env"
+    found = "a base_url may not contain a user or password: name the key's variable with api_key_env"
     assert str(info.value) == found
 
 
@@ -351,14 +351,17 @@ KEY = "sk-very-private-key"
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"base_url": f"https://judge.test/v1?key={KEY}"}, r"a base_url holds no query: write query = \{api-version"),
-        ({"base_url": f"https://judge.test/v1#{KEY}"}, "a base_url holds no query"),
-        ({"base_url": f"https://me:{KEY}@judge.test/v1"}, "a base_url holds no user and no password"),
-        ({"base_url": f"judge.test/v1?key={KEY}", "cache_mode": "replay"}, "a base_url holds no query"),
-        ({"params": {"extra_headers": {"x": KEY}}}, "params cannot set extra_headers: they stand in headers"),
-        ({"params": {"default_headers": {"x": KEY}}}, "params cannot set default_headers: they stand in headers"),
-        ({"params": {"extra_query": {"x": KEY}}}, "params cannot set extra_query: it stands in query"),
-        ({"params": {"extra_body": {"x": KEY}}}, "params cannot set extra_body: its fields stand in params"),
+        (
+            {"base_url": f"https://judge.test/v1?key={KEY}"},
+            r"a base_url may not contain a query: write query = \{api-version",
+        ),
+        ({"base_url": f"https://judge.test/v1#{KEY}"}, "a base_url may not contain a query"),
+        ({"base_url": f"https://me:{KEY}@judge.test/v1"}, "a base_url may not contain a user or password"),
+        ({"base_url": f"judge.test/v1?key={KEY}", "cache_mode": "replay"}, "a base_url may not contain a query"),
+        ({"params": {"extra_headers": {"x": KEY}}}, "params cannot set extra_headers: put them in headers"),
+        ({"params": {"default_headers": {"x": KEY}}}, "params cannot set default_headers: put them in headers"),
+        ({"params": {"extra_query": {"x": KEY}}}, "params cannot set extra_query: put it in query"),
+        ({"params": {"extra_body": {"x": KEY}}}, "params cannot set extra_body: put its fields directly in params"),
         *(
             (
                 {"params": {"a": [{"b": {name: KEY}}]}},
@@ -368,16 +371,16 @@ KEY = "sk-very-private-key"
         ),
         ({"params": {"azure_ad_token": KEY}}, "params cannot set azure_ad_token"),
         ({"params": {"password": KEY}}, "params cannot set password"),
-        ({"api_key_env": KEY}, "api_key_env names an environment variable, in capitals"),
-        ({"api_key_env": "gsk_0123456789"}, "api_key_env names an environment variable, in capitals"),
-        ({"query": {"key": {"env": KEY}}}, "env of key names an environment variable, in capitals"),
-        ({"query": {"key": {"environment": KEY}}}, "query: each value is a text or"),
-        ({"query": {"key": {"env": "A", "value": KEY}}}, "query: each value is a text or"),
-        ({"query": {"key": KEY}}, r'query: key is a secret by its name: give it as \{env = "MY_KEY"\}'),
-        ({"headers": KEY}, "headers: each value is a text or"),
-        ({"headers": {"X-Api-Key": KEY}}, "headers: X-Api-Key is a secret by its name"),
-        ({"headers": {"Authorization": f"Basic {KEY}"}}, "headers: Authorization is a secret by its name"),
-        ({"headers": {"x-team": f"a\n{KEY}"}}, "headers: x-team holds characters that cannot be sent"),
+        ({"api_key_env": KEY}, "api_key_env must name an environment variable in capitals"),
+        ({"api_key_env": "gsk_0123456789"}, "api_key_env must name an environment variable in capitals"),
+        ({"query": {"key": {"env": KEY}}}, "env of key must name an environment variable in capitals"),
+        ({"query": {"key": {"environment": KEY}}}, "query: each value must be a text or"),
+        ({"query": {"key": {"env": "A", "value": KEY}}}, "query: each value must be a text or"),
+        ({"query": {"key": KEY}}, r'query: key looks like a secret: give it as \{env = "MY_KEY"\}'),
+        ({"headers": KEY}, "headers: each value must be a text or"),
+        ({"headers": {"X-Api-Key": KEY}}, "headers: X-Api-Key looks like a secret"),
+        ({"headers": {"Authorization": f"Basic {KEY}"}}, "headers: Authorization looks like a secret"),
+        ({"headers": {"x-team": f"a\n{KEY}"}}, "headers: x-team contains characters that cannot be sent"),
     ],
     ids=str,
 )
@@ -417,7 +420,7 @@ def test_a_judge_shows_and_dumps_no_value_of_the_environment(monkeypatch):
 
 @pytest.mark.parametrize("identity", [7, b"a", ("a",)])
 def test_an_identity_that_is_no_text_is_an_error(stub, identity):
-    with pytest.raises(ConfigError, match=r"^the identity of a client is a text, but not that of Stub$"):
+    with pytest.raises(ConfigError, match=r"^the identity of Stub must be a text$"):
         Judge("any/m", client=stub(identity=identity))
 
 

@@ -349,9 +349,7 @@ def test_a_damaged_reply_is_found_by_a_glance_and_deleted_in_the_thread(path, qu
         await store.aclose()
 
     asyncio.run(ask())
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: a reply that was kept is damaged, and not used"
-    ]
+    assert [record.getMessage() for record in caplog.records] == [f"{path}: ignoring a damaged reply"]
 
 
 def test_a_file_that_is_deleted_in_use_is_read_anew(path, question):

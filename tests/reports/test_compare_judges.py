@@ -71,7 +71,7 @@ def test_the_models_that_answered_for_each_judge_are_told(run_of):
     comparison = compare_judges(scored, {"openai/a": "one", "local": "two"})
     lines = shown(comparison, 0, 140).splitlines()
     assert "openai/a answered as a-1 (2), a-2 (1)" in lines
-    assert "local: openai/b reports no model, so that a change behind this name would not show" in lines
+    assert "local: openai/b reports no model, so a change behind this name would go unnoticed" in lines
 
 
 def test_what_stands_in_reasons_and_names_steers_no_terminal_and_no_page(two):

@@ -64,7 +64,7 @@ def test_the_paid_calls_of_a_panel_stay_with_the_run_when_a_member_s_quota_is_sp
     assert [row.score.usd_paid for row in found] == [0.75]
     assert spent(found) == [(6, 5_500, 1.25)]
     assert found.summary["panel"].unscored_requests == 3
-    assert "panel: 3 requests gave no score that is kept: stopped, or made again" in str(found)
+    assert "panel: 3 requests led to no stored score: stopped or repeated" in str(found)
 
 
 def test_a_budget_that_is_spent_amid_the_draws_of_a_score_was_spent():
@@ -160,7 +160,7 @@ def test_who_answered_is_told_of_scores_that_are_kept():
     assert (line.requests, line.judges, list(line.notes())) == (
         3,
         {},
-        ["3 requests gave no score that is kept: stopped, or made again"],
+        ["3 requests led to no stored score: stopped or repeated"],
     )
     line.add(Row(index=0, sample_id="0", score=Score.scored("good", 1, calls=paid(model="m-2"))))
     assert (line.requests, line.reported, line.unscored_requests) == (4, {"j": {"m-2": 1}}, 3)

@@ -179,7 +179,7 @@ def test_a_score_that_is_not_what_was_written_is_named_and_left_out_everywhere(g
     line = run.summary["plain"]
     others = [number / SAMPLES for number in range(SAMPLES) if number != 3]
     assert (line.value, line.total, line.missing) == (pytest.approx(sum(others) / len(others)), SAMPLES, 0)
-    said = "1 damaged row left out: #3 's3'; judgekit resume makes these scores again"
+    said = "1 damaged row left out: #3 's3'; judgekit resume repeats these scores"
     assert f"plain: {said}" in str(run)
     assert [row.index for row in run.lowest("plain", 5)] == [0, 1, 2, 4, 5]
     done = run.store.scored_by_sample(1, 0, 99)
@@ -292,7 +292,7 @@ def test_what_was_paid_and_cannot_be_read_makes_the_cost_unknown(good):
     run = changed("UPDATE unscored_calls SET calls = '[]' WHERE run = 1")
     line = run.summary["judged"]
     assert (line.tokens, line.cost_usd) == (None, None)
-    assert "damaged, so that tokens and cost are unknown" in str(run)
+    assert "damaged, so tokens and cost are unknown" in str(run)
     assert not run.store.is_empty(1)
 
 

@@ -92,7 +92,7 @@ def test_conversations_that_were_read_with_warnings_are_counted():
     noted = Trace(messages=[HumanMessage("Hi")], warnings=[TraceWarning("a"), TraceWarning("b")])
     found = efforts(noted, Trace(messages=[HumanMessage("Hi")]), noted)
     assert str(found).endswith(
-        "No conversation repeats a call; reading gave warnings in 2 (judgekit inspect lists them)."
+        "No conversation repeats a call; 2 conversations read with warnings (see judgekit inspect)."
     )
 
 

@@ -90,24 +90,24 @@ def test_a_changed_judge_voids_the_last_receipt_and_it_is_said_by_what(tmp_path)
 def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
     record = ScorerRecord(name="tone", signature=None, identity="f needs a version", judged=True)
     unknown = replace(scorer(), scorer=record)
-    told = "not audited (tone cannot be told from another of its name: f needs a version)"
+    told = "not audited (tone cannot be distinguished from others of its name: f needs a version)"
     assert str(audit_status(unknown, tmp_path)) == told
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "no receipt that can be read: "),
-        ('{"schema_version": 3}', "a receipt of a newer judgekit: update judgekit, or move it away"),
-        ('{"schema_version": 1}', "a receipt of an older judgekit; move it away"),
-        ('{"schema_version": []}', "no receipt that can be read: "),
+        ("{", "not a valid receipt: "),
+        ('{"schema_version": 3}', "written by a newer judgekit: update judgekit, or move it away"),
+        ('{"schema_version": 1}', "written by an older judgekit; move it away"),
+        ('{"schema_version": []}', "not a valid receipt: "),
         (
             receipt(scorer="f1").model_dump_json(),
-            f"its name says another judge or run than it is of, 'f1' with the fingerprint {HERE}",
+            f"its name does not match its content, 'f1' with the fingerprint {HERE}",
         ),
         (
             receipt(fingerprint=OTHER).model_dump_json(),
-            f"another judge or run than it is of, 'tone' with the fingerprint {OTHER}",
+            f"its name does not match its content, 'tone' with the fingerprint {OTHER}",
         ),
     ],
 )
@@ -119,7 +119,7 @@ def test_a_broken_or_foreign_receipt_is_none_and_is_named(text, said, tmp_path):
         assert found.receipt is None
         assert found.void.startswith(f"{path}: ")
         assert said in found.void
-        assert "move it away, and judgekit audit writes it anew" in found.void
+        assert "move it away and run judgekit audit again" in found.void
 
 
 def test_a_scorer_whose_receipts_have_names_of_the_same_letters_is_another_one(tmp_path):
@@ -152,7 +152,7 @@ def test_another_reported_model_voids_a_receipt(tmp_path):
         == "not audited (the receipt of run 1 is void: openai/a answered as 'a-2025-04' in the audit and as 'a-2025-07' here)"
     )
     fallback = audit_status(scorer(models={"openai/a": {"a-2025-04": 7}, "local": {"b": 1}}), tmp_path)
-    assert "local answered here and did not in the audit" in fallback.void
+    assert "local answered here but not in the audit" in fallback.void
 
 
 def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_beside_the_audit(tmp_path):
@@ -177,7 +177,7 @@ def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_sa
     assert (audit_status(like, tmp_path).receipt.n, audit_status(like, tmp_path).where) == (90, " on run 3")
     unlike = scorer(run=9, recordings="sha256:9", population=lambda: Population(samples=50, agents={"new": 50}))
     assert audit_status(unlike, tmp_path).receipt.n == 120
-    assert "another agent: 'new' here, 'agent-0' there" in str(audit_status(unlike, tmp_path))
+    assert "different agents: 'new' here, 'agent-0' there" in str(audit_status(unlike, tmp_path))
 
 
 def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):

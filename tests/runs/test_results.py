@@ -94,15 +94,15 @@ def test_a_run_prints_as_its_summary(run_of):
 def test_a_run_that_has_not_ended_says_so(run_of):
     whole = run_of(row(0, "a"))
     broken = Run(whole.store, whole.record.model_copy(update={"ended_at": None}))
-    assert str(broken).splitlines()[-1] == "under way, or broken off: only what was scored until then is counted"
-    assert "`under way, or broken off`. Only" in "".join(markdown_report(broken, GateResults()))
-    assert 'message="under way, or broken off"' in "".join(junit_report(broken, GateResults()))
+    assert str(broken).splitlines()[-1] == "running or interrupted: only the scores so far are counted"
+    assert "`running or interrupted`. Only" in "".join(markdown_report(broken, GateResults()))
+    assert 'message="running or interrupted"' in "".join(junit_report(broken, GateResults()))
 
 
 def test_a_run_that_was_stopped_says_so(run_of):
     assert str(run_of(row(0, "a"), stopped="interrupted")).splitlines() == [
         "s  1.00 (n=1 of 1)",
-        "stopped early (interrupted): only what was scored until then is counted",
+        "stopped early (interrupted): only the scores so far are counted",
     ]
 
 
@@ -110,7 +110,7 @@ def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_term
     ids = ["a\x1b[2J", "b\nc", "d", "e", "f", "g"]
     found = run_of(*(row(index, name) for index, name in enumerate(ids * 2)))
     assert str(found).splitlines()[1:] == [
-        r"6 ids of more than one sample: 'a\x1b[2J', 'b\nc', 'd', 'e', 'f'",
+        r"6 ids used by more than one sample: 'a\x1b[2J', 'b\nc', 'd', 'e', 'f'",
     ]
 
 

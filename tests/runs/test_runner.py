@@ -281,18 +281,18 @@ def test_scorers_that_cannot_be_told_apart_are_an_error_before_any_sample_is_rea
     with pytest.raises(
         ConfigError,
         match=(
-            r"^two scorers are called 'tool_call_f1'; give one of them another name: as= in a config file or on the "
+            r"^two scorers are called 'tool_call_f1'; rename one of them: as= in a config file or on the "
             r"command line, name= in Python$"
         ),
     ):
         ran(untouched(), [ToolCallF1(), fine, ToolCallF1()])
-    with pytest.raises(ConfigError, match=r"^there is nothing to score with: name scorers, "):
+    with pytest.raises(ConfigError, match=r"^no scorers: name some with "):
         ran(untouched(), [])
 
 
 @pytest.mark.parametrize("concurrency", [0, -1, 10_001, 10**25])
 def test_a_run_of_no_samples_at_once_or_of_too_many_is_an_error_and_no_empty_run(concurrency):
-    says = f"^concurrency is the number of samples at once, 1 to 10,000, found {concurrency}$"
+    says = f"^concurrency must be between 1 and 10,000, found {concurrency}$"
     with pytest.raises(ConfigError, match=says):
         run(samples(2), [fine], concurrency=concurrency)
 
@@ -470,7 +470,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
         assert process.stdout.readline() == "under way\n"
         process.send_signal(signal.SIGINT)
         assert (
-            process.stderr.readline() == "counting the samples that the run did not reach; Ctrl-C ends the counting\n"
+            process.stderr.readline() == "counting the samples that the run did not reach; press Ctrl-C to skip this\n"
         )
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
@@ -487,7 +487,7 @@ def test_ctrl_c_stops_a_run_and_keeps_what_is_done(called, tmp_path):
         (tuple(row) for row in found["rows"]), key=lambda row: (row[0], row[2] != "slow")
     )
     assert all((name, value) in {("slow", 1.0), ("quick", 0.5)} for _, _, name, value in found["rows"])
-    assert found["str"].splitlines()[-1] == "stopped early (interrupted): only what was scored until then is counted"
+    assert found["str"].splitlines()[-1] == "stopped early (interrupted): only the scores so far are counted"
     assert all(f"n={len(those)} of at least " in found["str"] for those in done.values())
 
 
@@ -534,7 +534,7 @@ def test_a_judge_that_stops_ends_a_run_when_what_is_under_way_is_done_and_no_oth
     assert len(seen) <= 8  # the five, and those that were under way beside them
     assert "n=5 of at least " in str(found)
     assert str(found).splitlines()[-1] == (
-        "stopped early (the budget of 5 requests is spent): only what was scored until then is counted"
+        "stopped early (the budget of 5 requests is spent): only the scores so far are counted"
     )
 
 

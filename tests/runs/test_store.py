@@ -214,7 +214,7 @@ def test_conversations_and_what_judges_said_are_kept_with_a_run():
 
 
 def test_runs_are_numbered_and_known_with_all_that_was_said_of_them():
-    with pytest.raises(StoreError, match=r"^kept/runs.sqlite: there are no runs yet; judgekit run makes them$"):
+    with pytest.raises(StoreError, match=r"^kept/runs.sqlite: there are no runs yet; judgekit run creates one$"):
         Run.stored(path=RUNS)
     began = now()
     first = run(samples(2), [fine], store=RUNS)
@@ -228,7 +228,7 @@ def test_runs_are_numbered_and_known_with_all_that_was_said_of_them():
     assert (again.stopped, again.inputs, [one.name for one in again.scorers]) == ("", (), ["fine"])
     assert again.scorers[0].signature == first.scorers[0].signature
     assert str(again) == str(first)
-    with pytest.raises(StoreError, match=r"holds no run 3; judgekit runs lists those that are there$"):
+    with pytest.raises(StoreError, match=r"contains no run 3; judgekit runs lists the runs$"):
         Run.stored(3, RUNS)
 
 
@@ -505,14 +505,14 @@ def locked() -> sqlite3.Connection:
 
 
 BAD = {
-    "no database": (lambda: bad_file(b"Dear diary, today I wrote a file."), "file is not a database; it is no database: name another file"),
+    "no database": (lambda: bad_file(b"Dear diary, today I wrote a file."), "file is not a database; it is not a database: name another file"),
     "overwritten": (overwritten, "it is damaged: move it away, or name another file"),
     "cut off": (truncated, "it is damaged: move it away, or name another file"),
-    "another program's": (another_program, "kept/runs.sqlite: is a database of another program; name another file"),
-    "newer": (newer, "kept/runs.sqlite: written by a newer judgekit (schema 99); update, or use another file"),
+    "another program's": (another_program, "kept/runs.sqlite: belongs to another program; name another file"),
+    "newer": (newer, "kept/runs.sqlite: written by a newer judgekit (schema 99); update judgekit, or name another file"),
     "a folder": (lambda: RUNS.mkdir(parents=True), "kept/runs.sqlite: cannot hold runs: it is a folder; name a file in it"),
     "in a file": (lambda: Path("kept").write_text("x"), "kept/runs.sqlite: "),
-    "locked": (locked, "database is locked; another program is writing in it; try again when it is done"),
+    "locked": (locked, "database is locked; another program is writing to it; try again when it is done"),
 }  # fmt: skip
 
 
@@ -575,7 +575,7 @@ def test_a_full_disk_ends_the_run_and_what_was_kept_until_then_is_sound(monkeypa
         await asyncio.sleep(0.01)
         return 1.0, "why " * 200
 
-    with pytest.raises(StoreError, match="make room on the disk; what was scored until then is kept"):
+    with pytest.raises(StoreError, match="free some disk space; the scores so far are saved"):
         run((Sample(id=str(index)) for index in count()), [wordy], store=RUNS)
     assert ask(RUNS, "PRAGMA integrity_check") == [("ok",)]
     assert len(Run.stored(path=RUNS)) > 0
@@ -646,5 +646,5 @@ def test_a_file_that_is_being_made_has_no_runs_yet():
     RUNS.parent.mkdir()
     sqlite3.connect(RUNS).close()
     RUNS.touch()
-    with pytest.raises(StoreError, match="there are no runs yet; judgekit run makes them"):
+    with pytest.raises(StoreError, match="there are no runs yet; judgekit run creates one"):
         RunStore(RUNS, read_only=True)

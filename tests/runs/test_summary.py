@@ -394,7 +394,7 @@ def test_a_mean_needs_no_words():
 def test_scores_that_come_to_different_things_come_to_nothing():
     found = line(Score.scored("s", 1), Score.scored("s", 0, aggregate=HERE + "undecided"))
     assert found.value is None
-    assert list(found.notes()) == [f"undefined; its scores come to different things: {HERE}undecided, mean"]
+    assert list(found.notes()) == [f"undefined; its scores have different aggregates: {HERE}undecided, mean"]
 
 
 def test_warnings_are_counted_and_the_most_frequent_said():

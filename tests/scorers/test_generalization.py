@@ -386,7 +386,7 @@ class TestPortability:
                 for one, scorer in zip(samples, scorers, strict=True)
             ]
 
-        why = "its scores were made in different ways: BLEU case:mixed"
+        why = "its scores have different settings: BLEU case:mixed"
         for own, other, told in (
             (made(BLEU(), BLEU(lowercase=True)), made(BLEU(), BLEU()), f"original: undefined {why}"),
             (made(BLEU(), BLEU()), made(BLEU(), BLEU(lowercase=True)), f"; transferred: undefined {why}"),

@@ -198,7 +198,7 @@ def test_the_prompt_and_the_judge_of_a_function_are_part_of_its_signature():
 
 @pytest.mark.parametrize("declared", [{"judge": ScriptedJudge([])}, {"prompts": [TONE]}], ids=["judge", "prompts"])
 def test_a_function_names_its_judge_and_its_prompts_or_none_of_them(declared):
-    with pytest.raises(ConfigError, match="a function that asks a judge names both"):
+    with pytest.raises(ConfigError, match="a function that asks a judge needs both"):
         scorer(**declared)
 
 
