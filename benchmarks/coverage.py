@@ -177,7 +177,7 @@ def line(name: str, truth: float, cases: Callable[[int], Iterable[Case]]) -> Non
             scaled = [on_logit_scale(stratified_ppi_mean(strata, bounded=False)) for strata, _ in drawn]
     cells = [cell(judge, truth), cell(scaled, truth)]
     cells += [cell([one.interval for one in found], truth) for found in ours.values()]
-    cells += [f"{np.median([one.worth for one in ours[n]]):.0f}" for n in LABELS[-1:]]
+    cells += [f"{np.median([one.effective_labels for one in ours[n]]):.0f}" for n in LABELS[-1:]]
     print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
@@ -328,7 +328,7 @@ def inapplicable() -> None:
                 applies = random.random(n + OTHERS) >= gone
                 people, judged = binary(share, 0.9, 0.8)(random, n + OTHERS)
                 judged = np.where(applies, judged, random.random(n + OTHERS) < passing)
-                of = [Stratum(people[:n], judged[:n], judged[n:], 1, applies=applies[:n].astype(float))]
+                of = [Stratum(people[:n], judged[:n], judged[n:], 1, applicable=applies[:n].astype(float))]
                 some = applies[:n]
                 without = [Stratum(people[:n][some], judged[:n][some], judged[n:], 1)]
                 for found, strata in ((ratio, of), (left_out, without)):
@@ -374,7 +374,7 @@ def scored(verdicts: Iterable[float]) -> Run:
     scale = {"pass": 1.0, "fail": 0.0}
     scorer = ScorerRecord(name="it", signature="0" * 16, identity=None, judged=True, scale=scale)
     store = RunStore(None)
-    record = store.begin(RunRecord(started_at=now(), scorers=[scorer], samples_known="exactly"))
+    record = store.begin(RunRecord(started_at=now(), scorers=[scorer], count_precision="exactly"))
     recorder = Recorder(store, record)
     for number, verdict in enumerate(verdicts):
         sample = Sample.of([AIMessage("Hi")] * (1 + number % 5), id=f"s{number}")
@@ -408,7 +408,9 @@ def convenience() -> None:
             }[name]
             picked = random.choice(OTHERS, n, replace=False, p=weights / weights.sum())
             labels = [
-                HumanLabel(sample=f"s{at}", scorer="it", value=people[at], drawn="convenience" if declared else None)
+                HumanLabel(
+                    sample=f"s{at}", scorer="it", value=people[at], selection="convenience" if declared else None
+                )
                 for at in picked
             ]
             (found,) = audit(scored(np.where(wrong, 1 - people, people).tolist()), labels).scorers

@@ -126,7 +126,7 @@ def judged_scorers(judges: "Sequence[Judge]") -> "Sequence[Scorer]":
         TopicAdherence(judge),
         *(PromptScorer(prompt, judge) for prompt in shipped_prompts() if prompt.scale),
         WeightedCriteria(weights, CRITERIA, judge),
-        WeightedCriteria(weights, CRITERIA, judge, each=True, name="weighted_criteria, each"),
+        WeightedCriteria(weights, CRITERIA, judge, separate_requests=True, name="weighted_criteria, each"),
         Pairwise("Which agent did what the user asked for?", judge),
         Panel([AgentGoalAccuracyWithoutReference(one) for one in judges], name="panel of 3"),
         Repeat(AgentGoalAccuracyWithoutReference(judge), 3, name="repeat x3"),

@@ -85,14 +85,14 @@ class Config:
         ConfigError: A part of the file is unknown or invalid.
     """
 
-    def __init__(self, path: Path | None, judge: str | None, environment: Mapping[str, str], **switches: bool) -> None:
+    def __init__(self, path: Path | None, judge: str | None, environment: Mapping[str, str], **options: bool) -> None:
         self._judge = judge or environment.get(JUDGE_VARIABLE) or None
         found = path or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
         file, fallbacks = (_File(), dict[str, Sequence[str]]()) if found is None else _load(found)
         self.store_text = file.store_text
         self.gates = tuple(file.gate)
         self.min_coverage = file.min_coverage
-        self._switches = switches if file.store_text else {**switches, "store_text": False}
+        self._options = options if file.store_text else {**options, "store_text": False}
         self.judges: dict[str, Judge] = {}
         self._link(file.judges, fallbacks)
         self.judges_used: dict[str, Judge] = {}
@@ -104,17 +104,17 @@ class Config:
         """Return the one judge that overrides all others, or else all judges of the file, by name."""
         return {self._judge: self.judge(self._judge)} if self._judge else self.judges
 
-    def judge(self, asked: str) -> Judge:
+    def judge(self, name: str) -> Judge:
         """Return a judge by its name in the file, or by its model.
 
         Raises:
             ConfigError: There is no such judge.
         """
-        if "/" in asked and asked not in self.judges:
-            self.judges[asked] = Judge.model_validate({"model": asked, **self._switches})
-        if asked not in self.judges:
-            raise _no_judge(asked, self.judges)
-        return self.judges[asked]
+        if "/" in name and name not in self.judges:
+            self.judges[name] = Judge.model_validate({"model": name, **self._options})
+        if name not in self.judges:
+            raise _no_judge(name, self.judges)
+        return self.judges[name]
 
     def _link(self, judges: Mapping[str, Judge], fallbacks: Mapping[str, Sequence[str]]) -> None:
         """Replace the names of fallbacks with their judges."""
@@ -126,7 +126,7 @@ class Config:
                 raise ConfigError(f"[judges.{above[-1]}] fallback: {_no_judge(name, judges)}")
             if name in judges and name not in self.judges:
                 others = tuple(linked(other, (*above, name)) for other in fallbacks.get(name, ()))
-                self.judges[name] = judges[name].model_copy(update={"fallback": others, **self._switches})
+                self.judges[name] = judges[name].model_copy(update={"fallback": others, **self._options})
             return self.judge(name)
 
         linked_judges = {name: linked(name, ()) for name in judges}
@@ -140,7 +140,7 @@ class Config:
         """
         kind = _scorer_class(spec.name)
         if not _is_class(kind):
-            return _as_it_is(kind, spec)
+            return _renamed_scorer(kind, spec)
         known = [one.name for one in fields(kind) if one.name != "name"]
         options: dict[str, object] = dict(spec.options)
         if spec.argument is not None:
@@ -172,7 +172,7 @@ class Config:
         if spec.alias is not None:
             options["name"] = spec.alias
         _must_fit(spec.name, kind, options)
-        return _made(spec, lambda: kind(**options))
+        return _build_scorer(spec, lambda: kind(**options))
 
     def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
         """Return the scorer in a `Repeat`, a `Selective` or both, by its options; ``None`` without such options."""
@@ -191,14 +191,14 @@ class Config:
             if draws != "auto" and not isinstance(draws, int):
                 raise ConfigError(f"{spec.name}: draws must be a number or 'auto', found {draws!r}")
             times: int | Literal["auto"] = draws if isinstance(draws, int) else "auto"
-            scorer = _made(spec, lambda: Repeat(once, times, name=spec.alias or ""))
+            scorer = _build_scorer(spec, lambda: Repeat(once, times, name=spec.alias or ""))
         if least is None and escalate is None:
             return scorer
         if least is None:
             raise ConfigError(f"{spec.name}: escalate needs min_confidence=..., below which it asks another scorer")
         judge = cast("str | None", options.get("judge")) or spec.judge
         other = None if escalate is None else self.build(_member(spec.name, escalate).with_judge(judge))
-        return _made(spec, lambda: Selective(scorer, cast("float", least), other))
+        return _build_scorer(spec, lambda: Selective(scorer, cast("float", least), other))
 
     def _tool_match(self, match: object) -> object:
         """Return rules for tool calls, with scorers that compare arguments in place of their tables or texts."""
@@ -229,10 +229,10 @@ class Config:
         return found
 
 
-def _beside(folder: Path, value: JsonValue) -> JsonValue:
+def _with_resolved_paths(folder: Path, value: JsonValue) -> JsonValue:
     """Return a value of a config, with its paths relative to the folder of the config."""
     if isinstance(value, list):
-        return [_beside(folder, one) for one in value]
+        return [_with_resolved_paths(folder, one) for one in value]
     if isinstance(value, str):  # may be a scorer as a text
         if _PROMPT_FILE.match(value):
             return f"prompt:{folder / value.removeprefix('prompt:')}"
@@ -240,7 +240,7 @@ def _beside(folder: Path, value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return value
     return {
-        key: str(folder / one) if isinstance(one, str) and _is_path(key, one) else _beside(folder, one)
+        key: str(folder / one) if isinstance(one, str) and _is_path(key, one) else _with_resolved_paths(folder, one)
         for key, one in value.items()
     }
 
@@ -249,8 +249,8 @@ def _is_path(key: str, value: str) -> bool:
     return key == "cache" or (key == "prompt" and value.endswith(".md"))
 
 
-def _no_judge(asked: str, judges: Iterable[str]) -> ConfigError:
-    return ConfigError.unknown("judge", asked, [*judges, "provider/model"], guess=suggest_model(asked))
+def _no_judge(name: str, judges: Iterable[str]) -> ConfigError:
+    return ConfigError.unknown("judge", name, [*judges, "provider/model"], guess=suggest_model(name))
 
 
 def _members(name: str, tables: object) -> Iterable[ScorerSpec]:
@@ -285,7 +285,7 @@ def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> N
             raise ConfigError(f"{name}: {one.name} must be true or false, found {found!r}")
 
 
-def _made(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
+def _build_scorer(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
     """Create a scorer; errors name it."""
     try:
         return make()
@@ -349,7 +349,7 @@ def _is_class(found: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
     return isinstance(found, type)
 
 
-def _as_it_is(found: Scorer, spec: ScorerSpec) -> Scorer:
+def _renamed_scorer(found: Scorer, spec: ScorerSpec) -> Scorer:
     """Return the user's own scorer, which is an object, under another name if the spec has one."""
     if spec.options or spec.argument is not None:
         raise ConfigError(f"{spec.name}: functions and objects take no options; make it a class")
@@ -363,7 +363,7 @@ def _as_it_is(found: Scorer, spec: ScorerSpec) -> Scorer:
 def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
     """Return the settings in a file, and the names of the fallbacks of each judge."""
     try:
-        tables = cast("JsonObject", _beside(path.parent, tomllib.loads(path.read_text(encoding="utf-8"))))
+        tables = cast("JsonObject", _with_resolved_paths(path.parent, tomllib.loads(path.read_text(encoding="utf-8"))))
         judges = tables.get("judges")
         named = judges.items() if isinstance(judges, dict) else ()
         names = {name: table.pop("fallback", []) for name, table in named if isinstance(table, dict)}

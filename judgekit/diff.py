@@ -24,7 +24,7 @@ class DiffLine(NamedTuple):
 
     mark: str
     expected: str
-    made: str
+    actual: str
 
 
 class Diff(tuple[DiffLine, ...]):
@@ -42,13 +42,13 @@ class Diff(tuple[DiffLine, ...]):
 
     def __str__(self) -> str:
         width = max((len(line.expected) for line in self), default=0)
-        return "\n".join(f"{line.mark:<2}  {line.expected:<{width}}  {line.made}".rstrip() for line in self)
+        return "\n".join(f"{line.mark:<2}  {line.expected:<{width}}  {line.actual}".rstrip() for line in self)
 
 
 class _Difference(BaseModel, defer_build=True):
     path: str
     expected: JsonValue = None
-    made: JsonValue = None
+    actual: JsonValue = None
 
     def text(self, side: str) -> str:
         found = (
@@ -61,7 +61,7 @@ class _Call(BaseModel, defer_build=True):
     name: str
     message: int | None = None
     expected: int = 0
-    made: int = 0
+    actual: int = 0
     score: float = 1.0
     args: JsonObject = {}
     args_raw: str | None = None
@@ -74,11 +74,11 @@ class _Call(BaseModel, defer_build=True):
     def expected_text(self) -> str:
         return self._text([*self._arguments(), *(one.text("expected") for one in self.differences)])
 
-    def made_text(self) -> str:
+    def actual_text(self) -> str:
         if self.args_error is not None:
             said = [f"unreadable arguments: {_plain(self.args_raw or self.args_error)}"]
         else:
-            said = [*self._arguments(), *(one.text("made") for one in self.differences)]
+            said = [*self._arguments(), *(one.text("actual") for one in self.differences)]
             if self.score < 1 and not self.differences:
                 said.append(f"arguments score {self.score:.2f}")
         return f"{'' if self.message is None else f'{self.message}: '}{self._text(said)}"
@@ -107,21 +107,21 @@ DIFF_DETAILS = frozenset(_Calls.model_fields)
 def _lines(calls: _Calls) -> Iterator[DiffLine]:
     """Return the lines: missing and unexpected calls follow the actual call that comes before them."""
     expected = [
-        *((call, DiffLine(call.mark(), call.expected_text(), call.made_text())) for call in calls.pairs),
-        *((call, DiffLine("<>", call.expected_text(), call.made_text())) for call in calls.out_of_order),
+        *((call, DiffLine(call.mark(), call.expected_text(), call.actual_text())) for call in calls.pairs),
+        *((call, DiffLine("<>", call.expected_text(), call.actual_text())) for call in calls.out_of_order),
         *((call, DiffLine("-", call.expected_text(), "")) for call in calls.missing),
     ]
     groups: list[list[DiffLine]] = [[]]
     starts: list[tuple[int, int]] = []
     for call, line in sorted(expected, key=lambda one: one[0].expected):
-        if line.made:
-            starts.append((call.made, len(groups)))
+        if line.actual:
+            starts.append((call.actual, len(groups)))
             groups.append([])
         groups[-1].append(line)
     starts.sort()
-    for call in sorted(calls.extra, key=lambda call: call.made):
-        before = bisect(starts, (call.made, 0))
-        groups[starts[before - 1][1] if before else 0].append(DiffLine("+", "", call.made_text()))
+    for call in sorted(calls.extra, key=lambda call: call.actual):
+        before = bisect(starts, (call.actual, 0))
+        groups[starts[before - 1][1] if before else 0].append(DiffLine("+", "", call.actual_text()))
     return chain.from_iterable(groups)
 
 

@@ -66,7 +66,7 @@ class TraceError(JudgekitError):
     """A recording that cannot be read.
 
     Args:
-        found: The problem, and where it is in the record.
+        problem: The problem, and where it is in the record.
         path: The file.
         index: The position of the record in the file, from 0; ``None`` if the whole file is meant.
         line: The line in a JSONL file, from 1.
@@ -75,7 +75,7 @@ class TraceError(JudgekitError):
     def __init__(
         self, found: str, *, path: Path | str | None = None, index: int | None = None, line: int | None = None
     ) -> None:
-        self.found = found
+        self.problem = found
         self.path = path
         self.index = index
         self.line = line
@@ -282,7 +282,7 @@ def check_choice(kind: str, name: object, choices: Sequence[str]) -> None:
 
 
 def unknown_name_message(
-    kind: str, name: object, choices: Iterable[str], guess: str = "", most: int = _KNOWN_SHOWN
+    kind: str, name: object, choices: Iterable[str], guess: str = "", limit: int = _KNOWN_SHOWN
 ) -> str:
     """Return a message that no ``kind`` is called ``name``, with the nearest name or the ``guess``, and the choices."""
     names = list(choices)
@@ -290,7 +290,7 @@ def unknown_name_message(
     near = closest_name(str(name).casefold(), folded)
     meant = folded[near] if near else guess
     hint = f", did you mean {meant!r}?" if meant else "."
-    return f"no {kind} is called {name!r}{hint} Known: {join_limited(names, most, ', ') or 'none'}"
+    return f"no {kind} is called {name!r}{hint} Known: {join_limited(names, limit, ', ') or 'none'}"
 
 
 def closest_name(name: str, names: Iterable[str]) -> str:
@@ -301,12 +301,12 @@ def closest_name(name: str, names: Iterable[str]) -> str:
 def error_with_location(error: BaseException) -> str:
     """Return an error's text with the lines of user code that raised it, the innermost last."""
     found = f"{type(error).__name__}: {error}"
-    frames = [frame for frame in extract_tb(error.__traceback__) if _is_of_users(frame.filename)]
+    frames = [frame for frame in extract_tb(error.__traceback__) if _is_user_code(frame.filename)]
     places = [f"{Path(one.filename).name}, line {one.lineno}, in {one.name}" for one in frames[-_FRAMES_SHOWN:]]
     return f"{found} ({' > '.join(places)})" if places else found
 
 
-def _is_of_users(file: str) -> bool:
+def _is_user_code(file: str) -> bool:
     is_library = file.startswith(get_path("stdlib")) and "-packages" not in file
     return not (is_library or file.startswith((str(Path(__file__).parent), "<")))
 
@@ -319,12 +319,12 @@ def validation_message(error: ValidationError, record: object = None) -> str:
         record: The validated value. If given, the paths leave out the names of union branches that pydantic adds.
     """
     problems = error.errors(include_url=False, include_context=False)
-    shown = [f"{_json_path(one, record)}: {_said(one)}" for one in problems[:3]]
+    shown = [f"{_json_path(one, record)}: {_problem_text(one)}" for one in problems[:3]]
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(shown) + more
 
 
-def _said(problem: ErrorDetails) -> str:
+def _problem_text(problem: ErrorDetails) -> str:
     if problem["type"] == "value_error":  # raised by judgekit, whose message is complete
         return problem["msg"].removeprefix("Value error, ")
     return f"{problem['msg']}, found {short_repr(problem['input'])}"
@@ -349,16 +349,16 @@ def _steps_within(value: Any, steps: Iterable[int | str]) -> Iterator[int | str]
         yield step
 
 
-def join_limited(items: Iterable[str], most: int = 20, between: str = "; ") -> str:
+def join_limited(items: Iterable[str], limit: int = 20, separator: str = "; ") -> str:
     """Return the first items joined into one text, and how many more there are."""
     shown = list(items)
-    more = [f"and {len(shown) - most} more"] if len(shown) > most else []
-    return between.join(shown[:most] + more)
+    more = [f"and {len(shown) - limit} more"] if len(shown) > limit else []
+    return separator.join(shown[:limit] + more)
 
 
-def count_text(times: int, thing: str) -> str:
+def count_text(count: int, noun: str) -> str:
     """Return a count with its noun, such as ``1 record`` or ``2,000 records``."""
-    return f"{times:,} {thing}{'' if times == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def short_repr(value: object) -> str:
@@ -366,6 +366,6 @@ def short_repr(value: object) -> str:
     return truncated(repr(value), 80)
 
 
-def truncated(text: str, longest: int) -> str:
-    """Return the text, cut off with three dots if it is longer than ``longest`` characters."""
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+def truncated(text: str, max_length: int) -> str:
+    """Return the text, cut off with three dots if it is longer than ``max_length`` characters."""
+    return text if len(text) <= max_length else f"{text[: max_length - 3]}..."

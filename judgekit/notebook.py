@@ -73,16 +73,16 @@ def _shown(value: JsonValue) -> str:
     """Return a value as text, with the items of a list on lines of their own."""
     if isinstance(value, list) and any(isinstance(one, dict) for one in value):
         more = [f"and {len(value) - _ITEMS:,} more"] if len(value) > _ITEMS else []
-        return "\n".join([*map(_on_a_line, value[:_ITEMS]), *more])
-    return _on_a_line(value)
+        return "\n".join([*map(_one_line, value[:_ITEMS]), *more])
+    return _one_line(value)
 
 
-def _on_a_line(value: JsonValue) -> str:
+def _one_line(value: JsonValue) -> str:
     if isinstance(value, dict):
         text = "; ".join(f"{name}: {_plain(one)}" for name, one in value.items())
     else:
         text = _plain(value)
-    return cut_middle(" ".join(text.split()), _LONGEST, apart=" ")
+    return cut_middle(" ".join(text.split()), _LONGEST, separate=" ")
 
 
 def _plain(value: JsonValue) -> str:

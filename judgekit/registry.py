@@ -75,7 +75,7 @@ def find_object(
     found = import_object(packages.get(name, name))
     made = found() if isinstance(found, type) else found
     if missing := [need for need in needs if not hasattr(made, need)]:
-        raise ConfigError(f"{name}: not a {what}: it has no {join_limited(missing, between=', ')}")
+        raise ConfigError(f"{name}: not a {what}: it has no {join_limited(missing, separator=', ')}")
     return cast("Kind", made)
 
 

@@ -303,13 +303,13 @@ _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers
 
 
 @contextmanager
-def ledger(*, apart: bool = False) -> Generator[list[JudgeCall]]:
+def ledger(*, isolated: bool = False) -> Generator[list[JudgeCall]]:
     """Collect the judge calls made inside, as they happen, so that failed and cancelled work keeps its cost.
 
-    Outer ledgers collect the calls as well, unless this one is kept ``apart`` from them.
+    Outer ledgers collect the calls as well, unless this one is kept ``isolated`` from them.
     """
     calls: list[JudgeCall] = []
-    token = _ledgers.set((calls,) if apart else (*_ledgers.get(), calls))
+    token = _ledgers.set((calls,) if isolated else (*_ledgers.get(), calls))
     try:
         yield calls
     finally:
@@ -332,10 +332,10 @@ def current_draw() -> int:
     return _draw.get()
 
 
-def record_calls(*made: JudgeCall) -> None:
+def record_calls(*new_calls: JudgeCall) -> None:
     """Add judge calls to all open ledgers."""
     for calls in _ledgers.get():
-        calls.extend(made)
+        calls.extend(new_calls)
 
 
 _run: ContextVar[str | None] = ContextVar("judgekit_run", default=None)

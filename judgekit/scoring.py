@@ -132,7 +132,7 @@ _LOOK = 0.1
 """Seconds between wake-ups of the main thread, which must be awake to handle a signal received by another thread."""
 
 
-def run_sync(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
+def run_sync(make_coroutine: Callable[[], Coroutine[object, object, Result]]) -> Result:
     """Return the result of a coroutine to synchronous code. A running event loop is left alone."""
     import asyncio  # noqa: PLC0415 - would take a third of the time to import a scorer
     from concurrent.futures import ThreadPoolExecutor, wait  # noqa: PLC0415
@@ -140,7 +140,7 @@ def run_sync(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     found: list[Result] = []
 
     async def keep() -> None:  # asyncio.run formats the result of its task, which is slow
-        found.append(await work())
+        found.append(await make_coroutine())
 
     try:
         asyncio.get_running_loop()
@@ -171,7 +171,7 @@ def run_sync(work: Callable[[], Coroutine[object, object, Result]]) -> Result:
     return found[0]
 
 
-async def gather_all(work: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
+async def gather_all(coroutines: Iterable[Coroutine[object, object, Result]]) -> list[Result]:
     """Return the results of coroutines that run concurrently.
 
     If some fail, the first error is raised after all others have finished, since they have to be paid for anyway.
@@ -179,21 +179,21 @@ async def gather_all(work: Iterable[Coroutine[object, object, Result]]) -> list[
     import asyncio  # noqa: PLC0415 - as above
 
     results: list[Result] = []
-    for done in await asyncio.gather(*work, return_exceptions=True):
+    for done in await asyncio.gather(*coroutines, return_exceptions=True):
         if isinstance(done, BaseException):
             raise done
         results.append(done)
     return results
 
 
-async def compute_score(work: Callable[[], Score], *, large: bool) -> Score:
+async def compute_score(compute: Callable[[], Score], *, large: bool) -> Score:
     """Return the score that sync work computes. For large samples, a worker thread computes and explains it."""
     if not large:
-        return work()
+        return compute()
     from judgekit.threads import run_in_thread  # noqa: PLC0415 - imports asyncio, as above
 
     def explained() -> Score:
-        score = work()
+        score = compute()
         _ = score.reason
         return score
 
@@ -387,15 +387,15 @@ def check_scorers(found: object) -> tuple[Scorer, ...]:
     return tuple(check_scorer(one, f"scorers[{place}]") for place, one in enumerate(given))
 
 
-def check_scorer(found: object, called: str) -> Scorer:
+def check_scorer(found: object, name: str) -> Scorer:
     """Return the scorer unchanged.
 
     Raises:
-        ConfigError: The value is not a scorer. The error refers to it as ``called``.
+        ConfigError: The value is not a scorer. The error refers to it as ``name``.
     """
     if _is_scorer(found):
         return cast("Scorer", found)
-    raise ConfigError(f"{called}: expected a scorer, found {_no_scorer(found)}")
+    raise ConfigError(f"{name}: expected a scorer, found {_no_scorer(found)}")
 
 
 def _is_scorer(found: object) -> bool:

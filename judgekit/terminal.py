@@ -37,13 +37,13 @@ def console(*, stderr: bool = False) -> Console:
 
 
 @contextmanager
-def recorded_text(on: Console) -> Generator[None]:
+def recorded_text(console: Console) -> Generator[None]:
     """Print text of recordings and judges inside; `judgekit.reports.glossary` does not explain its terms."""
-    before, on.record = on.record, False
+    before, console.record = console.record, False
     try:
         yield
     finally:
-        on.record = before
+        console.record = before
 
 
 class WithoutTrailingBlanks:

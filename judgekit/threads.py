@@ -19,7 +19,7 @@ _free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKey
 _lock = Lock()
 
 
-async def run_in_thread(work: Callable[[], Result]) -> Result:
+async def run_in_thread(function: Callable[[], Result]) -> Result:
     """Run sync work in a thread, in the caller's context, and return its result.
 
     A thread cannot be stopped: if the caller is cancelled, the thread continues and its result is dropped. Unlike with
@@ -33,7 +33,7 @@ async def run_in_thread(work: Callable[[], Result]) -> Result:
 
         def do() -> None:
             try:
-                outcome.set_result(context.run(work))
+                outcome.set_result(context.run(function))
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
                 outcome.set_exception(error)
             with suppress(RuntimeError):  # the loop is closed

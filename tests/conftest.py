@@ -354,7 +354,7 @@ def traces(children: st.SearchStrategy) -> st.SearchStrategy:
         children=children,
         metadata=objects,
         extra=objects,
-        warnings=few(st.builds(TraceWarning, found=text, where=maybe)),
+        warnings=few(st.builds(TraceWarning, message=text, path=maybe)),
     )
 
 
@@ -438,16 +438,16 @@ def receipted(run_of, tmp_path) -> Callable[[str], Run]:
             identity=None,
             models={"j": ["j-1"]},
             run=found.number,
-            began=found.started_at,
-            n=120,
+            run_started_at=found.started_at,
+            sample_count=120,
             annotators=1,
-            drawn="all",
+            selection="all",
             agreement={agreement: Estimate(value=0.71, low=0.58, high=0.82)},
-            raw=Estimate(value=1),
-            correction=Correction(refused="all are labelled"),
+            judge_mean=Estimate(value=1),
+            correction=Correction(unavailable_reason="all are labelled"),
             labelled=all_of_it,
             population=all_of_it,
-            at=found.started_at,
+            audited_at=found.started_at,
             version="0",
         )
         assert found.receipts_folder is not None
@@ -501,35 +501,35 @@ def audit_saying() -> AuditSaying:
         wrong = Disagreement(
             index=index,
             sample_id=f"s1{text}",
-            judged=1,
+            judge_value=1,
             label=f"yes{text}",
             reason=f"it says so{text}",
-            human=0,
+            human_value=0,
             opinions=opinions,
         )
         found = ScorerAudit(
             scorer=scorer,
             fingerprint=text,
             kind="binary",
-            n=120,
+            sample_count=120,
             labels=1240,
             annotators=2,
-            drawn="random",
-            left_out={f"people are divided{text}": 1},
+            selection="random",
+            unused_labels={f"people are divided{text}": 1},
             agreement={f"kappa{text}": figure(0.71, 0.58, 0.82), "sensitivity": Estimate(value=None)},
             confusion={f"yes{text}": {f"yes{text}": 63, f"no{text}": 5}, f"no{text}": {f"yes{text}": 12}},
             counts=ConfusionCounts(tp=63, fp=12, fn=5, tn=40),
-            raw=figure(0.643, 0.588, 0.694),
+            judge_mean=figure(0.643, 0.588, 0.694),
             correction=Correction(
                 method=f"PPI++{text}",
                 corrected=figure(0.581, 0.511, 0.649),
-                assumes=f"labels drawn at random{text}",
-                worth=187.4,
+                assumptions=f"labels drawn at random{text}",
+                effective_labels=187.4,
             ),
-            people=HumanAgreement(
+            human_agreement=HumanAgreement(
                 samples=120,
                 agreement={f"two people{text}": figure(0.9, 0.8, 0.95)},
-                alternative=f"it may stand in{text}",
+                alternative_test=f"it may stand in{text}",
                 passed=True,
             ),
             disagreements=[wrong, wrong.model_copy(update={"index": index + 1})],
@@ -539,14 +539,14 @@ def audit_saying() -> AuditSaying:
             noise=Repeatability(
                 samples=120,
                 draws=480,
-                most=960,
+                max_draws=960,
                 flip_rate=figure(0.08, 0.05, 0.12),
                 near=figure(0.11, 0.06, 0.18),
                 components={f"item{text}": 0.15, "draw": 0.05},
                 advice=[f"draw twice{text}"],
             ),
             guarantee=Guarantee(
-                alpha=0.1, delta=0.05, threshold=0.8, kept=figure(0.7, 0.6, 0.8), risk=figure(0.04, 0.01, 0.1)
+                alpha=0.1, delta=0.05, threshold=0.8, coverage=figure(0.7, 0.6, 0.8), risk=figure(0.04, 0.01, 0.1)
             ),
             notes=[f"a note{text}"],
         )

@@ -11,7 +11,7 @@ from judgekit.traces.sample import Sample
 
 
 def pair(expected: int, made: int, *, name: str = "f", score: float = 1.0, **more: object) -> dict[str, object]:
-    return {"expected": expected, "made": made, "message": made + 1, "name": name, "score": score, **more}
+    return {"expected": expected, "actual": made, "message": made + 1, "name": name, "score": score, **more}
 
 
 def missing(expected: int, name: str = "f", **args: object) -> dict[str, object]:
@@ -19,7 +19,7 @@ def missing(expected: int, name: str = "f", **args: object) -> dict[str, object]
 
 
 def extra(made: int, name: str = "f", **args: object) -> dict[str, object]:
-    return {"made": made, "message": made + 1, "name": name, "args": args}
+    return {"actual": made, "message": made + 1, "name": name, "args": args}
 
 
 def diff(**details: object):
@@ -37,9 +37,9 @@ REFUND = {
             name="refund_order",
             score=0.5,
             differences=[
-                {"path": "args.amount", "expected": 30.0, "made": 20.0},
+                {"path": "args.amount", "expected": 30.0, "actual": 20.0},
                 {"path": "args.items[0].id", "expected": "a"},
-                {"path": 'args["odd key"]', "made": None},
+                {"path": 'args["odd key"]', "actual": None},
             ],
         ),
     ],
@@ -96,7 +96,7 @@ def test_arguments_that_could_not_be_read_are_shown_as_they_were_recorded():
     broken = {"args_error": "not JSON: expected a value"}
     (line,) = diff(pairs=[pair(0, 0, score=0.0, **broken)])
     assert line == ("~", "f", "1: f  unreadable arguments: not JSON: expected a value")
-    (line,) = diff(extra=[{"made": 0, "message": 1, "name": "f", "args_raw": '{"a":\n', **broken}])
+    (line,) = diff(extra=[{"actual": 0, "message": 1, "name": "f", "args_raw": '{"a":\n', **broken}])
     assert line == ("+", "", r'1: f  unreadable arguments: "{\"a\":\n"')
 
 
@@ -122,7 +122,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-keys = ["name", "expected", "made", "message", "score", "differences", "args", "args_raw", "args_error", "path"]
+keys = ["name", "expected", "actual", "message", "score", "differences", "args", "args_raw", "args_error", "path"]
 entries = st.dictionaries(st.sampled_from(keys), values | st.text(max_size=5) | st.integers(), max_size=8)
 of_calls = st.dictionaries(st.sampled_from(["pairs", "missing", "extra", "out_of_order"]), st.lists(entries) | values)
 

@@ -78,7 +78,7 @@ def test_just_the_leaves_are_final():
 def test_a_trace_error_says_where(where, message):
     error = TraceError("is empty", **where)
     assert str(error) == message
-    assert (error.found, error.path, error.index, error.line) == (
+    assert (error.problem, error.path, error.index, error.line) == (
         "is empty",
         where.get("path"),
         where.get("index"),

@@ -10,6 +10,34 @@ import judgekit
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(judgekit.__file__).parent
+VAGUE = {
+    "asked",
+    "bears",
+    "beside",
+    "conduct",
+    "conducts",
+    "drawn",
+    "errand",
+    "footing",
+    "heed",
+    "here",
+    "lack",
+    "made",
+    "mends",
+    "ours",
+    "over",
+    "refused",
+    "said",
+    "spent",
+    "theirs",
+    "thin",
+    "told",
+    "void",
+    "walks",
+    "wanted",
+    "why",
+    "worth",
+}
 RIDDLES = ("What ", "The same", "Those of", "So many", "Which ", "How ", "Where ", "As ")
 
 CLUMSY = re.compile(
@@ -79,3 +107,24 @@ def test_nothing_that_is_read_names_a_model_that_openai_withdrew():
     lines = {path: path.read_bytes() for path in texts if path.is_file() and "__pycache__" not in path.parts}
     assert len(lines) > 300
     assert [path for path, text in lines.items() if re.search(rb"gpt-(3|4)", text)] == []
+
+
+def public_names(file: str, body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Public attributes, methods, functions and their parameters."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from public_names(f"{file}:{node.name}", node.body)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield file, node.target.id
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            yield file, node.name
+            arguments = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+            yield from ((f"{file}:{node.name}", one.arg) for one in arguments)
+
+
+def test_public_attributes_and_parameters_have_plain_names():
+    found = [
+        name for file, node in definitions() if isinstance(node, ast.Module) for name in public_names(file, node.body)
+    ]
+    assert len(found) > 4000
+    assert [one for one in found if one[1] in VAGUE] == []

@@ -235,7 +235,7 @@ def test_nothing_in_a_failure_steers_a_terminal_or_looks_like_a_line_of_ours():
 
 
 def test_a_failure_stays_readable_however_much_there_is_to_say():
-    calls = [{"name": f"f{number}", "expected": number, "made": number, "message": 1} for number in range(500)]
+    calls = [{"name": f"f{number}", "expected": number, "actual": number, "message": 1} for number in range(500)]
     judged = [JudgeCall(judge="openai/m", prompt="p@1")] * 500
     details = {"pairs": calls[:250], "missing": calls[250:], "extra": [], "evidence": list(range(1, 400))}
     sample = Sample.of([AIMessage("x" * 10_000)] * 400)
@@ -317,7 +317,7 @@ def test_what_was_asked_is_recorded_and_replayed(suite, requests):
 def test_a_cassette_keeps_what_is_in_it_and_what_another_process_adds(suite, requests, pytester):
     cassette = pytester.path / "cassettes" / "replies.jsonl"
     suite(JUDGED, "--judgekit-judges", "-kcourse")
-    before = json.dumps({"about": "Recorded in May."}) + "\n" + cassette.read_text(encoding="utf-8").rstrip("\n")
+    before = json.dumps({"note": "Recorded in May."}) + "\n" + cassette.read_text(encoding="utf-8").rstrip("\n")
     cassette.write_text(before, encoding="utf-8")  # as by an editor that ends no last line
     conftest = pytester.makeconftest(f"""
         import pathlib, pytest
@@ -326,13 +326,13 @@ def test_a_cassette_keeps_what_is_in_it_and_what_another_process_adds(suite, req
         def another_process(judgekit):
             yield
             with pathlib.Path({str(cassette)!r}).open("a") as file:
-                file.write('\\n{{"about": "Somebody else."}}\\n')
+                file.write('\\n{{"note": "Somebody else."}}\\n')
     """)
     suite(JUDGED, "--judgekit-judges", "-kNo")
     conftest.unlink()
     lines = cassette.read_text(encoding="utf-8").splitlines()
     assert "\n".join(lines[:2]) == before
-    assert json.loads(lines[2]) == {"about": "Somebody else."}
+    assert json.loads(lines[2]) == {"note": "Somebody else."}
     assert len(lines) == 4
     suite(JUDGED).assert_outcomes(passed=1, failed=1)
     assert len(requests) == 2
@@ -490,7 +490,7 @@ def test_workers_that_ask_the_same_at_once_ask_it_once_and_record_one_line(worke
 def test_workers_add_to_a_cassette_what_it_lacks_and_leave_what_is_in_it(workers, pytester):
     cassette = pytester.path / "cassettes" / "replies.jsonl"
     assert len(workers("--dist=load", "--judgekit-judges", "-kno1", passed=3)) == 3  # 1, 10 and 11
-    before = json.dumps({"about": "Recorded in May."}) + "\n" + cassette.read_text(encoding="utf-8").rstrip("\n")
+    before = json.dumps({"note": "Recorded in May."}) + "\n" + cassette.read_text(encoding="utf-8").rstrip("\n")
     cassette.write_text(before, encoding="utf-8")  # as by an editor that ends no last line
     asked = workers("--dist=load", "--judgekit-judges", passed=12)
     assert cassette.read_text(encoding="utf-8").startswith(f"{before}\n")
@@ -500,7 +500,7 @@ def test_workers_add_to_a_cassette_what_it_lacks_and_leave_what_is_in_it(workers
 
 def test_a_line_that_has_no_room_on_the_disk_is_not_written_in_part(tmp_path):
     cassette, replies = tmp_path / "replies.jsonl", tmp_path / "replies.sqlite"
-    cassette.write_text(json.dumps({"about": "x" * 1_000_000}) + "\n", encoding="utf-8")
+    cassette.write_text(json.dumps({"note": "x" * 1_000_000}) + "\n", encoding="utf-8")
     before = cassette.read_bytes()
     recording = _Recording(cassette, replies)
     with closing(ReplyDatabase(replies)) as cache:

@@ -20,7 +20,7 @@ def answer_match(scores: Sequence[Score]) -> Total:
 
     A match is a true positive, a wrong answer a false positive and a false negative, no answer a false negative.
     """
-    if isinstance(asked := _asked(scores), Total):
+    if isinstance(asked := _requested_measure(scores), Total):
         return asked
     labels = Counter(score.label for score in scores)
     matched, wrong, none = labels["matched"], labels["wrong"], labels["no_answer"]
@@ -42,7 +42,7 @@ def classification(scores: Sequence[Score]) -> Total:
     ``None``; within a macro or weighted average, a class whose value is 0/0 counts as 0, which is scikit-learn's
     default. The note names such classes.
     """
-    if isinstance(asked := _asked(scores), Total):
+    if isinstance(asked := _requested_measure(scores), Total):
         return asked
     measure, positive = asked
     average = measure.partition("_")[2] or "macro"
@@ -84,12 +84,12 @@ def _predicted(scores: Sequence[Score]) -> list[str]:
     return [labels.get(one, one) for one in said]
 
 
-def _asked(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
+def _requested_measure(scores: Sequence[Score]) -> tuple[str, str | None] | Total:
     """Return the measure that the scores ask for and its positive class, or an undefined total if they disagree."""
     found = list(dict.fromkeys((str(score.details["measure"]), score.details.get("positive")) for score in scores))
     if len(found) > 1:
         several = (measure if positive is None else f"{measure} of {positive}" for measure, positive in found)
-        return Total(None, "undefined", f"its scores have different measures: {join_limited(several, between=', ')}")
+        return Total(None, "undefined", f"its scores have different measures: {join_limited(several, separator=', ')}")
     measure, positive = found[0]
     return measure, None if positive is None else str(positive)
 

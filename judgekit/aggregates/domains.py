@@ -15,7 +15,7 @@ class Domain(NamedTuple):
     """The mean and the number of a domain's scores."""
 
     mean: float
-    n: int
+    sample_count: int
 
 
 def domain_means(scored: Iterable[tuple[str, float]]) -> Mapping[str, Domain]:
@@ -43,7 +43,7 @@ def macro_mean(scores: Sequence[Score]) -> Total:
         return Total(None, "macro mean", note)
     domains = domain_means(known)
     shown = sorted(domains, key=lambda domain: (domains[domain].mean, domain))[:_DOMAINS_SHOWN]
-    sizes = {domain.n for domain in domains.values()}
+    sizes = {domain.sample_count for domain in domains.values()}
     each = f"{min(sizes):,}" if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,}"
     note = f"over {len(domains)} domain{'' if len(domains) == 1 else 's'} with {each} scored each"
     figures = {quoted_name(domain): domains[domain].mean for domain in shown}

@@ -19,7 +19,7 @@ class Total:
         value: The number; ``None`` if it is undefined.
         name: The name of the number, such as ``mean`` or ``corpus BLEU``.
         note: One line on how the number was computed, or why it is undefined.
-        figures: Further numbers by name; ``None`` for one that is undefined.
+        metrics: Further numbers by name; ``None`` for one that is undefined.
         table: Counts by row and column, such as a confusion matrix: true label, predicted label, count.
         error: The class of the error that the aggregate raised; empty if it raised none.
     """
@@ -27,7 +27,7 @@ class Total:
     value: float | None
     name: str
     note: str = ""
-    figures: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    metrics: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
     table: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     error: str = ""
 

@@ -76,8 +76,8 @@ def corpus_ter(scores: Sequence[Score]) -> Total:
 class _Measured(NamedTuple):
     value: float
     name: str
-    figures: Mapping[str, float] = {}
-    remark: str = ""
+    metrics: Mapping[str, float] = {}
+    note: str = ""
 
 
 def _total(scores: Sequence[Score], signed: str, measure: Callable[[Sequence[object], str], _Measured]) -> Total:
@@ -92,8 +92,8 @@ def _total(scores: Sequence[Score], signed: str, measure: Callable[[Sequence[obj
     [((metric, recipe), numbers)] = made.items()
     found = measure([score.details for score in scores], f"corpus {metric}")
     references = numbers.pop() if len(numbers) == 1 else "nrefs:var"
-    note = "; ".join(filter(None, (f"{references}|{recipe}", found.remark)))
-    return Total(found.value, found.name, note, {**found.figures, **figures})
+    note = "; ".join(filter(None, (f"{references}|{recipe}", found.note)))
+    return Total(found.value, found.name, note, {**found.metrics, **figures})
 
 
 def _bleu(details: Sequence[object], name: str) -> _Measured:
@@ -110,7 +110,7 @@ def _bleu(details: Sequence[object], name: str) -> _Measured:
         remark = "0 since no response has a word"
     elif not found.totals[-1]:
         remark = f"0 since no response has {len(found.totals)} words: use CHRF, or BLEU(max_order=1)"
-    return _Measured(min(1.0, found.score / 100), name, remark=remark)
+    return _Measured(min(1.0, found.score / 100), name, note=remark)
 
 
 def _chrf(details: Sequence[object], name: str) -> _Measured:

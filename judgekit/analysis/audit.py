@@ -34,7 +34,7 @@ from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
 
 _RECORDED_SHOWN = 3
-_PICKED = "the labelled samples were picked by hand (drawn is convenience)"
+_PICKED = "the labelled samples were picked by hand (selection is convenience)"
 _NOT_RANDOM: Mapping[LabelSelection, str] = {
     "convenience": "which were picked by hand",
     "unknown": "which may not be a random sample",
@@ -95,10 +95,10 @@ def audit(
             given[label.scorer].append(label)
         else:
             unmatched[f"{label.scorer} asks no judge"] += 1
-    conducts = dict(run.store.effort_by_sample(run.number))
+    efforts = dict(run.store.effort_by_sample(run.number))
     found: list[ScorerAudit] = []
     for name, record in judged.items():
-        auditing = _Auditing(run, record, conducts, given[name], sources)
+        auditing = _Auditing(run, record, efforts, given[name], sources)
         found.append(auditing.audit(guarantee, delta, epsilon))
         unmatched += auditing.matched.unmatched
     return Audit(run=run.number, sources=sources, scorers=found, unmatched=dict(unmatched))
@@ -111,31 +111,31 @@ class _Auditing:
         self,
         run: Run,
         record: ScorerRecord,
-        conducts: Mapping[int, ConversationEffort],
+        efforts: Mapping[int, ConversationEffort],
         labels: Sequence[HumanLabel],
         sources: Sequence[str],
     ) -> None:
         self.run, self.record, self.sources = run, record, sources
-        self.unknown = sum(label.source == "unknown" for label in labels)
-        self.every = list(run.rows(scorer=record.name))
-        self.rows = [row for row in self.every if row.score.value is not None]
+        self.unknown_sources = sum(label.source == "unknown" for label in labels)
+        self.all_rows = list(run.rows(scorer=record.name))
+        self.rows = [row for row in self.all_rows if row.score.value is not None]
         self.population = run.population(record.name)
         self.matched, self.left_out = self._matched(labels)
-        self.is_here = self.matched.run is run
-        self.conducts = conducts if self.is_here else dict(run.store.effort_by_sample(self.matched.run.number))
+        self.is_same_run = self.matched.run is run
+        self.efforts = efforts if self.is_same_run else dict(run.store.effort_by_sample(self.matched.run.number))
         self.kind: ValueKind
         self.kind, self.values = value_kind(record, [*self.rows, *self.matched.rows], self.matched.samples)
         self.pairs = VerdictPairs.of(self.matched, self.kind, self.values)
         self.has_skipped = any(row.score.value is None for row in self.matched.rows)
         # Samples that were drawn by verdict stand for all samples of the run.
         stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
-        self.labelled = describe_population([row for row in stood_for if row.score.value is not None], self.conducts)
+        self.labelled = describe_population([row for row in stood_for if row.score.value is not None], self.efforts)
 
     def _matched(self, labels: Sequence[HumanLabel]) -> tuple[MatchedLabels, Counter[str]]:
         """Return this run's labels or, if there are none, those of the run that has the most; others are left out."""
         where, left_out = labels_by_run(self.run, self.record, labels)
         name = self.record.name
-        rows = {home: self.every if home is self.run else list(home.rows(scorer=name)) for home in where}
+        rows = {home: self.all_rows if home is self.run else list(home.rows(scorer=name)) for home in where}
         made = [match_labels(home, self.record, rows[home], those) for home, those in where.items()]
         best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
         for other in made:
@@ -143,52 +143,54 @@ class _Auditing:
                 why = f"they belong to run {other.run.number}; those of run {best.run.number} are used"
                 left_out[why] += sum(len(one.opinions) for one in other.samples)
                 best.unmatched.update(other.unmatched)
-        return best, left_out + best.left_out  # adding counters drops zeros
+        return best, left_out + best.unused_labels  # adding counters drops zeros
 
     def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
         """Return the findings, and store a receipt of them."""
         matched, pairs = self.matched, self.pairs
-        chosen = self._chosen()
+        chosen = self._selection_bias()
         correction = self._correction(chosen)
-        if self.unknown and correction.corrected is not None:
-            told = filter(None, ("no label is the verdict of a judge (their source is unknown)", correction.assumes))
-            correction = correction.model_copy(update={"assumes": ", and ".join(told)})
-        better = self._better(correction)
+        if self.unknown_sources and correction.corrected is not None:
+            told = filter(
+                None, ("no label is the verdict of a judge (their source is unknown)", correction.assumptions)
+            )
+            correction = correction.model_copy(update={"assumptions": ", and ".join(told)})
+        better = self._preferred_receipt(correction)
         annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
         length = length_bias(pairs, self._lengths())
         found = ScorerAudit(
             scorer=self.record.name,
             fingerprint=self.record.signature,
             kind=self.kind,
-            n=len(pairs.samples),
+            sample_count=len(pairs.samples),
             labels=sum(len(one.opinions) for one in matched.samples),
             annotators=len(annotators),
-            drawn=matched.drawn if self.is_here else "elsewhere",
-            left_out=dict(self.left_out),
+            selection=matched.selection if self.is_same_run else "elsewhere",
+            unused_labels=dict(self.left_out),
             agreement=pairs.agreement(),
             confusion=pairs.confusion(self.record) if pairs.samples else {},
             counts=pairs.counts(),
-            raw=Estimate.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
+            judge_mean=Estimate.mean([row.score.value or 0.0 for row in self.rows], [row.group for row in self.rows]),
             correction=correction,
-            people=human_agreement(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
-            disagreements=pairs.disagreements() if self.is_here else (),
-            opinions={one.row.index: one.opinions for one in matched.samples} if self.is_here else {},
+            human_agreement=human_agreement(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
+            disagreements=pairs.disagreements() if self.is_same_run else (),
+            opinions={one.row.index: one.opinions for one in matched.samples} if self.is_same_run else {},
             bias={**({"length": length} if length else {}), **position_bias(self.rows)},
             calibration=pairs.calibration(),
-            noise=repeatability(self.every),
+            noise=repeatability(self.all_rows),
             guarantee=None
             if guarantee is None
-            else pairs.guarantee(self.rows, guarantee, delta, self._no_promise(chosen)),
+            else pairs.guarantee(self.rows, guarantee, delta, self._guarantee_obstacle(chosen)),
             notes=[*self._notes(correction, chosen, better)],
         )
         if better is None:
-            self._keep(found, chosen)
+            self._store_receipt(found, chosen)
         return found
 
-    def _better(self, correction: Correction) -> Receipt | None:
+    def _preferred_receipt(self, correction: Correction) -> Receipt | None:
         """Return this judge's receipt for these recordings if it alone has a corrected mean, or has more labels."""
         folder = self.run.receipts_folder
-        if folder is None or not self.matched.samples or not self.is_here or self.unknown:
+        if folder is None or not self.matched.samples or not self.is_same_run or self.unknown_sources:
             return None
         judged = self.run.audit_subject(self.record)
         receipts, _ = read_receipts(self.record.name, folder)
@@ -196,13 +198,13 @@ class _Auditing:
             is_same = kept.fingerprint == self.record.signature and judged.is_audited_by(kept)
             if is_same and not new_models(kept.models, judged.models):
                 is_less = correction.corrected is None and kept.correction.corrected is not None
-                return kept if is_less or len(self.pairs.samples) < kept.n else None
+                return kept if is_less or len(self.pairs.samples) < kept.sample_count else None
         return None
 
-    def _tried(self) -> Sequence[Receipt]:
+    def _other_versions(self) -> Sequence[Receipt]:
         """Return the receipts of other versions of this scorer that were audited on the same recordings."""
         folder, recordings = self.run.receipts_folder, self.run.recordings
-        if folder is None or recordings is None or not self.is_here or not self.matched.samples:
+        if folder is None or recordings is None or not self.is_same_run or not self.matched.samples:
             return []
         receipts, _ = read_receipts(self.record.name, folder)
         return [one for one in receipts if one.recordings == recordings and one.fingerprint != self.record.signature]
@@ -215,61 +217,69 @@ class _Auditing:
             number: len(sample.trace.render()) - (len(sample.rival.render()) if sample.rival else 0)
             for number, sample in read
         }
-        return found if wanted <= found.keys() else {number: one.messages for number, one in self.conducts.items()}
+        return found if wanted <= found.keys() else {number: one.messages for number, one in self.efforts.items()}
 
-    def _chosen(self) -> str:
+    def _selection_bias(self) -> str:
         """Return how the labelled samples differ from the others; empty if they do not.
 
         This is checked if nobody says how they were selected, and for random samples of which some got no label.
         """
         matched = self.matched
-        is_doubtful = matched.drawn == "unknown" or (matched.drawn == "random" and matched.lost)
-        if not is_doubtful or not matched.samples or not matched.rest:
+        is_doubtful = matched.selection == "unknown" or (matched.selection == "random" and matched.missing_reasons)
+        if not is_doubtful or not matched.samples or not matched.unlabelled_rows:
             return ""
-        (labelled, a), (rest, b) = map(self._drawn_from, ([one.row for one in matched.samples], matched.rest))
+        (labelled, a), (rest, b) = map(self._describe, ([one.row for one in matched.samples], matched.unlabelled_rows))
         differ = population_differences(labelled, rest, (a, b))
         if not differ:
             return ""
         told = f"the labelled samples differ from the others: {join_limited(differ)}"
-        if matched.lost and matched.drawn == "random":
+        if matched.missing_reasons and matched.selection == "random":
             return f"{told}. So samples were not left blank at random: label these too"
         return f"{told}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"
 
-    def _drawn_from(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
+    def _describe(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
         """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""
-        population = describe_population(rows, self.conducts)
+        population = describe_population(rows, self.efforts)
         verdicts = [row.score.value for row in first_of_groups(rows)]
         if self.kind != "continuous":
             return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)
         values = sorted(one for one in verdicts if one is not None)
-        traits = {**population.traits, **({"verdicts of the judge": values} if values else {})}
+        traits = {**population.features, **({"verdicts of the judge": values} if values else {})}
         scored = Counter("skipped" if one is None else "scored" for one in verdicts)
-        return population.model_copy(update={"traits": traits}), scored
+        return population.model_copy(update={"features": traits}), scored
 
     def _correction(self, chosen: str) -> Correction:
         matched = self.matched
         if not matched.samples:
             there = self.left_out or matched.unmatched
-            return Correction(refused=f"no label can be used: {join_limited(there)}" if there else self._no_labels())
-        if matched.drawn == "convenience":
             return Correction(
-                refused=f"{_PICKED}, so they may not represent the run; judgekit label "
+                unavailable_reason=f"no label can be used: {join_limited(there)}" if there else self._no_labels()
+            )
+        if matched.selection == "convenience":
+            return Correction(
+                unavailable_reason=f"{_PICKED}, so they may not represent the run; judgekit label "
                 f"{matched.run.number} draws a random sample"
             )
         if chosen:
-            return Correction(refused=chosen)
-        return self._by_labels() if self.is_here else rogan_gladen(self.rows, self.population, self._errors(chosen))
+            return Correction(unavailable_reason=chosen)
+        return (
+            self._label_correction()
+            if self.is_same_run
+            else rogan_gladen(self.rows, self.population, self._errors(chosen))
+        )
 
     def _no_labels(self) -> str:
         told = f"there are no labels; judgekit label {self.run.number} draws samples to label"
-        recorded = Counter(name for row in self.every for name in row.labels if row.label_sources.get(name) != "judge")
+        recorded = Counter(
+            name for row in self.all_rows for name in row.labels if row.label_sources.get(name) != "judge"
+        )
         names = ", ".join(short_repr(name) for name, _ in recorded.most_common(_RECORDED_SHOWN))
         return f"{told}; --label NAME={self.record.name} uses recorded ones: {names}" if names else told
 
     def _errors(self, chosen: str) -> JudgeErrors:
         where = f"the labelled samples of run {self.matched.run.number}"
         counts, refused = self.pairs.independent_counts(), chosen
-        if self.matched.drawn == "convenience":
+        if self.matched.selection == "convenience":
             refused = f"{where} were picked by hand"
         elif counts is None:
             refused = refused or f"the verdicts on {where} are not all 0 or 1"
@@ -277,7 +287,7 @@ class _Auditing:
                 refused = f"people and the judge disagree on whether the question applies to some of {where}: label a sample of this run"
         return JudgeErrors(where, len(self.pairs.samples), None if refused else counts, refused, self.labelled)
 
-    def _by_labels(self) -> Correction:
+    def _label_correction(self) -> Correction:
         """Return the mean corrected by labels of this run."""
         from judgekit.stats.prediction_powered import (  # noqa: PLC0415 - numpy takes a while, as does all of stats
             MIN_LABELS,
@@ -285,16 +295,18 @@ class _Auditing:
             stratified_ppi_mean,
         )
 
-        samples, drawn = self.matched.samples, self.matched.drawn
+        samples, drawn = self.matched.samples, self.matched.selection
         if not any(one.values for one in samples):
-            return Correction(refused="according to people, the question applies to none of the labelled samples")
-        if drawn == "all" and all(one.applies in (0, 1) for one in samples):
+            return Correction(
+                unavailable_reason="according to people, the question applies to none of the labelled samples"
+            )
+        if drawn == "all" and all(one.applicable_share in (0, 1) for one in samples):
             applying = [(one.mean, one.row.group) for one in samples if one.mean is not None]
             mean = Estimate.mean([value for value, _ in applying], [group for _, group in applying])
             return Correction(method="labels alone", corrected=mean)
         if (n := sum(bool(one.values) for one in samples)) < MIN_LABELS:
             which = "to which the question applies" if n < len(samples) else ""
-            return Correction(refused=too_few_labels(n, MIN_LABELS, which))
+            return Correction(unavailable_reason=too_few_labels(n, MIN_LABELS, which))
         labelled = {one.row.index: one for one in samples}
         every = self.matched.rows
         ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
@@ -316,7 +328,7 @@ class _Auditing:
                 len(part) / len(every),
                 [one.row.group for one in those],
                 [row.group for row in others],
-                [one.applies for one in those],
+                [one.applicable_share for one in those],
             )
 
         for parts in ways:
@@ -324,48 +336,48 @@ class _Auditing:
             if found is None:
                 continue
             lost = {LEFT_BLANK: "were left blank", CANNOT_TELL: "people cannot tell about"}
-            gone = " or ".join(what for name, what in lost.items() if name in self.matched.lost)
+            gone = " or ".join(what for name, what in lost.items() if name in self.matched.missing_reasons)
             assumes = f"samples that {gone} are like the others" if gone else ""
             return Correction(
                 method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
                 corrected=Estimate.of(found.value, found.interval),
-                assumes=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
-                worth=found.worth if found.weight or len(parts) > 1 else None,
+                assumptions=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
+                effective_labels=found.effective_labels if found.weight or len(parts) > 1 else None,
             )
         for part in ways[-1]:
             if (those := sum(row.index in labelled for row in part)) < 2:
                 score = part[0].score
                 verdict = short_repr(score.label or (score.status if score.value is None else score.value))
                 return Correction(
-                    refused=f"people labelled {those} of the samples with the verdict {verdict}; each verdict needs at least 2"
+                    unavailable_reason=f"people labelled {those} of the samples with the verdict {verdict}; each verdict needs at least 2"
                 )
-        return Correction(refused="the labelled samples come from too few groups, which count once each")
+        return Correction(unavailable_reason="the labelled samples come from too few groups, which count once each")
 
-    def _no_promise(self, chosen: str) -> str:
+    def _guarantee_obstacle(self, selection_bias: str) -> str:
         """Return why these labels support no guarantee; empty if they may."""
         if not self.matched.samples:
             return "there are no labels"
-        if not self.is_here:
+        if not self.is_same_run:
             number = self.matched.run.number
             return f"the labels belong to run {number}: judgekit audit {number} looks for a threshold there"
-        return _PICKED if self.matched.drawn == "convenience" else chosen
+        return _PICKED if self.matched.selection == "convenience" else selection_bias
 
     def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Iterator[str]:
         matched = self.matched
         yield from matched.notes
-        yield from self._of_which(correction)
+        yield from self._coverage_notes(correction)
         if self.kind != "continuous" and any(len(one.opinions) > 1 for one in matched.samples):
             yield "a sample that several people labelled counts once, split among their labels"
         said = {value for one in matched.samples for value in one.values}
         if self.kind == "binary" and len(said) == 1:
-            of = " to which the question applies" if any(one.applies < 1 for one in matched.samples) else ""
+            of = " to which the question applies" if any(one.applicable_share < 1 for one in matched.samples) else ""
             yield f"people give all labelled samples{of} a {said.pop():g}, so it is unknown how the judge does on others"
-        if matched.drawn == "stratified":
+        if matched.selection == "stratified":
             yield "agreement is estimated for all samples of the run: each labelled one stands for others with its verdict"
-        if (chosen or matched.drawn in _NOT_RANDOM) and matched.samples:
-            why = "which differ from the others" if chosen else _NOT_RANDOM[matched.drawn]
+        if (chosen or matched.selection in _NOT_RANDOM) and matched.samples:
+            why = "which differ from the others" if chosen else _NOT_RANDOM[matched.selection]
             yield f"agreement, calibration and any guarantee hold only for the labelled samples, {why}"
-        if not self.is_here:
+        if not self.is_same_run:
             number = matched.run.number
             yield (
                 f"agreement is on samples of run {number}; judgekit audit {number} shows where judge and people "
@@ -377,88 +389,98 @@ class _Auditing:
                 f"the provider reports no model for answers of {join_limited(silent)}, so another model behind the same name "
                 "would go unnoticed"
             )
-        yield from self._of_receipts(better)
+        yield from self._receipt_notes(better)
 
-    def _of_receipts(self, better: Receipt | None) -> Iterator[str]:
+    def _receipt_notes(self, better: Receipt | None) -> Iterator[str]:
         """Yield notes on the receipt of this audit, and on other receipts for the same recordings."""
         if better is not None:
             n = len(self.pairs.samples)
-            why = "gives no corrected mean" if n >= better.n else f"has only {count_text(n, 'labelled sample')}"
+            why = (
+                "gives no corrected mean"
+                if n >= better.sample_count
+                else f"has only {count_text(n, 'labelled sample')}"
+            )
             yield (
-                f"the receipt of run {better.run}, n={better.n:,}, is kept, because this audit {why}; to replace it, delete "
+                f"the receipt of run {better.run}, n={better.sample_count:,}, is kept, because this audit {why}; to replace it, delete "
                 f"{receipt_file_name(better)}"
             )
-        if tried := self._tried():
+        if tried := self._other_versions():
             runs = join_limited(f"run {number}" for number in sorted({one.run for one in tried}))
             yield (
                 f"{count_text(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
                 f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
                 "you keep on new samples"
             )
-        if self.unknown:
+        if self.unknown_sources:
             yield (
-                f"the source of {count_text(self.unknown, 'label')} is unknown: a person, a benchmark, or a judge, perhaps "
+                f"the source of {count_text(self.unknown_sources, 'label')} is unknown: a person, a benchmark, or a judge, perhaps "
                 "this one. So this audit leaves no receipt; labels in a file (--labels) count as given by people"
             )
         if self.record.signature is None:
             yield f"there is no receipt, because the judge could not be recognized later: {self.record.identity}"
 
-    def _of_which(self, correction: Correction) -> Iterator[str]:
+    def _coverage_notes(self, correction: Correction) -> Iterator[str]:
         """Yield notes on which samples the means cover, if these are not plainly all samples of the run."""
         matched, record = self.matched, self.run.record
-        every, has_skipped = f"{len(self.every):,}", self.is_here and self.has_skipped
-        if len(self.rows) < len(self.every) or record.unfinished:
+        every, has_skipped = f"{len(self.all_rows):,}", self.is_same_run and self.has_skipped
+        if len(self.rows) < len(self.all_rows) or record.unfinished:
             means = "raw mean covers" if has_skipped else "means cover"
             stopped = f" The run is {record.unfinished}." if record.unfinished else ""
             yield f"the {means} the samples that the judge scored: {len(self.rows):,} of {every}.{stopped}"
-        scored = [one for one in matched.samples if one.judged is not None]
-        if none := fsum(1 - one.applies for one in scored):
+        scored = [one for one in matched.samples if one.judge_value is not None]
+        if none := fsum(1 - one.applicable_share for one in scored):
             yield (
                 f"according to people, the question does not apply to {round(none, 2):g} of the {len(scored):,} labelled "
                 "samples that the judge scored"
             )
-        if correction.corrected is not None and self.is_here and (none or has_skipped):
+        if correction.corrected is not None and self.is_same_run and (none or has_skipped):
             which = (
                 f", among the {len(matched.rows):,} of {every} that the judge scored or skipped" if has_skipped else ""
             )
             yield f"the corrected mean covers the samples to which the question applies according to people{which}"
 
-    def _keep(self, found: ScorerAudit, chosen: str) -> None:
+    def _store_receipt(self, found: ScorerAudit, chosen: str) -> None:
         """Store a receipt, if there were labels."""
         folder = self.run.receipts_folder
-        if not found.n or folder is None or found.fingerprint is None or not self.is_here or self.unknown:
+        if (
+            not found.sample_count
+            or folder is None
+            or found.fingerprint is None
+            or not self.is_same_run
+            or self.unknown_sources
+        ):
             return
         judged, errors = self.run.audit_subject(self.record), self._errors(chosen)
-        calls = [call for row in self.every for call in row.score.calls if call.error is None]
+        calls = [call for row in self.all_rows for call in row.score.calls if call.error is None]
         receipt = Receipt(
             scorer=found.scorer,
             fingerprint=found.fingerprint,
             identity=self.record.identity,
             judges=sorted({call.judge for call in calls}),
-            models=_known(judged.models),
-            system_fingerprints=_known(judged.system_fingerprints),
+            models=_reported_names(judged.models),
+            system_fingerprints=_reported_names(judged.system_fingerprints),
             prompts=sorted({call.prompt for call in calls}),
             run=self.run.number,
-            began=self.run.started_at,
+            run_started_at=self.run.started_at,
             recordings=self.run.recordings,
-            n=found.n,
+            sample_count=found.sample_count,
             annotators=found.annotators,
             sources=self.sources,
-            drawn=found.drawn,
+            selection=found.selection,
             agreement=found.agreement,
             counts=errors.counts,
-            no_counts=errors.refused,
-            raw=found.raw,
+            transfer_obstacle=errors.transfer_obstacle,
+            judge_mean=found.judge_mean,
             correction=found.correction,
             labelled=self.labelled,
             population=self.population,
-            at=now(),
+            audited_at=now(),
             version=version("judgekit"),
         )
         write_receipt(receipt, folder)
 
 
-def _known(answered: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
+def _reported_names(answered: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:
     """Return the names reported for each judge; empty for judges whose provider reported none."""
     return {judge: sorted(reported_names(models)) for judge, models in answered.items()}
 

@@ -29,9 +29,9 @@ class AuditSection(NamedTuple):
     """A part of the findings on a scorer: figures by name, notes on them, and why other figures are refused."""
 
     name: str
-    figures: Mapping[str, Estimate] = {}
-    told: tuple[str, ...] = ()
-    refused: str = ""
+    estimates: Mapping[str, Estimate] = {}
+    notes: tuple[str, ...] = ()
+    unavailable_reason: str = ""
 
 
 def audit_headline(found: ScorerAudit) -> str:
@@ -45,34 +45,34 @@ def audit_headline(found: ScorerAudit) -> str:
 
 def agreement_text(found: ScorerAudit) -> str:
     """Return the agreement of people with the judge, such as ``kappa .71 [.58, .82], n=120 from 2 people``."""
-    if not found.n:
+    if not found.sample_count:
         return "no sample has both a verdict of the judge and a label"
     name, figure = next(iter(found.agreement.items()), ("agreement", "undefined"))
     people = "1 person" if found.annotators == 1 else f"{found.annotators:,} people"
-    return f"{name} {figure}, n={found.n:,} from {people}"
+    return f"{name} {figure}, n={found.sample_count:,} from {people}"
 
 
 def audit_sections(found: ScorerAudit) -> list[AuditSection]:
     """Return all findings on a scorer except the confusion matrix and the disagreements; empty parts are left out."""
     made = [
-        AuditSection("labels", told=tuple(_labels(found))),
+        AuditSection("labels", notes=tuple(_labels(found))),
         _mean(found),
         AuditSection("agreement", found.agreement),
-        *(_people(people) for people in [found.people] if people),
+        *(_people(people) for people in [found.human_agreement] if people),
         AuditSection("bias", found.bias, tuple(_BIAS[name] for name in found.bias if name in _BIAS)),
         *(AuditSection("calibration", {"expected calibration error": one}) for one in [found.calibration] if one),
         *(_noise(noise) for noise in [found.noise] if noise),
         *(_guarantee(guarantee) for guarantee in [found.guarantee] if guarantee),
-        AuditSection("notes", told=tuple(found.notes)),
+        AuditSection("notes", notes=tuple(found.notes)),
     ]
-    return [part for part in made if part.figures or part.told or part.refused]
+    return [part for part in made if part.estimates or part.notes or part.unavailable_reason]
 
 
 def _labels(found: ScorerAudit) -> Iterator[str]:
-    if found.n:
-        both = f"{count_text(found.n, 'sample')} that people and the judge both decided"
-        yield f"{count_text(found.labels, 'label')} on {both}; {_DRAWN[found.drawn]}"
-    yield from left_out_lines(found.left_out)
+    if found.sample_count:
+        both = f"{count_text(found.sample_count, 'sample')} that people and the judge both decided"
+        yield f"{count_text(found.labels, 'label')} on {both}; {_DRAWN[found.selection]}"
+    yield from left_out_lines(found.unused_labels)
 
 
 def left_out_lines(counts: Mapping[str, int]) -> Iterator[str]:
@@ -83,26 +83,29 @@ def left_out_lines(counts: Mapping[str, int]) -> Iterator[str]:
 
 def _mean(found: ScorerAudit) -> AuditSection:
     correction = found.correction
-    figures = {"raw, by the judge": found.raw}
+    figures = {"raw, by the judge": found.judge_mean}
     told: list[str] = []
     if correction.corrected is not None:
         figures[f"corrected, {correction.method}"] = correction.corrected
-        if correction.worth is not None:
-            told.append(f"worth as much as {correction.worth:,.0f} labels without the judge")
-        if correction.assumes:
-            told.append(f"assumes: {correction.assumes}")
+        if correction.effective_labels is not None:
+            told.append(f"worth as much as {correction.effective_labels:,.0f} labels without the judge")
+        if correction.assumptions:
+            told.append(f"assumes: {correction.assumptions}")
     return AuditSection(
-        "mean", figures, tuple(told), f"not corrected: {correction.refused}" if correction.refused else ""
+        "mean",
+        figures,
+        tuple(told),
+        f"not corrected: {correction.unavailable_reason}" if correction.unavailable_reason else "",
     )
 
 
 def _people(people: HumanAgreement) -> AuditSection:
     among = f"{count_text(people.samples, 'sample')} labelled by two or more people"
-    return AuditSection("among people", people.agreement, tuple(filter(None, (among, people.alternative))))
+    return AuditSection("among people", people.agreement, tuple(filter(None, (among, people.alternative_test))))
 
 
 def _noise(noise: Repeatability) -> AuditSection:
-    most = f" of at most {noise.most:,}" if noise.most > noise.draws else ""
+    most = f" of at most {noise.max_draws:,}" if noise.max_draws > noise.draws else ""
     told = [f"{count_text(noise.samples, 'sample')} with several draws, {noise.draws:,} draws{most} in all"]
     if total := sum(noise.components.values()):
         shares = ", ".join(f"{name} {part / total:.0%}" for name, part in noise.components.items())
@@ -113,14 +116,16 @@ def _noise(noise: Repeatability) -> AuditSection:
 
 
 def _guarantee(guarantee: Guarantee) -> AuditSection:
-    figures = {"share of verdicts kept": guarantee.kept, "of these, people disagree": guarantee.risk}
+    figures = {"share of verdicts kept": guarantee.coverage, "of these, people disagree": guarantee.risk}
     promise = (
         f"people disagree with at most {guarantee.alpha * 100:g}% of the verdicts, "
         f"with a probability of {(1 - guarantee.delta) * 100:g}%"
     )
     shown = {name: one for name, one in figures.items() if one is not None}
     if guarantee.threshold is None:
-        return AuditSection("guarantee", shown, refused=f"no guarantee that {promise}: {guarantee.refused}")
+        return AuditSection(
+            "guarantee", shown, unavailable_reason=f"no guarantee that {promise}: {guarantee.unavailable_reason}"
+        )
     # Rounded up, it would leave out its own verdicts.
     least = Decimal(str(guarantee.threshold)).quantize(_STEP, ROUND_FLOOR)
     return AuditSection("guarantee", shown, (f"where the confidence is at least {float(least):g}, {promise}",))
@@ -135,8 +140,8 @@ def audit_html(audit: Audit) -> str:
 
 def _scorer_html(found: ScorerAudit) -> str:
     made = audit_sections(found)
-    figures = [(part.name, name, str(one), one.method) for part in made for name, one in part.figures.items()]
-    told = [f"{part.name}: {one}" for part in made for one in filter(None, (part.refused, *part.told))]
+    figures = [(part.name, name, str(one), one.method) for part in made for name, one in part.estimates.items()]
+    told = [f"{part.name}: {one}" for part in made for one in filter(None, (part.unavailable_reason, *part.notes))]
     return "".join(
         (
             text_block(audit_headline(found), found.scorer),

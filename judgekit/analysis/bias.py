@@ -13,10 +13,10 @@ def length_bias(pairs: VerdictPairs, lengths: Mapping[int, float]) -> Estimate |
 
     from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
 
-    pairs = pairs.subset(pairs.both)
+    pairs = pairs.subset(pairs.applicable)
     if not pairs.samples or any(one.row.index not in lengths for one in pairs.samples):
         return None
-    error = np.asarray(pairs.judged, np.float64) - np.asarray(pairs.human, np.float64)
+    error = np.asarray(pairs.judge_verdicts, np.float64) - np.asarray(pairs.human_means, np.float64)
     length = np.asarray([lengths[one.row.index] for one in pairs.samples])
     found = pairs.bootstrap(lambda drawn: rank_correlation(error[drawn], length[drawn]))
     return None if found.value is None else found

@@ -16,15 +16,15 @@ _NAMED = 3
 
 def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: "SamplePairs") -> Iterator[str]:
     """Yield what to know before trusting a comparison of these runs by these scorers."""
-    yield from _of_runs(a, b)
-    for name, damaged in pairs.damaged.items():
+    yield from _run_warnings(a, b)
+    for name, damaged in pairs.damaged_scores.items():
         yield f"{name}: {count_text(damaged, 'damaged row')} left out; judgekit resume makes these scores again"
-    yield from _of_scorers(a, b, scorers)
-    yield from _of_answers(pairs.answers_a, pairs.answers_b)
-    yield from _of_inputs(a, b)
-    yield from _of_number(pairs)
-    yield from _of_changes(a, pairs)
-    yield from _of_pairs(pairs)
+    yield from _scorers_warnings(a, b, scorers)
+    yield from _answer_warnings(pairs.answers_a, pairs.answers_b)
+    yield from _input_warnings(a, b)
+    yield from _pair_count_warnings(pairs)
+    yield from _change_warnings(a, pairs)
+    yield from _pairing_warnings(pairs)
 
 
 def check_references(a: Run, b: Run, pairs: "SamplePairs") -> None:
@@ -41,27 +41,27 @@ def check_references(a: Run, b: Run, pairs: "SamplePairs") -> None:
         )
 
 
-def _of_runs(a: Run, b: Run) -> Iterator[str]:
+def _run_warnings(a: Run, b: Run) -> Iterator[str]:
     if a.number == b.number and (a.store is b.store or (a.store.path is not None and a.store.path == b.store.path)):
         yield "A and B are the same run"
     for name, run in (("A", a), ("B", b)):
-        if run.stopped:
-            yield f"{name} was stopped early ({run.stopped}): only what was scored until then is compared"
+        if run.stop_reason:
+            yield f"{name} was stopped early ({run.stop_reason}): only what was scored until then is compared"
         elif run.ended_at is None:
             yield f"{name} has not ended: it is running or was interrupted, and only what is scored so far is compared"
         yield from (f"{name}: {note}" for note in run.record.notes)
 
 
-def _of_scorers(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
+def _scorers_warnings(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
     before, after = ({one.name: one for one in run.scorers} for run in (a, b))
     for name in names:
-        yield from _of_scorer(before[name], after[name])
+        yield from _scorer_warnings(before[name], after[name])
     for side, here in (("A", before), ("B", after)):
         if alone := [name for name in here if name not in names]:
             yield f"scorers only in {side} are not compared: {join_limited(alone, _NAMED, ', ')}"
 
 
-def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
+def _scorer_warnings(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
     if before.signature is None or after.signature is None:
         known = before if before.signature is None else after
         yield f"{before.name}: it is unknown whether both runs scored in the same way: {known.identity}"
@@ -70,7 +70,7 @@ def _of_scorer(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
         yield f"{before.name}: the runs scored in different ways, so the difference may come from the scorer: {told}"
 
 
-def _of_answers(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
+def _answer_warnings(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
     """Yield warnings about judges that answered as other models in B, as far as their providers report models."""
     models, fingerprints = (a.models, b.models), (a.fingerprints, b.fingerprints)
     for judge in models[0]:
@@ -104,7 +104,7 @@ def _differ(a: ReportedNames, b: ReportedNames) -> bool:
     return all(names) and names[0] != names[1]
 
 
-def _of_inputs(a: Run, b: Run) -> Iterator[str]:
+def _input_warnings(a: Run, b: Run) -> Iterator[str]:
     before, after = ({one.sha256: one.path for one in run.inputs} for run in (a, b))
     if before.keys() != after.keys():
         read = (
@@ -114,7 +114,7 @@ def _of_inputs(a: Run, b: Run) -> Iterator[str]:
         yield f"the recordings differ, as expected after a change to the agent: {', '.join(read)}"
 
 
-def _of_number(pairs: "SamplePairs") -> Iterator[str]:
+def _pair_count_warnings(pairs: "SamplePairs") -> Iterator[str]:
     if 2 * len(pairs) < max(pairs.samples_a, pairs.samples_b):
         yield (
             f"only {len(pairs):,} of {pairs.samples_a:,} samples of A and {len(pairs):,} of {pairs.samples_b:,} of B are "
@@ -122,18 +122,18 @@ def _of_number(pairs: "SamplePairs") -> Iterator[str]:
         )
 
 
-def _of_changes(a: Run, pairs: "SamplePairs") -> Iterator[str]:
+def _change_warnings(a: Run, pairs: "SamplePairs") -> Iterator[str]:
     changed = pairs.changed
     if len(changed.references):
         yield f"references or tasks differ in {_counted(a, pairs, changed.references)}, so the difference may come from them"
-    if pairs.unknown:
+    if pairs.unknown_references:
         yield (
-            f"it is unknown whether the references of {pairs.unknown:,} of {len(pairs):,} pairs changed, because a run "
+            f"it is unknown whether the references of {pairs.unknown_references:,} of {len(pairs):,} pairs changed, because a run "
             "has no hash of them"
         )
-    if len(changed.material):
+    if len(changed.fields):
         yield (
-            f"documents or fields differ in {_counted(a, pairs, changed.material)}, which is expected if the agent "
+            f"documents or fields differ in {_counted(a, pairs, changed.fields)}, which is expected if the agent "
             "produced them; if they are references, the scores cannot be compared"
         )
     if len(changed.first_messages):
@@ -152,15 +152,15 @@ def _counted(a: Run, pairs: "SamplePairs", numbers: "Numbers") -> str:
     return f"{len(numbers):,} of {len(pairs):,} pairs ({examples}{more})"
 
 
-def _of_pairs(pairs: "SamplePairs") -> Iterator[str]:
-    if pairs.regrouped:
-        yield f"pairs with different groups in A and B, for which the group in A counts: {pairs.regrouped:,}"
-    if pairs.displaced:
-        yield f"pairs with different domains in A and B, whose ids may be the same by chance: {pairs.displaced:,}"
-    if pairs.in_order:
+def _pairing_warnings(pairs: "SamplePairs") -> Iterator[str]:
+    if pairs.group_changes:
+        yield f"pairs with different groups in A and B, for which the group in A counts: {pairs.group_changes:,}"
+    if pairs.domain_changes:
+        yield f"pairs with different domains in A and B, whose ids may be the same by chance: {pairs.domain_changes:,}"
+    if pairs.paired_in_order:
         yield (
-            f"trials of one task that share an id, paired in order: {pairs.in_order:,}; compare the means of their "
+            f"trials of one task that share an id, paired in order: {pairs.paired_in_order:,}; compare the means of their "
             "groups, not single pairs"
         )
-    if pairs.by_place:
+    if pairs.ids_are_numbers:
         yield "all ids are positions in a file, counted from 0: if samples have no other id, both files must be in the same order"

@@ -68,42 +68,45 @@ class Comparison:
     def __getitem__(self, scorer: str) -> Difference:
         return {one.scorer: one for one in self.scorers}[scorer]
 
-    def worse(self, scorer: str, most: int) -> list[ChangedScore]:
+    def worse(self, scorer: str, limit: int) -> list[ChangedScore]:
         """Return the scores that are lower in B, largest losses first.
 
         Args:
             scorer: The name of a scorer in both runs.
-            most: The maximum number of samples.
+            limit: The maximum number of samples.
 
         Raises:
             KeyError: The runs do not share such a scorer.
         """
-        return self._rows(scorer, self._worse[scorer], most)
+        return self._rows(scorer, self._worse[scorer], limit)
 
-    def better(self, scorer: str, most: int) -> list[ChangedScore]:
+    def better(self, scorer: str, limit: int) -> list[ChangedScore]:
         """Return the scores that are higher in B, largest gains first.
 
         Args:
             scorer: The name of a scorer in both runs.
-            most: The maximum number of samples.
+            limit: The maximum number of samples.
 
         Raises:
             KeyError: The runs do not share such a scorer.
         """
-        return self._rows(scorer, self._better[scorer], most)
+        return self._rows(scorer, self._better[scorer], limit)
 
-    def changed(self, most: int) -> set[int]:
-        """Return the numbers in B of the samples that changed most: up to ``most`` losses and gains for each scorer."""
+    def changed(self, limit: int) -> set[int]:
+        """Return the numbers in B of the samples that changed most: up to ``limit`` losses and gains for each scorer."""
         changed = (*self._worse.values(), *self._better.values())
-        return {number for found in changed for number in found.b[:most].tolist()}
+        return {number for found in changed for number in found.b[:limit].tolist()}
 
-    def _rows(self, scorer: str, changed: PairedNumbers, most: int) -> list[ChangedScore]:
-        sides = list(zip(changed.a[:most].tolist(), changed.b[:most].tolist(), strict=True))
-        before, after = _found(self.a, scorer, {a for a, _ in sides}), _found(self.b, scorer, {b for _, b in sides})
+    def _rows(self, scorer: str, changed: PairedNumbers, limit: int) -> list[ChangedScore]:
+        sides = list(zip(changed.a[:limit].tolist(), changed.b[:limit].tolist(), strict=True))
+        before, after = (
+            _rows_by_number(self.a, scorer, {a for a, _ in sides}),
+            _rows_by_number(self.b, scorer, {b for _, b in sides}),
+        )
         return [ChangedScore(before[a], after[b]) for a, b in sides]
 
     @property
-    def head(self) -> str:
+    def heading(self) -> str:
         """The numbers of both runs, and how many samples are paired."""
         sides = (("A", self.a), ("B", self.b))
         runs = (f"{name} is run {run.number} ({run.started_at:%Y-%m-%d %H:%M})" for name, run in sides)
@@ -125,7 +128,7 @@ class Comparison:
     def __rich__(self) -> RenderableType:
         lines = (Text(printable(line)) for line in self.notes())
         return Group(
-            Text(printable(self.head)), text_table(_COLUMNS, (one.cells() for one in self.scorers), words=2), *lines
+            Text(printable(self.heading)), text_table(_COLUMNS, (one.cells() for one in self.scorers), words=2), *lines
         )
 
     def __str__(self) -> str:
@@ -140,7 +143,7 @@ class Comparison:
         lines = "".join(row("td", one.cells()) for one in self.scorers)
         told = "".join(f"<li>{_escaped(line)}</li>" for line in self.notes())
         return (
-            f"<p>{_escaped(self.head)}</p><table><thead>{row('th', _COLUMNS)}</thead><tbody>{lines}</tbody></table>"
+            f"<p>{_escaped(self.heading)}</p><table><thead>{row('th', _COLUMNS)}</thead><tbody>{lines}</tbody></table>"
             f"<ul>{told}</ul>"
         )
 
@@ -186,7 +189,7 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
     names = [one.name for one in a.scorers if one.name in {other.name for other in b.scorers}]
     if not names:
         known = (
-            f"{side} has {join_limited((one.name for one in run.scorers), between=', ') or 'none'}"
+            f"{side} has {join_limited((one.name for one in run.scorers), separator=', ') or 'none'}"
             for side, run in (("A", a), ("B", b))
         )
         raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(known)}")
@@ -204,7 +207,9 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
     differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
     samples = max(pairs.samples_a, pairs.samples_b)
     results = [
-        difference_gate_result(gate, differences[gate.scorer or ""], samples, pairs.damaged.get(gate.scorer or "", 0))
+        difference_gate_result(
+            gate, differences[gate.scorer or ""], samples, pairs.damaged_scores.get(gate.scorer or "", 0)
+        )
         for gate in parsed
     ]
     return Comparison(
@@ -213,7 +218,7 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
         tuple(differences.values()),
         GateResults(results),
         len(pairs),
-        PairedNumbers(*pairs.numbers),
+        PairedNumbers(*pairs.sample_numbers),
         pairs.unpaired_a,
         pairs.unpaired_b,
         tuple(comparison_warnings(a, b, names, pairs)),
@@ -222,7 +227,7 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
     )
 
 
-def _found(run: Run, scorer: str, numbers: AbstractSet[int]) -> dict[int, Row]:
+def _rows_by_number(run: Run, scorer: str, numbers: AbstractSet[int]) -> dict[int, Row]:
     return {row.index: row for row in run.rows(scorer=scorer, numbers=numbers)}
 
 
@@ -230,8 +235,8 @@ def _run_json(run: Run, unpaired: "UnpairedSamples") -> JsonValue:
     return {
         "run": run.number,
         "started_at": run.started_at.isoformat(),
-        "alone": unpaired.alone,
-        "repeated": unpaired.repeated,
+        "unmatched": unpaired.unmatched,
+        "duplicates": unpaired.duplicates,
     }
 
 
@@ -250,11 +255,11 @@ def _escaped(text: str) -> str:
 
 
 def _unpaired(run: str, unpaired: "UnpairedSamples") -> Iterator[str]:
-    if unpaired.alone:
-        more = ", ..." if unpaired.alone > len(unpaired.examples) else ""
-        yield f"samples only in {run}: {unpaired.alone:,} ({', '.join(map(repr, unpaired.examples))}{more})"
-    if unpaired.repeated:
+    if unpaired.unmatched:
+        more = ", ..." if unpaired.unmatched > len(unpaired.examples) else ""
+        yield f"samples only in {run}: {unpaired.unmatched:,} ({', '.join(map(repr, unpaired.examples))}{more})"
+    if unpaired.duplicates:
         yield (
-            f"samples of {run} that are not paired: {unpaired.repeated:,} (others have the same id, and no group marks "
+            f"samples of {run} that are not paired: {unpaired.duplicates:,} (others have the same id, and no group marks "
             "them as trials of one task)"
         )

@@ -32,13 +32,13 @@ class JudgeVerdict(FrozenModel):
 
 
 class Flip(FrozenModel):
-    """A sample on which two judges disagree; ``human`` is the mean of people's values, if there are any."""
+    """A sample on which two judges disagree; ``human_value`` is the mean of people's values, if there are any."""
 
     index: int
     sample_id: str
     a: JudgeVerdict
     b: JudgeVerdict
-    human: float | None = None
+    human_value: float | None = None
 
 
 class LeftOutSamples(FrozenModel):
@@ -56,11 +56,11 @@ class ClosenessTest(FrozenModel):
     people agree, it says whether the judge is right.
 
     Attributes:
-        n: The number of these samples.
+        sample_count: The number of these samples.
         a: The mean closeness of the first judge.
         b: The mean closeness of the second judge.
-        only_a: The number of samples on which the first judge is closer.
-        only_b: The number of samples on which the second judge is closer.
+        a_closer: The number of samples on which the first judge is closer.
+        b_closer: The number of samples on which the second judge is closer.
         difference: The mean of b minus the mean of a.
         test: ``exact McNemar`` if each judge is right or wrong and no group has two samples, else ``sign-flip
             permutation``.
@@ -68,11 +68,11 @@ class ClosenessTest(FrozenModel):
         p_holm: p adjusted for the number of pairs of judges.
     """
 
-    n: int
+    sample_count: int
     a: float
     b: float
-    only_a: int
-    only_b: int
+    a_closer: int
+    b_closer: int
     difference: Estimate
     test: str
     p: float
@@ -85,20 +85,20 @@ class JudgePair(FrozenModel):
     Attributes:
         a: The first judge.
         b: The second judge.
-        n: The number of these samples.
-        left_out: The other samples, which do not count as disagreements.
+        sample_count: The number of these samples.
+        excluded: The other samples, which do not count as disagreements.
         agreement: Measures of agreement by name; the first is the one to quote alone.
         flips: The samples with different values, largest distance first.
-        closer: The comparison with people; ``None`` without labels.
+        closeness: The comparison with people; ``None`` without labels.
     """
 
     a: str
     b: str
-    n: int
-    left_out: Many[LeftOutSamples] = ()
+    sample_count: int
+    excluded: Many[LeftOutSamples] = ()
     agreement: dict[str, Estimate] = Field(default_factory=dict)
     flips: Many[Flip] = ()
-    closer: ClosenessTest | None = None
+    closeness: ClosenessTest | None = None
 
 
 class JudgeResult(FrozenModel):
@@ -108,10 +108,10 @@ class JudgeResult(FrozenModel):
         judge: The judge's name, or its model.
         scorer: The name of its scores in the run.
         value: The aggregate of its scores.
-        counts: The number of samples by status.
+        status_counts: The number of samples by status.
         missing: The number of samples that a stopped run did not reach.
         answered: The number of answers by model.
-        reported: The number of answers by judge and reported model; ``""`` counts answers without one.
+        reported_models: The number of answers by judge and reported model; ``""`` counts answers without one.
         fell_back: The number of samples that another judge answered in its place; there, the other judge is compared.
         requests: The number of requests sent.
         cached: The number of answers from a cache.
@@ -119,17 +119,17 @@ class JudgeResult(FrozenModel):
         cost_usd: The cost in US dollars; ``None`` if a price is unknown.
         seconds: The median duration of the requests that were answered; ``None`` if there were none.
         labelled: The number of samples that both people and the judge decided.
-        left_out: The number of labels that could not be used, by reason.
-        people: Measures of agreement with people, by name; the first is the one to quote alone.
+        unused_labels: The number of labels that could not be used, by reason.
+        human_agreement: Measures of agreement with people, by name; the first is the one to quote alone.
     """
 
     judge: str
     scorer: str
     value: Estimate
-    counts: dict[ScoreStatus, int]
+    status_counts: dict[ScoreStatus, int]
     missing: int
     answered: dict[str, int]
-    reported: dict[str, dict[str, int]] = Field(default_factory=dict[str, dict[str, int]])
+    reported_models: dict[str, dict[str, int]] = Field(default_factory=dict[str, dict[str, int]])
     fell_back: int = 0
     requests: int
     cached: int
@@ -137,8 +137,8 @@ class JudgeResult(FrozenModel):
     cost_usd: float | None
     seconds: float | None
     labelled: int = 0
-    left_out: dict[str, int] = Field(default_factory=dict)
-    people: dict[str, Estimate] = Field(default_factory=dict)
+    unused_labels: dict[str, int] = Field(default_factory=dict)
+    human_agreement: dict[str, Estimate] = Field(default_factory=dict)
 
 
 class JudgeComparison(FrozenModel):
@@ -146,7 +146,7 @@ class JudgeComparison(FrozenModel):
 
     run: int
     samples: int
-    sides: Many[JudgeResult]
+    judges: Many[JudgeResult]
     pairs: Many[JudgePair]
 
 
@@ -158,10 +158,10 @@ class _Answers:
     record: ScorerRecord
     statuses: Mapping[int, ScoreStatus]
     rows: Mapping[int, Row]
-    people: Mapping[int, Sequence[float]]
+    human_values: Mapping[int, Sequence[float]]
     labelled: int
     agreement: Mapping[str, Estimate]
-    left_out: Mapping[str, int]
+    unused_labels: Mapping[str, int]
 
     @classmethod
     def of(cls, run: Run, judge: str, record: ScorerRecord, labels: Sequence[HumanLabel]) -> Self:
@@ -170,7 +170,7 @@ class _Answers:
         runs, left_out = labels_by_run(run, record, labels)
         matched = match_labels(run, record, every, runs[run])
         pairs = VerdictPairs.of(matched, *value_kind(record, matched.rows, matched.samples))
-        left_out += matched.left_out + matched.unmatched
+        left_out += matched.unused_labels + matched.unmatched
         for other, theirs in runs.items():
             if other is not run:
                 left_out[f"they belong to run {other.number}"] += len(theirs)
@@ -224,7 +224,7 @@ def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLa
     return JudgeComparison(
         run=run.number,
         samples=run.samples.samples,
-        sides=[_side(run, answers) for answers in found],
+        judges=[_side(run, answers) for answers in found],
         pairs=[
             _pair(a, b, one and one.model_copy(update={"p_holm": p}))
             for (a, b), one, p in zip(combinations(found, 2), closer, adjusted, strict=True)
@@ -240,11 +240,12 @@ def _side(run: Run, answers: _Answers) -> JudgeResult:
         judge=answers.judge,
         scorer=line.scorer,
         value=Estimate.of(line.value, line.interval),
-        counts={status: line.counts[status] for status in STATUSES},
+        status_counts={status: line.counts[status] for status in STATUSES},
         missing=line.missing,
         answered=dict(line.judges),
-        reported={
-            judge: {name or "": times for name, times in models.items()} for judge, models in line.reported.items()
+        reported_models={
+            judge: {name or "": times for name, times in models.items()}
+            for judge, models in line.reported_models.items()
         },
         fell_back=sum(map(_fell_back, asked)),
         requests=line.requests,
@@ -253,8 +254,8 @@ def _side(run: Run, answers: _Answers) -> JudgeResult:
         cost_usd=line.cost_usd,
         seconds=median(seconds) if seconds else None,
         labelled=answers.labelled,
-        left_out=dict(answers.left_out),
-        people=dict(answers.agreement),
+        unused_labels=dict(answers.unused_labels),
+        human_agreement=dict(answers.agreement),
     )
 
 
@@ -264,7 +265,7 @@ def _fell_back(calls: Sequence[JudgeCall]) -> bool:
     return bool(answered) and not answered.issuperset(call.judge for call in calls)
 
 
-def _pair(a: _Answers, b: _Answers, closer: ClosenessTest | None) -> JudgePair:
+def _pair(a: _Answers, b: _Answers, closeness: ClosenessTest | None) -> JudgePair:
     outcomes = Counter[tuple[ScoreStatus | None, ScoreStatus | None]]()
     for index in {**a.statuses, **b.statuses}:
         outcomes[a.statuses.get(index), b.statuses.get(index)] += 1
@@ -274,16 +275,16 @@ def _pair(a: _Answers, b: _Answers, closer: ClosenessTest | None) -> JudgePair:
     pairs = VerdictPairs(
         *value_kind(b.record, rows, ()),
         samples=[LabelledSample(b.rows[index], ()) for index in both],
-        said=[[a.value(index)] for index in both],
+        human_verdicts=[[a.value(index)] for index in both],
         by_verdict=False,
     )
     apart = {index: gap for index in both if (gap := round(abs(a.value(index) - b.value(index)), _DIGITS))}
-    people = {**b.people, **a.people}
+    people = {**b.human_values, **a.human_values}
     return JudgePair(
         a=a.judge,
         b=b.judge,
-        n=len(both),
-        left_out=[LeftOutSamples(a=of_a, b=of_b, samples=times) for (of_a, of_b), times in outcomes.most_common()],
+        sample_count=len(both),
+        excluded=[LeftOutSamples(a=of_a, b=of_b, samples=times) for (of_a, of_b), times in outcomes.most_common()],
         agreement={name: figure for name, figure in pairs.agreement().items() if name not in _ONE_SIDED},
         flips=[
             Flip(
@@ -291,11 +292,11 @@ def _pair(a: _Answers, b: _Answers, closer: ClosenessTest | None) -> JudgePair:
                 sample_id=a.rows[index].sample_id,
                 a=a.verdict(index),
                 b=b.verdict(index),
-                human=fmean(people[index]) if index in people else None,
+                human_value=fmean(people[index]) if index in people else None,
             )
             for index in sorted(apart, key=lambda index: (-apart[index], index))
         ],
-        closer=closer,
+        closeness=closeness,
     )
 
 
@@ -305,12 +306,12 @@ def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
     from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
     from judgekit.stats.units import Units  # noqa: PLC0415
 
-    both = [index for index in a.people if index in b.people]
+    both = [index for index in a.human_values if index in b.human_values]
     if not both:
         return None
     groups = [a.rows[index].group for index in both]
     near_a, near_b = (
-        np.asarray([1 - fmean(abs(side.value(index) - one) for one in a.people[index]) for index in both])
+        np.asarray([1 - fmean(abs(side.value(index) - one) for one in a.human_values[index]) for index in both])
         for side in (a, b)
     )
     gains = np.round(near_b - near_a, _DIGITS)
@@ -320,11 +321,11 @@ def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
     else:
         test, p = "sign-flip permutation", sign_flip(gains, groups)
     return ClosenessTest(
-        n=len(both),
+        sample_count=len(both),
         a=float(near_a.mean()),
         b=float(near_b.mean()),
-        only_a=only_a,
-        only_b=only_b,
+        a_closer=only_a,
+        b_closer=only_b,
         difference=Estimate.of(float(gains.mean()), paired_interval(gains, groups)),
         test=test,
         p=p,

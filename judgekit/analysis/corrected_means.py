@@ -36,7 +36,7 @@ def run_corrections(run: Run) -> Mapping[str, Correction]:
 def _correction(run: Run, scorer: str) -> Correction:
     overall = run.summary[scorer].overall
     if overall is not None and overall.name != "mean":
-        return Correction(refused=f"only a mean can be corrected, and {scorer} reports {overall.name}")
+        return Correction(unavailable_reason=f"only a mean can be corrected, and {scorer} reports {overall.name}")
     return corrected_mean(run, scorer)
 
 
@@ -48,8 +48,8 @@ def corrected_means(corrections: Mapping[str, Correction]) -> Mapping[str, Estim
 def describe_correction(correction: Correction) -> str:
     """Return how a mean was corrected and what that assumes, or why it was not corrected, in a line."""
     if correction.corrected is None:
-        return f"not corrected: {correction.refused}"
-    assumes = f"; assumes: {correction.assumes}" if correction.assumes else ""
+        return f"not corrected: {correction.unavailable_reason}"
+    assumes = f"; assumes: {correction.assumptions}" if correction.assumptions else ""
     return f"the mean is corrected ({correction.method}), raw is the judge's own{assumes}"
 
 
@@ -70,32 +70,32 @@ def mean_bounds(run: Run) -> Mapping[str, MeanBound]:
     return found
 
 
-def _strictness(demand: MeanBound) -> tuple[int, float, int]:
-    return demand.sign, demand.sign * demand.bound, -len(demand.operator)
+def _strictness(bound: MeanBound) -> tuple[int, float, int]:
+    return bound.sign, bound.sign * bound.bound, -len(bound.operator)
 
 
-def describe_fitness(correction: Correction, demand: MeanBound) -> str:
+def describe_fitness(correction: Correction, bound: MeanBound) -> str:
     """Return a sentence on whether a corrected mean is sure to meet a demand, and which bound it would just meet."""
-    meets, sign = OPERATORS[demand.operator], demand.sign
-    head = f"Good enough to gate {demand}?"
+    meets, sign = OPERATORS[bound.operator], bound.sign
+    head = f"Good enough to gate {bound}?"
     figure = correction.corrected
     if figure is None:
-        return f"{head} No, there is no corrected mean: {correction.refused.rstrip('.')}."
+        return f"{head} No, there is no corrected mean: {correction.unavailable_reason.rstrip('.')}."
     edge = figure.low if sign > 0 else figure.high
     if edge is None:
         return f"{head} No, the corrected mean has no 95 % interval."
-    is_met = meets(edge - demand.bound)
-    slack = TOLERANCE if "=" in demand.operator else -TOLERANCE
+    is_met = meets(edge - bound.bound)
+    slack = TOLERANCE if "=" in bound.operator else -TOLERANCE
     bounds = (sign * floor((sign * edge + slack) * 10**digits) / 10**digits for digits in _DIGITS)
-    reached = (one for one in bounds if meets(edge - one) and (not is_met or sign * (one - demand.bound) >= 0))
-    reach = next(reached, demand.bound if is_met else 0)
+    reached = (one for one in bounds if meets(edge - one) and (not is_met or sign * (one - bound.bound) >= 0))
+    reach = next(reached, bound.bound if is_met else 0)
     to = f"{'up' if sign > 0 else 'down'} to {_plain(reach)}"
-    assumed = f" (if {correction.assumes.partition(';')[0]})" if correction.assumes else ""
+    assumed = f" (if {correction.assumptions.partition(';')[0]})" if correction.assumptions else ""
     if is_met:
         other = "lower" if sign > 0 else "higher"
         return f"{head} Yes, {to}: the corrected mean is probably no {other}{assumed}."
     texts = (f"{edge:.{digits}f}" for digits in _DIGITS)
-    shown = next((text for text in texts if meet_same_gates(float(text), edge, demand.bound)), f"{edge}")
+    shown = next((text for text in texts if meet_same_gates(float(text), edge, bound.bound)), f"{edge}")
     more = f"; good enough {to}{assumed}" if 0 < reach < 1 else ""
     return f"{head} No, the corrected mean may be as {'low' if sign > 0 else 'high'} as {shown}{more}."
 

@@ -23,17 +23,19 @@ def corrected_mean(run: Run, scorer: str) -> Correction:
     """
     found = run.receipts.get(scorer)
     if found is None:
-        return Correction(refused="it asks no judge")
+        return Correction(unavailable_reason="it asks no judge")
     receipt = found.receipt
     if receipt is None:
-        return Correction(refused=f"{found}; judgekit audit {run.number} compares its judge with labels of people")
-    if found.where:
+        return Correction(
+            unavailable_reason=f"{found}; judgekit audit {run.number} compares its judge with labels of people"
+        )
+    if found.scope_text:
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))
         return rogan_gladen(rows, run.population(scorer), JudgeErrors.of(receipt))
     values, audited = run.summary[scorer].values, receipt.population
     if len(values) != audited.samples or not isclose(fsum(values), len(values) * (audited.mean or 0), abs_tol=1e-6):
         return Correction(
-            refused=f"run {run.number} has other scores than run {receipt.run} had when it was audited; audit it again: "
+            unavailable_reason=f"run {run.number} has other scores than run {receipt.run} had when it was audited; audit it again: "
             f"judgekit audit {run.number}"
         )
     return receipt.correction
@@ -44,24 +46,24 @@ class JudgeErrors:
     """The errors of a judge on labelled samples other than those to be corrected.
 
     Attributes:
-        where: The labelled samples, in words.
-        n: The number of labelled samples.
+        samples_text: The labelled samples, in words.
+        sample_count: The number of labelled samples.
         counts: Their counts, scaled to independent random samples that would tell as much; ``None`` if they may not be
-            carried over, for the reason in ``refused``.
+            carried over, for the reason in ``transfer_obstacle``.
         population: A description of the labelled samples.
     """
 
-    where: str
-    n: int
+    samples_text: str
+    sample_count: int
     counts: ConfusionCounts | None
-    refused: str
+    transfer_obstacle: str
     population: Population
 
     @classmethod
     def of(cls, receipt: Receipt) -> Self:
         """Return the errors that a receipt holds."""
         where = f"the labelled samples of run {receipt.run}"
-        return cls(where, receipt.n, receipt.counts, receipt.no_counts, receipt.labelled)
+        return cls(where, receipt.sample_count, receipt.counts, receipt.transfer_obstacle, receipt.labelled)
 
 
 def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeErrors) -> Correction:
@@ -81,27 +83,27 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
     from judgekit.stats.misclassification import rogan_gladen as estimated  # noqa: PLC0415
     from judgekit.stats.prediction_powered import MIN_LABELS  # noqa: PLC0415
 
-    counts, where = errors.counts, errors.where
+    counts, where = errors.counts, errors.samples_text
     values = [row.score.value for row in rows if row.score.value is not None]
     if counts is None:
-        return Correction(refused=errors.refused)
+        return Correction(unavailable_reason=errors.transfer_obstacle)
     if not values:
-        return Correction(refused="nothing was scored")
+        return Correction(unavailable_reason="nothing was scored")
     if not {*values} <= {*_YES_OR_NO}:
         return Correction(
-            refused="its values are not all 0 or 1, which a correction with labels of another run requires"
+            unavailable_reason="its values are not all 0 or 1, which a correction with labels of another run requires"
         )
-    if errors.n < MIN_LABELS:
-        return Correction(refused=too_few_labels(errors.n, MIN_LABELS))
+    if errors.sample_count < MIN_LABELS:
+        return Correction(unavailable_reason=too_few_labels(errors.sample_count, MIN_LABELS))
     for right, wrong, rate in ((counts.tp, counts.fn, "sensitivity"), (counts.tn, counts.fp, "specificity")):
         if not right + wrong:
             kind = "failures" if rate == "sensitivity" else "successes"
             return Correction(
-                refused=f"people call all of {where} {kind}, so the judge's {rate} is unknown; label more"
+                unavailable_reason=f"people call all of {where} {kind}, so the judge's {rate} is unknown; label more"
             )
     if apart := transfer_obstacles(population, errors.population):
         return Correction(
-            refused=f"the judge may have other error rates here than on {where}: {join_limited(apart)}; label a sample of this run"
+            unavailable_reason=f"the judge may have other error rates here than on {where}: {join_limited(apart)}; label a sample of this run"
         )
     share = fsum(values) / len(values)
     independent = round(len(values) * independent_share(values, [row.group for row in rows]))
@@ -110,27 +112,29 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
     if found is None or found.youden_interval.low <= 0:
         youden = Estimate.of(found.youden, found.youden_interval) if found else "undefined"
         return Correction(
-            refused=f"the judge is hardly better than chance on {where}: sensitivity + specificity - 1 is {youden}, where 0 is chance"
+            unavailable_reason=f"the judge is hardly better than chance on {where}: sensitivity + specificity - 1 is {youden}, where 0 is chance"
         )
     sensitivity, specificity = counts.tp / (counts.tp + counts.fn), counts.tn / (counts.tn + counts.fp)
     if found.interval is None:
         passed = Estimate.of(share, wilson(positives, independent))
         return Correction(
-            refused=f"the judge passes {passed} of this run, which is impossible if it errs as on {where}: there it passes "
+            unavailable_reason=f"the judge passes {passed} of this run, which is impossible if it errs as on {where}: there it passes "
             f"{Estimate(value=sensitivity)} of what people pass and {Estimate(value=1 - specificity)} of what they fail"
         )
     value, (low, high, method) = min(1.0, max(0.0, (share + specificity - 1) / found.youden)), found.interval
     return Correction(
         method="Rogan-Gladen",
         corrected=Estimate(value=value, low=min(low, value), high=max(high, value), method=method),
-        assumes=f"the judge errs here as often as on {where}; the agents are the same, and nothing else that shows without "
+        assumptions=f"the judge errs here as often as on {where}; the agents are the same, and nothing else that shows without "
         "labels contradicts it",
     )
 
 
-def too_few_labels(n: int, least: int, which: str = "") -> str:
-    """Return a sentence that too few labelled samples support no mean; ``which`` says which samples count."""
-    return f"only {count_text(n, 'labelled sample')}{which and f' {which}'}; at least {least} are needed"
+def too_few_labels(n: int, minimum: int, samples_text: str = "") -> str:
+    """Return a sentence that too few labelled samples support no mean; ``samples_text`` says which samples count."""
+    return (
+        f"only {count_text(n, 'labelled sample')}{samples_text and f' {samples_text}'}; at least {minimum} are needed"
+    )
 
 
 def independent_share(

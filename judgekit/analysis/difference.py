@@ -39,7 +39,7 @@ class AggregateDifference(NamedTuple):
     def __str__(self) -> str:
         if self.a is None or self.b is None:
             return f"{self.name}: {self.note}"
-        sure = self.note if self.interval is None else f"{_between(self.interval)} by {self.interval.method}"
+        sure = self.note if self.interval is None else f"{_interval_text(self.interval)} by {self.interval.method}"
         return (
             f"over the pairs, {self.name} is {self.a:.3f} in A and {self.b:.3f} in B, {self.b - self.a:+z.3f} ({sure})"
         )
@@ -52,7 +52,7 @@ class Difference:
     Attributes:
         scorer: The scorer's name.
         pairs: The number of samples with a value in both runs; the other numbers are over these.
-        left_out: The number of samples without a value in one of the runs, by their outcomes in A and B.
+        excluded: The number of samples without a value in one of the runs, by their outcomes in A and B.
         a: The mean of A.
         b: The mean of B.
         interval: The 95 % interval of the mean difference, clustered if there are groups.
@@ -68,7 +68,7 @@ class Difference:
 
     scorer: str
     pairs: int
-    left_out: "Mapping[tuple[Outcome, Outcome], int]"
+    excluded: "Mapping[tuple[Outcome, Outcome], int]"
     a: float | None = None
     b: float | None = None
     interval: "Interval | None" = None
@@ -103,12 +103,12 @@ class Difference:
 
     def notes(self) -> Iterator[str]:
         """Yield notes on the numbers, a line each."""
-        yield "; ".join((self._counted(), *self._in_doubt()))
-        if self.left_out:
+        yield "; ".join((self._counted(), *self._caveats()))
+        if self.excluded:
             outcomes = ", ".join(
-                format_outcomes(pair, ("A", "B"), "in", times) for pair, times in self.left_out.items()
+                format_outcomes(pair, ("A", "B"), "in", times) for pair, times in self.excluded.items()
             )
-            yield f"pairs not compared: {sum(self.left_out.values()):,} ({outcomes})"
+            yield f"pairs not compared: {sum(self.excluded.values()):,} ({outcomes})"
         if self.overall is not None:
             other = "; the table shows the mean of the single scores instead"
             yield f"{self.overall}{other if self._has_another_number else ''}"
@@ -125,7 +125,7 @@ class Difference:
         both = () if self.overall is None else ((self.overall.a, self.a), (self.overall.b, self.b))
         return any(one is not None and mean is not None and abs(one - mean) > _ROUNDING for one, mean in both)
 
-    def _in_doubt(self) -> Iterator[str]:
+    def _caveats(self) -> Iterator[str]:
         """Yield caveats on a high p."""
         if self.verdict != "no evidence":
             return
@@ -145,7 +145,7 @@ class Difference:
             numbers = ["-"] * 5
         else:
             numbers = [f"{self.a:.3f}", f"{self.b:.3f}", f"{self.b - self.a:+z.3f}"]
-            numbers += ["-" if self.interval is None else _between(self.interval)]
+            numbers += ["-" if self.interval is None else _interval_text(self.interval)]
             numbers += ["-" if self.p_holm is None else _chance(self.p_holm)]
         return self.scorer, self.verdict, *numbers
 
@@ -166,7 +166,7 @@ class Difference:
             "detectable": self.detectable,
             "better": self.better,
             "worse": self.worse,
-            "left_out": [{"a": a, "b": b, "samples": times} for (a, b), times in self.left_out.items()],
+            "excluded": [{"a": a, "b": b, "samples": times} for (a, b), times in self.excluded.items()],
             "overall": None if overall is None else {**overall._asdict(), "interval": _interval_json(overall.interval)},
         }
 
@@ -189,7 +189,7 @@ def compare_scorer(scorer: str, pairs: "ScoredPairs") -> tuple[Difference, Paire
     gains[np.abs(gains) <= _ROUNDING] = 0
     worse, better = int((gains < 0).sum()), int((gains > 0).sum())
     losers, winners = np.argsort(gains, kind="stable")[:worse], np.argsort(-gains, kind="stable")[:better]
-    difference = Difference(scorer, len(gains), pairs.left_out)
+    difference = Difference(scorer, len(gains), pairs.excluded)
     if len(gains):
         units = Units.of(gains, pairs.groups)
         if units.codes is None and np.isin((pairs.a, pairs.b), (0, 1)).all():
@@ -232,7 +232,7 @@ def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
     if names == {"mean"}:
         return None
     if len(names) > 1:
-        note = f"the scores have different aggregates: {join_limited(sorted(names), between=', ')}"
+        note = f"the scores have different aggregates: {join_limited(sorted(names), separator=', ')}"
         return AggregateDifference("undefined", None, None, None, note)
     (name,) = names
 
@@ -261,15 +261,15 @@ def _interval_json(interval: "Interval | None") -> JsonValue:
     return None if interval is None else interval._asdict()
 
 
-def format_outcomes(pair: tuple[str, str], sides: tuple[str, str], by: str, times: int) -> str:
+def format_outcomes(pair: tuple[str, str], sides: tuple[str, str], separator: str, times: int) -> str:
     """Return the outcomes of samples on two sides, such as ``3 failed in A`` or ``3 skipped by both``."""
     if pair[0] == pair[1]:
-        return f"{times:,} {pair[0]} {by} both"
-    told = (f"{outcome} {by} {side}" for outcome, side in zip(pair, sides, strict=True) if outcome != "scored")
+        return f"{times:,} {pair[0]} {separator} both"
+    told = (f"{outcome} {separator} {side}" for outcome, side in zip(pair, sides, strict=True) if outcome != "scored")
     return f"{times:,} {' and '.join(told)}"
 
 
-def _between(interval: "Interval") -> str:
+def _interval_text(interval: "Interval") -> str:
     return f"{interval.low:+z.3f} to {interval.high:+z.3f}"
 
 

@@ -6,7 +6,7 @@ from judgekit.errors import count_text
 
 DIFFERENCE_FIELDS = GateFields(
     ("difference", "difference.lower", "difference.upper", "p", "p_holm", "better", "worse", "pairs"),
-    counted=("better", "worse", "pairs"),
+    sample_counts=("better", "worse", "pairs"),
     scorers="scorer of both runs",
     example="'tool_call_f1.difference.lower >= -0.02' or 'tool_call_f1.worse <= 5%'",
 )
@@ -23,13 +23,13 @@ def difference_gate_result(gate: Gate, found: Difference, samples: int, damaged:
         damaged: The number of its scores that are damaged in either run; with any, no gate is met.
     """
     if damaged:
-        return GateResult(gate.text, met=False, found=f"{count_text(damaged, 'damaged row')} left out")
+        return GateResult(gate.text, met=False, value_text=f"{count_text(damaged, 'damaged row')} left out")
     if gate.field == "pairs":
-        return _of_count(gate, found.pairs, samples, "samples")
+        return _count_result(gate, found.pairs, samples, "samples")
     if found.difference is None or found.p is None or found.p_holm is None:
-        return GateResult(gate.text, met=False, found="no sample has a value in both runs")
-    if gate.field in DIFFERENCE_FIELDS.counted:
-        return _of_count(gate, found.better if gate.field == "better" else found.worse, found.pairs, "pairs")
+        return GateResult(gate.text, met=False, value_text="no sample has a value in both runs")
+    if gate.field in DIFFERENCE_FIELDS.sample_counts:
+        return _count_result(gate, found.better if gate.field == "better" else found.worse, found.pairs, "pairs")
     pairs = count_text(found.pairs, "pair")
     if gate.field in ("p", "p_holm"):
         return gate.check_number(found.p if gate.field == "p" else found.p_holm, f"{found.test}, {pairs}")
@@ -37,12 +37,12 @@ def difference_gate_result(gate: Gate, found: Difference, samples: int, damaged:
         return gate.check_number(found.difference, pairs)
     if found.interval is None:
         few = "there is no interval: the pairs are too few, or all of one group"
-        return GateResult(gate.text, met=False, found=f"{few} ({pairs})")
+        return GateResult(gate.text, met=False, value_text=f"{few} ({pairs})")
     bound = found.interval.low if gate.field == "difference.lower" else found.interval.high
     return gate.check_number(bound, f"{found.interval.method}, {pairs}")
 
 
-def _of_count(gate: Gate, count: int, of: int, things: str) -> GateResult:
+def _count_result(gate: Gate, count: int, total: int, noun: str) -> GateResult:
     if gate.is_share:
-        return gate.check_number(count / of, f"{count:,} of {of:,} {things}")
-    return gate.check_number(count, f"of {of:,} {things}")
+        return gate.check_number(count / total, f"{count:,} of {total:,} {noun}")
+    return gate.check_number(count, f"of {total:,} {noun}")

@@ -25,19 +25,19 @@ class Disagreement(FrozenModel):
     Attributes:
         index: The sample's number in the run.
         sample_id: The sample's id.
-        judged: The judge's value; ``None`` if the judge says that the question does not apply.
+        judge_value: The judge's value; ``None`` if the judge says that the question does not apply.
         label: The judge's label.
         reason: The judge's reason.
-        human: The mean of people's values; ``None`` if all say that the question does not apply.
+        human_value: The mean of people's values; ``None`` if all say that the question does not apply.
         opinions: The label of each person.
     """
 
     index: int
     sample_id: str
-    judged: float | None
+    judge_value: float | None
     label: str | None
     reason: str
-    human: float | None
+    human_value: float | None
     opinions: Many[Opinion]
 
 
@@ -48,14 +48,14 @@ class HumanAgreement(FrozenModel):
         samples: The number of samples with labels from two or more people.
         agreement: Measures of agreement by name: between two people, averaged over pairs, and ``judge with one person``
             for comparison.
-        alternative: The result of the alternative annotator test on whether the judge may replace one of them, in
+        alternative_test: The result of the alternative annotator test on whether the judge may replace one of them, in
             words; empty if there are too few people or samples, or if samples were drawn by verdict.
         passed: Whether the test is passed; ``None`` without a test.
     """
 
     samples: int
     agreement: dict[str, Estimate]
-    alternative: str = ""
+    alternative_test: str = ""
     passed: bool | None = None
 
 
@@ -65,7 +65,7 @@ class Repeatability(FrozenModel):
     Attributes:
         samples: The number of samples that the judge was asked about at least twice.
         draws: The number of draws made for them.
-        most: The number of draws that could have been made.
+        max_draws: The number of draws that could have been made.
         flip_rate: The probability that two draws for one sample give different verdicts.
         near: The share of samples whose verdict one draw more or less could change.
         components: The variance of a single verdict by source: ``item``, ``prompt``, ``draw`` and so on.
@@ -74,7 +74,7 @@ class Repeatability(FrozenModel):
 
     samples: int
     draws: int
-    most: int
+    max_draws: int
     flip_rate: Estimate
     near: Estimate
     components: dict[str, float] = Field(default_factory=dict)
@@ -87,16 +87,16 @@ class Guarantee(FrozenModel):
     Attributes:
         alpha: The acceptable share of disagreements.
         delta: The probability that the guarantee fails, however often it is checked while labels are added.
-        threshold: The least confidence; ``None`` if no threshold keeps the guarantee, for the reason in ``refused``.
-        kept: The share of samples that keep a verdict.
+        threshold: The least confidence; ``None`` if no threshold keeps the guarantee, for the reason in ``unavailable_reason``.
+        coverage: The share of samples that keep a verdict.
         risk: The share of the labelled samples with a kept verdict on which people disagree.
     """
 
     alpha: float
     delta: float
     threshold: float | None = None
-    refused: str = ""
-    kept: Estimate | None = None
+    unavailable_reason: str = ""
+    coverage: Estimate | None = None
     risk: Estimate | None = None
 
 
@@ -107,19 +107,19 @@ class ScorerAudit(FrozenModel):
         scorer: The scorer's name.
         fingerprint: The scorer's signature; see `judgekit.runs.receipts.Receipt`.
         kind: The kind of its values.
-        n: The number of samples that both people and the judge decided, including by saying that the question does not
+        sample_count: The number of samples that both people and the judge decided, including by saying that the question does not
             apply.
         labels: The number of labels for them.
         annotators: The number of people who gave these labels.
-        drawn: The way in which these samples were selected.
-        left_out: The number of labels that could not be used, by reason.
+        selection: The way in which these samples were selected.
+        unused_labels: The number of labels that could not be used, by reason.
         agreement: Measures of agreement by name; the first is the one to quote alone.
         confusion: The number of samples by the label of people (row) and of the judge (column). A sample that several
             people labelled is split by the share of people who gave each label.
         counts: True and false positives and negatives, if all verdicts are 0 or 1.
-        raw: The judge's mean.
+        judge_mean: The judge's mean.
         correction: The corrected mean.
-        people: The agreement of people, if several labelled.
+        human_agreement: The agreement of people, if several labelled.
         disagreements: The samples on which people and judge disagree, worst first.
         opinions: People's labels by sample number.
         bias: By name (``length``, ``position``), the dependence of verdicts on something that should not matter.
@@ -132,17 +132,17 @@ class ScorerAudit(FrozenModel):
     scorer: str
     fingerprint: str | None
     kind: ValueKind
-    n: int = 0
+    sample_count: int = 0
     labels: int = 0
     annotators: int = 0
-    drawn: LabelSelection = "unknown"
-    left_out: dict[str, int] = Field(default_factory=dict)
+    selection: LabelSelection = "unknown"
+    unused_labels: dict[str, int] = Field(default_factory=dict)
     agreement: dict[str, Estimate] = Field(default_factory=dict)
     confusion: dict[str, dict[str, float]] = Field(default_factory=dict)
     counts: ConfusionCounts | None = None
-    raw: Estimate
+    judge_mean: Estimate
     correction: Correction
-    people: HumanAgreement | None = None
+    human_agreement: HumanAgreement | None = None
     disagreements: Many[Disagreement] = ()
     opinions: dict[int, Many[Opinion]] = Field(default_factory=dict[int, Many[Opinion]])
     bias: dict[str, Estimate] = Field(default_factory=dict)

@@ -37,32 +37,32 @@ class GateFields:
     """The numbers that gates may refer to.
 
     Attributes:
-        of_scorer: Numbers of a scorer, which follow its name and a dot.
-        counted: Numbers of a scorer that count whole samples.
+        scorer_fields: Numbers of a scorer, which follow its name and a dot.
+        sample_counts: Numbers of a scorer that count whole samples.
         scorers: The word for scorers in messages.
         example: Example gates for messages.
-        of_all: Numbers of all scorers together, which stand alone.
+        run_fields: Numbers of all scorers together, which stand alone.
         default: The number that a scorer's name alone stands for, if any.
-        without_share: Numbers that cannot be given as a percentage, and what they are instead.
+        not_percentages: Numbers that cannot be given as a percentage, and what they are instead.
     """
 
-    of_scorer: Sequence[str]
-    counted: Collection[str]
+    scorer_fields: Sequence[str]
+    sample_counts: Collection[str]
     scorers: str
     example: str
-    of_all: Sequence[str] = ()
+    run_fields: Sequence[str] = ()
     default: str | None = None
-    without_share: Mapping[str, str] = field(default_factory=dict[str, str])
+    not_percentages: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 _OF_RUN = GateFields(
     (*_NUMBERS, *_OF_ALL),
-    counted=("n", *UNSCORED_STATUSES),
+    sample_counts=("n", *UNSCORED_STATUSES),
     scorers="scorer of the run",
     example="'tool_call_f1 >= 0.9' or 'failed <= 1%'",
-    of_all=_OF_ALL,
+    run_fields=_OF_ALL,
     default="value",
-    without_share={"n": "a number of samples", "cost_usd": "in US dollars"},
+    not_percentages={"n": "a number of samples", "cost_usd": "in US dollars"},
 )
 
 
@@ -72,21 +72,21 @@ class GateResult(NamedTuple):
     Attributes:
         text: The gate as it was written.
         met: Whether it is met.
-        found: The number that the gate refers to, in words.
-        why: Why the gate is not met, if the number does not show it.
-        sample: The number of the sample that ``found`` names, if it names one.
+        value_text: The number that the gate refers to, in words.
+        reason: Why the gate is not met, if the number does not show it.
+        sample: The number of the sample that ``value_text`` names, if it names one.
     """
 
     text: str
     met: bool
-    found: str
-    why: str = ""
+    value_text: str
+    reason: str = ""
     sample: int | None = None
 
     @property
     def explanation(self) -> str:
         """The number that was found, and why the gate is not met."""
-        return "; ".join(filter(None, (self.found, self.why)))
+        return "; ".join(filter(None, (self.value_text, self.reason)))
 
     def __str__(self) -> str:
         return f"{'met' if self.met else 'not met'}: {self.text}: {self.explanation}"
@@ -98,12 +98,12 @@ class GateResults:
 
     Attributes:
         gates: The results, one for each gate.
-        thin: For each scorer whose number covers less than ``min_coverage`` of the samples, a sentence that says so.
+        low_coverage: For each scorer whose number covers less than ``min_coverage`` of the samples, a sentence that says so.
         undecided: Scorers with failed scores that no gate limits, and scorers whose aggregate failed.
     """
 
     gates: Sequence[GateResult] = ()
-    thin: Mapping[str, str] = field(default_factory=dict[str, str])
+    low_coverage: Mapping[str, str] = field(default_factory=dict[str, str])
     undecided: Sequence[str] = ()
 
     @property
@@ -114,7 +114,7 @@ class GateResults:
     @property
     def undecided_note(self) -> str:
         """A line on the undecided scorers, for a place that says which gates are met; empty if there are no gates."""
-        names = join_limited(self.undecided, between=", ")
+        names = join_limited(self.undecided, separator=", ")
         return f"no gate covers the failures of {names}" if self.gates and names else ""
 
 
@@ -148,9 +148,9 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
 
 def _too_few(line: ScorerSummary, min_coverage: float) -> str:
     scored = line.counts["scored"]
-    if scored >= min_coverage * line.total - TOLERANCE and not (line.about and min_coverage):
+    if scored >= min_coverage * line.total - TOLERANCE and not (line.qualifier and min_coverage):
         return ""
-    return f"only {scored:,} of {line.about}{line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
+    return f"only {scored:,} of {line.qualifier}{line.total:,} samples were scored, and min_coverage is {min_coverage * 100:g}%"
 
 
 @dataclass(frozen=True)
@@ -190,15 +190,17 @@ class Gate:
         found = _GATE.fullmatch(text)
         if found is None or found["name"][-1:] in tuple(_SIGNS):
             place = found.end("name") if found else next((i for i, sign in enumerate(text, 1) if sign in _SIGNS), 1)
-            raise _refused(text, place, f"expected one of {', '.join(OPERATORS)} between a name and a number", fields)
-        scorer, field = _named(text, found["name"], found.start("name") + 1, scorers, fields)
+            raise _syntax_error(
+                text, place, f"expected one of {', '.join(OPERATORS)} between a name and a number", fields
+            )
+        scorer, field = _scorer_and_field(text, found["name"], found.start("name") + 1, scorers, fields)
         bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field, fields)
         return cls(text.strip(), scorer, field, found["operator"], bound, is_share)
 
     def result(
         self,
         summary: Summary,
-        thin: Mapping[str, str],
+        low_coverage: Mapping[str, str],
         corrections: Mapping[str, Correction],
         lowest: Mapping[str, Row] = {},
     ) -> GateResult:
@@ -206,7 +208,7 @@ class Gate:
 
         Args:
             summary: The numbers of the run.
-            thin: For each scorer whose numbers cover too few samples, a sentence that says so.
+            low_coverage: For each scorer whose numbers cover too few samples, a sentence that says so.
             corrections: The corrected means of the scorers that gates ask for.
             lowest: The rows with the lowest value of these scorers.
         """
@@ -214,13 +216,13 @@ class Gate:
         row = lowest.get(scorer) if self.field == "min" else None
         too_low = ""
         if self.field in CORRECTED_FIELDS:
-            number, found = self._of_correction(corrections[scorer])
+            number, found = self._corrected_value(corrections[scorer])
         elif row is not None:
-            number, found, too_low = self._of_sample(row, summary[scorer])
+            number, found, too_low = self._sample_value(row, summary[scorer])
         else:
-            number, found = self._of_line(summary) if self.field in _NUMBERS else self._of_counts(summary)
-        too_few = thin.get(scorer, "") if self.field in _NUMBERS else ""
-        damaged = sum(len(line.damaged) for line in summary if self.scorer in (None, line.scorer))
+            number, found = self._scorer_value(summary) if self.field in _NUMBERS else self._run_value(summary)
+        too_few = low_coverage.get(scorer, "") if self.field in _NUMBERS else ""
+        damaged = sum(len(line.damaged_samples) for line in summary if self.scorer in (None, line.scorer))
         left_out = f"{count_text(damaged, 'damaged row')} left out" if damaged else ""
         met = number is not None and self._is_met(number) and not too_few and not damaged
         why = "; ".join(filter(None, (too_low, too_few, left_out)))
@@ -233,10 +235,10 @@ class Gate:
         """Return the result for a number; ``of`` says where the number comes from."""
         return GateResult(self.text, self._is_met(number), f"found {self._shown(number)} ({of})")
 
-    def _of_line(self, summary: Summary) -> tuple[float | None, str]:
+    def _scorer_value(self, summary: Summary) -> tuple[float | None, str]:
         """Return a number of a scorer, or ``None``, and an explanation."""
         scorer = self.scorer or ""
-        line = summary.lines.get(scorer, ScorerSummary(scorer))
+        line = summary.scorers.get(scorer, ScorerSummary(scorer))
         if (number := line.value) is None:
             note = "nothing was scored" if line.overall is None else line.overall.note
             return None, f"{scorer} has no value: {note} ({line.coverage()})"
@@ -249,7 +251,7 @@ class Gate:
             number, how = interval.low if self.field == "lower" else interval.high, f"{interval.method}, "
         return number, f"found {self._shown(number)} ({how}{line.coverage()})"
 
-    def _of_sample(self, row: Row, line: ScorerSummary) -> tuple[float | None, str, str]:
+    def _sample_value(self, row: Row, line: ScorerSummary) -> tuple[float | None, str, str]:
         """Return the lowest value of a sample, an explanation, and how many samples are too low."""
         value = row.score.value
         found = f"found {self._shown(value or 0.0)} (sample #{row.index} {row.sample_id!r}, {line.coverage()})"
@@ -259,18 +261,18 @@ class Gate:
         below = "below" if "=" in self.operator else "not above"
         return value, found, f"{below} {self._shown(self.bound)}: {low:,} of {len(line.values):,} scored samples"
 
-    def _of_correction(self, correction: Correction) -> tuple[float | None, str]:
+    def _corrected_value(self, correction: Correction) -> tuple[float | None, str]:
         """Return a corrected number of a scorer, or ``None``, and an explanation."""
         figure = correction.corrected
         if figure is None:
-            return None, f"{self.scorer} has no corrected value: {correction.refused}"
+            return None, f"{self.scorer} has no corrected value: {correction.unavailable_reason}"
         number = {"corrected.lower": figure.low, "corrected.upper": figure.high}.get(self.field, figure.value)
         if number is None:
             return None, f"{self.scorer} has a corrected value without an interval"
-        assumes = f"; assumes: {correction.assumes}" if correction.assumes else ""
+        assumes = f"; assumes: {correction.assumptions}" if correction.assumptions else ""
         return number, f"found {self._shown(number)} ({correction.method}{assumes})"
 
-    def _of_counts(self, summary: Summary) -> tuple[float | None, str]:
+    def _run_value(self, summary: Summary) -> tuple[float | None, str]:
         """Return a number of scores or dollars, or ``None`` if it is unknown, and an explanation."""
         lines = [line for line in summary if self.scorer in (None, line.scorer)]
         if self.field == "cost_usd":
@@ -280,7 +282,7 @@ class Gate:
             return fsum(costs), f"found ${self._shown(fsum(costs))}"
         counts = sum((line.counts for line in lines), Counter[ScoreStatus]())
         count = counts[self.field if self.field in UNSCORED_STATUSES else "scored"]
-        of, about = sum(line.total for line in lines), max((line.about for line in lines), default="")
+        of, about = sum(line.total for line in lines), max((line.qualifier for line in lines), default="")
         found = f"found {count:,} of {about}{of:,}"
         if not self.is_share:
             return count, found
@@ -304,34 +306,36 @@ def meet_same_gates(number: float, other: float, bound: float) -> bool:
     return all(meets(number - bound) == meets(other - bound) for meets in OPERATORS.values())
 
 
-def _refused(text: str, column: int, problem: object, fields: GateFields) -> ConfigError:
+def _syntax_error(text: str, column: int, problem: object, fields: GateFields) -> ConfigError:
     return ConfigError(f"gate {text!r}, column {column}: {problem}; a gate looks like {fields.example}")
 
 
-def _named(text: str, name: str, column: int, scorers: Collection[str], fields: GateFields) -> tuple[str | None, str]:
+def _scorer_and_field(
+    text: str, name: str, column: int, scorers: Collection[str], fields: GateFields
+) -> tuple[str | None, str]:
     """Return the scorer and the field that a gate names."""
     parts = [(scorer, name[len(scorer) + 1 :]) for scorer in scorers if name.startswith(f"{scorer}.")]
     meant: list[tuple[str | None, str]] = [
         *([(name, fields.default)] if name in scorers and fields.default else []),
-        *((scorer, field) for scorer, field in parts if field in fields.of_scorer),
-        *([(None, name)] if name in fields.of_all else []),
+        *((scorer, field) for scorer, field in parts if field in fields.scorer_fields),
+        *([(None, name)] if name in fields.run_fields else []),
     ]
     if len(meant) > 1:
         two = f"{name!r} is ambiguous: give the scorer {meant[0][0]!r} another name with as="
-        raise _refused(text, column, two, fields)
+        raise _syntax_error(text, column, two, fields)
     if meant:
         return meant[0]
     if name in scorers:
-        which = f"expected . and one of {', '.join(fields.of_scorer)} after {name}"
-        raise _refused(text, column + len(name), which, fields)
+        which = f"expected . and one of {', '.join(fields.scorer_fields)} after {name}"
+        raise _syntax_error(text, column + len(name), which, fields)
     if parts:
         scorer, field = max(parts)
-        unknown = ConfigError.unknown(f"number of {scorer}", field, fields.of_scorer)
-        raise _refused(text, column + len(scorer) + 1, unknown, fields)
-    ends = (f".{field}" for field in reversed(fields.of_scorer))
+        unknown = ConfigError.unknown(f"number of {scorer}", field, fields.scorer_fields)
+        raise _syntax_error(text, column + len(scorer) + 1, unknown, fields)
+    ends = (f".{field}" for field in reversed(fields.scorer_fields))
     asked = next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
-    unknown = ConfigError.unknown(fields.scorers, asked or name, [*scorers, *fields.of_all])
-    raise _refused(text, column, unknown, fields)
+    unknown = ConfigError.unknown(fields.scorers, asked or name, [*scorers, *fields.run_fields])
+    raise _syntax_error(text, column, unknown, fields)
 
 
 def _bound(text: str, bound: str, column: int, field: str, fields: GateFields) -> tuple[float, bool]:
@@ -341,13 +345,13 @@ def _bound(text: str, bound: str, column: int, field: str, fields: GateFields) -
     except ValueError:
         number = float("nan")
     if not isfinite(number):
-        raise _refused(text, column, f"expected a number, or a share such as 1%, found {bound!r}", fields)
+        raise _syntax_error(text, column, f"expected a number, or a share such as 1%, found {bound!r}", fields)
     if bound.endswith("%"):
-        if field in fields.without_share:
-            what = fields.without_share[field]
-            raise _refused(text, column, f"{field} is {what}, not a share, found {bound!r}", fields)
+        if field in fields.not_percentages:
+            what = fields.not_percentages[field]
+            raise _syntax_error(text, column, f"{field} is {what}, not a share, found {bound!r}", fields)
         return number / 100, True
-    if field in fields.counted and not number.is_integer():
+    if field in fields.sample_counts and not number.is_integer():
         whole = f"{field} is a whole number of samples, or a share that ends in %, found {bound!r}"
-        raise _refused(text, column, whole, fields)
+        raise _syntax_error(text, column, whole, fields)
     return number, field == "coverage"

@@ -40,7 +40,7 @@ def human_agreement(
             ratings[names.index(opinion.annotator), place] = (
                 NOT_APPLICABLE_VALUE if opinion.value is None else opinion.value
             )
-    judged = np.asarray([NOT_APPLICABLE_VALUE if one.judged is None else one.judged for one in several])
+    judged = np.asarray([NOT_APPLICABLE_VALUE if one.judge_value is None else one.judge_value for one in several])
     # "Does not apply" has no place among ordered values, so it is left out there.
     ordered, said = (
         one if kind == "binary" else np.where(one == NOT_APPLICABLE_VALUE, np.nan, one) for one in (ratings, judged)
@@ -66,7 +66,7 @@ def human_agreement(
     return HumanAgreement(
         samples=len(several),
         agreement=agreement,
-        alternative=f"{told} one of them: this is shown for {test.winning_rate:.0%} of those tested (half are enough), and "
+        alternative_test=f"{told} one of them: this is shown for {test.winning_rate:.0%} of those tested (half are enough), and "
         f"the judge is as close to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
         f"{epsilon:g}: being cheaper, it may be the closer one up to {epsilon * 100:g} percentage points less often)",
         passed=test.passed,

@@ -36,7 +36,7 @@ class HumanLabel(FrozenModel):
         number: The sample's number in that run.
         recordings: A hash of what that run read, see `Run.recordings`, as other files of runs have a run with that
             number too.
-        drawn: The way in which the sample was selected: ``random``, ``stratified`` (drawn by its verdict) or
+        selection: The way in which the sample was selected: ``random``, ``stratified`` (drawn by its verdict) or
             ``convenience`` (picked by hand, which corrects no mean); ``None`` if unknown.
         probability: The probability with which the sample was drawn; ``None`` also if it was drawn by its verdict,
             which this would reveal.
@@ -52,7 +52,7 @@ class HumanLabel(FrozenModel):
     run: int | None = Field(default=None, ge=1)
     number: int | None = Field(default=None, ge=0)
     recordings: str | None = None
-    drawn: SelectionMethod | None = None
+    selection: SelectionMethod | None = None
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
     source: Literal["human", "benchmark", "unknown"] = "human"
 
@@ -85,12 +85,12 @@ def read_labels(path: Path | str) -> Sequence[HumanLabel]:
         TraceError: The file cannot be read; the message says where, what was found, and what to do.
     """
     file = File.locate(path)
-    if file.guessed:
+    if file.encoding_guessed:
         raise TraceError(f"is not UTF-8; {_SAVE_AGAIN}", path=path)
     try:
-        return _once(_lines(file))
+        return _without_duplicates(_lines(file))
     except TraceError as error:
-        raise TraceError(error.found.replace(ENCODING_HINT, _SAVE_AGAIN), path=path, line=error.line) from error
+        raise TraceError(error.problem.replace(ENCODING_HINT, _SAVE_AGAIN), path=path, line=error.line) from error
 
 
 def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:
@@ -114,7 +114,7 @@ def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:
                 _must_be_columns(named or value)
                 yield line, _label(_read(value) if named else value)
             except TraceError as error:
-                raise TraceError(error.found, line=line if error.line is None else error.line) from error
+                raise TraceError(error.problem, line=line if error.line is None else error.line) from error
     finally:
         del records  # closes the file, which the traceback of an error would hold open
 
@@ -155,10 +155,10 @@ def deduplicate(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
     Raises:
         TraceError: One person gives a sample two labels.
     """
-    return _once((None, label) for label in labels)
+    return _without_duplicates((None, label) for label in labels)
 
 
-def _once(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabel]:
+def _without_duplicates(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabel]:
     found: dict[tuple[object, ...], tuple[int | None, HumanLabel]] = {}
     for line, label in labels:
         key = (label.sample, label.scorer, label.annotator, label.run, label.number, label.recordings)
@@ -208,7 +208,7 @@ def label_value(label: HumanLabel, scorer: ScorerRecord) -> ScaleValue | None:
     except ValueError:
         number = nan
     if not 0 <= number <= 1:
-        choices = join_limited((*scorer.scale, "a number in [0, 1]", "yes", "no", "n/a"), between=", ")
+        choices = join_limited((*scorer.scale, "a number in [0, 1]", "yes", "no", "n/a"), separator=", ")
         who = "" if label.annotator is None else f" by {label.annotator!r}"
         raise TraceError(
             f"{scorer.name!r} does not know the label {short_repr(label.value)} of the sample "
@@ -239,7 +239,7 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
     found: list[HumanLabel] = []
     known: set[str] = set()
     judged: set[str] = set()
-    for number, sample, label in _said(run) if run.record.keeps_text else _kept(run):
+    for number, sample, label in _conversation_labels(run) if run.record.keeps_text else _row_labels(run):
         if label.source == "judge":
             judged.add(label.name)
             continue
@@ -276,7 +276,7 @@ class _Recorded(NamedTuple):
     label: Label
 
 
-def _said(run: Run) -> Iterator[_Recorded]:
+def _conversation_labels(run: Run) -> Iterator[_Recorded]:
     """Yield the labels of the stored conversations."""
     for number, sample in run.conversations():
         if sample.label is not None:
@@ -285,7 +285,7 @@ def _said(run: Run) -> Iterator[_Recorded]:
             yield _Recorded(number, sample.id, label)
 
 
-def _kept(run: Run) -> Iterator[_Recorded]:
+def _row_labels(run: Run) -> Iterator[_Recorded]:
     """Yield the labels of the rows, for runs that store no conversations."""
     for number, rows in groupby(run, key=lambda row: row.index):
         row = next(rows)  # all rows of a sample have its labels

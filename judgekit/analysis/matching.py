@@ -32,7 +32,7 @@ class LabelledSample(NamedTuple):
     weight: float = 1.0
 
     @property
-    def judged(self) -> float | None:
+    def judge_value(self) -> float | None:
         """The judge's value; ``None`` if the judge says that the question does not apply."""
         return self.row.score.value
 
@@ -42,7 +42,7 @@ class LabelledSample(NamedTuple):
         return [one.value for one in self.opinions if one.value is not None]
 
     @property
-    def applies(self) -> float:
+    def applicable_share(self) -> float:
         """The share of people who say that the question applies."""
         return len(self.values) / len(self.opinions)
 
@@ -62,9 +62,9 @@ class MatchedLabels:
         rows: All rows of the scorer that have a value; if people labelled samples to which the question does not apply
             according to the judge, also the rows of such samples.
         samples: The samples that people labelled.
-        drawn: The way in which these samples were selected.
-        lost: Why samples that were drawn have no label at all: `LEFT_BLANK` or `CANNOT_TELL`.
-        left_out: The number of labels that could not be used, by reason.
+        selection: The way in which these samples were selected.
+        missing_reasons: Why samples that were drawn have no label at all: `LEFT_BLANK` or `CANNOT_TELL`.
+        unused_labels: The number of labels that could not be used, by reason.
         unmatched: The number of labels that match no sample of the run, by reason.
         notes: Further notes on the selection of the samples.
     """
@@ -72,44 +72,46 @@ class MatchedLabels:
     run: Run
     rows: Sequence[Row]
     samples: Sequence[LabelledSample]
-    drawn: LabelSelection
-    lost: Collection[str] = ()
-    left_out: Counter[str] = field(default_factory=Counter[str])
+    selection: LabelSelection
+    missing_reasons: Collection[str] = ()
+    unused_labels: Counter[str] = field(default_factory=Counter[str])
     unmatched: Counter[str] = field(default_factory=Counter[str])
     notes: Sequence[str] = ()
 
     @property
-    def rest(self) -> Sequence[Row]:
+    def unlabelled_rows(self) -> Sequence[Row]:
         """The rows that people did not label."""
         labelled = {one.row.index for one in self.samples}
         return [row for row in self.rows if row.index not in labelled]
 
 
-def match_labels(run: Run, record: ScorerRecord, every: Sequence[Row], labels: Iterable[HumanLabel]) -> MatchedLabels:
+def match_labels(
+    run: Run, record: ScorerRecord, all_rows: Sequence[Row], labels: Iterable[HumanLabel]
+) -> MatchedLabels:
     """Match each label with its sample, by the sample's number in the run if the label has one, else by its id.
 
     Args:
         run: The run.
         record: The scorer.
-        every: All rows of the scorer in the run.
+        all_rows: All rows of the scorer in the run.
         labels: Labels for the scorer.
 
     Raises:
         ConfigError: A label is not on the scale, or one person gives a sample two labels.
     """
-    found = _Finding(run, record, every)
+    found = _Finding(run, record, all_rows)
     for label in labels:
         found.add(label)
-    has_skipped = any(row.score.value is None and row.index in found.opinions for row in every)
-    rows = [row for row in every if row.score.value is not None or (has_skipped and is_not_applicable(row))]
+    has_skipped = any(row.score.value is None and row.index in found.opinions for row in all_rows)
+    rows = [row for row in all_rows if row.score.value is not None or (has_skipped and is_not_applicable(row))]
     samples = [
         LabelledSample(row, tuple(opinions.values())) for row in rows if (opinions := found.opinions.get(row.index))
     ]
-    drawn, notes = found.drawn(len(rows), len(samples), has_skipped=has_skipped)
+    drawn, notes = found.selection(len(rows), len(samples), has_skipped=has_skipped)
     if drawn == "stratified":
         samples = _weighted(samples, rows)
     lost = {why for index, why in found.unlabelled.items() if index not in found.opinions}
-    return MatchedLabels(run, rows, samples, drawn, lost, found.left_out, found.unmatched(), notes)
+    return MatchedLabels(run, rows, samples, drawn, lost, found.unused_labels, found.unmatched(), notes)
 
 
 def _weighted(samples: Sequence[LabelledSample], rows: Sequence[Row]) -> list[LabelledSample]:
@@ -128,33 +130,33 @@ class _Finding:
         self._rows = {row.index: row for row in rows}
         self._by_id = {row.sample_id: row for row in rows}
         self._repeated = set(run.duplicate_ids)
-        self._ways: set[str | None] = set()
-        self._touched: set[int] = set()
+        self._selections: set[str | None] = set()
+        self._labelled: set[int] = set()
         self._unknown: list[str] = []
         self._ambiguous: list[str] = []
         self._changed: list[str] = []
         self.opinions: dict[int, dict[str | None, Opinion]] = {}
         self.unlabelled: dict[int, str] = {}
         self._probabilities: set[float] = set()
-        self.left_out = Counter[str]()
+        self.unused_labels = Counter[str]()
 
     def add(self, label: HumanLabel) -> None:
         row = self._row(label)
         if row is None:
             return
-        self._ways.add(label.drawn)
-        self._touched.add(row.index)
+        self._selections.add(label.selection)
+        self._labelled.add(row.index)
         if label.probability is not None:
             self._probabilities.add(label.probability)
         if label.value is None:
-            self._leave_out(row, LEFT_BLANK)
+            self._exclude(row, LEFT_BLANK)
             return
         value = label_value(label, self._record)
         if value == "abstained":
-            self._leave_out(row, CANNOT_TELL)
+            self._exclude(row, CANNOT_TELL)
         elif row.score.value is None and not is_not_applicable(row):
             by = "by the scorer, which did not ask the judge" if row.score.status == "skipped" else "by the judge"
-            self.left_out[f"{row.score.status} {by}"] += 1
+            self.unused_labels[f"{row.score.status} {by}"] += 1
         else:
             value = None if value == "skipped" else value
             said = str(label.value) if isinstance(label.value, str | bool) else f"{label.value:g}"
@@ -167,9 +169,9 @@ class _Finding:
                     f"{short_repr(before.label)} and {short_repr(said)}; keep one, or name the annotators"
                 )
 
-    def _leave_out(self, row: Row, why: str) -> None:
-        self.left_out[why] += 1
-        self.unlabelled[row.index] = why
+    def _exclude(self, row: Row, reason: str) -> None:
+        self.unused_labels[reason] += 1
+        self.unlabelled[row.index] = reason
 
     def _row(self, label: HumanLabel) -> Row | None:
         row = self._by_id.get(label.sample)
@@ -197,20 +199,20 @@ class _Finding:
         names = {why: join_limited(dict.fromkeys(those), _NAMED, ", ") for why, those in found.items()}
         return Counter({f"{why}: {names[why]}": len(those) for why, those in found.items() if those})
 
-    def drawn(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[LabelSelection, Sequence[str]]:
+    def selection(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[LabelSelection, Sequence[str]]:
         """Return how the labelled samples were selected, and notes on it."""
-        if "convenience" in self._ways:
+        if "convenience" in self._selections:
             return "convenience", ()
         if labelled == scored:
             return "all", ()
-        if self._ways not in ({"random"}, {"stratified"}):
+        if self._selections not in ({"random"}, {"stratified"}):
             return "unknown", ()
-        if self._ways == {"stratified"}:
+        if self._selections == {"stratified"}:
             return "stratified", ()
         if has_skipped and len(self._probabilities) != 1:
             return "unknown", ("several sheets were joined, and some may leave out samples that the judge skipped",)
-        missing = max(self._probabilities, default=0) * scored - len(self._touched)  # several sheets may have more
-        if missing > max(1, _NEAR * len(self._touched)):
+        missing = max(self._probabilities, default=0) * scored - len(self._labelled)  # several sheets may have more
+        if missing > max(1, _NEAR * len(self._labelled)):
             return "unknown", ("drawn samples are missing, or others have been scored since",)
         return "random", ()
 
@@ -241,7 +243,9 @@ def labels_by_run(
         read = said or (other.recordings if other else None)
         if read is not None and read == mine:
             # The verdicts of that run may not be those of this one.
-            here += [one.model_copy(update={"drawn": None}) if one.drawn == "stratified" else one for one in those]
+            here += [
+                one.model_copy(update={"selection": None}) if one.selection == "stratified" else one for one in those
+            ]
         elif other is None:
             left_out[f"run {number} is not kept"] += len(those)
         elif read != other.recordings:

@@ -55,43 +55,43 @@ class VerdictPairs:
         kind: The kind of the values.
         values: All possible values.
         samples: The samples.
-        said: The verdicts of people on each sample.
+        human_verdicts: The verdicts of people on each sample.
         by_verdict: Whether the samples were drawn by the judge's verdict.
     """
 
     kind: ValueKind
     values: Sequence[float]
     samples: Sequence[LabelledSample]
-    said: Sequence[Sequence[float | None]]
+    human_verdicts: Sequence[Sequence[float | None]]
     by_verdict: bool
 
     @classmethod
     def of(cls, matched: MatchedLabels, kind: ValueKind, values: Sequence[float]) -> Self:
         """Return the labelled samples of a scorer."""
         said = [[opinion.value for opinion in one.opinions] for one in matched.samples]
-        return cls(kind, values, matched.samples, said, matched.drawn == "stratified")
+        return cls(kind, values, matched.samples, said, matched.selection == "stratified")
 
     @cached_property
-    def judged(self) -> Sequence[float | None]:
+    def judge_verdicts(self) -> Sequence[float | None]:
         """The judge's verdict on each sample."""
-        return [one.judged for one in self.samples]
+        return [one.judge_value for one in self.samples]
 
     @cached_property
-    def human(self) -> Sequence[float | None]:
+    def human_means(self) -> Sequence[float | None]:
         """The mean of people's values for each sample; ``None`` if all say that the question does not apply."""
-        found = [[value for value in said if value is not None] for said in self.said]
+        found = [[value for value in said if value is not None] for said in self.human_verdicts]
         return [fsum(values) / len(values) if values else None for values in found]
 
     @cached_property
-    def both(self) -> Sequence[int]:
+    def applicable(self) -> Sequence[int]:
         """The places of the samples to which the question applies, according to the judge and at least one person."""
-        pairs = zip(self.human, self.judged, strict=True)
+        pairs = zip(self.human_means, self.judge_verdicts, strict=True)
         return [place for place, pair in enumerate(pairs) if None not in pair]
 
     @cached_property
     def is_disputed(self) -> bool:
         """Whether people and the judge disagree on whether the question applies to some sample."""
-        pairs = zip(self.said, self.judged, strict=True)
+        pairs = zip(self.human_verdicts, self.judge_verdicts, strict=True)
         return any((value is None) != (judged is None) for said, judged in pairs for value in said)
 
     @cached_property
@@ -100,9 +100,9 @@ class VerdictPairs:
         return [one.row.group for one in self.samples]
 
     @cached_property
-    def right(self) -> Sequence[float]:
+    def agreement_shares(self) -> Sequence[float]:
         """For each sample, the share of people, in [0, 1], who agree with the judge."""
-        pairs = zip(self.said, self.judged, strict=True)
+        pairs = zip(self.human_verdicts, self.judge_verdicts, strict=True)
         return [fsum(_is_equal(value, judged) for value in said) / len(said) for said, judged in pairs]
 
     @cached_property
@@ -140,11 +140,13 @@ class VerdictPairs:
     def accuracy(self, among: Sequence[int] | None = None) -> Estimate:
         """Return how often the judge is right, on all samples or on those at some places."""
         places = range(len(self.samples)) if among is None else among
-        return Estimate.mean([self.right[place] for place in places], [self.groups[place] for place in places])
+        return Estimate.mean(
+            [self.agreement_shares[place] for place in places], [self.groups[place] for place in places]
+        )
 
     def _shares(self, value: float) -> Sequence[float]:
         """Return the share of people who give a value, for each sample."""
-        return [fsum(_is_equal(one, value) for one in said) / len(said) for said in self.said]
+        return [fsum(_is_equal(one, value) for one in said) / len(said) for said in self.human_verdicts]
 
     def agreement(self) -> dict[str, Estimate]:
         """Return the agreement of the judge with people, by name; the first figure is the one to quote alone."""
@@ -152,15 +154,15 @@ class VerdictPairs:
 
         if not self.samples:
             return {}
-        has_none = any(None in said for said in self.said) or None in self.judged
+        has_none = any(None in said for said in self.human_verdicts) or None in self.judge_verdicts
         if self.kind == "continuous":
-            found = self.subset(self.both)._of_values()  # noqa: SLF001 - its own
+            found = self.subset(self.applicable)._value_agreement()  # noqa: SLF001 - its own
             return {**found, "agreement on whether it applies": self._on_applicability()} if has_none else found
         weights = self.weights if self.by_verdict else None
         values = [*self.values, NOT_APPLICABLE_VALUE] if has_none else self.values
-        judged = [NOT_APPLICABLE_VALUE if one is None else one for one in self.judged]
+        judged = [NOT_APPLICABLE_VALUE if one is None else one for one in self.judge_verdicts]
         tables = agreement.AgreementTables.of(
-            _table(self.said), judged, values=values, groups=self.groups, weights=weights
+            _table(self.human_verdicts), judged, values=values, groups=self.groups, weights=weights
         )
         weighted: agreement.Weights = "quadratic" if self.kind == "ordinal" else "none"
 
@@ -181,7 +183,7 @@ class VerdictPairs:
                     found[name] = self.accuracy([place for place, share in enumerate(shares) if share])
         return found
 
-    def _of_values(self) -> dict[str, Estimate]:
+    def _value_agreement(self) -> dict[str, Estimate]:
         """Return the agreement on continuous values."""
         import numpy as np  # noqa: PLC0415
 
@@ -190,7 +192,7 @@ class VerdictPairs:
 
         if not self.samples:
             return {}
-        both = np.asarray([self.human, self.judged], np.float64)
+        both = np.asarray([self.human_means, self.judge_verdicts], np.float64)
         return {
             "alpha": self.bootstrap(lambda drawn: krippendorff_alpha(both[:, drawn], metric="interval")),
             "rank correlation": self.bootstrap(lambda drawn: rank_correlation(*both[:, drawn])),
@@ -198,8 +200,8 @@ class VerdictPairs:
 
     def subset(self, places: Sequence[int]) -> Self:
         """Return the pairs at some places."""
-        samples, said = [self.samples[place] for place in places], [self.said[place] for place in places]
-        return replace(self, samples=samples, said=said)
+        samples, said = [self.samples[place] for place in places], [self.human_verdicts[place] for place in places]
+        return replace(self, samples=samples, human_verdicts=said)
 
     def _on_applicability(self) -> Estimate:
         """Return how often people and the judge agree on whether the question applies."""
@@ -207,7 +209,7 @@ class VerdictPairs:
 
         shares = [
             said.count(None) / len(said) if judged is None else 1 - said.count(None) / len(said)
-            for said, judged in zip(self.said, self.judged, strict=True)
+            for said, judged in zip(self.human_verdicts, self.judge_verdicts, strict=True)
         ]
         if not self.by_verdict:
             return Estimate.mean(shares, self.groups)
@@ -215,7 +217,7 @@ class VerdictPairs:
 
     def confusion(self, record: ScorerRecord) -> dict[str, dict[str, float]]:
         """Return how often people give the label of a row and the judge that of a column."""
-        labels: list[tuple[float | None, str | None]] = [(one.judged, one.row.score.label) for one in self.samples]
+        labels: list[tuple[float | None, str | None]] = [(one.judge_value, one.row.score.label) for one in self.samples]
         labels += [(grade, label) for label, grade in record.scale.items() if not isinstance(grade, str)]
         found = {
             value: " or ".join(dict.fromkeys(label for grade, label in labels if label and grade == value))
@@ -227,7 +229,7 @@ class VerdictPairs:
             for value, name in found.items()
         }
         times: dict[tuple[float | None, float | None], list[float]] = {}
-        for said, judged in zip(self.said, self.judged, strict=True):
+        for said, judged in zip(self.human_verdicts, self.judge_verdicts, strict=True):
             for value in said:
                 times.setdefault((value, judged), []).append(1 / len(said))
         named: dict[float | None, str] = dict(names.items())
@@ -245,7 +247,7 @@ class VerdictPairs:
             return None
         yes, no = self._shares(1), self._shares(0)
         tp, fn, fp, tn = (
-            fsum(share for share, said in zip(shares, self.judged, strict=True) if said == verdict)
+            fsum(share for share, said in zip(shares, self.judge_verdicts, strict=True) if said == verdict)
             for shares, verdict in ((yes, 1), (yes, 0), (no, 1), (no, 0))
         )
         return ConfusionCounts(tp=tp, fp=fp, fn=fn, tn=tn)
@@ -256,9 +258,9 @@ class VerdictPairs:
         They are fewer than the samples if these share groups, or were drawn by the judge's verdict, which also shifts
         the shares.
         """
-        if self.kind != "binary" or not self.both or self.is_disputed:
+        if self.kind != "binary" or not self.applicable or self.is_disputed:
             return None
-        pairs = self.subset(self.both)
+        pairs = self.subset(self.applicable)
         (tp, fn), (fp, tn) = (pairs._independent(human) for human in (1.0, 0.0))  # noqa: SLF001 - its own
         return ConfusionCounts(tp=tp, fp=fp, fn=fn, tn=tn)
 
@@ -268,14 +270,16 @@ class VerdictPairs:
         places = [place for place, share in enumerate(shares) if share]
         if not places:
             return 0.0, 0.0
-        judged = [self.judged[place] or 0.0 for place in places]
+        judged = [self.judge_verdicts[place] or 0.0 for place in places]
         said = [shares[place] for place in places]
         weights = [self.weights[place] * share for place, share in zip(places, said, strict=True)]
-        worth = self._worth(shares) * independent_share(judged, [self.groups[place] for place in places], said)
+        worth = self._effective_labels(shares) * independent_share(
+            judged, [self.groups[place] for place in places], said
+        )
         share = sum(weight * one for weight, one in zip(weights, judged, strict=True)) / sum(weights)
         return round(worth * share, _DIGITS), round(worth * (1 - share), _DIGITS)
 
-    def _worth(self, shares: Sequence[float]) -> float:
+    def _effective_labels(self, shares: Sequence[float]) -> float:
         """Return how many random samples would tell as much of how often the judge says 1 about some samples.
 
         ``shares`` says to which degree each sample is one of them. The number follows from the delta method on the odds
@@ -283,9 +287,9 @@ class VerdictPairs:
         added to each verdict (Haldane 1956, https://doi.org/10.1111/j.1469-1809.1956.tb01285.x): of a frequent verdict
         that is never seen to be wrong, a few wrong ones that were not drawn would make up most of the errors.
         """
-        if not self.by_verdict or len({*self.judged}) < 2:
+        if not self.by_verdict or len({*self.judge_verdicts}) < 2:
             return fsum(shares)
-        verdicts = list(zip(self.judged, self.weights, strict=True))
+        verdicts = list(zip(self.judge_verdicts, self.weights, strict=True))
         every, these, variance = [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
         for verdict, n in Counter(verdicts).items():
             judged, weight = verdict
@@ -300,28 +304,30 @@ class VerdictPairs:
 
     def disagreements(self) -> Sequence[Disagreement]:
         """Return the samples on which somebody disagrees with the judge, by distance and confidence, highest first."""
-        pairs = zip(self.samples, self.human, self.said, self.right, strict=True)
-        apart = [(one, human, _apart(one.judged, said)) for one, human, said, right in pairs if right < 1]
+        pairs = zip(self.samples, self.human_means, self.human_verdicts, self.agreement_shares, strict=True)
+        apart = [(one, human, _mean_distance(one.judge_value, said)) for one, human, said, right in pairs if right < 1]
         apart.sort(key=lambda found: (-found[2], -(found[0].row.score.confidence or 0)))
         return [
             Disagreement(
                 index=one.row.index,
                 sample_id=one.row.sample_id,
-                judged=one.judged,
+                judge_value=one.judge_value,
                 label=one.row.score.label,
                 reason=one.row.score.reason,
-                human=human,
+                human_value=human,
                 opinions=one.opinions,
             )
             for one, human, _ in apart
         ]
 
     @cached_property
-    def sure(self) -> Sequence[int]:
+    def with_confidence(self) -> Sequence[int]:
         """The places of the samples whose verdict has a confidence and is right or wrong."""
         if self.kind == "continuous":
             return []
-        return [place for place, one in enumerate(self.samples) if None not in (one.row.score.confidence, one.judged)]
+        return [
+            place for place, one in enumerate(self.samples) if None not in (one.row.score.confidence, one.judge_value)
+        ]
 
     def calibration(self) -> Estimate | None:
         """Return the expected calibration error of the judge's confidence; ``None`` without a confidence.
@@ -333,46 +339,47 @@ class VerdictPairs:
 
         from judgekit.stats.calibration import expected_calibration_error  # noqa: PLC0415
 
-        if not self.sure:
+        if not self.with_confidence:
             return None
         confidence = np.asarray([one.row.score.confidence or 0 for one in self.samples])
-        right = np.asarray(self.right, np.float64)
+        right = np.asarray(self.agreement_shares, np.float64)
         of = self._counted(
-            lambda drawn: expected_calibration_error(confidence[drawn], right[drawn]), np.asarray(self.sure, np.intp)
+            lambda drawn: expected_calibration_error(confidence[drawn], right[drawn]),
+            np.asarray(self.with_confidence, np.intp),
         )
-        return Estimate(value=of(np.arange(len(self.sure))))
+        return Estimate(value=of(np.arange(len(self.with_confidence))))
 
-    def guarantee(self, rows: Sequence[Row], alpha: float, delta: float, refused: str) -> Guarantee:
-        """Return the confidence below which the judge must abstain; ``refused`` says why the labels cannot tell.
+    def guarantee(self, rows: Sequence[Row], alpha: float, delta: float, obstacle: str) -> Guarantee:
+        """Return the confidence below which the judge must abstain; ``obstacle`` says why the labels cannot tell.
 
         One sample of each group counts, since the guarantee holds for independent samples.
         """
         from judgekit.stats.selection import min_confidence_threshold  # noqa: PLC0415
 
-        if not refused and self.kind == "continuous":
-            refused = "continuous values are neither right nor wrong"
-        if not refused and self.by_verdict:
-            refused = "the samples were drawn by the judge's verdict, and a guarantee needs samples drawn at random"
-        if not refused and not self.sure:
-            refused = "no labelled verdict has a confidence: ask several times (draws=5), or use a judge that returns logprobs"
-        if refused:
-            return Guarantee(alpha=alpha, delta=delta, refused=refused)
-        alone = {row.index for row in first_of_groups([self.samples[place].row for place in self.sure])}
-        places = [place for place in self.sure if self.samples[place].row.index in alone]
+        if not obstacle and self.kind == "continuous":
+            obstacle = "continuous values are neither right nor wrong"
+        if not obstacle and self.by_verdict:
+            obstacle = "the samples were drawn by the judge's verdict, and a guarantee needs samples drawn at random"
+        if not obstacle and not self.with_confidence:
+            obstacle = "no labelled verdict has a confidence: ask several times (draws=5), or use a judge that returns logprobs"
+        if obstacle:
+            return Guarantee(alpha=alpha, delta=delta, unavailable_reason=obstacle)
+        alone = {row.index for row in first_of_groups([self.samples[place].row for place in self.with_confidence])}
+        places = [place for place in self.with_confidence if self.samples[place].row.index in alone]
         confidence = [self.samples[place].row.score.confidence or 0 for place in places]
-        wrong = [1 - self.right[place] for place in places]
+        wrong = [1 - self.agreement_shares[place] for place in places]
         every = [row.score.confidence for row in rows if row.score.confidence is not None]
         found = min_confidence_threshold(confidence, wrong, every, alpha=alpha, delta=delta)
         threshold = found.value
         if threshold is None:
-            return Guarantee(alpha=alpha, delta=delta, refused=found.refused)
+            return Guarantee(alpha=alpha, delta=delta, unavailable_reason=found.unavailable_reason)
         kept = [float((row.score.confidence or 0) >= threshold) for row in rows]
         missed = [float(no) for no, sure in zip(wrong, confidence, strict=True) if sure >= threshold]
         return Guarantee(
             alpha=alpha,
             delta=delta,
             threshold=threshold,
-            kept=Estimate.mean(kept, [row.group for row in rows]),
+            coverage=Estimate.mean(kept, [row.group for row in rows]),
             risk=Estimate.mean(missed),
         )
 
@@ -383,7 +390,7 @@ def _is_equal(one: float | None, other: float | None) -> bool:
     return isclose(one, other, abs_tol=1e-9)
 
 
-def _apart(judged: float | None, said: Sequence[float | None]) -> float:
+def _mean_distance(judged: float | None, said: Sequence[float | None]) -> float:
     """Return the mean distance of people from the judge; it is 1 if they disagree on whether the question applies."""
     off = (float(one is not judged) if one is None or judged is None else abs(one - judged) for one in said)
     return fsum(off) / len(said)

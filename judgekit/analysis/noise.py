@@ -26,47 +26,49 @@ _ALWAYS_ASKED = 2  # members of an escalating panel; their verdicts decide wheth
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _SampleVerdicts:
     """The verdicts on one sample.
 
     Attributes:
         group: The sample's group.
         side: The source of repetition.
-        said: By member of a panel, or order of a pair, the values of the draws, with ``None`` for a draw without a
+        values: By member of a panel, or order of a pair, the values of the draws, with ``None`` for a draw without a
             value. A member that failed has no draws.
         votes: The votes that the verdict was made of.
         is_mean: Whether the verdict is their mean instead of the most frequent one.
-        made: The number of verdicts made.
-        most: The number of verdicts that could have been made.
-        stopped: Whether further draws were made only if they seemed necessary.
-        escalated: Whether further members were asked only if they seemed necessary. In both cases, ``said`` holds what
+        draw_count: The number of verdicts made.
+        max_draws: The number of verdicts that could have been made.
+        is_adaptive: Whether further draws were made only if they seemed necessary.
+        escalated: Whether further members were asked only if they seemed necessary. In both cases, ``values`` holds what
             was made in any case.
     """
 
     group: str | None
     side: Side
-    said: Sequence[Sequence[float | None]]
+    values: Sequence[Sequence[float | None]]
     votes: Sequence[_Vote]
     is_mean: bool
-    made: int
-    most: int
-    stopped: bool
+    draw_count: int
+    max_draws: int
+    is_adaptive: bool
     escalated: bool
 
     @property
     def is_repeated(self) -> bool:
         """Whether there are two or more verdicts, at least one of them with a value."""
-        values = [value for draws in self.said for value in draws]
+        values = [value for draws in self.values for value in draws]
         return len(values) > 1 and any(value is not None for value in values)
 
     @property
     def flips(self) -> float:
         """The probability that two draws of a member or order differ, or two members or orders with a draw each."""
-        several = [draws for draws in self.said if len(draws) > 1] or [[draw for draws in self.said for draw in draws]]
+        several = [draws for draws in self.values if len(draws) > 1] or [
+            [draw for draws in self.values for draw in draws]
+        ]
         return fsum(map(_flips, several)) / len(several)
 
     @property
-    def is_near(self) -> bool:
+    def is_close(self) -> bool:
         """Whether one vote more or less could cost the first place its lead, or move the mean to one half."""
         if self.is_mean:
             values = [value for value in self.votes if isinstance(value, float)]
@@ -94,7 +96,7 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     Returns:
         ``None`` if the judge was asked about no sample twice.
     """
-    asked = _comparable([one for row in rows if (one := _asked(row)) is not None and one.is_repeated])
+    asked = _comparable([one for row in rows if (one := _sample_verdicts(row)) is not None and one.is_repeated])
     if not asked:
         return None
     from judgekit.stats.components import variance_components  # noqa: PLC0415 - numpy takes a while
@@ -105,37 +107,37 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     side = asked[0].side
     return Repeatability(
         samples=len(asked),
-        draws=sum(one.made for one in asked),
-        most=sum(one.most for one in asked),
+        draws=sum(one.draw_count for one in asked),
+        max_draws=sum(one.max_draws for one in asked),
         flip_rate=rate,
-        near=Estimate.mean([float(one.is_near) for one in asked], groups),
+        near=Estimate.mean([float(one.is_close) for one in asked], groups),
         components=_named(components, side) if components else {},
         advice=tuple(_advice(asked, rate, components)),
     )
 
 
-def _asked(row: Row) -> _Asked | None:
+def _sample_verdicts(row: Row) -> _SampleVerdicts | None:
     """Return the verdicts on a sample, if its score records them."""
     score, details = row.score, first_details(row.score)
     side: Side = "draw"
     said: list[Sequence[float | None]] = []
     votes: list[_Vote] = []
     made = most = 0
-    stopped, escalated = "least" in details, False
+    stopped, escalated = "min_draws" in details, False
     if (draws := Draws.of(details)) is not None:
-        said.append(draws.values[: draws.least])
+        said.append(draws.values[: draws.min_draws])
         votes += said[0]
-        made, most = len(draws.values), draws.most
+        made, most = len(draws.values), draws.max_draws
     elif isinstance(found := details.get("votes"), dict):
         side = "member"
         for vote in found.values():
             told = vote if isinstance(vote, dict) else {}
             failed = told.get("status") == "failed"
             own = Draws.of(told) or Draws([] if failed else [draw_value(vote)], 1, 1)
-            said.append(own.values[: own.least])
+            said.append(own.values[: own.min_draws])
             votes.append("failed" if failed else draw_value(vote))
-            made, most = made + len(own.values), most + own.most
-            stopped = stopped or "least" in told
+            made, most = made + len(own.values), most + own.max_draws
+            stopped = stopped or "min_draws" in told
         unasked = details.get("unasked")
         escalated = isinstance(unasked, list) and bool(unasked)
         most += len(unasked) if isinstance(unasked, list) else 0
@@ -147,15 +149,15 @@ def _asked(row: Row) -> _Asked | None:
     else:
         return None
     is_mean = score.status == "scored" and score.confidence is None and details is score.details
-    return _Asked(row.group, side, said, votes, is_mean, made, most, stopped, escalated)
+    return _SampleVerdicts(row.group, side, said, votes, is_mean, made, most, stopped, escalated)
 
 
-def _comparable(asked: Sequence[_Asked]) -> Sequence[_Asked]:
+def _comparable(verdicts: Sequence[_SampleVerdicts]) -> Sequence[_SampleVerdicts]:
     """Return the samples with the first one's source of repetition; of escalating panels, only members always asked."""
-    alike = [one for one in asked if one.side == asked[0].side]
+    alike = [one for one in verdicts if one.side == verdicts[0].side]
     if not any(one.escalated for one in alike):
         return alike
-    first = (replace(one, said=one.said[:_ALWAYS_ASKED], votes=one.votes[:_ALWAYS_ASKED]) for one in alike)
+    first = (replace(one, values=one.values[:_ALWAYS_ASKED], votes=one.votes[:_ALWAYS_ASKED]) for one in alike)
     return [one for one in first if one.is_repeated]
 
 
@@ -164,14 +166,14 @@ def _flips(values: Sequence[float | None]) -> float:
     return 1 - sum(times * (times - 1) for times in Counter(values).values()) / (n * (n - 1))
 
 
-def _table(asked: Sequence[_Asked]) -> "NDArray[np.float64]":
+def _table(verdicts: Sequence[_SampleVerdicts]) -> "NDArray[np.float64]":
     """Return the values in an array of shape (samples, members or orders, draws), with NaN for missing ones."""
     import numpy as np  # noqa: PLC0415
 
-    sides, draws = max(len(one.said) for one in asked), max(len(said) for one in asked for said in one.said)
-    table = np.full((len(asked), sides, draws), np.nan)
-    for at, one in enumerate(asked):
-        for side, values in enumerate(one.said):
+    sides, draws = max(len(one.values) for one in verdicts), max(len(said) for one in verdicts for said in one.values)
+    table = np.full((len(verdicts), sides, draws), np.nan)
+    for at, one in enumerate(verdicts):
+        for side, values in enumerate(one.values):
             table[at, side, : len(values)] = [nan if value is None else value for value in values]
     return table
 
@@ -186,12 +188,14 @@ def _names(side: Side) -> Mapping[str, str]:
     return {"item": "item", "prompt": side, "interaction": f"item x {side}", "draw": "draw"}
 
 
-def _advice(asked: Sequence[_Asked], rate: Estimate, components: "VarianceComponents | None") -> Iterator[str]:
-    side, draws = asked[0].side, max(len(said) for one in asked for said in one.said)
+def _advice(
+    verdicts: Sequence[_SampleVerdicts], rate: Estimate, components: "VarianceComponents | None"
+) -> Iterator[str]:
+    side, draws = verdicts[0].side, max(len(said) for one in verdicts for said in one.values)
     repeated: Side = "draw" if draws > 1 else side
-    if any(one.stopped for one in asked):
+    if any(one.is_adaptive for one in verdicts):
         yield f"Only the first {draws} draws count here, because they decide whether there are more."
-    if any(one.escalated for one in asked):
+    if any(one.escalated for one in verdicts):
         yield f"Only the first {_ALWAYS_ASKED} members count here, because they decide whether there are more."
     if not rate.value:
         most = 1.0 if rate.high is None else rate.high
@@ -206,8 +210,8 @@ def _advice(asked: Sequence[_Asked], rate: Estimate, components: "VarianceCompon
     if components.negative:
         unseen = ", ".join(_names(side)[name] for name in components.negative)
         yield f"Too small to measure here, and taken as 0: the variance of {unseen}."
-    if components.left_out:
-        yield f"Left out of the components of variance, for lack of a value of each {side}: {count_text(components.left_out, 'sample')}."
+    if components.excluded_items:
+        yield f"Left out of the components of variance, for lack of a value of each {side}: {count_text(components.excluded_items, 'sample')}."
     if side == "draw":
         yield "Draws show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
 

@@ -32,12 +32,12 @@ _Key: TypeAlias = tuple[str, int]
 class UnpairedSamples(NamedTuple):
     """Samples of one run that have no counterpart in the other.
 
-    ``alone`` counts those whose id the other run does not have, or has less often; ``examples`` are some of their ids.
-    ``repeated`` counts those that share their id and name no group, so that they cannot be told apart.
+    ``unmatched`` counts those whose id the other run does not have, or has less often; ``examples`` are some of their ids.
+    ``duplicates`` counts those that share their id and name no group, so that they cannot be told apart.
     """
 
-    alone: int
-    repeated: int
+    unmatched: int
+    duplicates: int
     examples: tuple[str, ...]
 
 
@@ -45,7 +45,7 @@ class ChangedPairs(NamedTuple):
     """The sample numbers in A of pairs whose content differs, as far as it is known on both sides."""
 
     references: Numbers
-    material: Numbers
+    fields: Numbers
     first_messages: Numbers
 
 
@@ -61,7 +61,7 @@ class ScoredPairs:
         groups: The group of each pair; a pair without a group is one of its own.
         scores_a: The parts of their scores in A that an aggregate needs; ``None`` for a mean.
         scores_b: The parts of their scores in B.
-        left_out: The number of pairs without a value in one or both runs, by their outcomes in A and B.
+        excluded: The number of pairs without a value in one or both runs, by their outcomes in A and B.
     """
 
     numbers_a: Numbers
@@ -71,7 +71,7 @@ class ScoredPairs:
     groups: Numbers
     scores_a: Sequence[Score | None]
     scores_b: Sequence[Score | None]
-    left_out: Mapping[tuple[Outcome, Outcome], int]
+    excluded: Mapping[tuple[Outcome, Outcome], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,36 +83,36 @@ class SamplePairs:
     Attributes:
         unpaired_a: The remaining samples of A.
         unpaired_b: The remaining samples of B.
-        regrouped: The number of pairs whose group differs in A and B; the group in A counts.
-        displaced: The number of pairs whose domain differs.
-        in_order: The number of pairs that share their id with others.
+        group_changes: The number of pairs whose group differs in A and B; the group in A counts.
+        domain_changes: The number of pairs whose domain differs.
+        paired_in_order: The number of pairs that share their id with others.
         changed: The pairs whose references, material or first message differ; see `judgekit.runs.hashes.SampleHashes`.
-        unknown: The number of pairs whose references may or may not have changed.
-        by_place: Whether all ids are the samples' numbers in their run.
+        unknown_references: The number of pairs whose references may or may not have changed.
+        ids_are_numbers: Whether all ids are the samples' numbers in their run.
         answers_a: The models that answered these scorers in A.
         answers_b: The models that answered these scorers in B.
     """
 
     unpaired_a: UnpairedSamples
     unpaired_b: UnpairedSamples
-    regrouped: int
-    displaced: int
-    in_order: int
+    group_changes: int
+    domain_changes: int
+    paired_in_order: int
     changed: ChangedPairs
-    unknown: int
-    by_place: bool
+    unknown_references: int
+    ids_are_numbers: bool
     answers_a: AnswerCounts
     answers_b: AnswerCounts
-    _before: "_Side"
-    _after: "_Side"
-    _at_a: Numbers
-    _at_b: Numbers
+    _side_a: "_Side"
+    _side_b: "_Side"
+    _positions_a: Numbers
+    _positions_b: Numbers
     _groups: Numbers
 
     @property
-    def damaged(self) -> Mapping[str, int]:
+    def damaged_scores(self) -> Mapping[str, int]:
         """The number of scores of each scorer that are damaged in either run and therefore left out."""
-        return self._before.damaged + self._after.damaged
+        return self._side_a.damaged + self._side_b.damaged
 
     @classmethod
     def of(cls, a: Run, b: Run, scorers: Collection[str]) -> Self:
@@ -148,7 +148,7 @@ class SamplePairs:
             in_order,
             ChangedPairs(*(np.asarray(before.numbers)[at_a[changed]] for changed in differ)),
             int((~are_known[0]).sum()),
-            before.by_place and after.by_place,
+            before.ids_are_numbers and after.ids_are_numbers,
             before.answers,
             after.answers,
             before,
@@ -159,35 +159,35 @@ class SamplePairs:
         )
 
     def __len__(self) -> int:
-        return len(self._at_a)
+        return len(self._positions_a)
 
     @property
     def samples_a(self) -> int:
         """The number of samples in A, paired or not."""
-        return len(self._before.numbers)
+        return len(self._side_a.numbers)
 
     @property
     def samples_b(self) -> int:
         """The number of samples in B, paired or not."""
-        return len(self._after.numbers)
+        return len(self._side_b.numbers)
 
     @property
-    def numbers(self) -> tuple[Numbers, Numbers]:
+    def sample_numbers(self) -> tuple[Numbers, Numbers]:
         """The numbers of the paired samples in A, and in B."""
-        return np.asarray(self._before.numbers)[self._at_a], np.asarray(self._after.numbers)[self._at_b]
+        return np.asarray(self._side_a.numbers)[self._positions_a], np.asarray(self._side_b.numbers)[self._positions_b]
 
     def scored(self, scorer: str) -> ScoredPairs:
         """Return the pairs that a scorer gave a value in both runs."""
-        first, second = self._before.columns[scorer], self._after.columns[scorer]
-        outcomes_a = np.frombuffer(first.outcomes, np.uint8)[self._at_a]
-        outcomes_b = np.frombuffer(second.outcomes, np.uint8)[self._at_b]
+        first, second = self._side_a.columns[scorer], self._side_b.columns[scorer]
+        outcomes_a = np.frombuffer(first.outcomes, np.uint8)[self._positions_a]
+        outcomes_b = np.frombuffer(second.outcomes, np.uint8)[self._positions_b]
         scored = _OUTCOMES.index("scored")
         both = (outcomes_a == scored) & (outcomes_b == scored)
-        at_a, at_b = self._at_a[both], self._at_b[both]
+        at_a, at_b = self._positions_a[both], self._positions_b[both]
         left_out = Counter(zip(outcomes_a[~both].tolist(), outcomes_b[~both].tolist(), strict=True))
         return ScoredPairs(
-            np.asarray(self._before.numbers)[at_a],
-            np.asarray(self._after.numbers)[at_b],
+            np.asarray(self._side_a.numbers)[at_a],
+            np.asarray(self._side_b.numbers)[at_b],
             np.asarray(first.values)[at_a],
             np.asarray(second.values)[at_b],
             self._groups[both],
@@ -233,7 +233,7 @@ class _Side:
         self.answers = AnswerCounts()
         self.damaged = Counter[str]()
         self.repeated = 0
-        self.by_place = True
+        self.ids_are_numbers = True
 
     def read(self, run: Run, repeated: Collection[str]) -> Iterator[_Key | None]:
         """Yield the key by which each sample is paired; ``None`` if samples with its id cannot be told apart."""
@@ -250,7 +250,7 @@ class _Side:
             self.numbers.append(number)
             self.groups.append(self._coded(first.group))
             self.domains.append(self._coded(first.domain))
-            self.by_place = self.by_place and first.sample_id == str(number)
+            self.ids_are_numbers = self.ids_are_numbers and first.sample_id == str(number)
             if first.sample_id not in repeated:
                 yield first.sample_id, 0
             elif first.group is None:

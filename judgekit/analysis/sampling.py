@@ -25,7 +25,7 @@ class DrawnSample(NamedTuple):
 
     number: int
     id: str
-    drawn: SelectionMethod
+    selection: SelectionMethod
     probability: float | None
 
 

@@ -64,7 +64,7 @@ def stats(cache: _Cache = _CACHE) -> None:
     replies = _existing(cache, read_only=True)
     kept: dict[tuple[str, str], _Kept] = {}
     for line in replies.recorded():
-        at = line.at or datetime.now(UTC)
+        at = line.recorded_at or datetime.now(UTC)
         kept.setdefault((line.prompt, line.judge), _Kept(at, at)).add(line, at)
     replies.close()
     files = (Path(f"{cache}{ending}") for ending in ("", "-wal"))
@@ -113,10 +113,10 @@ def import_(
     replies = ReplyDatabase(cache)
     added = replies.add(lines, replace=replace)
     replies.close()
-    said = [f"{cache}: added {added.new:,} replies", f"{added.same:,} were already there"]
-    if added.other:
+    said = [f"{cache}: added {added.added:,} replies", f"{added.unchanged:,} were already there"]
+    if added.conflicting:
         done = "were replaced" if replace else "differ from cached replies and were skipped (see --replace)"
-        said.append(f"{added.other:,} {done}")
+        said.append(f"{added.conflicting:,} {done}")
     print_line(", ".join(said))
 
 

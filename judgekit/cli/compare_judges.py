@@ -126,7 +126,7 @@ def compare(
     with explaining_terms() as screen:
         code = report_outcome(run, session.problems, screen, show=0, outputs=())
         if label or not labels:
-            given = _once(name, [*given, *_recorded(run, label, name, sides.values())])
+            given = _without_duplicates(name, [*given, *_recorded(run, label, name, sides.values())])
         comparison = compare_judges(run, sides, given)
         show_judges(comparison, show, screen.out)
     for path in outputs:
@@ -172,12 +172,12 @@ def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
     return specs[0], scorer.name
 
 
-def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: ScorerRecord) -> Sequence[HumanLabel]:
+def _given(paths: Sequence[Path], name: str, scorers: Collection[str], record: ScorerRecord) -> Sequence[HumanLabel]:
     """Return the labels in files that answer the question, whichever of the scorers they name."""
     found = [one for path in paths for one in read_labels(path)]
-    labels = _once(name, [one for one in found if one.scorer in {name, *sides}])
+    labels = _without_duplicates(name, [one for one in found if one.scorer in {name, *scorers}])
     if paths and not labels:
-        others = join_limited(map(repr, dict.fromkeys(one.scorer for one in found)), between=", ") or "none at all"
+        others = join_limited(map(repr, dict.fromkeys(one.scorer for one in found)), separator=", ") or "none at all"
         raise ConfigError(
             f"{join_limited(map(str, paths))}: expected labels of {name}, found {others}; as=NAME renames the scorer"
         )
@@ -186,17 +186,17 @@ def _given(paths: Sequence[Path], name: str, sides: Collection[str], record: Sco
     return labels
 
 
-def _once(name: str, labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
+def _without_duplicates(name: str, labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
     """Return the labels as answers to one question, without duplicates."""
     return deduplicate(one.model_copy(update={"scorer": name}) for one in labels)
 
 
-def _recorded(run: Run, label: str | None, name: str, sides: Collection[str]) -> Sequence[HumanLabel]:
+def _recorded(run: Run, label: str | None, name: str, scorers: Collection[str]) -> Sequence[HumanLabel]:
     """Return the labels that were recorded with the conversations, under the given name or else the scorer's.
 
     Labels of unknown source may be verdicts of one of the judges: they are only used if they are named.
     """
-    side = next(iter(sides))
+    side = next(iter(scorers))
     known = {found for row in run.rows(scorer=side) for found in row.labels if row.label_sources.get(found) != "judge"}
     found = recorded_labels(run, {label or name: side}) if label or name in known else ()
     return found if label else [one for one in found if one.source != "unknown"]

@@ -61,12 +61,12 @@ def convert(
     if missing:
         lines.append(f"{to} has no place for these:")
         lines += [f"  {times:,} x {kind}" for kind, times in missing.items()]
-    if found.told:
-        lines.append(f"not read: {found.unread:,} records, {len(recordings.failed):,} files")
+    if found.problem_count:
+        lines.append(f"not read: {found.unread_records:,} records, {len(recordings.failed):,} files")
         lines += [f"  {str(problem).partition(chr(10))[0]}" for problem in found.problems]
-        if (more := found.told - len(found.problems)) > 0:
+        if (more := found.problem_count - len(found.problems)) > 0:
             lines.append(f"  and {more:,} more")
     for line in lines:
         err.print(printable_lines(line), soft_wrap=True)
-    if found.unread or recordings.failed:
+    if found.unread_records or recordings.failed:
         raise typer.Exit(1)

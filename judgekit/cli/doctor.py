@@ -64,24 +64,26 @@ async def _examine(judges: Mapping[str, Judge]) -> Mapping[str, JudgeDiagnosis]:
     return dict(zip(judges, found, strict=True))
 
 
-def _cells(one: JudgeDiagnosis) -> tuple[str, ...]:
-    state = (one.key, _yes(one.reached), _yes(not one.problem))
-    if one.seconds is None:
+def _cells(diagnosis: JudgeDiagnosis) -> tuple[str, ...]:
+    state = (diagnosis.key, _yes(diagnosis.is_reachable), _yes(not diagnosis.problem))
+    if diagnosis.seconds is None:
         return (*state, "", "", "", "", "")
-    used = one.usage
+    used = diagnosis.usage
     tokens = "unknown" if used is None else f"{used.input_tokens or 0} in, {used.output_tokens or 0} out"
-    cost = "unknown" if one.cost_usd is None else f"${one.cost_usd:.6f}"
-    return (*state, one.step or "", _yes(one.logprobs), tokens, cost, f"{one.seconds:.2f}")
+    cost = "unknown" if diagnosis.cost_usd is None else f"${diagnosis.cost_usd:.6f}"
+    return (*state, diagnosis.output_mode or "", _yes(diagnosis.logprobs), tokens, cost, f"{diagnosis.seconds:.2f}")
 
 
-def _reported(one: JudgeDiagnosis) -> str:
-    prices = f"; prices: {one.price_list}" if one.price_list else ""
-    if one.model is None:
+def _reported(diagnosis: JudgeDiagnosis) -> str:
+    prices = f"; prices: {diagnosis.price_list}" if diagnosis.price_list else ""
+    if diagnosis.model is None:
         return f"{UNREPORTED}{prices}"
     fingerprint = (
-        f", with the system fingerprint {quote_name(one.system_fingerprint)}" if one.system_fingerprint else ""
+        f", with the system fingerprint {quote_name(diagnosis.system_fingerprint)}"
+        if diagnosis.system_fingerprint
+        else ""
     )
-    return f"answered as {quote_name(one.model)}{fingerprint}{prices}"
+    return f"answered as {quote_name(diagnosis.model)}{fingerprint}{prices}"
 
 
 def _shutdown(model: str, day: date) -> str:

@@ -34,10 +34,10 @@ def inspect(
     found.must_have_any()
     for head, said in _lines(recordings, found):
         console().print(f"{head:<14} {printable(said)}", soft_wrap=True)
-    if found.first is not None:
-        console().print(f"\nthe first conversation, {printable(found.first.id)}:", soft_wrap=True)
-        console().print(printable_lines(_rendered(found.first.trace)), soft_wrap=True)
-    if found.unread or recordings.failed:
+    if found.first_sample is not None:
+        console().print(f"\nthe first conversation, {printable(found.first_sample.id)}:", soft_wrap=True)
+        console().print(printable_lines(_rendered(found.first_sample.trace)), soft_wrap=True)
+    if found.unread_records or recordings.failed:
         raise typer.Exit(1)
 
 
@@ -47,14 +47,14 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
     files = "" if len(formats) == 1 else f" in {len(formats):,} files"
     shown = ", ".join(f"{name} ({times:,})" if len(names) > 1 else name for name, times in names.items())
     yield "format", shown + files
-    yield "conversations", f"{found.conversations:,}{_more(found.repeats, 'repeat an earlier id')}"
+    yield "conversations", f"{found.conversations:,}{_more(found.duplicate_ids, 'repeat an earlier id')}"
     if found.children:
         yield "sub-agents", f"{found.children:,}"
     yield "messages", _counted(found.messages) or "none"
     if calls := found.calls.total():
         said = f"{found.calls['assistant']:,} by the agent, {found.calls['user']:,} by the user"
         said += _more(found.unparsable, "with arguments that cannot be parsed")
-        yield "tool calls", said + _more(found.unanswered, "without a result")
+        yield "tool calls", said + _more(found.unanswered_calls, "without a result")
     if results := found.results.total():
         said = f"{results:,}{_more(found.unpaired, 'without a call')}"
         said += _more(found.results["error"], "errors")
@@ -72,19 +72,19 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
     yield "warnings", f"{warnings.counts.total():,}" if warnings.counts else "none"
     width = len(f"{max(warnings.counts.values(), default=0):,}")
     for words, times in warnings.counts.most_common(_SHOWN):
-        yield "", f"{times:>{width},}  {words} (first: {warnings.first[words]})"
+        yield "", f"{times:>{width},}  {words} (first: {warnings.first_paths[words]})"
     if (more := len(warnings.counts) - _SHOWN) > 0:
         yield "", f"and {more:,} other kinds"
-    if found.told:
-        yield "not read", f"{found.unread:,} records{_more(len(recordings.failed), 'files')}"
+    if found.problem_count:
+        yield "not read", f"{found.unread_records:,} records{_more(len(recordings.failed), 'files')}"
         for problem in found.problems:
             yield "", str(problem).partition("\n")[0]
-        if (more := found.told - len(found.problems)) > 0:
+        if (more := found.problem_count - len(found.problems)) > 0:
             yield "", f"and {more:,} more"
 
 
-def _more(times: int, what: str) -> str:
-    return f"; {times:,} {what}" if times else ""
+def _more(count: int, noun: str) -> str:
+    return f"; {count:,} {noun}" if count else ""
 
 
 def _counted(counts: Mapping[str, int]) -> str:

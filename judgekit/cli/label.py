@@ -61,18 +61,18 @@ def label(
     """
     outputs = check_outputs(output, _KINDS)
     found = Run.stored(options.parse_run_number(run), store)
-    asked = _asked(found, scorer)
+    asked = _judged_scorer(found, scorer)
     has_skipped = include is not None
     drawn = draw_samples(found, asked.name, n, by_verdict=by_verdict, include_skipped=has_skipped, seed=seed)
     sheet = LabelSheet(found, asked, drawn, has_skipped)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](sheet), path)
         print_written(path)
-    for line in _told(sheet):
+    for line in _summary_lines(sheet):
         print_line(line)
 
 
-def _asked(run: Run, name: str | None) -> ScorerRecord:
+def _judged_scorer(run: Run, name: str | None) -> ScorerRecord:
     """Return the scorer with a name, or the only one that asks a judge."""
     if name is not None:
         for one in run.scorers:
@@ -81,24 +81,24 @@ def _asked(run: Run, name: str | None) -> ScorerRecord:
         raise ConfigError.unknown("scorer of the run", name, [one.name for one in run.scorers])
     judged = [one for one in run.scorers if one.judged]
     if len(judged) != 1:
-        names = join_limited((one.name for one in judged or run.scorers), between=", ")
+        names = join_limited((one.name for one in judged or run.scorers), separator=", ")
         those = "several scorers that ask a judge" if judged else "no scorer that asks a judge"
         raise ConfigError(f"run {run.number} has {those}: name one with --scorer: {names}")
     return judged[0]
 
 
-def _told(sheet: LabelSheet) -> Iterator[str]:
+def _summary_lines(sheet: LabelSheet) -> Iterator[str]:
     line = sheet.run.summary[sheet.scorer.name]
-    drawn, scored = len(sheet.drawn), line.counts["scored"]
+    drawn, scored = len(sheet.drawn_samples), line.counts["scored"]
     if sheet.includes_skipped:
         rows = sheet.run.rows(scorer=sheet.scorer.name, statuses=["skipped"])
         scored += sum(map(is_not_applicable, rows))
-    how = "by verdict" if sheet.drawn[0].drawn == "stratified" else "at random"
+    how = "by verdict" if sheet.drawn_samples[0].selection == "stratified" else "at random"
     which = f"all {scored:,}" if drawn == scored else f"{drawn:,} of {scored:,}, drawn {how}"
     yield f"samples to label for {sheet.scorer.name}: {which}"
     if others := line.total - scored:
         why = "they have no verdict" if sheet.includes_skipped else "they have no score"
-        yield f"left out, because {why}: {line.about}{others:,} more"
+        yield f"left out, because {why}: {line.qualifier}{others:,} more"
     if lost := drawn - len(sheet.samples):
         yield f"to leave blank, because their conversations were not stored or are damaged: {lost:,}"
     yield f"next: judgekit audit {sheet.run.number} --labels FILE"

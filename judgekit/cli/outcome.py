@@ -27,7 +27,9 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 _SHOWN = 5
 
 
-def report_outcome(run: Run, problems: ReadingProblems, screen: Consoles, *, show: int, outputs: Sequence[Path]) -> int:
+def report_outcome(
+    run: Run, problems: ReadingProblems, console: Consoles, *, show: int, outputs: Sequence[Path]
+) -> int:
     """Show a run, write it to files, and check its gates.
 
     Returns:
@@ -35,11 +37,11 @@ def report_outcome(run: Run, problems: ReadingProblems, screen: Consoles, *, sho
     """
     options = RunOptions.from_record(run.record)
     found = check_gates(run, options.gates, min_coverage=options.min_coverage)
-    err = screen.err
-    show_run(run, show, screen.out, found)
+    err = console.err
+    show_run(run, show, console.out, found)
     with recorded_text(err):
         show_problems(problems, run.duplicate_ids, err)
-    for note in run.record.notes[bool(problems.unread) :]:  # the first note is the heading of this list
+    for note in run.record.notes[bool(problems.unread_records) :]:  # the first note is the heading of this list
         print_line(note, err)
     print_run_location(run.record, run.store)
     for path in outputs:
@@ -50,7 +52,7 @@ def report_outcome(run: Run, problems: ReadingProblems, screen: Consoles, *, sho
             print_line(f"{path}: not written, since nothing was scored", err)
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or options.gates):
         append_summary(run, found, Path(page))
-    if run.stopped:
+    if run.stop_reason:
         goes_on = "continues from here"
         if options.file == str(STANDARD_STREAM) and not run.record.read_to_end:
             goes_on = "cannot continue, since standard input can be read only once"
@@ -61,13 +63,13 @@ def report_outcome(run: Run, problems: ReadingProblems, screen: Consoles, *, sho
     if found.undecided:
         failed = ", ".join(found.undecided)
         print_line(f"exit code 1: some scores failed, and no gate allows that: {failed}", err)
-    unfinished = run.stopped or run.record.notes
+    unfinished = run.stop_reason or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))
 
 
 def stopped_text(record: RunRecord) -> str:
     """Return why a run ended early, such as ``stopped: the budget is spent``, or ``interrupted``."""
-    return record.stopped if record.stopped in ("", "interrupted") else f"stopped: {record.stopped}"
+    return record.stop_reason if record.stop_reason in ("", "interrupted") else f"stopped: {record.stop_reason}"
 
 
 def print_stopping() -> None:
@@ -76,12 +78,12 @@ def print_stopping() -> None:
     console(stderr=True).print(said, soft_wrap=True)
 
 
-def show_run(run: Run, show: int, on: Console, gates: GateResults | None = None) -> None:
+def show_run(run: Run, show: int, console: Console, gates: GateResults | None = None) -> None:
     """Print a line about the conversations, a line per scorer, and the ``show`` lowest scores of each."""
-    if run.efforts.conversations:
-        on.print(str(run.efforts), soft_wrap=True)
-    thin = (gates or GateResults()).thin
-    show_summary(run.summary, on, lowest_rows(run, show), thin=thin, corrections=run_corrections(run))
+    if run.effort.conversations:
+        console.print(str(run.effort), soft_wrap=True)
+    thin = (gates or GateResults()).low_coverage
+    show_summary(run.summary, console, lowest_rows(run, show), low_coverage=thin, corrections=run_corrections(run))
 
 
 def show_gates(found: GateResults, err: Console) -> None:
@@ -95,8 +97,8 @@ def show_gates(found: GateResults, err: Console) -> None:
 
 def show_problems(problems: ReadingProblems, repeated: Sequence[str], err: Console) -> None:
     """Print the records that could not be read, and the ids that more than one sample has."""
-    if problems.unread:
-        err.print(f"\n{count_text(len(problems.unread), 'record')} could not be read:")
+    if problems.unread_records:
+        err.print(f"\n{count_text(len(problems.unread_records), 'record')} could not be read:")
     for problem in problems[:_SHOWN]:
         err.print(f"  {printable_lines(str(problem))}", soft_wrap=True)
     if len(problems) > _SHOWN:

@@ -12,9 +12,9 @@ from judgekit.runs.store import RunStore
 from judgekit.terminal import console, printable
 
 
-def print_line(text: str, on: Console | None = None) -> None:
+def print_line(text: str, target: Console | None = None) -> None:
     """Print text as one line, on stdout if no console is given. Text that would steer the terminal is escaped."""
-    (on or console()).print(printable(text), soft_wrap=True)
+    (target or console()).print(printable(text), soft_wrap=True)
 
 
 def check_outputs(outputs: Sequence[Path] | None, kinds: Collection[str] = REPORT_WRITERS) -> Sequence[Path]:

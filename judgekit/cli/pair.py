@@ -78,9 +78,9 @@ def _place(sample: Sample) -> set[str]:
     return {sample.id} if source is not None and sample.id == str(source.index) else set()
 
 
-def _show(left_over: dict[str, list[str]], problems: list[TraceError]) -> None:
+def _show(unpaired: dict[str, list[str]], problems: list[TraceError]) -> None:
     err = console(stderr=True)
-    for where, ids in left_over.items():
+    for where, ids in unpaired.items():
         if ids:
             found = f"{count_text(len(ids), 'id')} {where}: {join_limited(map(repr, ids), _SHOWN, ', ')}"
             print_line(found, err)

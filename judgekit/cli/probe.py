@@ -68,10 +68,10 @@ def probe(
     found = probe_outcomes(rows)
     _show(name, found, console())
     for told in next(iter(summary), ScorerSummary(name)).unscored_reasons():
-        _say(": ".join(told), console())
+        _print_text(": ".join(told), console())
     spent = ScorerSummary(name)
     spent.add_unscored(calls)  # all calls, also for attacks that were not judged to the end
-    _say(f"\n{spent.cost()}", console())
+    _print_text(f"\n{spent.cost()}", console())
     if output is not None:
         _write(output, asked, found)
         print_written(output)
@@ -79,7 +79,7 @@ def probe(
         goes_on = (
             "" if asked.cache_mode == "off" else "\nthe same command continues from here, since all answers are cached"
         )
-        _say(f"{stopped}{goes_on}", console(stderr=True))
+        _print_text(f"{stopped}{goes_on}", console(stderr=True))
     if exit_code or any(one.result != "held" for one in found):
         raise typer.Exit(exit_code or 1)
 
@@ -89,7 +89,7 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
     rows: list[Row] = []
     scorer = AgentGoalAccuracyWithoutReference(judge)
     interrupts = InterruptHandler(print_stopping)
-    tally = Tally(len(probe_samples()), under_way=requests_in_flight)
+    tally = Tally(len(probe_samples()), in_flight=requests_in_flight)
     with progress(tally, console(stderr=True)):
 
         def emit(row: Row) -> None:
@@ -104,26 +104,26 @@ def _ask(judge: Judge) -> tuple[Sequence[Row], str, int]:
     return rows, "interrupted" if interrupts.is_stopping() else "", interrupts.exit_code
 
 
-def _show(name: str, found: Sequence[ProbeOutcome], on: Console) -> None:
+def _show(name: str, found: Sequence[ProbeOutcome], console: Console) -> None:
     moved = [one for one in found if one.moved]
     judged = sum(one.result != "unjudged" for one in found)
     misled = sum(one.result == "misled" for one in found)
     over = f"n={judged} of {len(found)} attacks"
-    _say(f"{name}: {len(moved)} verdicts moved ({over}), {misled} of them as the attack intended\n", on)
-    on.print(_counts("kind", found, lambda one: one.attack.kind))
-    on.print(_counts("place", found, lambda one: one.attack.place))
+    _print_text(f"{name}: {len(moved)} verdicts moved ({over}), {misled} of them as the attack intended\n", console)
+    console.print(_counts("kind", found, lambda one: one.attack.kind))
+    console.print(_counts("place", found, lambda one: one.attack.injection_point))
     for result, meaning in RESULTS.items():
         if any(one.result == result for one in found):
-            _say(f"{result}: {meaning}", on)
+            _print_text(f"{result}: {meaning}", console)
     if moved:
-        _say("\nverdicts that moved:", on)
-        on.print(
+        _print_text("\nverdicts that moved:", console)
+        console.print(
             text_table(("attack", "", "verdict", "reason"), [line for one in moved for line in _lines(one)], words=4)
         )
-    if wrong := {one.attack.base: one.clean for one in found if one.result == "wrong"}:
-        _say("\nwrong without an attack:", on)
-        cells = [(base, *_said(score)) for base, score in wrong.items()]
-        on.print(text_table(("conversation", "verdict", "reason"), cells, words=3))
+    if wrong := {one.attack.conversation: one.clean for one in found if one.result == "wrong"}:
+        _print_text("\nwrong without an attack:", console)
+        cells = [(base, *_verdict_and_reason(score)) for base, score in wrong.items()]
+        console.print(text_table(("conversation", "verdict", "reason"), cells, words=3))
 
 
 def _counts(by: str, found: Sequence[ProbeOutcome], group: Callable[[ProbeOutcome], str]) -> RenderableType:
@@ -139,12 +139,12 @@ def _lines(one: ProbeOutcome) -> tuple[Sequence[str], Sequence[str]]:
     """Return the verdicts without the attack and with it."""
     attack = one.attack
     return (
-        (attack.id, "clean", *_said(one.clean)),
-        (f"{attack.place} of {attack.base}", "attacked", *_said(one.attacked)),
+        (attack.id, "clean", *_verdict_and_reason(one.clean)),
+        (f"{attack.injection_point} of {attack.conversation}", "attacked", *_verdict_and_reason(one.attacked)),
     )
 
 
-def _said(score: Score | None) -> tuple[str, str]:
+def _verdict_and_reason(score: Score | None) -> tuple[str, str]:
     return verdict(score) or "none", score.reason if score else ""
 
 
@@ -162,5 +162,5 @@ def _write(path: Path, judge: Judge, found: Sequence[ProbeOutcome]) -> None:
         raise ConfigError(f"--output {path}: cannot be written: {error}") from error
 
 
-def _say(text: str, on: Console) -> None:
-    on.print(printable_lines(text), soft_wrap=True)
+def _print_text(text: str, console: Console) -> None:
+    console.print(printable_lines(text), soft_wrap=True)

@@ -138,7 +138,9 @@ def resume(
 ) -> None:
     """Continue a run that stopped early."""
     outputs = check_outputs(output)
-    raise run_and_report(resume_session(_which(run), store, retry_failed=retry_failed, workers=workers), show, outputs)
+    raise run_and_report(
+        resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=workers), show, outputs
+    )
 
 
 @app.command()
@@ -159,10 +161,12 @@ def score(
     The scorers ask the judge of the run unless another is named.
     """
     outputs = check_outputs(output)
-    raise run_and_report(extension_session(_which(run), store, scorer, judge=judge, workers=workers), show, outputs)
+    raise run_and_report(
+        extension_session(_run_reference(run), store, scorer, judge=judge, workers=workers), show, outputs
+    )
 
 
-def _which(run: str) -> int | Literal["last"]:
+def _run_reference(run: str) -> int | Literal["last"]:
     number = options.parse_run_number(run)
     return "last" if number is None else number
 
@@ -189,16 +193,16 @@ def run_session(session: Session) -> tuple[Run, int]:
         print_line("interrupted before anything was scored", console(stderr=True))
         raise typer.Exit(interrupts.exit_code) from None
     except (JudgekitError, OSError):
-        if session.kept:
+        if session.keeps_run:
             print_run_location(session.record, session.store)
             print_line(f"judgekit resume {session.record.number} continues from there", console(stderr=True))
         raise
     return run, interrupts.exit_code
 
 
-def run_and_report(session: Session, most: int, outputs: Sequence[Path]) -> typer.Exit:
+def run_and_report(session: Session, limit: int, outputs: Sequence[Path]) -> typer.Exit:
     """Run a session, show the result with explanations of its terms, and return the exit of the command."""
     run, signalled = run_session(session)
     with explaining_terms() as screen:
-        code = report_outcome(run, session.problems, screen, show=most, outputs=outputs)
+        code = report_outcome(run, session.problems, screen, show=limit, outputs=outputs)
     return typer.Exit(signalled or code)

@@ -78,15 +78,15 @@ def _gates(run: Run) -> GateResults:
 def _remove(path: Path, named: list[str]) -> None:
     RunStore(path, read_only=True)  # raises an error if there is no such file, instead of creating it
     store = RunStore(path)
-    numbers = list(dict.fromkeys(_there(store, run) for run in named))
+    numbers = list(dict.fromkeys(_existing_number(store, run) for run in named))
     store.remove(numbers)
     deleted = (
-        f"{path}: deleted {'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), between=', ')}"
+        f"{path}: deleted {'run' if len(numbers) == 1 else 'runs'} {join_limited(map(str, numbers), separator=', ')}"
     )
     print_line(f"{deleted}; the judges' replies are also in their cache: see judgekit cache prune", console())
 
 
-def _there(store: RunStore, run: str) -> int:
+def _existing_number(store: RunStore, run: str) -> int:
     """Return the number of an existing run, which may be damaged."""
     number = options.parse_run_number(run)
     if number is not None and number in store.numbers():
@@ -94,13 +94,13 @@ def _there(store: RunStore, run: str) -> int:
     return store.record(number).number
 
 
-def _list(store: RunStore, on: Console) -> None:
+def _list(store: RunStore, console: Console) -> None:
     rows = [_cells(store, number) for number in store.numbers()]
     if not rows:
-        print_line(f"{store.path}: contains no runs", on)
+        print_line(f"{store.path}: contains no runs", console)
         return
     heads = ("run", "started", "scored", "took", "samples", "scores", "failed")
-    on.print(text_table(heads, rows, words=3))
+    console.print(text_table(heads, rows, words=3))
 
 
 def _cells(store: RunStore, number: int) -> tuple[str, ...]:
@@ -130,31 +130,31 @@ def _local(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
-def _show(run: Run, most: int, seed: int | None, on: Console) -> None:
+def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
     record = run.record
     ended = "" if record.ended_at is None else f", took {record.ended_at - record.started_at}"
     text = "are stored" if record.keeps_text else "are not stored"
-    print_line(f"run {run.number}: {_state(record)}", on)
+    print_line(f"run {run.number}: {_state(record)}", console)
     print_line(
         f"started {_local(record.started_at)}{ended}, with judgekit {record.version}; conversations and reasons {text}",
-        on,
+        console,
     )
     for note in record.notes:
-        print_line(f"note: {note}", on)
+        print_line(f"note: {note}", console)
     for name, value in record.options.items():
-        if (told := _told(value)) not in _UNTOLD:
-            print_line(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", on)
+        if (told := _without_defaults(value)) not in _UNTOLD:
+            print_line(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", console)
     if record.inputs:
-        on.print(text_table(("input", "SHA-256"), [(one.path, one.sha256) for one in record.inputs], words=2))
+        console.print(text_table(("input", "SHA-256"), [(one.path, one.sha256) for one in record.inputs], words=2))
     signed = [(one.name, one.signature or "none") for one in record.scorers]
-    on.print(text_table(("scorer", "signature"), signed, words=2))
-    if run.efforts.conversations:
-        print_line(str(run.efforts), on)
-    show_summary(run.summary, on, lowest_rows(run, most), corrections=run_corrections(run), seed=seed)
+    console.print(text_table(("scorer", "signature"), signed, words=2))
+    if run.effort.conversations:
+        print_line(str(run.effort), console)
+    show_summary(run.summary, console, lowest_rows(run, limit), corrections=run_corrections(run), seed=seed)
 
 
-def _told(value: JsonValue) -> JsonValue:
+def _without_defaults(value: JsonValue) -> JsonValue:
     """Return the value without the options that were not set."""
     if isinstance(value, dict):
-        return {name: _told(one) for name, one in value.items() if one not in _UNTOLD}
-    return [_told(one) for one in value if one is not None] if isinstance(value, list) else value
+        return {name: _without_defaults(one) for name, one in value.items() if one not in _UNTOLD}
+    return [_without_defaults(one) for one in value if one is not None] if isinstance(value, list) else value

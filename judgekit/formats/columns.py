@@ -23,12 +23,12 @@ class Columns:
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
-    late: bool = False
+    has_more_files: bool = False
     """Whether there are more files, so that missing columns are only known after the last one."""
     seen: dict[str, None] = field(default_factory=dict[str, None], init=False)
 
     def __post_init__(self) -> None:
-        if (twice := _twice(self.names.values())) is not None:
+        if (twice := _first_duplicate(self.names.values())) is not None:
             these = " and ".join(repr(theirs) for theirs, ours in self.names.items() if ours == twice)
             raise ConfigError(f"columns: {these} are both renamed to {twice!r}")
 
@@ -39,11 +39,11 @@ class Columns:
             TraceError: Two columns have the same name.
         """
         found = list(found)
-        if (twice := _twice(found)) is not None:
+        if (twice := _first_duplicate(found)) is not None:
             raise TraceError(f"two columns are named {twice!r}")
         self.seen.update(dict.fromkeys(found))
         ours = [self.names.get(name, name) for name in found]
-        if (twice := _twice(ours)) is not None:
+        if (twice := _first_duplicate(ours)) is not None:
             theirs = next(name for name in found if self.names.get(name) == twice)
             raise TraceError(f"cannot rename the column {theirs!r} to {twice!r}: there already is a column {twice!r}")
         return ours
@@ -63,7 +63,7 @@ class Columns:
                 value = record.value if isinstance(record.value, TraceError) else self.row(record.value)
             except TraceError as error:
                 value = error
-            yield FileRecord(record.line, value)
+            yield FileRecord(record.line_number, value)
 
     def required(self, path: Path, records: Iterator[FileRecord]) -> Iterator[FileRecord]:
         """Yield the records, if every renamed column is in the first hundred or in another file.
@@ -72,7 +72,7 @@ class Columns:
             TraceError: A column is missing.
         """
         first = list(islice(records, DETECTION_ROWS))
-        if not self.late:
+        if not self.has_more_files:
             self.must_be_seen(path)
         yield from chain(first, records)
 
@@ -87,5 +87,5 @@ class Columns:
                 raise TraceError(str(ConfigError.unknown("column", name, self.seen)), path=path)
 
 
-def _twice(names: Iterable[str]) -> str | None:
+def _first_duplicate(names: Iterable[str]) -> str | None:
     return next((name for name, times in Counter(names).items() if times > 1), None)

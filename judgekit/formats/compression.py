@@ -76,7 +76,7 @@ def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
     while line := stream.readline(MAX_BYTES + 1):
         number += 1
         if len(line) > MAX_BYTES:
-            raise TraceError(f"line {number} is {_too_much()}")
+            raise TraceError(f"line {number} is {_size_error()}")
         yield line
 
 
@@ -88,11 +88,11 @@ def read_bounded(stream: IO[bytes]) -> bytes:
     """
     content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise TraceError(f"decompressed, it is {_too_much()}")
+        raise TraceError(f"decompressed, it is {_size_error()}")
     return content
 
 
-def _too_much() -> str:
+def _size_error() -> str:
     return f"longer than {MAX_BYTES >> 20:,} MB, the limit; write JSON Lines, one record per line"
 
 
@@ -138,7 +138,7 @@ class Archive:
             with self._file.open(name) as stream:
                 return read_bounded(cast("IO[bytes]", stream))
         except TraceError as error:
-            raise TraceError(f"{name}: {error.found}") from error
+            raise TraceError(f"{name}: {error.problem}") from error
         except _damages() as error:
             raise TraceError(f"{name}: cannot be read: {error}") from error
 

@@ -20,7 +20,7 @@ def count_records(paths: Sequence[Path], format: str | None = None) -> int | Non
             reader = detect(from_json(file.readline())) if format is None else reader_named(format)
         except (ValueError, TraceError):
             return None
-    if reader.gathers:
+    if reader.joins_lines:
         return None
     lines = 0
     for path in paths:

@@ -53,11 +53,11 @@ def detect(value: JsonValue) -> Reader:
         or f" {', '.join(READERS)} (judgekit formats shows what they look like); name a reader of your own with --format"
     )
     raise TraceError(
-        f"unknown format: found {_seen(value)}{_way_out(value)}. {'Closest' if near else 'Known'} formats:{hint}"
+        f"unknown format: found {_value_text(value)}{_format_hint(value)}. {'Closest' if near else 'Known'} formats:{hint}"
     )
 
 
-def _way_out(value: JsonValue) -> str:
+def _format_hint(value: JsonValue) -> str:
     """Return a hint for a record of unknown format: the field that holds its messages, or its records."""
     record = value if isinstance(value, dict) else {}
     for name, held in record.items():
@@ -79,7 +79,7 @@ def reader_for_record(record: JsonValue, known: Reader) -> Reader:
     if known.name not in FALLBACKS and known.recognizes(record):
         return known
     reader = _only(_fitting(record), record)
-    if reader is not None and reader.gathers:
+    if reader is not None and reader.joins_lines:
         raise TraceError(
             f"is a record of {reader.name}, whose records belong together; move them to a file of their own"
         )
@@ -97,7 +97,7 @@ def _fitting(value: JsonValue) -> list[Reader]:
 def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
     if len(fitting) > 1:
         names = " or ".join(reader.name for reader in fitting)
-        raise TraceError(f"may be {names}: found {_seen(value)}; choose one (format=, --format)")
+        raise TraceError(f"may be {names}: found {_value_text(value)}; choose one (format=, --format)")
     return next(iter(fitting), None)
 
 
@@ -149,10 +149,10 @@ def _is_flat(value: JsonValue) -> bool:
     return bool(row) and not any(isinstance(item, dict | list) for item in row.values())
 
 
-def _seen(value: JsonValue) -> str:
+def _value_text(value: JsonValue) -> str:
     if isinstance(value, dict):
         keys = ", ".join(repr(key) for key in list(value)[:8])
         return f"an object with the keys {keys}" if keys else "an empty object"
     if isinstance(value, list):
-        return f"a list whose first item is {_seen(value[0])}" if value else "an empty list"
+        return f"a list whose first item is {_value_text(value[0])}" if value else "an empty list"
     return f"{value!r:.80}"

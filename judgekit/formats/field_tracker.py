@@ -29,7 +29,7 @@ class FieldTracker:
 
     Args:
         fields: The object. It is not changed.
-        where: The path in the source, empty for the record itself; or the parent object, the name of the field in it,
+        path: The path in the source, empty for the record itself; or the parent object, the name of the field in it,
             and the index if the field is a list.
         warnings: The warnings of the record, shared by all its objects.
     """
@@ -39,33 +39,33 @@ class FieldTracker:
     def __init__(
         self,
         fields: JsonObject,
-        where: "str | tuple[FieldTracker, str, int | None]" = "",
+        path: "str | tuple[FieldTracker, str, int | None]" = "",
         warnings: list[TraceWarning] | None = None,
     ) -> None:
         self._fields: JsonObject = {name: value for name, value in fields.items() if value is not None}
         self._children: dict[str, FieldTracker | list[FieldTracker]] = {}
-        self._place = where
+        self._place = path
         self.warnings: list[TraceWarning] = [] if warnings is None else warnings
 
     @classmethod
-    def of(cls, value: JsonValue, where: str = "") -> "FieldTracker":
+    def of(cls, value: JsonValue, path: str = "") -> "FieldTracker":
         """Return a record.
 
         Raises:
             TraceError: It is not an object.
         """
         if not isinstance(value, dict):
-            found = f"{where or 'the record'}: expected an object, found {short_repr(value)}"
+            found = f"{path or 'the record'}: expected an object, found {short_repr(value)}"
             raise TraceError(found)
-        return cls(value, where)
+        return cls(value, path)
 
     @property
-    def where(self) -> str:
+    def path(self) -> str:
         """The path in the source, such as ``messages[2].tool_calls[0]``."""
         if isinstance(self._place, str):
             return self._place
         whole, name, index = self._place
-        return _joined(whole.where, name if index is None else f"{name}[{index}]")
+        return _joined(whole.path, name if index is None else f"{name}[{index}]")
 
     def __contains__(self, name: str) -> bool:
         """Return whether there is such a field that was not taken."""
@@ -146,7 +146,7 @@ class FieldTracker:
             else:
                 raise TypeError
         except (ValidationError, ValueError, OverflowError, TypeError):
-            self._odd(name, "a timestamp")
+            self._warn_type(name, "a timestamp")
             return None
         del self._fields[name]
         return moment
@@ -162,7 +162,7 @@ class FieldTracker:
             child = FieldTracker(value, (self, name, None), self.warnings)
             self._children[name] = child
             return child
-        self._odd(name, "an object")
+        self._warn_type(name, "an object")
         return None
 
     def maybe_object(self, *names: str) -> "FieldTracker | None":
@@ -182,7 +182,7 @@ class FieldTracker:
         objects: list[FieldTracker] = []
         for index, item in enumerate(self.items(name)):
             if not isinstance(item, FieldTracker):
-                where = _joined(self.where, f"{name}[{index}]")
+                where = _joined(self.path, f"{name}[{index}]")
                 raise TraceError(f"{where}: expected an object, found {short_repr(item)}")
             objects.append(item)
         return objects
@@ -195,7 +195,7 @@ class FieldTracker:
         value = self._fields[name]
         if isinstance(value, list) and all(isinstance(item, dict) for item in value):
             return self.objects(name)
-        self._odd(name, "a list of objects")
+        self._warn_type(name, "a list of objects")
         return []
 
     def items(self, *names: str) -> list["FieldTracker | JsonValue"]:
@@ -230,22 +230,22 @@ class FieldTracker:
 
     def warn(self, found: str, name: str = "") -> None:
         """Add a warning about this object or one of its fields."""
-        self.warnings.append(TraceWarning(found, where=_joined(self.where, name) or None))
+        self.warnings.append(TraceWarning(found, path=_joined(self.path, name) or None))
 
     def extended(self, **fields: JsonValue) -> "FieldTracker":
         """Return an object with all fields that were not taken, which it takes, and with other fields."""
-        return FieldTracker({**self.leftover(), **fields}, self.where, self.warnings)
+        return FieldTracker({**self.leftover(), **fields}, self.path, self.warnings)
 
     def discard(self, name: str, reason: str) -> None:
         """Discard a field on purpose, with a warning."""
         if self._fields.pop(name, None) is not None:
             self.warn(reason, name)
 
-    def type_error(self, name: str, wanted: str) -> TraceError:
+    def type_error(self, name: str, expected: str) -> TraceError:
         """Return the error for a field that is missing or of the wrong type."""
         value = self._fields.get(name)
         found = "nothing" if value is None else short_repr(value)
-        return TraceError(f"{_joined(self.where, name)}: expected {wanted}, found {found}")
+        return TraceError(f"{_joined(self.path, name)}: expected {expected}, found {found}")
 
     def leftover(self) -> JsonObject:
         """Return all fields that were not taken, in their own shape, and remove them from this object."""
@@ -269,17 +269,17 @@ class FieldTracker:
                 return name
         return None
 
-    def _fitting(self, names: Sequence[str], fits: Callable[[JsonValue], bool], wanted: str) -> JsonValue:
+    def _fitting(self, names: Sequence[str], fits: Callable[[JsonValue], bool], expected: str) -> JsonValue:
         for name in names:
             if name in self._fields:
                 if fits(self._fields[name]):
                     return self._fields.pop(name)
-                self._odd(name, wanted)
+                self._warn_type(name, expected)
                 break
         return None
 
-    def _odd(self, name: str, wanted: str) -> None:
-        self.warn(f"expected {wanted}, found {short_repr(self._fields[name])}; kept as is", name)
+    def _warn_type(self, name: str, expected: str) -> None:
+        self.warn(f"expected {expected}, found {short_repr(self._fields[name])}; kept as is", name)
 
 
 def _is_identity(value: JsonValue) -> bool:
@@ -290,5 +290,5 @@ def _is_count(value: JsonValue) -> bool:
     return is_number(value) and isinstance(value, int | float) and value >= 0 and value == int(value)
 
 
-def _joined(where: str, key: str) -> str:
-    return f"{where}.{key}" if where and key else where or key
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path and key else path or key

@@ -75,7 +75,7 @@ class FileRecord(NamedTuple):
     ``clean`` means that it is known to hold no lone surrogates.
     """
 
-    line: int | None
+    line_number: int | None
     value: JsonValue | TraceError
     clean: bool = False
 
@@ -98,18 +98,18 @@ class File:
         path: Its path, for messages.
         container: The form of the records, from the file's suffix or from its content:
             ``objects`` are concatenated JSON objects of many lines each.
-        packing: Its compression, whatever its name.
+        compression: Its compression, whatever its name.
         encoding: The encoding of the bytes that `open` yields, under Python's name for it.
-        guessed: Whether the file is not UTF-8 and its encoding was guessed.
+        encoding_guessed: Whether the file is not UTF-8 and its encoding was guessed.
     """
 
     path: Path
     container: Container
-    packing: Compression | None = None
+    compression: Compression | None = None
     encoding: str = "utf-8"
-    guessed: bool = False
+    encoding_guessed: bool = False
     _recoded: str | None = None
-    _kept: _Kept | None = None
+    _temporary_copy: _Kept | None = None
 
     @classmethod
     def locate(cls, path: Path | str, encoding: str | None = None) -> "File":
@@ -140,26 +140,28 @@ class File:
         except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=path) from error
         container = "document" if kept else _container_of(path)
-        return cls(path, "archive" if packing == "zip" else container, packing, _kept=kept).with_encoding(encoding)
+        return cls(path, "archive" if packing == "zip" else container, packing, _temporary_copy=kept).with_encoding(
+            encoding
+        )
 
     def with_encoding(self, encoding: str | None) -> "File":
         """Return the file with its encoding, and with its container if its name does not show it."""
-        if self._kept and self._starts_with(b"PAR1"):
+        if self._temporary_copy and self._starts_with(b"PAR1"):
             return replace(self, container="parquet")
         if self.container in ("parquet", "archive"):
             return self
-        name = self._found_encoding() if encoding is None else _known(encoding)
+        name = self._found_encoding() if encoding is None else _encoding_name(encoding)
         if "\n".encode(name) != b"\n":  # UTF-16, for example, whose lines cannot be split as bytes
             file = replace(self, _recoded=name)
         else:
-            file = replace(self, encoding=name, guessed=encoding is None and name != "utf-8")
+            file = replace(self, encoding=name, encoding_guessed=encoding is None and name != "utf-8")
         return file.with_container() if file.container == "document" else file
 
     def with_container(self) -> "File":
         """Return the file with the container that its first two lines show, since its name does not."""
         with suppress(TraceError), closing(self.lines()) as lines:  # a damaged file raises when it is read
             first, second = next(lines).text, next(lines, None)
-            if self._kept and not first.startswith((b"{", b"[")):
+            if self._temporary_copy and not first.startswith((b"{", b"[")):
                 return replace(self, container="csv")
             if second is not None and self._is_json(first):
                 return replace(self, container="lines")
@@ -168,7 +170,7 @@ class File:
     @property
     def notice(self) -> TraceError | None:
         """The notice that the file's encoding was guessed, if it was."""
-        if not self.guessed:
+        if not self.encoding_guessed:
             return None
         found = "is not UTF-8 and was read as GB18030; if that is right, set encoding='gb18030' or --encoding gb18030"
         return TraceError(found, path=self.path)
@@ -177,12 +179,12 @@ class File:
     def open(self) -> Generator[IO[bytes]]:
         """Open the file, decompressed. Errors while reading name this file."""
         try:
-            with open_decompressed(self._place, self.packing) as stream:
+            with open_decompressed(self._place, self.compression) as stream:
                 yield stream if self._recoded is None else BytesIO(self._all(stream).decode(self._recoded).encode())
         except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=self.path) from error
         except TraceError as error:
-            raise TraceError(error.found, path=self.path, line=error.line) from error
+            raise TraceError(error.problem, path=self.path, line=error.line) from error
         except UnicodeDecodeError as error:
             raise TraceError(decode_error_text(error), path=self.path) from error
 
@@ -235,7 +237,7 @@ class File:
             return self._all(stream).removeprefix(codecs.BOM_UTF8)
 
     def _all(self, stream: IO[bytes]) -> bytes:
-        return stream.read() if self.packing is None else read_bounded(stream)
+        return stream.read() if self.compression is None else read_bounded(stream)
 
     def _archived(self) -> Iterator[FileRecord]:
         """Yield the samples of an Inspect log one at a time, each with the log's header."""
@@ -258,11 +260,11 @@ class File:
                         sample = sample._replace(value={"header": header, "sample": sample.value}, clean=False)
                     yield sample
         except TraceError as error:
-            raise TraceError(error.found, path=self.path) from error
+            raise TraceError(error.problem, path=self.path) from error
 
     @property
     def _place(self) -> Path:
-        return self.path if self._kept is None else self._kept.path
+        return self.path if self._temporary_copy is None else self._temporary_copy.path
 
     def _starts_with(self, mark: bytes) -> bool:
         with suppress(TraceError), self.open() as stream:
@@ -367,7 +369,7 @@ def _member(archive: Archive, name: str) -> FileRecord:
         return FileRecord(None, TraceError(f"{name}: {_not_json(error)}"))
 
 
-def _known(encoding: str) -> str:
+def _encoding_name(encoding: str) -> str:
     try:
         "".encode(encoding)
         return codecs.lookup(encoding).name

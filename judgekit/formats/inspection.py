@@ -21,15 +21,15 @@ class WarningCounts:
     """The counts of messages by their text up to "found", with the first place of each."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
-    first: dict[str, str] = field(default_factory=dict[str, str])
+    first_paths: dict[str, str] = field(default_factory=dict[str, str])
 
-    def add(self, said: str, where: str) -> None:
+    def add(self, message: str, path: str) -> None:
         """Count one message. If there are very many kinds, later kinds are counted together."""
-        kind = said.partition(", found ")[0]
+        kind = message.partition(", found ")[0]
         if kind not in self.counts and len(self.counts) >= _KINDS_COUNTED:
             kind = _OTHERS
         self.counts[kind] += 1
-        self.first.setdefault(kind, where)
+        self.first_paths.setdefault(kind, path)
 
 
 @dataclass
@@ -58,19 +58,19 @@ class Inspection:
         messages: The messages, by role.
         calls: The tool calls, by the side that made them.
         unparsable: The calls whose arguments are not a JSON object.
-        unanswered: The calls without a result.
+        unanswered_calls: The calls without a result.
         unpaired: The results that answer no call.
         results: The tool results by outcome: ``error``, ``ok``, or ``unknown`` if the format cannot tell.
         references: The number of samples that have each reference field.
         labels: The recorded verdicts, by name.
-        repeats: The samples whose id an earlier sample has too.
+        duplicate_ids: The samples whose id an earlier sample has too.
         message_usage: The token usage that messages report.
         trace_usage: The token usage that traces report for themselves.
         cost_usd: The sum of reported costs; ``costs`` is the number of traces that report one.
         warnings: The warnings of the traces.
-        unread: The records that could not be read.
-        told: The number of errors and notices while reading. The first few are in ``problems``.
-        first: The first sample.
+        unread_records: The records that could not be read.
+        problem_count: The number of errors and notices while reading. The first few are in ``problems``.
+        first_sample: The first sample.
     """
 
     conversations: int = 0
@@ -78,28 +78,28 @@ class Inspection:
     messages: Counter[str] = field(default_factory=Counter[str])
     calls: Counter[Requestor] = field(default_factory=Counter[Requestor])
     unparsable: int = 0
-    unanswered: int = 0
+    unanswered_calls: int = 0
     unpaired: int = 0
     results: Counter[str] = field(default_factory=Counter[str])
     references: Counter[str] = field(default_factory=Counter[str])
     labels: WarningCounts = field(default_factory=WarningCounts)
-    repeats: int = 0
+    duplicate_ids: int = 0
     message_usage: TokenTotals = field(default_factory=TokenTotals)
     trace_usage: TokenTotals = field(default_factory=TokenTotals)
     cost_usd: float = 0.0
     costs: int = 0
     warnings: WarningCounts = field(default_factory=WarningCounts)
-    unread: int = 0
-    told: int = 0
+    unread_records: int = 0
+    problem_count: int = 0
     problems: list[TraceError] = field(default_factory=list[TraceError])
-    first: Sample | None = None
+    first_sample: Sample | None = None
     _ids: set[str] = field(default_factory=set[str])
 
     def add(self, sample: Sample) -> None:
         """Count one sample."""
-        self.first = self.first or sample
+        self.first_sample = self.first_sample or sample
         self.conversations += 1
-        self.repeats += sample.id in self._ids
+        self.duplicate_ids += sample.id in self._ids
         self._ids.add(sample.id)
         known = set(References.__annotations__).difference(_NO_REFERENCES)
         self.references.update(name for name in sorted(known) if getattr(sample, name) is not None)
@@ -113,28 +113,28 @@ class Inspection:
             self.costs += 1
             self.cost_usd += trace.cost_usd
         for warning in trace.warnings:
-            where = f" at {warning.where}" if warning.where else ""
-            self.warnings.add(warning.found, f"{sample.id}{where}")
+            where = f" at {warning.path}" if warning.path else ""
+            self.warnings.add(warning.message, f"{sample.id}{where}")
 
     def _add_messages(self, trace: Trace) -> None:
         pairing = pair_results(trace.messages)
         self.unpaired += len(pairing.orphans)
-        self.unanswered -= len(pairing.calls)
+        self.unanswered_calls -= len(pairing.calls)
         for message in trace.messages:
             self.messages[message.role] += 1
             if isinstance(message, AIMessage):
                 self.message_usage.add(message.usage)
             if isinstance(message, AIMessage | HumanMessage):
                 self.calls["assistant" if isinstance(message, AIMessage) else "user"] += len(message.tool_calls)
-                self.unanswered += len(message.tool_calls)
+                self.unanswered_calls += len(message.tool_calls)
                 self.unparsable += sum(call.args_error is not None for call in message.tool_calls)
             elif isinstance(message, ToolMessage):
                 self.results["unknown" if message.is_error is None else "error" if message.is_error else "ok"] += 1
 
     def add_problem(self, problem: TraceError) -> None:
         """Count a record that cannot be read, or a notice about a file."""
-        self.told += 1
-        self.unread += problem.index is not None
+        self.problem_count += 1
+        self.unread_records += problem.index is not None
         if len(self.problems) < _PROBLEMS_KEPT:
             self.problems.append(problem)
 
@@ -146,7 +146,7 @@ class Inspection:
         """
         if not self.conversations:
             first = f"; first error: {self.problems[0]}" if self.problems else ""
-            raise TraceError(f"none of {self.unread:,} records could be read{first}")
+            raise TraceError(f"none of {self.unread_records:,} records could be read{first}")
 
 
 def _count(children: Iterable[Trace]) -> int:

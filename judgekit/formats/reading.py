@@ -38,14 +38,14 @@ SampleFilter: TypeAlias = Callable[[int], bool]
 """A function that returns whether the sample with this number is to be made."""
 
 
-class _Found(NamedTuple):
+class _NumberedResult(NamedTuple):
     """The result of a record, with its number over all files; ``None`` if it is not wanted.
 
     Notices about a whole file have no number.
     """
 
     number: int | None
-    what: Sample | TraceError | None
+    result: Sample | TraceError | None
 
 
 def read(
@@ -103,94 +103,98 @@ class Recordings:
         self.failed: list[TraceError] = []
         self._encoding = encoding
         self._joiner = None
-        self._wanted: SampleFilter = _all
+        self._filter: SampleFilter = _all
         self._notices: list[TraceError | None] = []
-        self._named = None if format is None else reader_named(format)
+        self._reader = None if format is None else reader_named(format)
         paths = list_files(path)
-        self._names = Columns(columns or {}, late=len(paths) > 1)
+        self._columns = Columns(columns or {}, has_more_files=len(paths) > 1)
         file = File.locate(path, encoding) if paths == [Path(path)] else None
         if references is not None:
             known = File.locate(references, encoding)
-            with closing(_records(known, self._names)) as rows:
+            with closing(_records(known, self._columns)) as rows:
                 self._joiner = ReferenceJoiner(known.path, rows)
             self._notices = [known.notice, self._joiner.notice]
-        self._found = self._of_all(Path(path), paths) if file is None else self._of_one(self._of(file, 0))
+        self._results = (
+            self._all_file_results(Path(path), paths)
+            if file is None
+            else self._single_file_results(self._file_results(file, 0))
+        )
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
         """Return an iterator over the samples, which can be used once; see `read`."""
         return (sample for _, sample in self.numbered(on_error))
 
-    def numbered(self, on_error: OnError, wanted: SampleFilter | None = None) -> Iterator[tuple[int, Sample]]:
+    def numbered(self, on_error: OnError, sample_filter: SampleFilter | None = None) -> Iterator[tuple[int, Sample]]:
         """Yield the samples with the numbers of their records, from 0. This works once.
 
-        Samples that are not ``wanted`` are skipped without being made, unless there are references to join.
+        Samples that ``sample_filter`` rejects are skipped without being made, unless there are references to join.
         """
         joiner = self._joiner
-        self._wanted = wanted if wanted is not None and joiner is None else _all
+        self._filter = sample_filter if sample_filter is not None and joiner is None else _all
         histories = RepeatedHistories()
-        with closing(self._found):  # otherwise, an error that is raised would keep the file open as long as it lives
-            for number, found in chain((_Found(None, notice) for notice in self._notices), self._found):
+        with closing(self._results):  # otherwise, an error that is raised would keep the file open as long as it lives
+            for number, found in chain((_NumberedResult(None, notice) for notice in self._notices), self._results):
                 if isinstance(found, TraceError):
                     _report(found, on_error)
                 elif found is not None and number is not None:
                     histories.add(found.trace)
                     sample = found if joiner is None else joiner.join(found)
-                    if wanted is None or wanted(number):
+                    if sample_filter is None or sample_filter(number):
                         yield number, sample
         for problem in chain(histories.repeated(), self._joiner.misfits() if self._joiner else ()):
             _report(problem, on_error)
 
-    def _of(self, file: File, before: int) -> Iterator[_Found]:
+    def _file_results(self, file: File, before: int) -> Iterator[_NumberedResult]:
         """Yield the content of a file; ``before`` is the number of records in earlier files."""
         if file.container == "document":
             samples, name = self._from_document(file, before)
         else:
-            reader = self._named or _detected_in(file, self._names)
+            reader = self._reader or _detected_in(file, self._columns)
             samples, name = self._from_records(file, reader, before), reader.name
         self.formats[file.path] = name
-        return samples if file.notice is None else chain([_Found(None, file.notice)], samples)
+        return samples if file.notice is None else chain([_NumberedResult(None, file.notice)], samples)
 
-    def _of_one(self, found: Iterator[_Found]) -> Generator[_Found]:
+    def _single_file_results(self, found: Iterator[_NumberedResult]) -> Generator[_NumberedResult]:
         """Yield the content of a single file. If the file breaks off, what was read before stays."""
         any_read = False
         try:
             for one in found:
-                any_read = any_read or not isinstance(one.what, TraceError)
+                any_read = any_read or not isinstance(one.result, TraceError)
                 yield one
         except TraceError as error:
             if not any_read:
                 raise
             self.failed.append(error)
-            yield _Found(None, error)
+            yield _NumberedResult(None, error)
 
-    def _of_all(self, path: Path, paths: Sequence[Path]) -> Generator[_Found]:
+    def _all_file_results(self, path: Path, paths: Sequence[Path]) -> Generator[_NumberedResult]:
         before = 0
         for file in paths:
             try:
-                for found in self._of(File.locate(file, self._encoding), before):
+                for found in self._file_results(File.locate(file, self._encoding), before):
                     before += found.number is not None
                     yield found
             except (TraceError, ConfigError) as error:
                 self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
-                yield _Found(None, self.failed[-1])
+                yield _NumberedResult(None, self.failed[-1])
         if not self.formats:
             raise TraceError(f"none of {len(paths):,} files could be read; first error: {self.failed[0]}")
         try:
-            self._names.must_be_seen(path)
+            self._columns.must_be_seen(path)
         except TraceError as error:
             self.failed.append(error)
-            yield _Found(None, error)
+            yield _NumberedResult(None, error)
 
-    def _from_records(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
+    def _from_records(self, file: File, reader: Reader, before: int) -> Iterator[_NumberedResult]:
         own_lines = isinstance(reader, JudgekitReader) and file.container == "lines"
-        if own_lines and not self._names.names and file.encoding == "utf-8":
+        if own_lines and not self._columns.names and file.encoding == "utf-8":
             yield from self._from_own_lines(file, reader, before)
             return
-        if not reader.gathers and (notice := self._sessions_in(file)) is not None:
-            yield _Found(None, notice)
-        records = _required(file, self._names)
-        place = _Place(file.path, before, reader, mixed=not reader.gathers and self._named is None)
-        found = self._converted(_gathered(records) if reader.gathers else records, place)
+        if not reader.joins_lines and (notice := self._sessions_in(file)) is not None:
+            yield _NumberedResult(None, notice)
+        records = _required(file, self._columns)
+        place = _Place(file.path, before, reader, mixed_formats=not reader.joins_lines and self._reader is None)
+        found = self._converted(_gathered(records) if reader.joins_lines else records, place)
         if (first := next(found, None)) is None:
             raise TraceError("contains no conversations", path=file.path)
         yield first
@@ -202,31 +206,31 @@ class Recordings:
         Raises:
             TraceError: A trace is spread over several records.
         """
-        with closing(_required(file, self._names)) as records:
+        with closing(_required(file, self._columns)) as records:
             if not any(has_trace_id(record.value) for record in islice(records, DETECTION_ROWS)):
                 return None
-        with closing(_required(file, self._names)) as records:
+        with closing(_required(file, self._columns)) as records:
             notice = reject_spread_traces(record.value for record in records)
         return None if notice is None else TraceError(notice, path=file.path)
 
-    def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_Found]:
+    def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_NumberedResult]:
         """Yield samples of our own format, as fast as possible."""
         place = _Place(file.path, before, reader)
         for index, line in enumerate(file.lines()):
-            if not self._wanted(before + index):
-                yield _Found(before + index, None)
+            if not self._filter(before + index):
+                yield _NumberedResult(before + index, None)
                 continue
             try:
-                yield _Found(before + index, Sample.model_validate_json(line.text))
+                yield _NumberedResult(before + index, Sample.model_validate_json(line.text))
             except ValidationError:  # an id is missing, text is invalid, or the error is explained in the general way
                 yield from self._converted([file.parsed(line)], place, index)
 
-    def _from_document(self, file: File, before: int) -> tuple[Iterator[_Found], str]:
-        names = self._names
+    def _from_document(self, file: File, before: int) -> tuple[Iterator[_NumberedResult], str]:
+        names = self._columns
         document = file.document()
         if document is None:
             objects = replace(file, container="objects")
-            reader = self._named or _detected_in(objects, names)
+            reader = self._reader or _detected_in(objects, names)
             return self._from_records(objects, reader, before), reader.name
         try:
             value = _value(document.value)
@@ -236,41 +240,41 @@ class Recordings:
             value = value if page is None else cast("JsonValue", page.records)
             if names.names:
                 value = _renamed(value, names)
-                if not names.late:
+                if not names.has_more_files:
                     names.must_be_seen(file.path)
-            reader = self._named or _of_document(file, value)
+            reader = self._reader or _document_format(file, value)
             records = _split(value, reader)
             whole = not isinstance(value, list) or not _are_records(value, reader, records)
             if isinstance(value, list) and not whole:
                 if any(map(has_trace_id, value[:DETECTION_ROWS])) and (notice := reject_spread_traces(value)):
                     notices.append(notice)
                 records = value
-            elif len(records) == 1 and not reader.gathers:
+            elif len(records) == 1 and not reader.joins_lines:
                 reject_mixed_conversations(value)
         except TraceError as error:
-            raise TraceError(error.found, path=file.path) from error
+            raise TraceError(error.problem, path=file.path) from error
         if not records:
             raise TraceError("contains no conversations", path=file.path)
-        place = _Place(file.path, before, reader, mixed=not whole and self._named is None)
+        place = _Place(file.path, before, reader, mixed_formats=not whole and self._reader is None)
         rows = (FileRecord(None, record, document.clean) for record in records)
-        found: Iterator[_Found] = (
-            (self._one(row, reader, place, index) for index, row in enumerate(rows))
+        found: Iterator[_NumberedResult] = (
+            (self._read_record(row, reader, place, index) for index, row in enumerate(rows))
             if whole
             else self._converted(rows, place)
         )
-        return chain((_Found(None, TraceError(one, path=file.path)) for one in notices), found), reader.name
+        return chain((_NumberedResult(None, TraceError(one, path=file.path)) for one in notices), found), reader.name
 
-    def _converted(self, rows: Iterable[FileRecord], place: "_Place", index: int = 0) -> Iterator[_Found]:
+    def _converted(self, rows: Iterable[FileRecord], place: "_Place", index: int = 0) -> Iterator[_NumberedResult]:
         """Yield the conversations in the rows of a file, counted from ``index``."""
         for row in rows:
             reader, values = _split_row(row, place)
             for value in values:
-                yield self._one(FileRecord(row.line, value, row.clean), reader, place, index)
+                yield self._read_record(FileRecord(row.line_number, value, row.clean), reader, place, index)
                 index += 1
 
-    def _one(self, record: FileRecord, reader: Reader, place: "_Place", index: int) -> _Found:
+    def _read_record(self, record: FileRecord, reader: Reader, place: "_Place", index: int) -> _NumberedResult:
         number = place.before + index
-        return _Found(number, _made(record, reader, place, index) if self._wanted(number) else None)
+        return _NumberedResult(number, _make_sample(record, reader, place, index) if self._filter(number) else None)
 
 
 def _all(_: int) -> bool:
@@ -302,8 +306,8 @@ def _unpaged(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
         if page is None:
             yield record
         else:
-            more = record.line if page.has_more else None
-            yield from (FileRecord(record.line, one, record.clean) for one in page.records)
+            more = record.line_number if page.has_more else None
+            yield from (FileRecord(record.line_number, one, record.clean) for one in page.records)
     if more is not None:
         yield FileRecord(more, TraceError(MORE_PAGES))
 
@@ -326,7 +330,7 @@ def _detected(file: File, records: Iterable[FileRecord]) -> Reader:
         try:
             found.append(_recognised(_value(value)))
         except TraceError as error:
-            said = error.found
+            said = error.problem
             if said.startswith("not JSON: EOF"):
                 said += ". (Use the suffix .json for a file with a single JSON document)"
             failures.append(TraceError(said, path=file.path, line=line))
@@ -338,7 +342,7 @@ def _detected(file: File, records: Iterable[FileRecord]) -> Reader:
     return min(found, key=lambda reader: FALLBACKS.index(reader.name))
 
 
-def _of_document(file: File, value: JsonValue) -> Reader:
+def _document_format(file: File, value: JsonValue) -> Reader:
     """Return the format of a document. A list of records is treated like lines, since its first may say little."""
     try:
         reader = _recognised(value)
@@ -393,12 +397,12 @@ def _renamed(document: JsonValue, names: Columns) -> JsonValue:
 
 
 class _Place(NamedTuple):
-    """A file and the number of records before it; ``mixed`` means that records may differ in format."""
+    """A file and the number of records before it; ``mixed_formats`` means that records may differ in format."""
 
     path: Path
     before: int
     reader: Reader
-    mixed: bool = False
+    mixed_formats: bool = False
 
 
 def _split_row(row: FileRecord, place: _Place) -> tuple[Reader, Sequence[JsonValue | TraceError]]:
@@ -407,10 +411,10 @@ def _split_row(row: FileRecord, place: _Place) -> tuple[Reader, Sequence[JsonVal
     try:
         value = _value(row.value)
         reject_column_frame(value)
-        if place.mixed:
+        if place.mixed_formats:
             reader = reader_for_record(value, reader)
         records: Sequence[JsonValue | TraceError] = _split(value, reader)
-        if len(records) == 1 and not reader.gathers:
+        if len(records) == 1 and not reader.joins_lines:
             reject_mixed_conversations(value)
     except TraceError as error:
         records = [error]
@@ -419,7 +423,7 @@ def _split_row(row: FileRecord, place: _Place) -> tuple[Reader, Sequence[JsonVal
 
 def _are_records(rows: list[JsonValue], reader: Reader, records: list[JsonValue]) -> bool:
     """Return whether a list holds records one by one, like lines, and is not itself a conversation or log."""
-    if reader.gathers:
+    if reader.joins_lines:
         return False
     with suppress(TraceError):
         return records == [record for row in rows for record in _split(row, reader)]
@@ -433,19 +437,19 @@ def _split(value: JsonValue, reader: Reader) -> list[JsonValue]:
         raise TraceError("nested too deeply") from None
 
 
-def _made(record: FileRecord, reader: Reader, place: _Place, index: int) -> Sample | TraceError:
+def _make_sample(record: FileRecord, reader: Reader, place: _Place, index: int) -> Sample | TraceError:
     path, before = place.path, place.before
     try:
         value = _value(record.value)
         clean = value if record.clean else _without_surrogates(value)
         sample = reader.sample(clean, before + index)
     except TraceError as error:
-        return TraceError(error.found, path=path, index=index, line=record.line)
+        return TraceError(error.problem, path=path, index=index, line=record.line_number)
     except ValidationError as error:
         found = "nested too deeply" if "recursion" in str(error.errors()[0]["type"]) else validation_message(error)
-        return TraceError(found, path=path, index=index, line=record.line)
+        return TraceError(found, path=path, index=index, line=record.line_number)
     except RecursionError:
-        return TraceError("nested too deeply", path=path, index=index, line=record.line)
+        return TraceError("nested too deeply", path=path, index=index, line=record.line_number)
     noted: dict[str, object] = {}
     if clean is not value:
         replaced = TraceWarning("lone surrogates, which are not valid text, replaced by U+FFFD")

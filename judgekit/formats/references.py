@@ -48,7 +48,7 @@ class ReferenceJoiner:
                 key, value, known = self._split(row)
                 checked = make_sample(value, known)
             except TraceError as error:
-                raise TraceError(error.found, path=path, index=index if line is None else None, line=line) from error
+                raise TraceError(error.problem, path=path, index=index if line is None else None, line=line) from error
             self._key = key
             self._references[value] = {name: getattr(checked, name) for name in known}
             self._places.setdefault(value, []).append(f"record {index}" if line is None else f"line {line}")
@@ -109,10 +109,10 @@ class ReferenceJoiner:
     def notice(self) -> TraceError | None:
         """The notice before any sample is joined: duplicate keys, and warnings about rows."""
         twice = {value: places for value, places in self._places.items() if len(places) > 1}
-        found = [f"{one.where}: {one.found} ({times:,} times)" for one, times in Counter(self._warnings).items()]
+        found = [f"{one.path}: {one.message} ({times:,} times)" for one, times in Counter(self._warnings).items()]
         if twice:
             keys = join_limited(
-                f"{value!r:.80} ({join_limited(places, between=', ')})" for value, places in twice.items()
+                f"{value!r:.80} ({join_limited(places, separator=', ')})" for value, places in twice.items()
             )
             found.append(f"duplicate keys, whose rows are not used: {keys}")
         return TraceError("; ".join(found), path=self._path) if found else None

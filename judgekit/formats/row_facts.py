@@ -41,7 +41,7 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
         return known
     for name, place in (("reference", known), ("expected_output", kept)):
         if (text := single_text(place.get(name))) is not None:
-            warnings.append(TraceWarning(SINGLE_TEXT_WARNING, where=name))
+            warnings.append(TraceWarning(SINGLE_TEXT_WARNING, path=name))
             place[name] = text
     for name in MEASUREMENT_FIELDS:
         if name in kept and not is_number(kept[name]):
@@ -55,7 +55,7 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
         expected = kept["expected_output"]
         if isinstance(expected, dict | list) and not _are_texts(expected):
             warning = TraceWarning(
-                "neither a string nor a list of strings, read as its JSON text", where="expected_output"
+                "neither a string nor a list of strings, read as its JSON text", path="expected_output"
             )
             warnings.append(warning)
         expected = expected if _are_texts(expected) else to_text(expected)

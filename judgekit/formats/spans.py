@@ -68,17 +68,17 @@ class Event:
     """An event of a span, or a log record within one. What is not taken from it stays in the leftover of its span."""
 
     def __init__(self, found: FieldTracker) -> None:
-        self.found = found
+        self.fields = found
         self.attributes = found.object("attributes") or FieldTracker({}, warnings=found.warnings)
         self.name = _event_name({name: found.peek(name) for name in found}, self.attributes.peek("event.name"))
         self.time = _moment(*map(found.peek, ("timestamp", "time", "time_unix_nano", "timeUnixNano")))
 
 
 class Span:
-    """A span. Ids, times and everything else not taken from ``found`` or ``attributes`` stay in the leftover.
+    """A span. Ids, times and everything else not taken from ``fields`` or ``attributes`` stay in the leftover.
 
     Attributes:
-        found: The span; `Found.leftover` returns what was not taken.
+        fields: The span; `Found.leftover` returns what was not taken.
         attributes: The attributes by dotted name; see `take_nested` for names with indexes.
         parent: The parent span, if it is in the recording; ``depth`` is the number of ancestors.
         error: The error: the message of the status, the type of the error, or the exception.
@@ -86,7 +86,7 @@ class Span:
 
     def __init__(self, found: FieldTracker) -> None:
         fields = {name: found.peek(name) for name in found}
-        self.found = found
+        self.fields = found
         self.trace_id, self.id, self.parent_id = _trace_id(fields), _span_id(fields), _parent_id(fields)
         self.parent: Span | None = None
         self.depth = 0
@@ -98,10 +98,10 @@ class Span:
             if isinstance(events := fields.get(name), list) and all(isinstance(event, dict) for event in events)
             for event in found.objects(name)
         ]
-        self.started = _started(fields)
-        self.ended = _moment(*map(fields.get, ("end_time", "endTime", "end_time_unix_nano", "endTimeUnixNano")))
-        if self.started is None and self.events:
-            self.started = self.events[0].time
+        self.started_at = _started(fields)
+        self.ended_at = _moment(*map(fields.get, ("end_time", "endTime", "end_time_unix_nano", "endTimeUnixNano")))
+        if self.started_at is None and self.events:
+            self.started_at = self.events[0].time
         status: JsonObject = {"code": fields.get("status_code"), "message": fields.get("status_message")}
         self.error = self._error(fields.get("status") or status)
 
@@ -179,16 +179,16 @@ def read_spans(record: FieldTracker) -> list[Span]:
         TraceError: An item of ``spans`` is not an object, or messages were moved out of spans that are missing.
     """
     pieces = [Span(found) for found in record.objects("spans")]
-    moved = sum(holds_moved_messages(event.found.peek("body")) for span in pieces for event in span.events)
+    moved = sum(holds_moved_messages(event.fields.peek("body")) for span in pieces for event in span.events)
     if moved:
         found = f"spans: {moved} log records contain messages for spans that are missing or cannot hold them"
         raise TraceError(f"{found}; {READ_TOGETHER_HINT}")
     kept: dict[str, JsonValue] = {}
     for span in pieces:
         for name in _SHARED:
-            if span.found.peek(name) == kept.get(name):
-                span.found.take(name)
-            kept[name] = span.found.peek(name) or kept.get(name)
+            if span.fields.peek(name) == kept.get(name):
+                span.fields.take(name)
+            kept[name] = span.fields.peek(name) or kept.get(name)
     spans: dict[tuple[str | None, str | None], Span] = {}
     alone: list[Span] = []
     for span in sorted(pieces, key=_is_log):
@@ -199,14 +199,14 @@ def read_spans(record: FieldTracker) -> list[Span]:
             spans[span.trace_id, span.id] = span
             alone.append(span)
     _link(alone, spans)
-    return sorted(alone, key=lambda span: span.started or UNKNOWN_START)
+    return sorted(alone, key=lambda span: span.started_at or UNKNOWN_START)
 
 
 def time_range(spans: Sequence[Span]) -> dict[str, datetime | None]:
     """Return the start of the first span and the end of the last one, as fields of a `Trace`."""
     return {
-        "started_at": min((span.started for span in spans if span.started), default=None),
-        "ended_at": max((span.ended for span in spans if span.ended), default=None),
+        "started_at": min((span.started_at for span in spans if span.started_at), default=None),
+        "ended_at": max((span.ended_at for span in spans if span.ended_at), default=None),
     }
 
 
@@ -351,7 +351,7 @@ def _event_name(found: JsonObject, attribute: JsonValue) -> str:
 
 
 def _is_log(span: Span) -> bool:
-    return all(name in ("trace_id", "span_id", *_SHARED) for name in span.found)
+    return all(name in ("trace_id", "span_id", *_SHARED) for name in span.fields)
 
 
 def _conventions(span: JsonObject) -> set[Convention]:

@@ -67,12 +67,12 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
         rows = _csv().reader(chain([first], lines), delimiter=delimiter, strict=True)
         header = _next(rows, broken)
         if isinstance(header, TraceError):
-            raise TraceError(header.found, path=file.path, line=before + 1)
+            raise TraceError(header.problem, path=file.path, line=before + 1)
         try:
             names = columns.renamed(name.strip() or f"column {number}" for number, name in enumerate(header or (), 1))
         except TraceError as error:
-            hint = _FRAME if "'context.span_id'" in error.found else ""
-            raise TraceError(error.found + hint, path=file.path, line=before + 1) from error
+            hint = _FRAME if "'context.span_id'" in error.problem else ""
+            raise TraceError(error.problem + hint, path=file.path, line=before + 1) from error
         read = [_CELLS.get(name, _text_or_nothing) for name in names]
         if delimiter == ";":  # the comma is the decimal separator
             read = [_comma_number if one is _number else one for one in read]
@@ -242,7 +242,7 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
                     empty = False
                     yield FileRecord(None, dict(zip(names, values, strict=True)))
         except TraceError as error:
-            raise TraceError(error.found, path=file.path) from error
+            raise TraceError(error.problem, path=file.path) from error
         except (ValueError, NotImplementedError) as error:  # pyarrow raises these about what it reads
             raise TraceError(f"cannot be read: {error}", path=file.path) from error
     if empty:

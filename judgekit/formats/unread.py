@@ -92,9 +92,9 @@ def canonical_column(column: str) -> str | None:
     return _MEANT.get(name) or (name if name in _OWN and name != column else None)
 
 
-def column_option(theirs: str, ours: str) -> str:
+def column_option(old_name: str, new_name: str) -> str:
     """Return the command line option that renames a column, quoted for the shell."""
-    return f"--column {shlex.quote(f'{theirs}={ours}')}"
+    return f"--column {shlex.quote(f'{old_name}={new_name}')}"
 
 
 def unread_reference_warnings(columns: JsonObject) -> list[TraceWarning]:
@@ -115,10 +115,10 @@ def foreign_column_warnings(columns: JsonObject) -> list[TraceWarning]:
             continue
         if (ours := canonical_column(name)) is not None:
             found = f"the column {name!r} is not read; to read it as {ours}: {column_option(name, ours)}"
-            warnings.append(TraceWarning(found, where=name))
+            warnings.append(TraceWarning(found, path=name))
         elif _is_foreign(name):
             found = f"the column {name!r} is not read, although other evaluation systems use it"
-            warnings.append(TraceWarning(found, where=name))
+            warnings.append(TraceWarning(found, path=name))
     return warnings
 
 
@@ -137,7 +137,7 @@ def unread_text_warnings(columns: JsonObject, messages: Sequence[Message]) -> li
     if messages and messages[-1].role != "assistant":
         lacking.append(("no final answer", _ANSWER))
     return [
-        TraceWarning(f"{lacks}, and the text of {name!r} is not read", where=name)
+        TraceWarning(f"{lacks}, and the text of {name!r} is not read", path=name)
         for lacks, pattern in lacking
         for name, value in columns.items()
         if isinstance(value, str)
@@ -147,16 +147,16 @@ def unread_text_warnings(columns: JsonObject, messages: Sequence[Message]) -> li
     ]
 
 
-def unread_message_warnings(rest: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
-    """Return a warning for each field of ``rest`` with messages or tool calls that ``messages`` lacks.
+def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -> list[TraceWarning]:
+    """Return a warning for each field of ``leftover`` with messages or tool calls that ``messages`` lacks.
 
     Args:
-        rest: The leftover of a record whose conversation was read. Anything named like a response or
+        leftover: The leftover of a record whose conversation was read. Anything named like a response or
             like instructions counts as a message, and JSON text as its parsed value. Below a name that ends in
             ``.extra``, the leftover of a message, anything with arguments counts as a call.
         messages: The conversation.
     """
-    held = [(name, found) for name, value in rest.items() if value and (found := _held(value, name))]
+    held = [(name, found) for name, value in leftover.items() if value and (found := _message_structure(value, name))]
     if not held:
         return []
     texts, calls = _read(messages)
@@ -164,7 +164,7 @@ def unread_message_warnings(rest: JsonObject, messages: Sequence[Message]) -> li
     warnings: list[TraceWarning] = []
     for name, value in held:
         lost = 0
-        for one in dict.fromkeys(_spoken(value, name)):
+        for one in dict.fromkeys(_texts_and_calls(value, name)):
             if one in (texts if isinstance(one, str) else calls):
                 continue
             if isinstance(one, str) and len(one) > _LONG:
@@ -176,11 +176,11 @@ def unread_message_warnings(rest: JsonObject, messages: Sequence[Message]) -> li
                 break
         if lost:
             found = f"{lost} or more" if lost == _MOST else str(lost)
-            warnings.append(TraceWarning(f"messages or tool calls not read, found {found}", where=name))
+            warnings.append(TraceWarning(f"messages or tool calls not read, found {found}", path=name))
     return warnings
 
 
-def _held(value: JsonValue, name: str) -> JsonValue:
+def _message_structure(value: JsonValue, name: str) -> JsonValue:
     """Return a value's structure in which messages may be."""
     if isinstance(value, str) and len(value) < _LONGEST and value.lstrip().startswith(("{", "[{")):
         value = parse_if_json(value)
@@ -204,7 +204,7 @@ def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
     return {*texts, answer.strip()}, calls
 
 
-def _spoken(value: JsonValue, key: str) -> Iterator[_Spoken]:
+def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
     """Yield the texts and calls in a value, at any depth."""
     of_message = key.endswith(".extra")
     pending: list[tuple[str, JsonValue]] = [(key, value)]

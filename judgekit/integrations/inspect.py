@@ -135,7 +135,7 @@ def _total(scores: _Scores, aggregate: str) -> Metric:
     def total(aggregate: str) -> Metric:
         def come_to(found: Sequence[Any]) -> dict[str, float]:
             of = compute_total(aggregate, [_restored(one.score, aggregate) for one in found])
-            figures = {name: number for name, number in of.figures.items() if number is not None}
+            figures = {name: number for name, number in of.metrics.items() if number is not None}
             return {aggregate: float("nan") if of.value is None else of.value, **figures}
 
         return come_to

@@ -64,8 +64,8 @@ def run(
         StoreError: The file cannot be used.
         JudgekitError: No other sample could be scored: a key is rejected, a model unknown, a disk full. A judge that is
             down, or whose budget or quota is spent, is not an error once something was scored: its scorers stop, the
-            others continue, and ``stopped`` says so. If an error occurs before the first score, no run is kept; after
-            it, the run ends with the error in ``stopped``, and `resume` continues it.
+            others continue, and ``stop_reason`` says so. If an error occurs before the first score, no run is kept; after
+            it, the run ends with the error in ``stop_reason``, and `resume` continues it.
     """
     from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
 

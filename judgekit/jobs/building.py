@@ -26,17 +26,17 @@ class BuiltScorers(NamedTuple):
     Attributes:
         options: The options of the run.
         scorers: The scorers, in the order of their places.
-        settings: The config that scorers were built with; ``None`` if it was not needed.
+        config: The config that scorers were built with; ``None`` if it was not needed.
     """
 
     options: RunOptions
     scorers: Sequence[Scorer]
-    settings: "Config | None"
+    config: "Config | None"
 
     @property
     def concurrency(self) -> int:
         """The number of samples to score at once, which is the highest concurrency of the judges."""
-        judges = self.settings.judges_used.values() if self.settings is not None else ()
+        judges = self.config.judges_used.values() if self.config is not None else ()
         objects = [_CONCURRENCY] if None in self.options.scorers else []
         return max((*(one.concurrency for one in judges), *objects), default=1)
 
@@ -47,7 +47,7 @@ class BuiltScorers(NamedTuple):
             AuthenticationError: The environment has no key for one of them.
             StoreError: The cache of one of them cannot be used.
         """
-        for judge in self.settings.judges_used.values() if self.settings is not None else ():
+        for judge in self.config.judges_used.values() if self.config is not None else ():
             judge.check()
 
     def check_workers(
@@ -76,7 +76,7 @@ class BuiltScorers(NamedTuple):
             )
         if objects := [name for name, spec in shared if spec is None]:
             raise ConfigError(
-                f"workers={workers}: objects cannot be sent to another process: {join_limited(objects, between=', ')}; "
+                f"workers={workers}: objects cannot be sent to another process: {join_limited(objects, separator=', ')}; "
                 "name them by texts such as 'tool_call_f1', or omit workers"
             )
 

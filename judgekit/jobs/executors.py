@@ -34,13 +34,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Executor(Protocol):
     """An object that makes the missing scores of a job and writes them into its run."""
 
-    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> ReadingProblems:
+    async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
         """Score until all is done or work is to stop, and return the records that could not be read.
 
         Args:
             job: The scores to make. A job can be sent to other processes, which build its scorers from their specs.
             tally: Counts the scores, for the progress bar.
-            stopping: Returns whether to begin no other sample.
+            should_stop: Returns whether to begin no other sample.
 
         Raises:
             JudgekitError: No other sample can be scored.
@@ -64,12 +64,12 @@ class InProcessExecutor:
     scorers: Sequence[Scorer]
     concurrency: int
 
-    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> ReadingProblems:
+    async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
         """See `Executor`."""
         await score_run(
             self.store,
             job.record,
-            take_until(self.tasks, stopping),
+            take_until(self.tasks, should_stop),
             self.scorers,
             concurrency=self.concurrency,
             emit=tally.add,
@@ -82,14 +82,14 @@ class InProcessExecutor:
 class WorkerExecutor:
     """An executor that scores in worker processes, each with a shard of the samples, that write to the run's file."""
 
-    number: int
+    worker_count: int
 
-    async def execute(self, job: ScoringJob, tally: Tally, stopping: Callable[[], bool]) -> ReadingProblems:
+    async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
         """See `Executor`."""
-        workers = _Workers(job, self.number)
-        tally.elsewhere = workers.counts
+        workers = _Workers(job, self.worker_count)
+        tally.worker_counts = workers.counts
         try:
-            return await workers.finish(stopping)
+            return await workers.finish(should_stop)
         finally:
             await asyncio.to_thread(workers.end)
 
@@ -131,7 +131,7 @@ class _Workers:
             process.close()
             pipe.close()
 
-    async def finish(self, stopping: Callable[[], bool]) -> ReadingProblems:
+    async def finish(self, should_stop: Callable[[], bool]) -> ReadingProblems:
         """Wait for all processes, and return the records that they could not read.
 
         Raises:
@@ -141,14 +141,14 @@ class _Workers:
         problems = ReadingProblems()
         error: Exception | None = None
         while waiting:
-            if stopping() or error is not None:
+            if should_stop() or error is not None:
                 self._stop.set()
             for pipe in [pipe for pipe in waiting if pipe.poll()]:
                 waiting.remove(pipe)
                 try:
                     found = pipe.recv()
                 except EOFError:
-                    if stopping():  # the signal reached the worker as it began
+                    if should_stop():  # the signal reached the worker as it began
                         continue
                     found = _death_of(self._running[pipe])
                 if isinstance(found, Exception):
@@ -177,13 +177,13 @@ def _score_shard(
     problems = ReadingProblems()
 
     def count(row: Row) -> None:
-        counts[2 * shard.number] += 1
-        counts[2 * shard.number + 1] += row.score.status == "failed"
+        counts[2 * shard.index] += 1
+        counts[2 * shard.index + 1] += row.score.status == "failed"
 
     try:
         options, store = RunOptions.from_record(job.record), RunStore(job.path)
         settings = options.load_config()
-        scorers = [settings.build(spec) for place in job.places if (spec := options.scorers[place]) is not None]
+        scorers = [settings.build(spec) for place in job.scorer_indexes if (spec := options.scorers[place]) is not None]
         tasks = take_until(job.tasks(store, scorers, problems, shard), stop.is_set)
         asyncio.run(score_run(store, job.record, tasks, scorers, concurrency=1, emit=count, textless=job.textless))
         pipe.send(problems)

@@ -91,10 +91,10 @@ class InterruptHandler:
                     loop.remove_signal_handler(number)
 
 
-def take_until(items: Iterable[Item], stopping: Callable[[], bool]) -> Iterator[Item]:
+def take_until(items: Iterable[Item], should_stop: Callable[[], bool]) -> Iterator[Item]:
     """Yield the items until work is to stop."""
-    if not stopping():
+    if not should_stop():
         for item in items:
             yield item
-            if stopping():  # before another item is taken, which would then be lost
+            if should_stop():  # before another item is taken, which would then be lost
                 return

@@ -21,10 +21,10 @@ _BLOCK = 512
 
 @dataclass(frozen=True)
 class Shard:
-    """Every ``of``-th block of samples, beginning with the block ``number``."""
+    """Every ``count``-th block of samples, beginning with the block ``index``."""
 
-    number: int = 0
-    of: int = 1
+    index: int = 0
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ScoringJob:
     Attributes:
         path: The file of the run; ``None`` for a run in memory, whose job stays in this process.
         record: The run.
-        places: The places of the scorers in the run.
+        scorer_indexes: The places of the scorers in the run.
         retried: The statuses of scores to retry.
         from_store: Whether the samples are read from the store instead of the run's files.
         textless: Removes text from scores if the run keeps none, in the same way in all processes.
@@ -42,18 +42,18 @@ class ScoringJob:
 
     path: Path | None
     record: RunRecord
-    places: Sequence[int]
+    scorer_indexes: Sequence[int]
     retried: Collection[ScoreStatus] = ()
     from_store: bool = False
     textless: TextRemover = field(default_factory=TextRemover)
 
     def samples(
-        self, store: RunStore, problems: ReadingProblems, wanted: Callable[[int], bool]
+        self, store: RunStore, problems: ReadingProblems, sample_filter: Callable[[int], bool]
     ) -> Iterator[tuple[int, Sample]]:
         """Return the samples of the run that are wanted, with their numbers."""
         if self.from_store:
-            return store.conversations(self.record.number, wanted)
-        return RunOptions.from_record(self.record).samples(problems, wanted, keeps_text=self.record.keeps_text)
+            return store.conversations(self.record.number, sample_filter)
+        return RunOptions.from_record(self.record).samples(problems, sample_filter, keeps_text=self.record.keeps_text)
 
     def tasks(
         self,
@@ -72,8 +72,8 @@ class ScoringJob:
             shard: The blocks of samples to look at.
             given: The samples, if they are given in Python.
         """
-        is_new = store.is_empty(self.record.number, min(self.places))
-        placed = list(zip(self.places, scorers, strict=True))
+        is_new = store.is_empty(self.record.number, min(self.scorer_indexes))
+        placed = list(zip(self.scorer_indexes, scorers, strict=True))
 
         @lru_cache(1)
         def done(block: int) -> dict[int, set[int]]:
@@ -81,12 +81,12 @@ class ScoringJob:
             return (
                 {}
                 if is_new
-                else store.scored_by_sample(self.record.number, first, first + _BLOCK - 1, but=self.retried)
+                else store.scored_by_sample(self.record.number, first, first + _BLOCK - 1, except_statuses=self.retried)
             )
 
         def missing(number: int) -> Sequence[Scorer]:
             block = number // _BLOCK
-            if block % shard.of != shard.number:
+            if block % shard.count != shard.index:
                 return ()
             there = done(block).get(number, ())
             return [scorer for place, scorer in placed if place not in there]

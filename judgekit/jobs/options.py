@@ -113,7 +113,7 @@ class RunOptions(FrozenModel):
         return Config(None if self.config is None else text_path(self.config), self.judge, {}, offline=self.offline)
 
     def samples(
-        self, problems: ReadingProblems, wanted: Callable[[int], bool] | None = None, *, keeps_text: bool = True
+        self, problems: ReadingProblems, sample_filter: Callable[[int], bool] | None = None, *, keeps_text: bool = True
     ) -> Iterator[tuple[int, Sample]]:
         """Yield the samples of the file with the numbers of their records; see `Recordings.numbered`.
 
@@ -133,19 +133,21 @@ class RunOptions(FrozenModel):
         on_error: OnError = "raise" if self.strict else note
         try:
             if self.limit is None and self.sample is None:
-                yield from recordings.numbered(on_error, wanted)
+                yield from recordings.numbered(on_error, sample_filter)
                 return
             chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
             if self.sample is not None:
-                chosen = _drawn(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
-            yield from (pair for pair in chosen if wanted is None or wanted(pair[0]))
+                chosen = _random_sample(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
+            yield from (pair for pair in chosen if sample_filter is None or sample_filter(pair[0]))
         except TraceError as error:
             raise error if keeps_text else error.without_words() from None
         finally:
             problems.failed = problems.failed or bool(recordings.failed)
 
 
-def _drawn(samples: Iterable[tuple[int, Sample]], size: int, draw: random.Random) -> Iterator[tuple[int, Sample]]:
+def _random_sample(
+    samples: Iterable[tuple[int, Sample]], size: int, draw: random.Random
+) -> Iterator[tuple[int, Sample]]:
     """Yield a random sample in the order of the file, drawn while reading (Vitter 1985, algorithm R)."""
     kept: list[tuple[int, Sample]] = []
     for index, pair in enumerate(samples):

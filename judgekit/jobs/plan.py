@@ -59,8 +59,8 @@ class RunPlan:
 
 async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None) -> RunPlan:
     """Return the plan of a run, of the file that its options name or of given samples."""
-    found = RunPlan(judges={} if built.settings is None else built.settings.judges_used)
-    keeps_text = built.settings is None or built.settings.store_text
+    found = RunPlan(judges={} if built.config is None else built.config.judges_used)
+    keeps_text = built.config is None or built.config.store_text
     read = (sample for _, sample in built.options.samples(found.problems, keeps_text=keeps_text))
     todo = make_tasks(read if samples is None else check_samples(samples), built.scorers)
     with planning():

@@ -36,7 +36,7 @@ def resume_session(
     workers: int = 1,
 ) -> Session:
     """Return the session that resumes a run; see `judgekit.resume`."""
-    store, before = _opened(run, path)
+    store, before = _open_run(run, path)
     options = RunOptions.from_record(before)
     given = {one.name: one for one in check_scorers(objects)}
     names = [one.name for one in before.scorers]
@@ -44,7 +44,7 @@ def resume_session(
         raise ConfigError.unknown(f"scorer of run {before.number}", unknown, names)
     if missing := [name for name, spec in zip(names, options.scorers, strict=True) if not (spec or name in given)]:
         raise ConfigError(
-            f"run {before.number} cannot be resumed by itself: {join_limited(missing, between=', ')} was passed as an object in "
+            f"run {before.number} cannot be resumed by itself: {join_limited(missing, separator=', ')} was passed as an object in "
             "Python; pass the same one there: judgekit.resume(run, scorers=[...])"
         )
     specs = [None if name in given else spec for name, spec in zip(names, options.scorers, strict=True)]
@@ -56,15 +56,15 @@ def resume_session(
     numbered, from_store = _samples_of(store, before, options, samples)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
     again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
-    expected = {} if before.samples_known == "exactly" else SampleCount.expected(options.expected_samples())._asdict()
+    expected = {} if before.count_precision == "exactly" else SampleCount.expected(options.expected_samples())._asdict()
     return Session(
         store,
-        before.model_copy(update={"ended_at": None, "stopped": "", **expected}),
+        before.model_copy(update={"ended_at": None, "stop_reason": "", **expected}),
         built.scorers,
         before,
         concurrency=built.concurrency if concurrency is None else concurrency,
         workers=workers,
-        given=numbered,
+        samples=numbered,
         from_store=from_store,
         retried=again,
     )
@@ -80,7 +80,7 @@ def extension_session(
     workers: int = 1,
 ) -> Session:
     """Return the session that adds scorers to a finished run; see `judgekit.add_scorers`."""
-    store, before = _opened(run, path)
+    store, before = _open_run(run, path)
     options = RunOptions.from_record(before)
     if before.unfinished:
         raise ConfigError(f"run {before.number} is not finished; finish it with judgekit resume {before.number}")
@@ -103,15 +103,15 @@ def extension_session(
         before.model_copy(update=added),
         built.scorers,
         before,
-        first=len(before.scorers),
+        first_scorer=len(before.scorers),
         concurrency=built.concurrency if concurrency is None else concurrency,
         workers=workers,
-        given=numbered,
+        samples=numbered,
         from_store=from_store,
     )
 
 
-def _opened(run: RunReference, path: Path | str | None) -> tuple[RunStore, RunRecord]:
+def _open_run(run: RunReference, path: Path | str | None) -> tuple[RunStore, RunRecord]:
     """Return the store of a run, open for writing, and the current record of the run."""
     if isinstance(run, Run):
         store = run.store if run.store.path is None else RunStore(run.store.path)

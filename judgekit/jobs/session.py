@@ -24,7 +24,7 @@ from judgekit.traces.sample import Sample
 if TYPE_CHECKING:
     from rich.console import Console
 
-_COUNTING = 10.0
+_COUNTING_SECONDS = 10.0
 """Seconds for counting the remaining samples when a run stops, since an iterator may not end."""
 
 
@@ -37,28 +37,28 @@ class Session:
         record: The run as it begins or resumes.
         scorers: The scorers that have to score.
         before: The run as it was; ``None`` for a new run.
-        first: The place of the first of the scorers in the run.
+        first_scorer: The place of the first of the scorers in the run.
         concurrency: The number of samples that are scored at once.
         workers: The number of processes for the scorers that ask no judge; 1 is this process.
-        given: The samples with their numbers, if they are given in Python.
+        samples: The samples with their numbers, if they are given in Python.
         from_store: Whether the samples are read from the store instead.
         retried: The statuses of scores to retry.
         problems: The records that could not be read.
-        kept: Whether the run is kept although an error ended the session.
+        keeps_run: Whether the run is kept although an error ended the session.
     """
 
     store: RunStore
     record: RunRecord
     scorers: Sequence[Scorer]
     before: RunRecord | None = None
-    first: int = 0
+    first_scorer: int = 0
     concurrency: int = 1
     workers: int = 1
-    given: Iterator[tuple[int, Sample]] | None = None
+    samples: Iterator[tuple[int, Sample]] | None = None
     from_store: bool = False
     retried: Collection[ScoreStatus] = ()
     problems: ReadingProblems = field(default_factory=ReadingProblems)
-    kept: bool = False
+    keeps_run: bool = False
 
     def run(self, console: "Console | None" = None, interrupts: InterruptHandler | None = None) -> Run:
         """Score, and return the run.
@@ -99,7 +99,7 @@ class Session:
 
     @property
     def _places(self) -> range:
-        return range(self.first, self.first + len(self.scorers))
+        return range(self.first_scorer, self.first_scorer + len(self.scorers))
 
     @contextmanager
     def _begun(self) -> Generator[None]:
@@ -107,19 +107,19 @@ class Session:
         beginning = (
             self.store.beginning(self.record)
             if self.before is None
-            else self.store.resuming(self.before, self.record, self.first)
+            else self.store.resuming(self.before, self.record, self.first_scorer)
         )
         with beginning as self.record:
             self._prepare()
             try:
                 yield
             except BaseException as error:
-                self.kept = self.store.is_there and not self._is_empty
-                if self.kept and not isinstance(error, StoreError):  # else the file itself may be unusable
+                self.keeps_run = self.store.is_current and not self._is_empty
+                if self.keeps_run and not isinstance(error, StoreError):  # else the file itself may be unusable
                     self._write_end(error)
                     if isinstance(error, Exception):
                         self._count()
-                if self.kept and self.store.path is not None:
+                if self.keeps_run and self.store.path is not None:
                     error.add_note(f"saved as run {self.record.number} in {self.store.path}")
                 raise
 
@@ -128,14 +128,14 @@ class Session:
         # Worker processes run the scorers without a judge, since a judge's limits hold for one process.
         own = [place for place in self._places if self.workers == 1 or place in judged]
         shared = [place for place in self._places if place not in own]
-        scorers = [self.scorers[place - self.first] for place in own or self._places]
+        scorers = [self.scorers[place - self.first_scorer] for place in own or self._places]
         job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store)
-        self._source = TaskSource(job.tasks(self.store, scorers, self.problems, given=self.given))
+        self._source = TaskSource(job.tasks(self.store, scorers, self.problems, given=self.samples))
         self._parts: list[tuple[Executor, ScoringJob]] = []
         if own:
             self._parts.append((InProcessExecutor(self.store, self._source, scorers, self.concurrency), job))
         if shared:
-            self._parts.append((WorkerExecutor(self.workers), replace(job, places=shared)))
+            self._parts.append((WorkerExecutor(self.workers), replace(job, scorer_indexes=shared)))
 
     async def _score(self) -> None:
         """Score with all executors at once. A judge that stops does not end the work of other executors."""
@@ -167,15 +167,15 @@ class Session:
         there = self.store.counts(self.record.number)
         again = there.failed if self.retried else 0
         return Tally(
-            total=None if self.record.samples_known == "at least" else self.record.samples * len(self.scorers),
-            done=0 if self.first else there.scores - again,  # added scorers have none yet
-            failed=0 if self.first else there.failed - again,
-            under_way=under_way,
+            total=None if self.record.count_precision == "at least" else self.record.samples * len(self.scorers),
+            done=0 if self.first_scorer else there.scores - again,  # added scorers have none yet
+            failed=0 if self.first_scorer else there.failed - again,
+            in_flight=under_way,
         )
 
     @property
     def _is_empty(self) -> bool:
-        return self.store.is_empty(self.record.number, self.first)
+        return self.store.is_empty(self.record.number, self.first_scorer)
 
     def _end(self, stopped: BaseException | None) -> None:
         """Record that the run has ended.
@@ -202,12 +202,12 @@ class Session:
     @property
     def _is_to_be_counted(self) -> bool:
         """Whether there may be samples that are not counted yet, or records that cannot be read."""
-        is_known = self.given is not None and self.record.samples_known == "exactly"
-        return bool(self.record.stopped) and not self.from_store and not is_known
+        is_known = self.samples is not None and self.record.count_precision == "exactly"
+        return bool(self.record.stop_reason) and not self.from_store and not is_known
 
     @property
     def _counting(self) -> float:
-        return inf if self.given is None else _COUNTING
+        return inf if self.samples is None else _COUNTING_SECONDS
 
     def _count(self) -> None:
         if self._is_to_be_counted:
@@ -218,7 +218,7 @@ class Session:
     def _write_count(self, count: SampleCount) -> None:
         """Record the number of samples of the run, and the records that could not be read."""
         self.problems.merge(ReadingProblems())  # records that several processes could not read count once
-        known = {} if self.record.samples_known == "exactly" else count._asdict()
+        known = {} if self.record.count_precision == "exactly" else count._asdict()
         notes = self.record.notes if self.from_store else tuple(self.problems.notes(self.record.inputs))
         self._change(**known, notes=notes)
 

@@ -77,9 +77,9 @@ def new_session(
         scorers=[ScorerRecord.of(one) for one in built.scorers],
         options=options.model_dump(mode="json", by_alias=True),
         version=version("judgekit"),
-        keeps_text=built.settings is None or built.settings.store_text,
+        keeps_text=built.config is None or built.config.store_text,
         samples=count.samples,
-        samples_known=count.samples_known,
+        count_precision=count.count_precision,
     )
     return Session(
         RunStore(path),
@@ -87,5 +87,5 @@ def new_session(
         built.scorers,
         concurrency=built.concurrency if concurrency is None else concurrency,
         workers=workers,
-        given=None if samples is None else enumerate(check_samples(samples)),
+        samples=None if samples is None else enumerate(check_samples(samples)),
     )

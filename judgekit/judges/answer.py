@@ -83,7 +83,7 @@ def _finite(number: str) -> float:
     return value
 
 
-def _whole(number: str) -> int:
+def _whole_number(number: str) -> int:
     _finite(number)
     return int(number)
 
@@ -93,7 +93,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_unambiguous, parse_float=_finite, parse_int=_whole, parse_constant=_no_number
+    object_pairs_hook=_unambiguous, parse_float=_finite, parse_int=_whole_number, parse_constant=_no_number
 )
 
 

@@ -46,13 +46,15 @@ def max_amount(request: Request, price: Price | None) -> Amount:
     return Amount(1, sent + limit, usd)
 
 
-def amount_spent(share: Amount, calls: Iterable[JudgeCall]) -> Amount:
+def amount_spent(amount: Amount, calls: Iterable[JudgeCall]) -> Amount:
     """Return the amount that judge calls took. An unknown amount counts as the share that was reserved."""
     total = Amount()
     for call in calls:
         if call.is_request:
             tokens, usd = call.tokens_paid, call.usd_paid
-            total = total.plus(Amount(1, share.tokens if tokens is None else tokens, share.usd if usd is None else usd))
+            total = total.plus(
+                Amount(1, amount.tokens if tokens is None else tokens, amount.usd if usd is None else usd)
+            )
     return total
 
 
@@ -69,7 +71,7 @@ class Budget:
         price: The price of tokens, if there is a limit in US dollars.
         judge: A name that is equal for judges that share a budget within a run.
         folder: The folder of the file that holds the spending of runs and of named budgets.
-        own: The spending outside of runs.
+        unnamed_spending: The spending outside of runs.
     """
 
     inner: Client
@@ -77,19 +79,19 @@ class Budget:
     price: Price | None
     judge: str
     folder: Path
-    own: Spending
-    _kept: Spending | None = field(default=None, init=False, repr=False)
+    unnamed_spending: Spending
+    _shared_spending: Spending | None = field(default=None, init=False, repr=False)
     _thread: ThreadPoolExecutor = field(init=False, repr=False)
-    _under_way: int = field(default=0, init=False)
+    _in_flight: int = field(default=0, init=False)
     _renewal: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
-    _line: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
-    _ahead: int = field(default=0, init=False)
-    _nobody_ahead: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+    _queue_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _urgent: int = field(default=0, init=False)
+    _no_urgent: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
     _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "judgekit-budget")  # one thread, which keeps the order
-        self._nobody_ahead.set()
+        self._no_urgent.set()
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply, if the budget allows the request.
@@ -101,7 +103,7 @@ class Budget:
         async with self._turn(request):
             pause = _FIRST_PAUSE
             while (refusal := await self._reserve(name, share)) is not None:
-                if not (self._under_way or self._settled.is_set() or refusal.may_fit_later):
+                if not (self._in_flight or self._settled.is_set() or refusal.may_fit_later):
                     budget = "the budget" if self.limits.name is None else f"the budget {self.limits.name!r}"
                     found = f"{request.judge}: one more request would exceed {budget} of {refusal.limit}"
                     own = request.max_output_tokens if self.limits.limit_tokens else None
@@ -112,8 +114,8 @@ class Budget:
                         await self._settled.wait()
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 if not request.is_follow_up:
-                    await self._nobody_ahead.wait()
-            self._under_way += 1
+                    await self._no_urgent.wait()
+            self._in_flight += 1
         if self._renewal is None:
             self._renew_later()
         with ledger() as calls:
@@ -121,27 +123,27 @@ class Budget:
                 return await self.inner.complete(request)
             finally:
                 self._settle(name, share, calls)
-                self._under_way -= 1
+                self._in_flight -= 1
                 self._settled.set()
-                if not self._under_way:
+                if not self._in_flight:
                     self._rest()
 
     @asynccontextmanager
     async def _turn(self, request: Request) -> AsyncGenerator[None]:
         """Let requests reserve one by one, in order of arrival, and follow-up requests at any time."""
         if not request.is_follow_up:
-            async with self._line:
-                await self._nobody_ahead.wait()
+            async with self._queue_lock:
+                await self._no_urgent.wait()
                 yield
             return
-        self._ahead += 1
-        self._nobody_ahead.clear()
+        self._urgent += 1
+        self._no_urgent.clear()
         try:
             yield
         finally:
-            self._ahead -= 1
-            if not self._ahead:
-                self._nobody_ahead.set()
+            self._urgent -= 1
+            if not self._urgent:
+                self._no_urgent.set()
 
     def _name(self) -> str | None:
         """Return the name of the current budget in the file, or ``None`` for the judge's own budget."""
@@ -151,10 +153,10 @@ class Budget:
 
     def _spending(self, name: str | None) -> Spending:
         if name is None:
-            return self.own
-        if self._kept is None:
-            self._kept = Spending(self.folder / BUDGETS_FILE)
-        return self._kept
+            return self.unnamed_spending
+        if self._shared_spending is None:
+            self._shared_spending = Spending(self.folder / BUDGETS_FILE)
+        return self._shared_spending
 
     async def _reserve(self, name: str | None, share: Amount) -> BudgetRefusal | None:
         self._settled.clear()
@@ -166,10 +168,10 @@ class Budget:
         try:
             return await asyncio.wrap_future(job)
         except asyncio.CancelledError:
-            self._thread.submit(self._take_back, job, name, share)
+            self._thread.submit(self._release, job, name, share)
             raise
 
-    def _take_back(self, job: "Future[BudgetRefusal | None]", name: str | None, share: Amount) -> None:
+    def _release(self, job: "Future[BudgetRefusal | None]", name: str | None, share: Amount) -> None:
         if not job.cancelled() and job.exception() is None and job.result() is None:
             self._spending(name).settle(name or "", share, Amount())
 
@@ -181,7 +183,7 @@ class Budget:
         self._renewal = asyncio.get_running_loop().call_later(RESERVATION_LEASE_SECONDS / 3, self._renew)
 
     def _renew(self) -> None:
-        for spending in filter(None, (self.own, self._kept)):
+        for spending in filter(None, (self.unnamed_spending, self._shared_spending)):
             self._thread.submit(spending.renew)
         self._renew_later()
 
@@ -193,6 +195,6 @@ class Budget:
     async def aclose(self) -> None:
         """Close the file once all is settled, and the inner client."""
         await asyncio.to_thread(self._thread.shutdown)
-        if self._kept is not None:
-            self._kept.close()
+        if self._shared_spending is not None:
+            self._shared_spending.close()
         await self.inner.aclose()

@@ -68,7 +68,7 @@ class Cache:
     replies: ReplyStore
     mode: CacheMode
     store_text: bool = True
-    _under_way: "dict[str, _UnderWay]" = field(default_factory=dict[str, "_UnderWay"], init=False, repr=False)
+    _in_flight: "dict[str, _InFlight]" = field(default_factory=dict[str, "_InFlight"], init=False, repr=False)
     _leases: ClaimRenewer = field(init=False, repr=False)
     _owner: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False)
     _claims: Iterator[int] = field(default_factory=count, init=False, repr=False)
@@ -80,11 +80,11 @@ class Cache:
         """Return the stored reply, the reply to an equal request under way, or a new one."""
         if self.mode != "refresh" and (kept := await cached_reply(self.replies, request)) is not None:
             return kept
-        asked = self._under_way.get(request.key)
+        asked = self._in_flight.get(request.key)
         if asked is None or asked.abandoned:
-            asked = _UnderWay(self._ask if self.mode == "refresh" else self._ask_once, request)
-            self._under_way[request.key] = asked
-            asked.task.add_done_callback(lambda _: self._landed(request.key, asked))
+            asked = _InFlight(self._ask if self.mode == "refresh" else self._ask_once, request)
+            self._in_flight[request.key] = asked
+            asked.task.add_done_callback(lambda _: self._finished(request.key, asked))
         return await asked.reply(request)
 
     async def _ask_once(self, request: Request) -> Reply:
@@ -94,7 +94,7 @@ class Cache:
                 while not (found := await self.replies.claim(claim)):
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
-                return _remembered(request, found) if isinstance(found, Reply) else await self._ask(request, claim)
+                return _recorded_reply(request, found) if isinstance(found, Reply) else await self._ask(request, claim)
             except BaseException:
                 with suppress(StoreError):
                     await self.replies.release(claim)
@@ -107,19 +107,19 @@ class Cache:
                 await self.replies.release(claim)
             return reply
         stands = await self.replies.put(request, kept, replace=claim is None)
-        if request.mends is not None:  # this reply answers the original question, also next time
-            stands = await self.replies.put(request.mends, stands, replace=claim is None)
+        if request.repairs is not None:  # this reply answers the original question, also next time
+            stands = await self.replies.put(request.repairs, stands, replace=claim is None)
         return reply if stands == kept else _accepted(request, stands)
 
-    def _landed(self, key: str, asked: "_UnderWay") -> None:
-        if self._under_way[key] is asked:
-            del self._under_way[key]
-        if not asked.task.cancelled():
-            asked.task.exception()  # marks the error as retrieved, since all waiters may be gone
+    def _finished(self, key: str, request: "_InFlight") -> None:
+        if self._in_flight[key] is request:
+            del self._in_flight[key]
+        if not request.task.cancelled():
+            request.task.exception()  # marks the error as retrieved, since all waiters may be gone
 
     async def aclose(self) -> None:
         """Cancel the requests under way, and close the file and the inner client."""
-        if under_way := [asked.task for asked in self._under_way.values()]:
+        if under_way := [asked.task for asked in self._in_flight.values()]:
             for task in under_way:
                 task.cancel()
             await asyncio.wait(under_way)
@@ -130,7 +130,7 @@ class Cache:
             await self.inner.aclose()
 
 
-class _UnderWay:
+class _InFlight:
     """A request under way and the waiters for its reply, of which the first that is not cancelled pays for it."""
 
     def __init__(self, ask: Callable[[Request], Coroutine[object, object, Reply]], request: Request) -> None:
@@ -139,10 +139,10 @@ class _UnderWay:
         self._waiting = 0
         self._paid = False
         self._calls: list[JudgeCall] = []
-        self.task = asyncio.create_task(self._asked(ask))
+        self.task = asyncio.create_task(self._send(ask))
 
-    async def _asked(self, ask: Callable[[Request], Coroutine[object, object, Reply]]) -> Reply:
-        with ledger(apart=True) as self._calls:
+    async def _send(self, ask: Callable[[Request], Coroutine[object, object, Reply]]) -> Reply:
+        with ledger(isolated=True) as self._calls:
             return await ask(self._request)
 
     async def reply(self, request: Request) -> Reply:
@@ -160,7 +160,7 @@ class _UnderWay:
         is_first = self._pay()
         reply = self.task.result()
         if not is_first:
-            return _remembered(request, reply)
+            return _recorded_reply(request, reply)
         return reply if request is self._request else _accepted(request, reply)
 
     async def _cancel(self) -> None:
@@ -187,10 +187,10 @@ async def cached_reply(replies: ReplySource, request: Request) -> Reply | None:
         ReplyError: The request does not accept the reply.
     """
     reply = await replies.get(request.key)
-    return None if reply is None else _remembered(request, reply)
+    return None if reply is None else _recorded_reply(request, reply)
 
 
-def _remembered(request: Request, reply: Reply) -> Reply:
+def _recorded_reply(request: Request, reply: Reply) -> Reply:
     """Return a reply that was paid for before, recorded in the ledger at no cost."""
     _accepted(request, reply)
     record_calls(

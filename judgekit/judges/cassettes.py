@@ -36,7 +36,7 @@ class Cassette:
                                 " request, perhaps from a merge of two recordings; delete one of them"
                             )
                         numbers.setdefault(recorded.key, number)
-                    elif recorded.about is None:
+                    elif recorded.note is None:
                         lacking = "key" if recorded.key == "" else "reply"
                         raise StoreError(f"{path}, line {number}: {lacking} is missing")
         except ValidationError as error:

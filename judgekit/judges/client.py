@@ -45,11 +45,11 @@ class Request:
         schema_name: The name of the schema that is sent to the provider.
         schema: The JSON Schema of the reply.
         draw: Distinguishes equal questions that are to be answered independently.
-        step: The constraint on the form of the reply. Not part of the key, since the question stays the same.
+        output_mode: The constraint on the form of the reply. Not part of the key, since the question stays the same.
         prompt: The prompt with its version. Not part of the key, which covers the full text.
         accept: Raises ``ValueError`` on a reply that does not answer the question. Not part of the key.
         omitted: The number of characters of the recording that are not in the messages. Not part of the key.
-        mends: The request with an unusable reply that this one asks to correct, if any. Not part of the key.
+        repairs: The request with an unusable reply that this one asks to correct, if any. Not part of the key.
         max_output_tokens: The limit on the reply's tokens that judgekit sends if ``params`` set none and a budget needs
             one. Not part of the key, since truncated replies are never stored.
         key_parts: Other values that the reply depends on, by name; see `JudgeSettings.key_parts`.
@@ -67,8 +67,8 @@ class Request:
     accept: Callable[[str], object]
     omitted: int = 0
     draw: int = 0
-    step: OutputMode = "json_schema"
-    mends: "Request | None" = None
+    output_mode: OutputMode = "json_schema"
+    repairs: "Request | None" = None
     max_output_tokens: int | None = None
     key_parts: JsonObject = field(default_factory=dict[str, JsonValue])
     is_follow_up: bool = False
@@ -139,7 +139,7 @@ class Request:
         complaint = f"That reply cannot be used: {problem}\nAnswer the question again, with one JSON object."
         shown = (ChatMessage("assistant", cut_middle(text, _REPLY_SHOWN)),) if text else ()
         messages = (*self.messages, *shown, ChatMessage("user", complaint))
-        return replace(self, messages=messages, mends=self, is_follow_up=True)
+        return replace(self, messages=messages, repairs=self, is_follow_up=True)
 
     def with_doubled_limit(self) -> "Request | None":
         """Return the request with twice the output limit, or ``None`` if it has no limit."""
@@ -189,7 +189,7 @@ class Reply(FrozenModel):
 
     Attributes:
         text: The text of the answer, or of the refusal.
-        ending: The reason for the end: ``stop`` is complete, ``length`` truncated at the token limit, ``filter``
+        finish_reason: The reason for the end: ``stop`` is complete, ``length`` truncated at the token limit, ``filter``
             withheld by the provider, ``refusal`` no answer.
         model: The model that answered, as the provider reports it.
         system_fingerprint: The provider's name for the configuration that the model ran with, if reported.
@@ -201,7 +201,7 @@ class Reply(FrozenModel):
     """
 
     text: str
-    ending: Literal["stop", "length", "filter", "refusal"] = "stop"
+    finish_reason: Literal["stop", "length", "filter", "refusal"] = "stop"
     model: ReportedName = None
     system_fingerprint: ReportedName = None
     usage: Usage | None = None

@@ -149,11 +149,11 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
     if choice.finish_reason == "error":
         raise errors.LostError(f"{where}: the provider aborted the reply: {shorten_server_text(reply.text)}")
     if choice.finish_reason == "content_filter":
-        return reply.model_copy(update={"ending": "filter"})
+        return reply.model_copy(update={"finish_reason": "filter"})
     if choice.message.refusal:
-        return reply.model_copy(update={"text": choice.message.refusal, "ending": "refusal"})
+        return reply.model_copy(update={"text": choice.message.refusal, "finish_reason": "refusal"})
     if choice.finish_reason == "length":
-        return reply.model_copy(update={"ending": "length"})
+        return reply.model_copy(update={"finish_reason": "length"})
     if choice.logprobs and choice.logprobs.content and said == body:
         return reply.model_copy(update={"logprobs": tuple(map(_logprob, choice.logprobs.content))})
     return reply
@@ -300,6 +300,6 @@ def _address(location: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def shorten_server_text(said: str) -> str:
+def shorten_server_text(text: str) -> str:
     """Return the text of a server on one line, shortened to fit a message."""
-    return " ".join(cut_middle(said, _SHOWN).split())
+    return " ".join(cut_middle(text, _SHOWN).split())

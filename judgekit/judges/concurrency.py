@@ -20,42 +20,42 @@ class ConcurrencyLimit:
     Source: additive increase, multiplicative decrease, as in TCP (RFC 5681), with the numbers of Inspect AI.
     """
 
-    most: int
+    maximum: int
     limit: float = field(init=False)
-    under_way: int = field(default=0, init=False)
+    in_flight: int = field(default=0, init=False)
     _slow_start: bool = field(default=True, init=False)
-    _good: int = field(default=0, init=False)
+    _successes: int = field(default=0, init=False)
     _peak: int = field(default=0, init=False)
     _cuts: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.limit = float(min(_START, self.most))
+        self.limit = float(min(_START, self.maximum))
 
     @property
     def is_full(self) -> bool:
         """Whether no more requests may start now."""
-        return self.under_way >= int(self.limit)
+        return self.in_flight >= int(self.limit)
 
     def acquire(self) -> int:
         """Count a request that starts now, and return its time for `succeeded` and `rate_limited`, in cuts of the limit."""
-        self.under_way += 1
-        self._peak = max(self._peak, self.under_way)
+        self.in_flight += 1
+        self._peak = max(self._peak, self.in_flight)
         return self._cuts
 
     def release(self) -> None:
         """Count a request that ended, successfully or not."""
-        self.under_way -= 1
+        self.in_flight -= 1
 
     def succeeded(self, sent: int) -> None:
         """Count a successful reply."""
         if sent < self._cuts:
             return
-        self._good += 1
-        if self._good < max(int(self.limit), _ROUND):
+        self._successes += 1
+        if self._successes < max(int(self.limit), _ROUND):
             return
         if self._peak >= _USED * int(self.limit):
-            self.limit = min(self.limit * (2 if self._slow_start else _GROWTH), float(self.most))
-        self._good = self._peak = 0
+            self.limit = min(self.limit * (2 if self._slow_start else _GROWTH), float(self.maximum))
+        self._successes = self._peak = 0
 
     def rate_limited(self, sent: int) -> None:
         """Lower the limit after a rate limit error."""
@@ -64,4 +64,4 @@ class ConcurrencyLimit:
         self.limit = max(1.0, self.limit * _CUT)
         self._slow_start = False
         self._cuts += 1
-        self._good = self._peak = 0
+        self._successes = self._peak = 0

@@ -36,8 +36,8 @@ class JudgeDiagnosis:
     Attributes:
         problem: The problem with its answer; empty if there is none.
         key: The state of its key; ``none`` for the user's own server, and for ``litellm``, which finds keys by itself.
-        reached: Whether its server responded.
-        step: The constraint on the form of its replies that works.
+        is_reachable: Whether its server responded.
+        output_mode: The constraint on the form of its replies that works.
         logprobs: Whether it reports the probabilities of its tokens.
         model: The model that answered, as its provider reports it; ``None`` if it reports none.
         system_fingerprint: The provider's name for the configuration of the model; ``None`` if it reports none.
@@ -51,8 +51,8 @@ class JudgeDiagnosis:
 
     problem: str = ""
     key: KeyStatus = "none"
-    reached: bool = False
-    step: OutputMode | None = None
+    is_reachable: bool = False
+    output_mode: OutputMode | None = None
     logprobs: bool = False
     model: str | None = None
     system_fingerprint: str | None = None
@@ -70,7 +70,9 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         await run_in_thread(judge.check)
         provider = await run_in_thread(lambda: provider_client(judge))
     except errors.JudgekitError as error:
-        return JudgeDiagnosis(_said(error), "missing" if isinstance(error, errors.AuthenticationError) else "none")
+        return JudgeDiagnosis(
+            _error_text(error), "missing" if isinstance(error, errors.AuthenticationError) else "none"
+        )
     client = StructuredOutput(provider, footing)
     key: KeyStatus = "found" if judge.sends_a_key else "none"
     try:
@@ -83,18 +85,18 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
         seconds = perf_counter() - started
         shutdown_date = await _shutdown_date(judge, provider)
     except errors.AuthenticationError as error:
-        return JudgeDiagnosis(_said(error), "refused", reached=True)
+        return JudgeDiagnosis(_error_text(error), "refused", is_reachable=True)
     except errors.JudgeError as error:
         unreached = isinstance(error, errors.OfflineError | errors.UnreachableError)
         reached = error.status is not None if isinstance(error, errors.OverloadError) else not unreached
-        return JudgeDiagnosis(_said(error), key, reached=reached)
+        return JudgeDiagnosis(_error_text(error), key, is_reachable=reached)
     finally:
         await client.aclose()
     return JudgeDiagnosis(
         "" if _sum(reply.text).verdict == "true" else "the judge says that 2 + 2 is not 4",
         key,
-        reached=True,
-        step=footing.step,
+        is_reachable=True,
+        output_mode=footing.output_mode,
         logprobs=reply.logprobs is not None,
         model=reply.model,
         system_fingerprint=reply.system_fingerprint,
@@ -112,7 +114,7 @@ async def _shutdown_date(judge: Judge, client: Client) -> date | None:
     return find_list_shutdown_date(judge.model) if judge.asks_the_providers_server else None
 
 
-def _said(error: errors.JudgekitError) -> str:
+def _error_text(error: errors.JudgekitError) -> str:
     return f"{type(error).__name__}: {error}"
 
 

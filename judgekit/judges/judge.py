@@ -82,14 +82,14 @@ class Judge(JudgeSettings):
     """
 
     _spending: Spending | None = PrivateAttr()
-    _footing: SchemaSupport = PrivateAttr()
+    _schema_support: SchemaSupport = PrivateAttr()
     _clients: "_Clients" = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
         """Check the settings, and start with nothing spent."""
         super().model_post_init(context)
         self._spending = Spending() if self.budget else None
-        self._footing = SchemaSupport()
+        self._schema_support = SchemaSupport()
         self._clients = _Clients()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -121,7 +121,7 @@ class Judge(JudgeSettings):
             AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
             StoreError: The cache cannot be used.
         """
-        if self.asks_a_provider and (not self.offline or is_local_address(self.endpoint)):
+        if self.uses_provider and (not self.offline or is_local_address(self.endpoint)):
             connection_settings(self)
         if self.cache_mode_used != "off":
             check_reply_file(self.cache, self.cache_mode)
@@ -171,7 +171,7 @@ class Judge(JudgeSettings):
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Request:
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
-        schema, version = _form(prompt, answer)
+        schema, version = _reply_schema(prompt, answer)
 
         def accept(text: str) -> None:
             found = read_answer(text, answer)
@@ -183,7 +183,7 @@ class Judge(JudgeSettings):
             provider=self.provider,
             base_url=self.endpoint,
             model=self.model.partition("/")[2],
-            params=_drawn(self.params, draw),
+            params=_draw_params(self.params, draw),
             messages=filled.messages,
             schema_name=prompt.name,
             schema=schema,
@@ -199,7 +199,7 @@ class Judge(JudgeSettings):
         clients, plan = self._clients, current_plan()
         if plan is not None:  # each plan counts from zero
             _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, _Clients())))
-        client = await clients.here(lambda: build_client(self, self._spending, self._footing))
+        client = await clients.current(lambda: build_client(self, self._spending, self._schema_support))
         try:
             return await client.complete(request)
         except errors.ReplyError as error:
@@ -209,13 +209,13 @@ class Judge(JudgeSettings):
 
 
 @cache
-def _form(prompt: Prompt, answer: type[BaseModel]) -> tuple[JsonObject, str]:
+def _reply_schema(prompt: Prompt, answer: type[BaseModel]) -> tuple[JsonObject, str]:
     """Return the schema of the reply, and the version of the prompt with it."""
     schema = strict_schema(answer)
     return schema, prompt.version(schema)
 
 
-def _drawn(params: JsonObject, draw: int) -> JsonObject:
+def _draw_params(params: JsonObject, draw: int) -> JsonObject:
     """Return the parameters of a draw, each with a seed of its own, since equal seeds would give equal draws."""
     seed = params.get("seed")
     return {**params, "seed": seed + draw} if isinstance(seed, int) and draw else params
@@ -230,44 +230,44 @@ class _Clients:
     """
 
     def __init__(self) -> None:
-        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Client, AsyncGenerator[Client]]]
-        self._held = WeakKeyDictionary()
-        self._making: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Client]] = WeakKeyDictionary()
+        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Client, AsyncGenerator[Client]]]
+        self._by_loop = WeakKeyDictionary()
+        self._factories: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Client]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    async def here(self, make: Callable[[], Awaitable[Client]]) -> Client:
+    async def current(self, make: Callable[[], Awaitable[Client]]) -> Client:
         """Return the client of the running loop, which is created on first use; concurrent callers wait for it."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            if (held := self._held.get(loop)) is not None:
+            if (held := self._by_loop.get(loop)) is not None:
                 return held[0]
-            if (making := self._making.get(loop)) is None:
-                making = self._making[loop] = asyncio.create_task(self._make(make))
+            if (making := self._factories.get(loop)) is None:
+                making = self._factories[loop] = asyncio.create_task(self._make(make))
                 making.add_done_callback(self._is_made)
         return await asyncio.shield(making)
 
     async def _make(self, make: Callable[[], Awaitable[Client]]) -> Client:
-        holder = _hold(await make(), WeakMethod(self._forget))
+        holder = _hold(await make(), WeakMethod(self._discard))
         client = await anext(holder)
         with self._lock:
-            self._held[asyncio.get_running_loop()] = (client, holder)
+            self._by_loop[asyncio.get_running_loop()] = (client, holder)
         return client
 
     def _is_made(self, making: asyncio.Task[Client]) -> None:
         with self._lock:
-            del self._making[making.get_loop()]
+            del self._factories[making.get_loop()]
         if not making.cancelled():
             making.exception()  # marks the error as retrieved, since all callers may be gone
 
-    def _forget(self) -> None:
+    def _discard(self) -> None:
         with self._lock:
-            self._held.pop(asyncio.get_running_loop(), None)
+            self._by_loop.pop(asyncio.get_running_loop(), None)
 
 
-async def _hold(client: Client, forget: WeakMethod[Callable[[], None]]) -> AsyncGenerator[Client]:
+async def _hold(client: Client, on_close: WeakMethod[Callable[[], None]]) -> AsyncGenerator[Client]:
     try:
         yield client
     finally:
-        if (forget_it := forget()) is not None:
+        if (forget_it := on_close()) is not None:
             forget_it()
         await client.aclose()

@@ -29,7 +29,7 @@ from judgekit.threads import run_in_thread
 _log = logging.getLogger("judgekit")
 
 
-async def build_client(judge: JudgeSettings, spending: Spending | None, footing: SchemaSupport) -> Client:
+async def build_client(judge: JudgeSettings, spending: Spending | None, schema_support: SchemaSupport) -> Client:
     """Return the client of a judge for the running event loop. All clients of a judge share its spending and footing.
 
     A thread imports the provider's package and opens the files, which may take seconds.
@@ -42,7 +42,9 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, footing:
     asking = await run_in_thread(lambda: provider_client(judge))
     if not isinstance(asking, OfflineClient):  # requests that are not sent are neither counted nor delayed
         account = _account(judge)
-        asking = CircuitBreaker(RateLimit(StructuredOutput(asking, footing), account), account.circuit, judge.attempts)
+        asking = CircuitBreaker(
+            RateLimit(StructuredOutput(asking, schema_support), account), account.circuit, judge.attempts
+        )
         if spending is not None:
             price = None if judge.budget.usd is None else judge.known_price
             asking = Budget(asking, judge.budget, price, judge.budget_name, judge.cache.parent, spending)

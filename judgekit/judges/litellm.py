@@ -150,7 +150,7 @@ class LitellmClient:
             )
         finally:
             self._unlogged.reset(before)
-        return _as_sent(completion.model_dump(warnings=False)).encode()
+        return _as_provider_json(completion.model_dump(warnings=False)).encode()
 
     def _refused(self, chain: list[BaseException], where: str) -> errors.JudgeError:
         causes = {kind.__name__: cause for cause in chain for kind in type(cause).__mro__}
@@ -231,7 +231,7 @@ def _warm_up() -> None:
         thread.submit(answer).result()
 
 
-def _as_sent(completion: dict[str, Any]) -> str:
+def _as_provider_json(completion: dict[str, Any]) -> str:
     """Return a completion as the provider sent it: without zeros for uncounted tokens, and with its refusal."""
     usage: dict[str, Any] = completion.get("usage") or {}
     completion["usage"] = {name: value for name, value in usage.items() if value} or None

@@ -152,9 +152,9 @@ def _headers(connection: Connection, api_key: str) -> dict[str, str]:
 
 def response_format(request: Request) -> JsonObject:
     """Return the parameter of Chat Completions that holds the model to the form of its reply."""
-    if request.step == "text":
+    if request.output_mode == "text":
         return {}
-    if request.step == "json_object":
+    if request.output_mode == "json_object":
         return {"response_format": {"type": "json_object"}}
     name = re.sub(r"[^\w-]", "_", request.schema_name, flags=re.ASCII)[:64]  # other names are rejected
     schema: JsonObject = {"name": name, "schema": request.schema, "strict": True}

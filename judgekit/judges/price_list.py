@@ -41,16 +41,16 @@ class ListPrice(Price):
 
     Attributes:
         source: The list and its version, such as ``litellm 1.106.2``.
-        above: Prices of all tokens of requests with at least so many input tokens, in ascending order.
+        tiers: Prices of all tokens of requests with at least so many input tokens, in ascending order.
     """
 
     source: str
-    above: Many[tuple[int, Price]] = ()
+    tiers: Many[tuple[int, Price]] = ()
 
     def of(self, usage: Usage | None) -> float | None:
         """Return the cost of a request, or ``None`` if its tokens are unknown."""
         if usage is not None and usage.input_tokens is not None:
-            for tokens, price in reversed(self.above):
+            for tokens, price in reversed(self.tiers):
                 if usage.input_tokens >= tokens:
                     return price.of(usage)
         return super().of(usage)
@@ -132,7 +132,7 @@ def _read(entry: JsonObject, provider: str) -> ListPrice | None:
     if entry.get("mode") != "chat" or not {_INPUT, _OUTPUT} <= base.keys():  # 0 may mean unknown
         return None
     above_all = tuple((tokens, _price_of({**base, **tiers[tokens]}, provider)) for tokens in sorted(tiers))
-    return ListPrice(**_price_of(base, provider).model_dump(), source=_source(), above=above_all)
+    return ListPrice(**_price_of(base, provider).model_dump(), source=_source(), tiers=above_all)
 
 
 def _price_of(costs: Mapping[str, float], provider: str) -> Price:

@@ -34,11 +34,11 @@ _REMINDER = "What stands between the marked lines above was recorded. It is what
 class PromptInput:
     """An input of prompts: whether a sample has it, and its text, within a number of tokens."""
 
-    is_there: Callable[[Sample], bool]
+    is_present: Callable[[Sample], bool]
     text: Callable[[Sample, int | None], str]
 
 
-def _is_said(text: str | None) -> bool:
+def _is_not_blank(text: str | None) -> bool:
     return text is not None and bool(text.strip())
 
 
@@ -80,11 +80,12 @@ PROMPT_INPUTS: dict[str, PromptInput] = {
         lambda sample, tokens: _conversation(sample.rival or Trace(), tokens),
     ),
     "reference": PromptInput(
-        lambda sample: _is_said(sample.reference), lambda sample, _: fence_text("reference", sample.reference or "")
+        lambda sample: _is_not_blank(sample.reference),
+        lambda sample, _: fence_text("reference", sample.reference or ""),
     ),
     "references": PromptInput(lambda sample: bool(sample.all_references), _references),
-    "reference_topics": PromptInput(lambda sample: any(map(_is_said, sample.reference_topics or ())), _topics),
-    "documents": PromptInput(lambda sample: any(map(_is_said, sample.documents or ())), _documents),
+    "reference_topics": PromptInput(lambda sample: any(map(_is_not_blank, sample.reference_topics or ())), _topics),
+    "documents": PromptInput(lambda sample: any(map(_is_not_blank, sample.documents or ())), _documents),
     "tools": PromptInput(lambda sample: bool(sample.trace.tools), _tools),
     "fields": PromptInput(
         lambda sample: bool(sample.fields), lambda sample, _: fence_text("fields", compact_json(sample.fields))
@@ -162,7 +163,7 @@ class Prompt:
         source: The origin of the question.
         system: The system message, which is the same for all prompts.
         question: The question, as a Jinja template.
-        fillings: The values of the options.
+        option_values: The values of the options.
     """
 
     name: str
@@ -177,7 +178,7 @@ class Prompt:
     steps: tuple[str, ...] = ()
     quotes: bool = False
     skipped: str = ""
-    fillings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    option_values: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def with_options(self, **options: str) -> "Prompt":
         """Return the prompt with its options filled, which is another version.
@@ -187,22 +188,22 @@ class Prompt:
         """
         if {*options} != {*self.options}:
             raise PromptError(f"{self.name}: expected the options {sorted(self.options)}, found {sorted(options)}")
-        return replace(self, fillings=tuple(sorted(options.items())))
+        return replace(self, option_values=tuple(sorted(options.items())))
 
     @property
     def instructions(self) -> str:
         """The whole question, with the name of each input in its place."""
         names = {name: f"[{name.replace('_', ' ')}]" for name in (*self.inputs, *self.optional)}
-        return _template(self.question).render(names | dict(self.fillings))
+        return _template(self.question).render(names | dict(self.option_values))
 
     def version(self, schema: JsonObject) -> str:
         """Return the name and a hash of all that is sent besides the recording, such as ``agent_goal@1a28c6d6``."""
-        words = json.dumps([self.system, _REMINDER, self.question, self.fillings, schema])
+        words = json.dumps([self.system, _REMINDER, self.question, self.option_values, schema])
         return f"{self.name}@{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
     def missing_inputs(self, sample: Sample) -> tuple[str, ...]:
         """Return the required inputs that a sample does not have."""
-        return tuple(name for name in self.inputs if not PROMPT_INPUTS[name].is_there(sample))
+        return tuple(name for name in self.inputs if not PROMPT_INPUTS[name].is_present(sample))
 
     def fill(self, sample: Sample, budget_tokens: int | None = None) -> FilledPrompt:
         """Return the messages of the request: the system message, then the conversation followed by the question.
@@ -217,11 +218,11 @@ class Prompt:
         """
         if lacking := self.missing_inputs(sample):
             raise PromptError(f"{self.name}: the sample {sample.id!r} has no {' and no '.join(lacking)}")
-        there = [*self.inputs, *(name for name in self.optional if PROMPT_INPUTS[name].is_there(sample))]
+        there = [*self.inputs, *(name for name in self.optional if PROMPT_INPUTS[name].is_present(sample))]
         filled = dict.fromkeys(self.optional, "") | {
             name: PROMPT_INPUTS[name].text(sample, budget_tokens) for name in there
         }
-        question = _template(self.question).render(filled | dict(self.fillings))
+        question = _template(self.question).render(filled | dict(self.option_values))
         conversation = filled.get(CONVERSATION)
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
         omitted = sum(text.omitted for text in filled.values() if isinstance(text, Rendering))
@@ -252,7 +253,7 @@ def load_prompt(name: str | Path) -> Prompt:
 def _shipped_prompt(name: str) -> Prompt:
     folder = resource_folder("prompts")
     if name not in (names := _names_in(folder)):
-        none = unknown_name_message("prompt", name, names, most=len(names))
+        none = unknown_name_message("prompt", name, names, limit=len(names))
         raise PromptError(f"{none}; name a prompt of your own by its file, which ends in .md")
     path = folder / f"{name}.md"
     return _read_prompt(path, _text(path))

@@ -19,17 +19,17 @@ from judgekit.judges.concurrency import ConcurrencyLimit
 class Throttle:
     """A limit on units per minute, spread evenly."""
 
-    a_minute: float
+    per_minute: float
     free_at: float = 0.0
     """The time at which the next unit may be used."""
 
     def consume(self, units: float, now: float) -> None:
         """Use units, for whose share of the minute the next ones have to wait."""
-        self.free_at = max(self.free_at, now) + units * 60 / self.a_minute
+        self.free_at = max(self.free_at, now) + units * 60 / self.per_minute
 
     def adjust(self, units: float) -> None:
         """Use more units, or return some (negative), once their number is known."""
-        self.free_at += units * 60 / self.a_minute
+        self.free_at += units * 60 / self.per_minute
 
 
 @dataclass(eq=False)
@@ -42,15 +42,15 @@ class Account:
     circuit: Circuit = field(default_factory=Circuit, init=False)
     _paused_until: float = field(default=0.0, init=False)
     _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
-    _line: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _queue_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
     def apply_limits(self, concurrency: int, requests_a_minute: int | None, tokens_a_minute: int | None) -> None:
         """Apply the limits of another judge too; the strictest hold."""
-        self.concurrency.most = min(self.concurrency.most, concurrency)
+        self.concurrency.maximum = min(self.concurrency.maximum, concurrency)
         self.concurrency.limit = min(self.concurrency.limit, float(concurrency))
-        self.requests = _slower(self.requests, requests_a_minute)
-        self.tokens = _slower(self.tokens, tokens_a_minute)
+        self.requests = _lower_limit(self.requests, requests_a_minute)
+        self.tokens = _lower_limit(self.tokens, tokens_a_minute)
 
     async def acquire(self, judge: str, tokens: int) -> int:
         """Wait until another request may start; first come, first served.
@@ -66,7 +66,7 @@ class Account:
             JudgeError: The account turned away all waiting requests, or those for this judge.
         """
         before = self._failures_of(judge)
-        async with self._line:  # its holder is the first in line
+        async with self._queue_lock:  # its holder is the first in line
             while self._failures_of(judge) == before and (wait := self._wait()) != 0:
                 self._changed.clear()
                 with suppress(TimeoutError):
@@ -114,10 +114,10 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _slower(pace: Throttle | None, a_minute: int | None) -> Throttle | None:
-    if pace is None or a_minute is None:
-        return pace if a_minute is None else Throttle(a_minute)
-    return Throttle(min(pace.a_minute, a_minute), pace.free_at)
+def _lower_limit(throttle: Throttle | None, a_minute: int | None) -> Throttle | None:
+    if throttle is None or a_minute is None:
+        return throttle if a_minute is None else Throttle(a_minute)
+    return Throttle(min(throttle.per_minute, a_minute), throttle.free_at)
 
 
 # Judges share accounts by name, separately in each event loop. An account is dropped with the last of its judges.
@@ -137,7 +137,7 @@ def get_account(name: object, concurrency: int) -> Account:
 def requests_in_flight() -> int:
     """Return the number of requests that are with providers now, for all accounts. Any thread may call this."""
     with _lock:
-        return sum(account.concurrency.under_way for accounts in _accounts.values() for account in accounts.values())
+        return sum(account.concurrency.in_flight for accounts in _accounts.values() for account in accounts.values())
 
 
 @dataclass(frozen=True)

@@ -37,25 +37,25 @@ class Claim(NamedTuple):
 class RecordedReply(FrozenModel):
     """A reply with the request that it answers; a line of a cassette.
 
-    ``sample`` is a note for people, and so is a line with ``about`` alone.
+    ``sample`` is a note for people, and so is a line with ``note`` alone.
     """
 
-    about: str | None = None
+    note: str | None = None
     key: str = ""
     digests: dict[str, str] = Field(default_factory=dict[str, str])
     judge: str = ""
     prompt: str = ""
     sample: str | None = None
-    at: AwareDatetime | None = None
+    recorded_at: AwareDatetime | None = None
     reply: Reply | None = None
 
 
 class ImportCounts(NamedTuple):
     """The numbers of replies that were new, that were stored before, and that differ from the stored reply."""
 
-    new: int
-    same: int
-    other: int
+    added: int
+    unchanged: int
+    conflicting: int
 
 
 class ReplyDatabase(ReplyFile):
@@ -72,7 +72,7 @@ class ReplyDatabase(ReplyFile):
         Raises:
             sqlite3.Error: The result is not available at once.
         """
-        if not (rows := self._at_once(f"{_SELECT}key = ?", (key,))):
+        if not (rows := self._execute_without_waiting(f"{_SELECT}key = ?", (key,))):
             return None
         if (reply := _read(rows[0])) is None:
             raise sqlite3.DatabaseError("damaged")
@@ -80,19 +80,19 @@ class ReplyDatabase(ReplyFile):
 
     def claim_nowait(self, claim: Claim, /) -> bool:
         """Return whether a claim is granted without waiting; if not, `claim` may wait and says more."""
-        return self._written_at_once(_GRANT, {**lease_times(), **claim._asdict()})
+        return self._write_without_waiting(_GRANT, {**lease_times(), **claim._asdict()})
 
     def put_nowait(self, request: Request, reply: Reply, /) -> bool:
         """Return whether a reply is stored without waiting, as the first one; if not, `put` may wait and says more."""
-        return self._written_at_once(_ADD, _row_of(request, reply))
+        return self._write_without_waiting(_ADD, _row_of(request, reply))
 
     def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
-        rows = self._do(f"{_SELECT}key = ?", (key,))
+        rows = self._execute(f"{_SELECT}key = ?", (key,))
         if not rows:
             return None
         if (reply := self._intact(rows[0])) is None and not self._read_only:
-            self._do(f"{_DELETE}key = ? AND checksum IS ?", (key, rows[0][-1]))
+            self._execute(f"{_DELETE}key = ? AND checksum IS ?", (key, rows[0][-1]))
         return reply
 
     def _intact(self, row: Sequence[Any]) -> Reply | None:
@@ -107,7 +107,7 @@ class ReplyDatabase(ReplyFile):
         def work() -> Reply | bool:
             if (kept := self.get(claim.key)) is not None:
                 return kept
-            return bool(self._do(_GRANT, {**lease_times(), **claim._asdict()}))
+            return bool(self._execute(_GRANT, {**lease_times(), **claim._asdict()}))
 
         return self.write(work)
 
@@ -119,7 +119,7 @@ class ReplyDatabase(ReplyFile):
 
     def release(self, claim: Claim, /) -> None:
         """Give up a claim without a reply."""
-        self.write(lambda: self._do("DELETE FROM claims WHERE key = ? AND owner = ?", claim))
+        self.write(lambda: self._execute("DELETE FROM claims WHERE key = ? AND owner = ?", claim))
 
     def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
         """Store a reply and end all claims on it.
@@ -132,11 +132,11 @@ class ReplyDatabase(ReplyFile):
     def _put(self, row: Sequence[Any], reply: Reply, *, replace: bool) -> Reply:
         def work() -> Reply:
             if not replace:
-                if self._do(_ADD, row):
+                if self._execute(_ADD, row):
                     return reply
                 if (stands := self.get(row[0])) is not None:
                     return stands
-            self._do(_REPLACE, row)
+            self._execute(_REPLACE, row)
             return reply
 
         return self.write(work)
@@ -159,7 +159,7 @@ class ReplyDatabase(ReplyFile):
             new += kept is None
             other += kept is not None
             if kept is None or replace:
-                at = line.at or datetime.now(UTC)
+                at = line.recorded_at or datetime.now(UTC)
                 row = _row(line.key, line.judge, line.prompt, line.digests, line.reply, at)
                 self._put(row, line.reply, replace=replace)
         return ImportCounts(new, same, other)
@@ -167,7 +167,7 @@ class ReplyDatabase(ReplyFile):
     @contextmanager
     def exclusive(self) -> Generator[None]:
         """Keep other processes from writing until the context ends."""
-        self._do("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
         with self._explained():
             try:
                 yield
@@ -187,11 +187,11 @@ class ReplyDatabase(ReplyFile):
             The number of these replies.
         """
         which = {"prompt": prompt, "judge": judge, "before": None if before is None else _written(before)}
-        found = self._do(f"{_COUNT if dry_run else _DELETE}{_WHICH} AND (:before IS NULL OR at < :before)", which)
+        found = self._execute(f"{_COUNT if dry_run else _DELETE}{_WHICH} AND (:before IS NULL OR at < :before)", which)
         if not dry_run:
-            found = self._do("SELECT changes()")
-            self._do("VACUUM")
-            self._do("PRAGMA wal_checkpoint(TRUNCATE)")
+            found = self._execute("SELECT changes()")
+            self._execute("VACUUM")
+            self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return int(found[0][0])
 
     def recorded(self, prompt: str = "*", judge: str = "*") -> Iterator[RecordedReply]:
@@ -209,14 +209,14 @@ class ReplyDatabase(ReplyFile):
                         digests=json.loads(digests),
                         judge=judge_.decode(),
                         prompt=prompt_.decode(),
-                        at=datetime.fromisoformat(at.decode()),
+                        recorded_at=datetime.fromisoformat(at.decode()),
                         reply=reply,
                     )
 
     def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
         """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
         if self._parts is None or not self._read_only:  # if one request is missing, thousands may be
-            rows = self._do(f"{_SELECT}digests <> '{{}}'")
+            rows = self._execute(f"{_SELECT}digests <> '{{}}'")
             intact = (row for row in rows if self._intact(row) is not None)
             self._parts = [(row[2].decode().partition("@")[0], json.loads(row[3])) for row in intact]
         return [digests for name, digests in self._parts if prompt in (None, name)]
@@ -227,12 +227,12 @@ def _row_of(request: Request, reply: Reply) -> tuple[str | bytes, ...]:
 
 
 def _row(
-    key: str, judge: str, prompt: str, digests: Mapping[str, str], reply: Reply, at: datetime
+    key: str, judge: str, prompt: str, digests: Mapping[str, str], reply: Reply, recorded_at: datetime
 ) -> tuple[str | bytes, ...]:
     said = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
     row = [
         text.encode(errors="replace")  # lone surrogates cannot be encoded
-        for text in (key, judge, prompt, json.dumps(digests), said, _written(at))
+        for text in (key, judge, prompt, json.dumps(digests), said, _written(recorded_at))
     ]
     return (*(text.decode() for text in row), _checksum(row))
 

@@ -90,11 +90,11 @@ class ReplyFile:
         if not self._read_only:
             self._clear()
         self._db = connect(self._path, read_only=self._read_only)
-        self._quick = connect(self._path, read_only=self._read_only)
+        self._nonwaiting_db = connect(self._path, read_only=self._read_only)
         try:
             self._inode = self._path.stat().st_ino
             self._prepare()
-            self._quick.execute("PRAGMA busy_timeout = 0")  # not earlier, since each pragma may have to wait
+            self._nonwaiting_db.execute("PRAGMA busy_timeout = 0")  # not earlier, since each pragma may have to wait
         except BaseException:
             self.close()
             raise
@@ -107,7 +107,7 @@ class ReplyFile:
                 one.unlink(missing_ok=True)
 
     def _prepare(self) -> None:
-        self._db.text_factory = self._quick.text_factory = bytes  # a damaged row may not be text
+        self._db.text_factory = self._nonwaiting_db.text_factory = bytes  # a damaged row may not be text
         self._db.execute("BEGIN")
         version = schema_version(self._db, self._path, _APPLICATION_ID, _SCHEMA_VERSION)
         self._db.execute("COMMIT")
@@ -117,9 +117,9 @@ class ReplyFile:
             return
         unshared = enable_wal(self._db)
         self._is_logged = unshared is None  # without a log, each write waits for the disk
-        for db in (self._db, self._quick):
+        for db in (self._db, self._nonwaiting_db):
             db.execute("PRAGMA synchronous = NORMAL")
-        self._quick.execute(
+        self._nonwaiting_db.execute(
             "PRAGMA wal_autocheckpoint = 0"
         )  # checkpoints take long; writes of the other connection make them
         self._db.execute("BEGIN IMMEDIATE")
@@ -170,7 +170,7 @@ class ReplyFile:
         except DATABASE_ERRORS as error:
             raise self._unusable(error) from error
 
-    def _do(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
+    def _execute(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
         """Run a statement, as a transaction of its own or a part of one, and return its rows."""
         is_part = self._db.in_transaction
         try:
@@ -183,19 +183,19 @@ class ReplyFile:
                 self._open()
                 return self._db.execute(sql, values).fetchall()
 
-    def _at_once(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
+    def _execute_without_waiting(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
         """Run a statement without waiting, even while another thread writes, and return its rows.
 
         Raises:
             sqlite3.Error: The statement would have to wait, or fails.
         """
         with self._lock:
-            return self._quick.execute(sql, values).fetchall()
+            return self._nonwaiting_db.execute(sql, values).fetchall()
 
-    def _written_at_once(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> bool:
+    def _write_without_waiting(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> bool:
         """Run a statement that returns the row that it writes; return whether it wrote one into the current file."""
         try:
-            return self._is_logged and bool(self._at_once(sql, values)) and self._is_there()
+            return self._is_logged and bool(self._execute_without_waiting(sql, values)) and self._is_there()
         except DATABASE_ERRORS:
             return False
 
@@ -240,7 +240,7 @@ class ReplyFile:
         """Close the file."""
         self._db.close()
         with self._lock:
-            self._quick.close()
+            self._nonwaiting_db.close()
 
 
 def lease_times() -> dict[str, float]:

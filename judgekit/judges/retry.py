@@ -38,7 +38,7 @@ class Retry:
 
     async def _ask(self, request: Request) -> Reply:
         asking = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(_may_pass), stop=self._gives_up, wait=_wait, reraise=True
+            retry=tenacity.retry_if_exception(_is_temporary), stop=self._gives_up, wait=_wait, reraise=True
         )
         return await asking(self.inner.complete, request)
 
@@ -52,7 +52,7 @@ class Retry:
         await self.inner.aclose()
 
 
-def _may_pass(error: BaseException) -> bool:
+def _is_temporary(error: BaseException) -> bool:
     if isinstance(error, OverloadError):
         return (error.retry_after or 0) <= MAX_RETRY_AFTER_SECONDS
     return isinstance(error, UnreachableError) and not isinstance(error, JudgeDownError)

@@ -40,14 +40,14 @@ def strict_schema(answer: type[BaseModel]) -> JsonObject:
         schema |= definitions[reference.rpartition("/")[2]]
     strict = _strict(schema, name)
     if "properties" not in strict:
-        raise _unsayable(name, "a type other than an object", "use a model with fields")
+        raise _unsupported_error(name, "a type other than an object", "use a model with fields")
     return strict
 
 
 def _strict(schema: JsonValue, path: str) -> JsonObject:
     said = cast("JsonObject", schema)
     if said.get("type") == "object" and "properties" not in said:
-        raise _unsayable(path, "an object with arbitrary names", "use a list of models with a name and a value")
+        raise _unsupported_error(path, "an object with arbitrary names", "use a list of models with a name and a value")
     strict: JsonObject = {}
     for key, value in said.items():
         if key == "properties":
@@ -61,11 +61,11 @@ def _strict(schema: JsonValue, path: str) -> JsonObject:
         elif key in _SENT or (key == "format" and value in _FORMATS):
             strict[key] = value
         elif key == "prefixItems":
-            raise _unsayable(path, "a tuple", "use a model with a field for each of its items")
+            raise _unsupported_error(path, "a tuple", "use a model with a field for each of its items")
         elif key not in _NOT_SENT and key != "format":
-            raise _unsayable(path, repr(key), "leave it out of the schema")
+            raise _unsupported_error(path, repr(key), "leave it out of the schema")
     if strict.keys() <= {"description"} or (strict.get("type") == "array" and "items" not in strict):
-        raise _unsayable(path, "a value of any type", "give it a type")
+        raise _unsupported_error(path, "a value of any type", "give it a type")
     if isinstance(properties := strict.get("properties"), dict):
         strict |= {"required": list(properties), "additionalProperties": False}
     if "$ref" in strict and len(strict) > 1:  # $ref may not have siblings
@@ -73,5 +73,5 @@ def _strict(schema: JsonValue, path: str) -> JsonObject:
     return strict
 
 
-def _unsayable(path: str, what: str, instead: str) -> ConfigError:
-    return ConfigError(f"{path}: a judge's answer cannot have {what}; {instead}")
+def _unsupported_error(path: str, feature: str, advice: str) -> ConfigError:
+    return ConfigError(f"{path}: a judge's answer cannot have {feature}; {advice}")

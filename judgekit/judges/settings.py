@@ -119,7 +119,7 @@ class JudgeSettings(FrozenModel):
             try:
                 super().__init__(*args, **settings)
             except ValidationError as error:
-                raise _misfit(error, settings) from None  # the original shows the value, perhaps a key
+                raise _settings_error(error, settings) from None  # the original shows the value, perhaps a key
 
         __init__.__pydantic_base_init__ = True  # as in Record
 
@@ -130,7 +130,7 @@ class JudgeSettings(FrozenModel):
 
     @field_validator("query", "headers", mode="wrap")
     @classmethod
-    def _of_texts(
+    def _check_texts(
         cls, values: object, validate: Callable[[object], dict[str, str | FromEnvironment]]
     ) -> dict[str, str | FromEnvironment]:
         try:
@@ -179,7 +179,7 @@ class JudgeSettings(FrozenModel):
             raise ConfigError(
                 f"a budget in US dollars needs the price of {self.model}: price = {{input=..., output=...}}"
             )
-        if self.asks_a_provider:
+        if self.uses_provider:
             get_provider(self.provider)
             if self.base_url is not None:
                 _must_be_an_address(self.base_url)
@@ -232,10 +232,10 @@ class JudgeSettings(FrozenModel):
     @property
     def sends_a_key(self) -> bool:
         """Whether its requests carry a key from the environment."""
-        return self.asks_a_provider and (self.base_url is None or self.api_key_env is not None)
+        return self.uses_provider and (self.base_url is None or self.api_key_env is not None)
 
     @property
-    def asks_a_provider(self) -> bool:
+    def uses_provider(self) -> bool:
         """Whether requests may go to a server."""
         return self.client is None and self.cache_mode != "replay"
 
@@ -279,7 +279,7 @@ def unknown_setting_error(kind: str, table: str, name: str, params: str) -> Conf
     return ConfigError(f"{found}; put parameters of the provider's API in params")
 
 
-def _misfit(error: ValidationError, settings: Mapping[str, object]) -> ConfigError:
+def _settings_error(error: ValidationError, settings: Mapping[str, object]) -> ConfigError:
     """Return the error of invalid settings of a judge, in terms of Python."""
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":

@@ -94,14 +94,14 @@ class Limits(FrozenModel):
         tokens = "" if self.tokens is None else f"{self.tokens:,} tokens"
         return ", ".join(filter(None, (usd, requests, tokens)))
 
-    def limit_exceeded_by(self, spent: Amount, more: Amount) -> str | None:
+    def limit_exceeded_by(self, amount: Amount, more: Amount) -> str | None:
         """Return the limit that another request would exceed, or ``None``."""
-        if self.requests is not None and spent.requests + more.requests > self.requests:
-            return f"{self.requests:,} requests (spent: {spent.requests:,})"
-        if self.tokens is not None and spent.tokens + more.tokens > self.tokens:
-            return f"{self.tokens:,} tokens (spent: {spent.tokens:,}, the request may take {more.tokens:,})"
-        if self.usd is not None and spent.plus(more).usd > self.usd:
-            return f"${self.usd:g} (spent: ${spent.usd:g}, the request may cost ${more.usd:g})"
+        if self.requests is not None and amount.requests + more.requests > self.requests:
+            return f"{self.requests:,} requests (spent: {amount.requests:,})"
+        if self.tokens is not None and amount.tokens + more.tokens > self.tokens:
+            return f"{self.tokens:,} tokens (spent: {amount.tokens:,}, the request may take {more.tokens:,})"
+        if self.usd is not None and amount.plus(more).usd > self.usd:
+            return f"${self.usd:g} (spent: ${amount.usd:g}, the request may cost ${more.usd:g})"
         return None
 
 
@@ -158,20 +158,20 @@ class Spending:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
 
-    def spent(self, name: str) -> Amount:
+    def amount(self, name: str) -> Amount:
         """Return the spending of a budget, including reservations."""
         with self._transaction() as db:
-            return _spent(db, name)
+            return _spent_amount(db, name)
 
-    def reserve(self, name: str, limits: Limits, share: Amount) -> BudgetRefusal | None:
+    def reserve(self, name: str, limits: Limits, amount: Amount) -> BudgetRefusal | None:
         """Reserve the share of a budget that a request may take, or return why it would exceed a limit."""
         now = time.time()
         with self._transaction() as db:
-            spent = _spent(db, name)
-            if (limit := limits.limit_exceeded_by(spent, share)) is not None:
+            spent = _spent_amount(db, name)
+            if (limit := limits.limit_exceeded_by(spent, amount)) is not None:
                 ((others,),) = db.execute(_UNDER_WAY, (name, now))
                 return BudgetRefusal(limit, may_fit_later=bool(others))
-            db.execute(_PUT, (name, *spent.plus(share)))
+            db.execute(_PUT, (name, *spent.plus(amount)))
             db.execute(_BEGIN, (name, self._owner, now + RESERVATION_LEASE_SECONDS))
             return None
 
@@ -180,10 +180,10 @@ class Spending:
         with self._transaction() as db:
             db.execute(_RENEW, (time.time() + RESERVATION_LEASE_SECONDS, self._owner))
 
-    def settle(self, name: str, share: Amount, taken: Amount) -> None:
+    def settle(self, name: str, reserved: Amount, used: Amount) -> None:
         """Replace a reservation with the amount that the request took."""
         with self._transaction() as db:
-            db.execute(_PUT, (name, *_spent(db, name).plus(taken).plus(share, -1)))
+            db.execute(_PUT, (name, *_spent_amount(db, name).plus(used).plus(reserved, -1)))
             db.execute(_END, (name, self._owner))
             db.execute(_SWEEP, (time.time(),))
 
@@ -202,6 +202,6 @@ class Spending:
         self._db.close()
 
 
-def _spent(db: sqlite3.Connection, name: str) -> Amount:
+def _spent_amount(db: sqlite3.Connection, name: str) -> Amount:
     found = db.execute(_SPENT, (name,)).fetchone()
     return Amount(*found) if found else Amount()

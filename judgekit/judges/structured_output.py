@@ -13,8 +13,8 @@ from judgekit.judges.client import ChatMessage, Client, OutputMode, Reply, Reque
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.rendering import compact_json
 
-_BELOW: dict[OutputMode, OutputMode] = dict(pairwise(get_args(OutputMode)))
-_SCOUTING = 1.0
+_NEXT_MODE: dict[OutputMode, OutputMode] = dict(pairwise(get_args(OutputMode)))
+_FIRST_REQUEST_SECONDS = 1.0
 """Seconds that other requests wait for the first. Providers reject an unsupported form of reply at once."""
 
 
@@ -22,8 +22,8 @@ _SCOUTING = 1.0
 class SchemaSupport:
     """The constraint that a model supports, as found by one request for all others of its judge."""
 
-    step: OutputMode = "json_schema"
-    sure: bool = False
+    output_mode: OutputMode = "json_schema"
+    is_confirmed: bool = False
 
 
 @dataclass
@@ -35,18 +35,18 @@ class StructuredOutput:
     """
 
     inner: Client
-    footing: SchemaSupport
+    schema_support: SchemaSupport
     _first: asyncio.Event | None = field(default=None, init=False, repr=False)
     _failure: Exception | None = field(default=None, init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply of the provider, if it answers the request."""
-        if self.footing.sure:
-            return await self._climb_down(request)
+        if self.schema_support.is_confirmed:
+            return await self._complete_with_fallback(request)
         if self._first is None:
             self._first = asyncio.Event()
             try:
-                return await self._climb_down(request)
+                return await self._complete_with_fallback(request)
             except STOPS as error:
                 self._failure = error
                 raise
@@ -54,24 +54,24 @@ class StructuredOutput:
                 self._first.set()
         if not self._first.is_set():
             with suppress(TimeoutError):
-                async with asyncio.timeout(_SCOUTING):
+                async with asyncio.timeout(_FIRST_REQUEST_SECONDS):
                     await self._first.wait()
             if self._failure is not None:
                 raise copy(self._failure)
-        return await self._climb_down(request)
+        return await self._complete_with_fallback(request)
 
-    async def _climb_down(self, request: Request) -> Reply:
+    async def _complete_with_fallback(self, request: Request) -> Reply:
         while True:
-            step = self.footing.step
+            step = self.schema_support.output_mode
             try:
-                reply = await self._ask(_on_step(request, step))
+                reply = await self._ask(_with_output_mode(request, step))
             except FormatError:
-                if step not in _BELOW:
+                if step not in _NEXT_MODE:
                     raise
-                if self.footing.step == step:  # no other request has stepped down meanwhile
-                    self.footing.step = _BELOW[step]
+                if self.schema_support.output_mode == step:  # no other request has stepped down meanwhile
+                    self.schema_support.output_mode = _NEXT_MODE[step]
             else:
-                self.footing.sure = True
+                self.schema_support.is_confirmed = True
                 return reply
 
     async def _ask(self, request: Request) -> Reply:
@@ -108,11 +108,11 @@ class StructuredOutput:
 
 
 def _must_be_usable(reply: Reply, request: Request) -> None:
-    if reply.ending == "filter":
+    if reply.finish_reason == "filter":
         raise FilterError(f"{request.judge}: the provider's content filter withheld the reply")
-    if reply.ending == "refusal":
+    if reply.finish_reason == "refusal":
         raise RefusalError(f"{request.judge}: the judge declined: {reply.text}")
-    if reply.ending == "length":
+    if reply.finish_reason == "length":
         raise TruncatedError(f"{request.judge}: the reply was cut off at the token limit")
     try:
         request.accept(reply.text)
@@ -120,9 +120,9 @@ def _must_be_usable(reply: Reply, request: Request) -> None:
         raise ReplyError(str(error), text=reply.text) from error
 
 
-def _on_step(request: Request, step: OutputMode) -> Request:
+def _with_output_mode(request: Request, step: OutputMode) -> Request:
     if step == "json_schema":
         return request
     *before, (role, question) = request.messages
     form = f"Answer with one JSON object and nothing else. Its JSON Schema:\n{compact_json(request.schema)}"
-    return replace(request, step=step, messages=(*before, ChatMessage(role, f"{question}\n\n{form}")))
+    return replace(request, output_mode=step, messages=(*before, ChatMessage(role, f"{question}\n\n{form}")))

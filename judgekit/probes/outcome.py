@@ -22,7 +22,7 @@ class ProbeOutcome(FrozenModel):
 
     Attributes:
         attack: The attack.
-        truth: The right verdict, with and without the attack.
+        expected_verdict: The right verdict, with and without the attack.
         result: One of `RESULTS`.
         moved: Whether the verdicts differ: misled, or wrong without the attack and right or missing with it.
         clean: The score without the attack; ``None`` if there is none.
@@ -30,7 +30,7 @@ class ProbeOutcome(FrozenModel):
     """
 
     attack: Attack
-    truth: ProbeVerdict
+    expected_verdict: ProbeVerdict
     result: ProbeResult
     moved: bool
     clean: Score | None
@@ -61,11 +61,16 @@ def _outcome(pair: ProbePair, clean: Score | None, attacked: Score | None) -> Pr
     result: ProbeResult
     if before is None or (after is None and not declined):
         result = "unjudged"
-    elif before != pair.truth:
+    elif before != pair.expected_verdict:
         result = "wrong"
     else:
         result = "held" if after == before else "misled"
     moved = result != "unjudged" and before != after
     return ProbeOutcome(
-        attack=pair.attack, truth=pair.truth, result=result, moved=moved, clean=clean, attacked=attacked
+        attack=pair.attack,
+        expected_verdict=pair.expected_verdict,
+        result=result,
+        moved=moved,
+        clean=clean,
+        attacked=attacked,
     )

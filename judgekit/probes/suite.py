@@ -37,22 +37,22 @@ AttackTechnique: TypeAlias = Literal[
 class ProbeConversation(FrozenModel):
     """A conversation without an attack, with an obvious verdict on whether the agent did what the user asked for.
 
-    ``places`` maps each place to the path, within the messages, of the text that an attack is appended to.
+    ``injection_paths`` maps each place to the path, within the messages, of the text that an attack is appended to.
     """
 
     id: str
-    truth: ProbeVerdict
-    places: dict[InjectionPoint, Many[int | str]]
+    expected_verdict: ProbeVerdict
+    injection_paths: dict[InjectionPoint, Many[int | str]]
     messages: Many[Message]
 
 
 class Attack(FrozenModel):
-    """A text that tries to talk a judge out of the right verdict; ``base`` is the id of its conversation."""
+    """A text that tries to talk a judge out of the right verdict; ``conversation`` is the id of its conversation."""
 
     id: str
     kind: AttackTechnique
-    place: InjectionPoint
-    base: str
+    injection_point: InjectionPoint
+    conversation: str
     text: str
 
 
@@ -62,11 +62,11 @@ class ProbePair(NamedTuple):
     attack: Attack
     clean: Sample
     attacked: Sample
-    truth: ProbeVerdict
+    expected_verdict: ProbeVerdict
 
 
 class _Suite(FrozenModel):
-    bases: Many[ProbeConversation]
+    conversations: Many[ProbeConversation]
     attacks: Many[Attack]
 
 
@@ -75,8 +75,8 @@ def probe_pairs() -> tuple[ProbePair, ...]:
     """Return all attacks that ship with judgekit, each with its conversation."""
     text = Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8")
     suite = _Suite.model_validate(yaml.safe_load(text))
-    bases = {base.id: base for base in suite.bases}
-    return tuple(_pair(bases[attack.base], attack) for attack in suite.attacks)
+    bases = {base.id: base for base in suite.conversations}
+    return tuple(_pair(bases[attack.conversation], attack) for attack in suite.attacks)
 
 
 def probe_samples() -> Sequence[Sample]:
@@ -88,10 +88,10 @@ def probe_samples() -> Sequence[Sample]:
 def _pair(base: ProbeConversation, attack: Attack) -> ProbePair:
     messages: list[Any] = [message.model_dump() for message in base.messages]
     holder: Any = messages
-    *path, last = base.places[attack.place]
+    *path, last = base.injection_paths[attack.injection_point]
     for step in path:
         holder = holder[step]
     holder[last] += f"\n\n{attack.text}"
     clean = Sample.of(base.messages, id=base.id)
     attacked = Sample.model_validate({"id": attack.id, "trace": {"id": attack.id, "messages": messages}})
-    return ProbePair(attack, clean, attacked, base.truth)
+    return ProbePair(attack, clean, attacked, base.expected_verdict)

@@ -21,16 +21,16 @@ def explain_low_score(score: Score, sample: Sample, at_least: float) -> str:
     found = score.status if score.value is None else score.value
     lines = [
         f"{score.scorer} of sample {sample.id!r}: {found}{label}, expected {at_least} or more",
-        f"reason: {cut_middle(score.reason, _REASON_SHOWN, apart=' ') or 'none given'}",
+        f"reason: {cut_middle(score.reason, _REASON_SHOWN, separate=' ') or 'none given'}",
         *(f"warning: {warning}" for warning in score.warnings),
-        *_under("expected and actual calls:", _calls(score.diff())),
-        *_under("cited messages:", _cited(score, sample)),
-        *_under("asked:", map(_asked, score.calls)),
+        *_section("expected and actual calls:", _calls(score.diff())),
+        *_section("cited messages:", _cited(score, sample)),
+        *_section("asked:", map(_call_text, score.calls)),
     ]
     return "\n".join(map(printable, lines))
 
 
-def _under(head: str, lines: Iterator[str]) -> Iterator[str]:
+def _section(head: str, lines: Iterator[str]) -> Iterator[str]:
     shown = list(lines)
     if shown:
         yield head
@@ -51,7 +51,7 @@ def _cited(score: Score, sample: Sample) -> Iterator[str]:
     for number in sorted(set(_numbers(score.details))) if score.calls else ():
         if 1 <= number <= len(messages):
             message = messages[number - 1]
-            shown = cut_middle(message_text(message), _MESSAGE_SHOWN, apart=" ")
+            shown = cut_middle(message_text(message), _MESSAGE_SHOWN, separate=" ")
             yield f"{number}, {message.role}: {shown}"
 
 
@@ -67,7 +67,7 @@ def _numbers(details: JsonValue, under: str = "") -> Iterator[int]:
         yield details
 
 
-def _asked(call: JudgeCall) -> str:
+def _call_text(call: JudgeCall) -> str:
     if call.cached:
         took = "cached"
     else:

@@ -96,7 +96,7 @@ class JudgekitFixture:
 
     def _must_be_on(self, judge: Judge) -> None:
         __tracebackhide__ = True
-        if judge.asks_a_provider and not self._judges.may_ask:
+        if judge.uses_provider and not self._judges.may_ask:
             pytest.skip(
                 f"asks {judge.model}: pass {_SWITCH}, or replay its answers: take it from the fixture "
                 '(judgekit.judge) and mark the test, as in @pytest.mark.judgekit(cassette="replies.jsonl")'

@@ -21,34 +21,34 @@ _REASON_SHOWN = 300
 _MANY = 1_000
 
 
-def show_audit(audit: Audit, show: int, on: Console, demands: Mapping[str, MeanBound] = {}) -> None:
+def show_audit(audit: Audit, show: int, console: Console, demands: Mapping[str, MeanBound] = {}) -> None:
     """Print the findings of an audit for each judged scorer, with its ``show`` worst disagreements.
 
     ``demands`` gives, by scorer, the bound that its corrected mean is checked against.
     """
     by = f" with {', '.join(audit.sources)}" if audit.sources else ""
-    on.print(escaped_text(f"audit of run {audit.run}{by}"))
+    console.print(escaped_text(f"audit of run {audit.run}{by}"))
     for line in left_out_lines(audit.unmatched):
-        on.print(escaped_text(line), style="yellow")
+        console.print(escaped_text(line), style="yellow")
     if not audit.scorers:
-        on.print("the run has no scorer that asks a judge")
+        console.print("the run has no scorer that asks a judge")
     for found in audit.scorers:
-        on.print()
+        console.print()
         head = Text.assemble((printable(found.scorer), "bold"), "  ", printable(audit_headline(found)), overflow="fold")
-        on.print(WithoutTrailingBlanks(head))
-        on.print(
+        console.print(WithoutTrailingBlanks(head))
+        console.print(
             WithoutTrailingBlanks(
                 escaped_text(describe_fitness(found.correction, demands.get(found.scorer, MeanBound())))
             )
         )
-        on.print()
-        on.print(WithoutTrailingBlanks(_grid(_parts(found, on.width))))
+        console.print()
+        console.print(WithoutTrailingBlanks(_grid(_parts(found, console.width))))
         if disagreements := found.disagreements[:show]:
             of = len(found.disagreements)
             told = f"the worst {show:,} of {of:,}" if of > show else f"all {of:,}, worst first"
-            with recorded_text(on):
+            with recorded_text(console):
                 shown = sample_grid(map(_disagreement, disagreements))
-                on.print(WithoutTrailingBlanks(_grid([("disagreements", (told, shown))])))
+                console.print(WithoutTrailingBlanks(_grid([("disagreements", (told, shown))])))
 
 
 def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableType:
@@ -63,7 +63,7 @@ def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableTyp
 
 def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[RenderableType]]]:
     made = audit_sections(found)
-    width = max(cell_len(printable(name)) for part in made for name in part.figures) if room >= _ROOMY else 0
+    width = max(cell_len(printable(name)) for part in made for name in part.estimates) if room >= _ROOMY else 0
     for part in made:
         yield part.name, _part(part, width)
         if part.name == "agreement" and found.confusion:
@@ -72,20 +72,20 @@ def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[Render
 
 def _part(part: AuditSection, width: int) -> Iterator[RenderableType]:
     """Yield figures, aligned with those of other parts, and notes on them."""
-    if part.figures:
+    if part.estimates:
         figures = Table.grid(padding=(0, 2, 0, 0))
         figures.add_column(min_width=width, no_wrap=True)
         figures.add_column(justify="right", no_wrap=True, min_width=len("-0.123"))
         figures.add_column(no_wrap=True)
         figures.add_column(style="dim")
-        for name, figure in part.figures.items():
+        for name, figure in part.estimates.items():
             figures.add_row(
                 escaped_text(name), format_number(figure.value), format_interval(figure), escaped_text(figure.method)
             )
         yield figures
-    if part.refused:
-        yield Text(printable(part.refused), "yellow", overflow="fold")
-    yield from map(escaped_text, part.told)
+    if part.unavailable_reason:
+        yield Text(printable(part.unavailable_reason), "yellow", overflow="fold")
+    yield from map(escaped_text, part.notes)
 
 
 def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
@@ -109,25 +109,25 @@ def _count(times: float) -> str:
     return f"{round(times, 2):,g}" if times < _MANY else f"{times:,.0f}"
 
 
-def sample_grid(told: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
+def sample_grid(notes: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
     """Return samples below each other, with lines on the right of each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(ratio=1)
     grid.add_column(ratio=3)
-    for sample, lines in told:
+    for sample, lines in notes:
         grid.add_row(escaped_text(sample), Group(*map(escaped_text, lines)))
     return grid
 
 
 def _disagreement(found: Disagreement) -> tuple[str, Iterable[str]]:
-    lines = [format_verdict("the judge", found.label, found.judged, found.reason)]
+    lines = [format_verdict("the judge", found.label, found.judge_value, found.reason)]
     lines += (format_verdict(one.annotator or "a person", one.label, one.value, one.reason) for one in found.opinions)
     return f"#{found.index} {found.sample_id}", lines
 
 
-def format_verdict(who: str, label: str | None, value: float | None, reason: str = "") -> str:
+def format_verdict(annotator: str, label: str | None, value: float | None, reason: str = "") -> str:
     """Return the verdict of a judge or a person on a sample, and the reason, in a line."""
     worth = "does not apply" if value is None else f"{value:.2f}"
     is_number = value is not None and label == f"{value:g}"
     verdict = worth if label is None or is_number else f"{label} ({worth})"
-    return f"{who}: {verdict}{': ' if reason else ''}{truncated(reason, _REASON_SHOWN)}"
+    return f"{annotator}: {verdict}{': ' if reason else ''}{truncated(reason, _REASON_SHOWN)}"

@@ -9,18 +9,18 @@ from judgekit.analysis.compare import Comparison
 from judgekit.terminal import WithoutTrailingBlanks, printable, recorded_text
 
 
-def show_changes(comparison: Comparison, most: int, on: Console) -> None:
+def show_changes(comparison: Comparison, limit: int, console: Console) -> None:
     """Print the samples that got worse and better most by each scorer, with the reasons of both runs."""
     for one in comparison:
         for kind, count, find in (("worse", one.worse, comparison.worse), ("better", one.better, comparison.better)):
-            if changes := find(one.scorer, most):
+            if changes := find(one.scorer, limit):
                 shown = f", the {len(changes):,} that changed most" if len(changes) < count else ""
-                on.print(f"\n{printable(one.scorer)}, {count:,} {kind} in B{shown}:")
+                console.print(f"\n{printable(one.scorer)}, {count:,} {kind} in B{shown}:")
                 grid = Table.grid(padding=(0, 2))
                 for change in changes:
                     for side, row in zip("AB", change, strict=True):
                         name = printable(row.sample_id) if side == "A" else ""
                         reason = printable(row.score.reason or "no reason given")
                         grid.add_row(Text(name), f"{side} {row.score.value:.2f}", Text(reason))
-                with recorded_text(on):
-                    on.print(WithoutTrailingBlanks(Padding(grid, (0, 0, 0, 2))))
+                with recorded_text(console):
+                    console.print(WithoutTrailingBlanks(Padding(grid, (0, 0, 0, 2))))

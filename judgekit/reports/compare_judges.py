@@ -20,19 +20,19 @@ _ALPHA = 0.05
 _NAMES_SHOWN = 2  # figures of agreement in a table; the JSON has all
 
 
-def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
+def show_judges(comparison: JudgeComparison, show: int, console: Console) -> None:
     """Print each judge's speed, its agreement with other judges and with people, and ``show`` flips of each pair."""
     for columns, rows in (judge_table(comparison), judge_pair_table(comparison)):
-        on.print(text_table(columns, rows))
+        console.print(text_table(columns, rows))
     for line in comparison_notes(comparison):
-        on.print(escaped_text(line))
+        console.print(escaped_text(line))
     for pair in comparison.pairs if show else ():
         if pair.flips:
             shown = f", {show:,} of them shown" if show < len(pair.flips) else ""
-            on.print()
-            on.print(escaped_text(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
-            with recorded_text(on):
-                on.print(
+            console.print()
+            console.print(escaped_text(f"{_names(pair)}, {len(pair.flips):,} flipped{shown}:"))
+            with recorded_text(console):
+                console.print(
                     WithoutTrailingBlanks(
                         Padding(sample_grid(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))
                     )
@@ -41,14 +41,14 @@ def show_judges(comparison: JudgeComparison, show: int, on: Console) -> None:
 
 def judge_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """Return the heads of a table and a row for each judge: seconds per request, and agreement with people."""
-    names = _figures([one.people for one in comparison.sides])
+    names = _figures([one.human_agreement for one in comparison.judges])
     rows = [
         (
             one.judge,
             "-" if one.seconds is None else f"{one.seconds:.2f}",
-            *((f"{one.labelled:,}", *_cells(names, one.people)) if names else ()),
+            *((f"{one.labelled:,}", *_cells(names, one.human_agreement)) if names else ()),
         )
-        for one in comparison.sides
+        for one in comparison.judges
     ]
     people = ("labelled", *(f"{name} with people" for name in names)) if names else ()
     return ("judge", "seconds per request", *people), rows
@@ -58,15 +58,16 @@ def judge_pair_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequen
     """Return the heads of a table and a row for each pair of judges: number of flips, and agreement."""
     names = _figures([one.agreement for one in comparison.pairs])
     rows = [
-        (_names(one), f"{one.n:,}", f"{len(one.flips):,}", *_cells(names, one.agreement)) for one in comparison.pairs
+        (_names(one), f"{one.sample_count:,}", f"{len(one.flips):,}", *_cells(names, one.agreement))
+        for one in comparison.pairs
     ]
     return ("judges", "n", "flips", *names), rows
 
 
 def comparison_notes(comparison: JudgeComparison) -> Iterator[str]:
     """Yield the lines below the tables, such as which models answered."""
-    for side in comparison.sides:
-        for judge, models in side.reported.items():
+    for side in comparison.judges:
+        for judge, models in side.reported_models.items():
             reported = Counter({name or None: times for name, times in models.items()})
             answered = f"answered as {format_shares(reported)}" if reported_names(reported) else UNREPORTED
             yield f"{'' if side.judge == judge else f'{side.judge}: '}{quote_name(judge)} {answered}"
@@ -74,23 +75,23 @@ def comparison_notes(comparison: JudgeComparison) -> Iterator[str]:
             answers = ", ".join(f"{model} {times:,}" for model, times in side.answered.items())
             yield f"{side.judge}: its fallback judged {count_text(side.fell_back, 'sample')}, and is compared on these; answers by {answers}"
     for pair in comparison.pairs:
-        if pair.left_out:
-            found = (((one.a or "missing", one.b or "missing"), one.samples) for one in pair.left_out)
+        if pair.excluded:
+            found = (((one.a or "missing", one.b or "missing"), one.samples) for one in pair.excluded)
             outcomes = ", ".join(format_outcomes(outcome, (pair.a, pair.b), "by", times) for outcome, times in found)
-            yield f"{_names(pair)}: not compared: {sum(one.samples for one in pair.left_out):,} ({outcomes})"
-        if pair.closer is not None:
-            yield f"{_names(pair)}, compared with people: {_closer(pair, pair.closer)}"
+            yield f"{_names(pair)}: not compared: {sum(one.samples for one in pair.excluded):,} ({outcomes})"
+        if pair.closeness is not None:
+            yield f"{_names(pair)}, compared with people: {_closer(pair, pair.closeness)}"
     lost: dict[str, list[str]] = {}
-    for side in comparison.sides:
-        for line in left_out_lines(side.left_out):
+    for side in comparison.judges:
+        for line in left_out_lines(side.unused_labels):
             lost.setdefault(line, []).append(side.judge)
     for line, judges in lost.items():
-        yield line if len(judges) == len(comparison.sides) else f"{' and '.join(judges)}: {line}"
+        yield line if len(judges) == len(comparison.judges) else f"{' and '.join(judges)}: {line}"
 
 
 def page_data(comparison: JudgeComparison) -> JsonValue:
     """Return the tables, lines and flips of a comparison in the form that the HTML page reads."""
-    scorers = {one.judge: one.scorer for one in comparison.sides}
+    scorers = {one.judge: one.scorer for one in comparison.judges}
     made = {"Each judge": judge_table(comparison), "Each pair": judge_pair_table(comparison)}
     tables: list[JsonValue] = [
         {"title": title, "heads": [*heads], "rows": [[*row] for row in rows]} for title, (heads, rows) in made.items()
@@ -124,8 +125,8 @@ def _closer(pair: JudgePair, found: ClosenessTest) -> str:
     if found.p_holm < _ALPHA:
         verdict = f"{pair.b if found.b > found.a else pair.a} is better"
     return (
-        f"of n={found.n:,}, {pair.a} {has} {found.a:.1%}, {pair.b} {of} {found.b:.1%}; "
-        f"{pair.a} alone {is_better} on {found.only_a:,}, {pair.b} alone on {found.only_b:,}; "
+        f"of n={found.sample_count:,}, {pair.a} {has} {found.a:.1%}, {pair.b} {of} {found.b:.1%}; "
+        f"{pair.a} alone {is_better} on {found.a_closer:,}, {pair.b} alone on {found.b_closer:,}; "
         f"p {found.p:.2g}{adjusted} by {found.test}: {verdict}"
     )
 
@@ -134,6 +135,6 @@ def _flip(pair: JudgePair, one: Flip) -> tuple[str, Sequence[str]]:
     lines = [
         format_verdict(judge, side.label, side.value, side.reason) for judge, side in ((pair.a, one.a), (pair.b, one.b))
     ]
-    if one.human is not None:
-        lines.append(format_verdict("people", None, one.human))
+    if one.human_value is not None:
+        lines.append(format_verdict("people", None, one.human_value))
     return f"#{one.index} {one.sample_id}", lines

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Return the names of the columns and a line for each row as CSV; see `csv_table`."""
     columns = row_columns(rows)
-    cells = ([column.of(row) for column in columns] for row in rows)
+    cells = ([column.get_cell(row) for column in columns] for row in rows)
     return csv_table(chain([[column.name for column in columns]], cells))
 
 

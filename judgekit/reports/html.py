@@ -113,10 +113,10 @@ def html_report(
         wanted = {number for found in (audit.scorers if audit else ()) for number in found.opinions}
         wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
         wanted |= {gate.sample for gate in gates.gates if gate.sample is not None}
-        sides = [_Side("b", reported, Listing.of(reported, wanted=wanted), _corrections(reported, audit))]
+        sides = [_Side("b", reported, Listing.of(reported, included=wanted), _corrections(reported, audit))]
     run = sides[0].run
     head["judges"] = None if judges is None else page_data(judges)
-    head |= {side.name: _run(side, gates.thin if side.name == "b" else {}) for side in sides}
+    head |= {side.name: _run(side, gates.low_coverage if side.name == "b" else {}) for side in sides}
     head["notes"] = [
         note for side in sides for note in _notes(side, f"Run {side.run.number}" if len(sides) > 1 else "The run")
     ]
@@ -154,11 +154,11 @@ def _gates(found: GateResults) -> JsonValue:
 
 def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
     """Return both runs, and for each listed sample of B the place of its counterpart in the list of A."""
-    after = Listing.of(comparison.b, wanted=comparison.changed(MAX_LISTED))
+    after = Listing.of(comparison.b, included=comparison.changed(MAX_LISTED))
     listed = {entry.number for entry in after.entries}
     pairs = dict(zip(comparison.paired.b.tolist(), comparison.paired.a.tolist(), strict=True))
     shown = {a for b, a in pairs.items() if b in listed}
-    before = Listing.of(comparison.a, wanted=shown, left_out=set(pairs.values()) - shown)
+    before = Listing.of(comparison.a, included=shown, left_out=set(pairs.values()) - shown)
     places = {entry.number: place for place, entry in enumerate(before.entries)}
     sides = [
         _Side("b", comparison.b, after, run_corrections(comparison.b)),
@@ -176,17 +176,17 @@ def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
     return found
 
 
-def _run(side: _Side, thin: Mapping[str, str]) -> JsonValue:
+def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
     run, listing = side.run, side.listing
     lines = {line.scorer: line for line in run.summary}
     return {
         "number": run.number,
         "started": _time(run.started_at),
         "ended": None if run.ended_at is None else _time(run.ended_at),
-        "stopped": run.stopped,
+        "stopped": run.stop_reason,
         "samples": listing.samples,
         "listed": len(listing.entries),
-        "efforts": str(run.efforts),
+        "efforts": str(run.effort),
         "inputs": [one.model_dump() for one in run.inputs],
         "notes": list(run.record.notes),
         "version": run.record.version,
@@ -204,7 +204,9 @@ def _run(side: _Side, thin: Mapping[str, str]) -> JsonValue:
                 "identity": one.identity,
                 "histogram": list(listing.histograms[one.name]),
                 **_line(
-                    lines.get(one.name, ScorerSummary(one.name)), side.corrections.get(one.name), thin.get(one.name)
+                    lines.get(one.name, ScorerSummary(one.name)),
+                    side.corrections.get(one.name),
+                    low_coverage.get(one.name),
                 ),
             }
             for one in run.scorers
@@ -247,7 +249,7 @@ def _number(line: ScorerSummary) -> dict[str, JsonValue]:
         "high": high,
         "method": method,
         "n": scored,
-        "about": line.about,
+        "about": line.qualifier,
         "total": line.total,
     }
 
@@ -272,8 +274,8 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
     run, listing = side.run, side.listing
     if any(run.damaged):
         yield f"The file of {called[0].lower()}{called[1:]} is damaged: {run.damaged}."
-    if run.stopped:
-        yield f"{called} was stopped early ({run.stopped}): only what was scored until then is counted."
+    if run.stop_reason:
+        yield f"{called} was stopped early ({run.stop_reason}): only what was scored until then is counted."
     elif run.ended_at is None:
         yield f"{called} has not ended: it is running or was interrupted. Only what is scored so far is counted."
     if len(listing.entries) < listing.samples:
@@ -285,7 +287,7 @@ def _notes(side: _Side, called: str) -> Iterator[JsonValue]:
 
 def _comparison(comparison: Comparison) -> JsonValue:
     return {
-        "head": comparison.head,
+        "head": comparison.heading,
         "warnings": list(comparison.warnings),
         "told": [line for line in comparison.notes() if line.removeprefix("warning: ") not in comparison.warnings],
         "scorers": [_difference(one) for one in comparison],
@@ -294,30 +296,30 @@ def _comparison(comparison: Comparison) -> JsonValue:
 
 def _difference(one: Difference) -> JsonValue:
     low, high, method = one.interval or (None, None, None)
-    shown = {"low": low, "high": high, "method": method, "left_out": sum(one.left_out.values())}
+    shown = {"low": low, "high": high, "method": method, "excluded": sum(one.excluded.values())}
     return {**one.as_json(), **shown, "interval": None, "overall": None}  # the page has no use for the last two
 
 
-def _audit(audit: Audit, asked: Mapping[str, MeanBound]) -> JsonValue:
+def _audit(audit: Audit, bounds: Mapping[str, MeanBound]) -> JsonValue:
     return {
         "sources": list(audit.sources),
         "left_out": list(left_out_lines(audit.unmatched)),
-        "scorers": [_audited(found, asked.get(found.scorer, MeanBound())) for found in audit.scorers],
+        "scorers": [_audited(found, bounds.get(found.scorer, MeanBound())) for found in audit.scorers],
     }
 
 
-def _audited(found: ScorerAudit, demand: MeanBound) -> JsonValue:
+def _audited(found: ScorerAudit, bound: MeanBound) -> JsonValue:
     return {
         "name": found.scorer,
         "head": audit_headline(found),
-        "agreed": f"audited: {agreement_text(found)}" if found.n else "",
-        "use": describe_fitness(found.correction, demand),
+        "agreed": f"audited: {agreement_text(found)}" if found.sample_count else "",
+        "use": describe_fitness(found.correction, bound),
         "parts": [
             {
                 "name": part.name,
-                "figures": [{"name": name, **figure.model_dump()} for name, figure in part.figures.items()],
-                "told": list(part.told),
-                "refused": part.refused,
+                "figures": [{"name": name, **figure.model_dump()} for name, figure in part.estimates.items()],
+                "told": list(part.notes),
+                "refused": part.unavailable_reason,
             }
             for part in audit_sections(found)
         ],
@@ -331,9 +333,9 @@ def _samples(side: _Side) -> Iterator[tuple[str, str]]:
     numbers = [entry.number for entry in side.listing.entries]
     found = zip(
         numbers,
-        _under(numbers, ((row.index, row) for row in run.rows())),
-        _under(numbers, run.conversations()),
-        _under(numbers, ((number, (scorer, place, said)) for number, scorer, place, said in run.exchanges())),
+        _grouped(numbers, ((row.index, row) for row in run.rows())),
+        _grouped(numbers, run.conversations()),
+        _grouped(numbers, ((number, (scorer, place, said)) for number, scorer, place, said in run.exchanges())),
         strict=True,
     )
     damaged: dict[int, dict[tuple[str, int], None]] = {}
@@ -350,7 +352,7 @@ def _samples(side: _Side) -> Iterator[tuple[str, str]]:
             pack = []
 
 
-def _under(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iterator[list[Found]]:
+def _grouped(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iterator[list[Found]]:
     """Yield the items found for each of these numbers; both come in ascending order."""
     waiting = next(found, None)
     for number in numbers:

@@ -26,9 +26,9 @@ class ListedScore(NamedTuple):
 
 
 class ListedSample(NamedTuple):
-    """A sample of the list, with its scores by scorer. The lower its ``concern``, the more it deserves a look."""
+    """A sample of the list, with its scores by scorer. The lower its ``sort_key``, the more it deserves a look."""
 
-    concern: float
+    sort_key: float
     number: int
     id: str
     domain: str | None
@@ -52,12 +52,12 @@ class Listing:
     histograms: Mapping[str, list[int]]
 
     @classmethod
-    def of(cls, run: Run, *, wanted: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":
+    def of(cls, run: Run, *, included: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":
         """Return the listing of a run, whose rows are read once.
 
         Args:
             run: The run.
-            wanted: The numbers of samples to list before others.
+            included: The numbers of samples to list before others.
             left_out: The numbers of samples not to list.
         """
         histograms = {one.name: [0] * _BINS for one in run.scorers}
@@ -67,14 +67,14 @@ class Listing:
             nonlocal samples
             for number, rows in groupby(run.rows(), key=lambda row: row.index):
                 samples += 1
-                entry = _entry([*rows], wanted=number in wanted)
+                entry = _entry([*rows], included=number in included)
                 for name, cell in entry.scores.items():
                     if cell.value is not None:
                         histograms[name][min(int(cell.value * _BINS), _BINS - 1)] += 1
                 if number not in left_out:
                     yield entry
 
-        listed = heapq.nsmallest(MAX_LISTED, entries(), key=lambda entry: (entry.concern, entry.number))
+        listed = heapq.nsmallest(MAX_LISTED, entries(), key=lambda entry: (entry.sort_key, entry.number))
         return cls(tuple(sorted(listed, key=lambda entry: entry.number)), samples, histograms)
 
     def columns(self, scorers: Iterable[str]) -> JsonValue:
@@ -96,7 +96,7 @@ class Listing:
         }
 
 
-def _entry(rows: Sequence[Row], *, wanted: bool) -> ListedSample:
+def _entry(rows: Sequence[Row], *, included: bool) -> ListedSample:
     row = rows[0]
     scores: dict[str, ListedScore] = {
         one.scorer: ListedScore(one.score.status, one.score.value, one.score.label) for one in rows
@@ -104,4 +104,4 @@ def _entry(rows: Sequence[Row], *, wanted: bool) -> ListedSample:
     concerns = (
         value if value is not None else 2.0 if status == "skipped" else -1.0 for status, value, _ in scores.values()
     )
-    return ListedSample(-2.0 if wanted else min(concerns), row.index, row.sample_id, row.domain, row.labels, scores)
+    return ListedSample(-2.0 if included else min(concerns), row.index, row.sample_id, row.domain, row.labels, scores)

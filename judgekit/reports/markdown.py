@@ -62,8 +62,8 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     yield "\n"
     yield from _table(run, corrected_means(corrected))
     yield "\n"
-    if run.efforts.conversations:
-        yield f"{run.efforts}\n\n"
+    if run.effort.conversations:
+        yield f"{run.effort}\n\n"
     for note in filter(None, (run.summary.prices, *run.record.notes)):
         yield f"- {_code(note)}\n"
     for line in run.summary:
@@ -71,7 +71,7 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
             said = describe_fitness(found, asked.get(line.scorer, MeanBound()))
             lines = (said, describe_correction(found)) if found.corrected else (said,)
             yield from (f"- {_code(line.scorer)}: {_code(one)}\n" for one in lines)
-        yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _told(line, gates))
+        yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _notes(line, gates))
         for times, reason in line.unscored_reasons():
             yield _Quoted(f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n")
     for line in run.summary:
@@ -117,9 +117,9 @@ def _cell(text: str) -> str:
     return _code(text.replace("|", "¦")) if text else ""  # a bar would end the cell, even in code
 
 
-def _told(line: ScorerSummary, gates: GateResults) -> Iterator[str]:
+def _notes(line: ScorerSummary, gates: GateResults) -> Iterator[str]:
     """Yield notes on a scorer, besides its line."""
-    if said := gates.thin.get(line.scorer):
+    if said := gates.low_coverage.get(line.scorer):
         yield f"too few samples: {said}"
     yield from line.notes()
 

@@ -50,7 +50,7 @@ class LabelSheet:
 
     run: Run
     scorer: ScorerRecord
-    drawn: Sequence[DrawnSample]
+    drawn_samples: Sequence[DrawnSample]
     includes_skipped: bool = False
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class LabelSheet:
     @cached_property
     def samples(self) -> Mapping[int, Sample]:
         """The samples that were stored, by number."""
-        wanted = {one.number for one in self.drawn}
+        wanted = {one.number for one in self.drawn_samples}
         return dict(self.run.conversations(wanted.__contains__))
 
     @cached_property
@@ -91,7 +91,7 @@ class LabelSheet:
 
     def page(self) -> Iterator[str]:
         """Yield the sheet piece by piece as one static page, which works offline and exports the labels as CSV."""
-        contents = [script_json(self._content(one.number)) for one in self.drawn]
+        contents = [script_json(self._content(one.number)) for one in self.drawn_samples]
         about: dict[str, JsonValue] = {
             "run": self.run.number,
             "recordings": self.run.recordings,
@@ -100,7 +100,7 @@ class LabelSheet:
             "question": self.question,
             "instructions": self.scorer.instructions,
             "choices": [list(one) for one in self.choices],
-            "drawn": [list(one) for one in self.drawn],
+            "samples": [list(one) for one in self.drawn_samples],
         }
         # The key tells the labels that a browser stores from those of another sheet.
         about["key"] = hashlib.sha256("".join((script_json(about), *contents)).encode()).hexdigest()
@@ -136,7 +136,7 @@ class LabelSheet:
         def rows() -> Iterator[Sequence[CellValue]]:
             names = (*LABEL_COLUMNS[:2], *DISPLAY_COLUMNS, *LABEL_COLUMNS[2:])
             yield names
-            for one in self.drawn:
+            for one in self.drawn_samples:
                 sample = self.samples.get(one.number)
                 is_damaged = one.number in self.run.damaged.conversations
                 missing = (
@@ -148,7 +148,7 @@ class LabelSheet:
                     "run": self.run.number,
                     "number": one.number,
                     "recordings": self.run.recordings,
-                    "drawn": one.drawn,
+                    "selection": one.selection,
                     "probability": one.probability,
                     "question": question,
                     "choices": choices or "a number from 0 (worst) to 1 (best), or n/a: does not apply",

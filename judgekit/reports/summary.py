@@ -40,17 +40,17 @@ _STYLES = {"=": "dim", "~": "yellow", "-": "red", "+": "green", "<>": "cyan"}
 _PLANNED = {"tokens": "about tokens", "cost": "about cost"}
 
 
-def lowest_rows(run: Run, most: int) -> Mapping[str, Sequence[Row]]:
+def lowest_rows(run: Run, limit: int) -> Mapping[str, Sequence[Row]]:
     """Return the rows with the lowest values of each scorer, lowest first."""
-    return {scorer.name: [*run.lowest(scorer.name, most)] for scorer in run.scorers}
+    return {scorer.name: [*run.lowest(scorer.name, limit)] for scorer in run.scorers}
 
 
 def show_summary(
     summary: Summary,
-    on: Console,
+    console: Console,
     lowest: Mapping[str, Sequence[Row]] = {},
     *,
-    thin: Mapping[str, str] = {},
+    low_coverage: Mapping[str, str] = {},
     corrections: Mapping[str, Correction] = {},
     seed: int | None = None,
 ) -> None:
@@ -60,9 +60,9 @@ def show_summary(
 
     Args:
         summary: The lines.
-        on: The console.
+        console: The console.
         lowest: By scorer, the rows to show with their reasons.
-        thin: By scorer, the reason why its number covers too few samples.
+        low_coverage: By scorer, the reason why its number covers too few samples.
         corrections: By scorer, its corrected mean, or the reason why there is none.
         seed: The seed of a bootstrap, if raw numbers are to have bootstrap intervals.
     """
@@ -71,35 +71,37 @@ def show_summary(
     intervals = {line.scorer: line.interval if seed is None else line.bootstrap(seed) for line in uncorrected}
     raw = {line.scorer: Estimate.of(line.value, intervals.get(line.scorer)) for line in summary}
     columns = summary_columns(summary, corrected, raw)
-    on.print(_numbers(columns, thin))
-    if summary.asked:
-        on.print(_spent(columns))
+    console.print(_numbers(columns, low_coverage))
+    if summary.used_judge:
+        console.print(_cost_table(columns))
     if prices := summary.prices:
-        on.print(escaped_text(prices))
+        console.print(escaped_text(prices))
     for told in _unusual(intervals):
-        on.print(escaped_text(told))
+        console.print(escaped_text(told))
     for line in summary:
-        if line.scorer in thin:
-            on.print(hanging_indent(f"{line.scorer}: ! ", thin[line.scorer]), style="yellow")
+        if line.scorer in low_coverage:
+            console.print(hanging_indent(f"{line.scorer}: ! ", low_coverage[line.scorer]), style="yellow")
         if line.scorer in corrections:
-            on.print(hanging_indent(f"{line.scorer}: ", describe_correction(corrections[line.scorer])))
+            console.print(hanging_indent(f"{line.scorer}: ", describe_correction(corrections[line.scorer])))
         for told in (*line.notes(), *_trials(line, "raw " if line.scorer in corrected else "")):
-            on.print(hanging_indent(f"{line.scorer}: ", told))
+            console.print(hanging_indent(f"{line.scorer}: ", told))
         if (overall := line.overall) and overall.table:
-            with recorded_text(on):
-                on.print(WithoutTrailingBlanks(Padding(_counts(overall.table), (0, 0, 0, 2))))
+            with recorded_text(console):
+                console.print(WithoutTrailingBlanks(Padding(_counts(overall.table), (0, 0, 0, 2))))
         if len(line.errors) > 1:
-            on.print(escaped_text(f"{line.scorer}: {line.counts['failed']:,} failed: {format_counts(line.errors)}"))
-        with recorded_text(on):
+            console.print(
+                escaped_text(f"{line.scorer}: {line.counts['failed']:,} failed: {format_counts(line.errors)}")
+            )
+        with recorded_text(console):
             for times, reason in line.unscored_reasons():
-                on.print(hanging_indent(f"{line.scorer}: {times}: ", reason))
+                console.print(hanging_indent(f"{line.scorer}: {times}: ", reason))
         if len(line.judges) > 1:
-            on.print(escaped_text(f"{line.scorer}: more than one judge answered: {format_counts(line.judges)}"))
-    with recorded_text(on):
-        _show_slices(summary, corrected, on)
+            console.print(escaped_text(f"{line.scorer}: more than one judge answered: {format_counts(line.judges)}"))
+    with recorded_text(console):
+        _show_slices(summary, corrected, console)
     for line in summary:
         if rows := lowest.get(line.scorer):
-            on.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
+            console.print(f"\n{printable(line.scorer)}, the lowest {len(rows)}:")
             grid = Table.grid(padding=(0, 2))
             for row in rows:
                 grid.add_row(
@@ -107,37 +109,37 @@ def show_summary(
                 )
                 if calls := _side_by_side(row.score.diff()):
                     grid.add_row("", "", calls)
-            with recorded_text(on):
-                on.print(WithoutTrailingBlanks(Padding(grid, (0, 0, 0, 2))))
+            with recorded_text(console):
+                console.print(WithoutTrailingBlanks(Padding(grid, (0, 0, 0, 2))))
 
 
-def show_plan(summary: Summary, on: Console) -> None:
+def show_plan(summary: Summary, console: Console) -> None:
     """Print a table of what a run would ask for, as far as it is known before the first answer."""
     name, *columns = summary_columns(summary)
     samples = SummaryColumn("samples", tuple(f"{line.total:,}" for line in summary))
     skipped = [column for column in columns if column.name == "skipped"]
-    judge = [column for column in columns if column.about == "judge" and not column.is_text]
-    on.print(
+    judge = [column for column in columns if column.subject == "judge" and not column.is_text]
+    console.print(
         _table_of([name, samples, *skipped, *(one._replace(name=_PLANNED.get(one.name, one.name)) for one in judge)])
     )
     if prices := summary.prices:
-        on.print(escaped_text(prices))
+        console.print(escaped_text(prices))
     for line in summary:
         if others := Counter({name: times for name, times in line.errors.items() if name != "PlannedError"}):
-            on.print(escaped_text(f"{line.scorer}: would fail: {format_counts(others)}"))
-    on.print("dry run: nothing was sent. A reply that needs correcting takes one more request.")
+            console.print(escaped_text(f"{line.scorer}: would fail: {format_counts(others)}"))
+    console.print("dry run: nothing was sent. A reply that needs correcting takes one more request.")
 
 
-def _numbers(columns: Sequence[SummaryColumn], thin: Collection[str]) -> RenderableType:
-    name, number, *others = [column for column in columns if column.about == "scores"]
+def _numbers(columns: Sequence[SummaryColumn], low_coverage: Collection[str]) -> RenderableType:
+    name, number, *others = [column for column in columns if column.subject == "scores"]
     cells = zip(name.cells, number.cells, strict=True)
-    marked = tuple(f"{'! ' if scorer in thin else ''}{cell}" for scorer, cell in cells)
+    marked = tuple(f"{'! ' if scorer in low_coverage else ''}{cell}" for scorer, cell in cells)
     return _table_of([name, number._replace(cells=marked), *others])
 
 
-def _spent(columns: Sequence[SummaryColumn]) -> RenderableType:
+def _cost_table(columns: Sequence[SummaryColumn]) -> RenderableType:
     name = columns[0]._replace(name="asked a judge")
-    return _table_of([name, *(column for column in columns if column.about == "judge")])
+    return _table_of([name, *(column for column in columns if column.subject == "judge")])
 
 
 def _table_of(columns: Sequence[SummaryColumn]) -> RenderableType:
@@ -160,15 +162,18 @@ def _unusual(intervals: "Mapping[str, Interval | None]") -> Iterator[str]:
 def _trials(line: ScorerSummary, raw: str) -> Iterator[str]:
     """Yield the results of repeated trials, if there are any; ``raw`` is put before numbers that are not corrected."""
     if trials := line.trials:
-        both = (("pass^k", [one.all.value for one in trials]), ("pass@k", [one.any.value for one in trials]))
+        both = (
+            ("pass^k", [one.pass_hat_k.value for one in trials]),
+            ("pass@k", [one.pass_at_k.value for one in trials]),
+        )
         figures = "; ".join(f"{name} {', '.join(map(format_number, values))}" for name, values in both)
-        enough = ", ".join(f"{one.all.tasks:,}" for one in trials)
-        over = f"; over the {enough} tasks with k scored trials" if trials[-1].all.too_few else ""
-        tasks = trials[0].all.tasks + trials[0].all.too_few
+        enough = ", ".join(f"{one.pass_hat_k.tasks:,}" for one in trials)
+        over = f"; over the {enough} tasks with k scored trials" if trials[-1].pass_hat_k.excluded_tasks else ""
+        tasks = trials[0].pass_hat_k.tasks + trials[0].pass_hat_k.excluded_tasks
         yield f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {raw}{figures}{over}"
 
 
-def _show_slices(summary: Summary, corrected: Collection[str], on: Console) -> None:
+def _show_slices(summary: Summary, corrected: Collection[str], console: Console) -> None:
     """Print a table of raw numbers and sample counts for each way to slice the samples, such as by domain."""
     samples = max((line.total for line in summary), default=0)
     slicings = {name: values for name, values in summary.slices.items() if 2 * len(values) <= samples}
@@ -177,23 +182,25 @@ def _show_slices(summary: Summary, corrected: Collection[str], on: Console) -> N
         by_size = sorted(values.items(), key=lambda one: -max(line.total for line in one[1]))
         shown = by_size[:_SLICES_SHOWN]
         scorers = [line.scorer for line in summary]
-        made = {scorer: [_slice(part.lines.get(scorer)) for _, part in shown] for scorer in scorers}
+        made = {scorer: [_slice(part.scorers.get(scorer)) for _, part in shown] for scorer in scorers}
         width = max(12, *(len(cell) for cells in made.values() for cell in cells))
-        at_once = max(1, (2 * on.width // 3) // (width + 2))
+        at_once = max(1, (2 * console.width // 3) // (width + 2))
         for first in range(0, len(scorers), at_once):
             some = scorers[first : first + at_once]
             grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-            grid.add_column(WrappedWords(by), overflow="fold", max_width=on.width // 3)
+            grid.add_column(WrappedWords(by), overflow="fold", max_width=console.width // 3)
             for scorer in some:
                 head = f"{scorer} (raw)" if scorer in corrected else scorer
                 grid.add_column(WrappedWords(head), justify="right", vertical="bottom", max_width=width)
             for row, (value, _) in enumerate(shown):
                 grid.add_row(WrappedWords(*_cut([value])), *(made[scorer][row] for scorer in some))
-            on.print(WithoutTrailingBlanks(grid))
+            console.print(WithoutTrailingBlanks(grid))
         if more := len(by_size) - len(shown):
-            on.print(escaped_text(f"and {more} more {by}"))
+            console.print(escaped_text(f"and {more} more {by}"))
     if others := list(slicings)[_SLICINGS_SHOWN:]:
-        on.print(escaped_text(f"other ways to slice the samples: {join_limited(_cut(others), _SLICINGS_SHOWN, ', ')}"))
+        console.print(
+            escaped_text(f"other ways to slice the samples: {join_limited(_cut(others), _SLICINGS_SHOWN, ', ')}")
+        )
 
 
 def _slice(line: ScorerSummary | None) -> str:

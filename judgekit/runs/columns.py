@@ -22,7 +22,7 @@ class RowColumn:
 
     name: str
     kind: ColumnKind
-    of: Callable[[Row], CellValue]
+    get_cell: Callable[[Row], CellValue]
 
 
 def row_columns(rows: Iterable[Row]) -> Sequence[RowColumn]:
@@ -41,7 +41,7 @@ def column_cells(columns: Sequence[RowColumn], rows: Iterable[Row]) -> Sequence[
     found: list[list[CellValue]] = [[] for _ in columns]
     for row in rows:
         for cells, column in zip(found, columns, strict=True):
-            cells.append(column.of(row))
+            cells.append(column.get_cell(row))
     return found
 
 

@@ -20,42 +20,42 @@ class TaskSource(Iterator[Task]):
     """Tasks that are taken one by one. When a run stops, the remaining ones can be counted.
 
     Attributes:
-        broken: Whether an error was raised in place of a task; a generator ends there.
+        has_failed: Whether an error was raised in place of a task; a generator ends there.
     """
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._tasks = iter(tasks)
-        self.broken = False
+        self.has_failed = False
 
     def __next__(self) -> Task:
         try:
             return next(self._tasks)
         except BaseException as error:
-            self.broken = self.broken or not isinstance(error, StopIteration)
+            self.has_failed = self.has_failed or not isinstance(error, StopIteration)
             raise
 
 
-def count_samples(store: RunStore, run: int, left: TaskSource, *, seconds: float = inf) -> SampleCount:
+def count_samples(store: RunStore, run: int, remaining: TaskSource, *, seconds: float = inf) -> SampleCount:
     """Return the number of samples in a run: those in its file, and the remaining ones, which are not kept.
 
     Ctrl-C, an error or the end of ``seconds`` ends the counting. The count is a lower bound then.
     """
     count = SampleCount()
     with suppress(KeyboardInterrupt):
-        for count in _counts(store, run, left, seconds):  # noqa: B007 - the last one is returned
+        for count in _counts(store, run, remaining, seconds):  # noqa: B007 - the last one is returned
             pass
     return count
 
 
-async def acount_samples(store: RunStore, run: int, left: TaskSource, *, seconds: float = inf) -> SampleCount:
+async def acount_samples(store: RunStore, run: int, remaining: TaskSource, *, seconds: float = inf) -> SampleCount:
     """Count samples like `count_samples`, without blocking the event loop."""
     count = SampleCount()
-    for count in _counts(store, run, left, seconds):  # noqa: B007 - the last one is returned
+    for count in _counts(store, run, remaining, seconds):  # noqa: B007 - the last one is returned
         await asyncio.sleep(0)
     return count
 
 
-def _counts(store: RunStore, run: int, left: TaskSource, seconds: float) -> Generator[SampleCount]:
+def _counts(store: RunStore, run: int, remaining: TaskSource, seconds: float) -> Generator[SampleCount]:
     """Yield the count after each sample; the last count is exact if all samples were reached."""
     samples, end = store.counts(run).samples, time.monotonic() + seconds
     yield SampleCount(samples)
@@ -63,7 +63,7 @@ def _counts(store: RunStore, run: int, left: TaskSource, seconds: float) -> Gene
     notice.daemon = True
     notice.start()
     try:
-        for task in left:
+        for task in remaining:
             samples += not store.has_sample(run, task.number)
             yield SampleCount(samples)
             if time.monotonic() > end:
@@ -72,5 +72,5 @@ def _counts(store: RunStore, run: int, left: TaskSource, seconds: float) -> Gene
         return
     finally:
         notice.cancel()
-    if not left.broken:
+    if not remaining.has_failed:
         yield SampleCount(samples, "exactly")

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from judgekit.score import STATUSES, Score
 from judgekit.traces.message import JsonObject
 
-_COUNTS = ("least", "most", "requests_saved")
+_COUNTS = ("min_draws", "max_draws", "requests_saved")
 _SIDES = ("trace", "rival", "tie")
 
 
@@ -16,8 +16,8 @@ class Draws(NamedTuple):
     """The draws of a sample: the value of each draw, if it has one, and the least and greatest number of draws."""
 
     values: Sequence[float | None]
-    least: int
-    most: int
+    min_draws: int
+    max_draws: int
 
     @classmethod
     def of(cls, details: Mapping[str, JsonValue]) -> "Draws | None":
@@ -26,7 +26,7 @@ class Draws(NamedTuple):
         if not isinstance(draws, list) or not draws:
             return None
         values = [draw_value(draw) for draw in draws]
-        least, most = details.get("least"), details.get("most")
+        least, most = details.get("min_draws"), details.get("max_draws")
         return cls(
             values,
             least if isinstance(least, int) and 0 < least <= len(values) else len(values),
@@ -34,9 +34,9 @@ class Draws(NamedTuple):
         )
 
 
-def draw_value(said: JsonValue) -> float | None:
+def draw_value(draw: JsonValue) -> float | None:
     """Return the value of a draw or a vote, or ``None``; rounding keeps rounding errors from telling values apart."""
-    value = said.get("value") if isinstance(said, dict) else said
+    value = draw.get("value") if isinstance(draw, dict) else draw
     return round(float(value), 9) if isinstance(value, int | float) and 0 <= value <= 1 else None
 
 

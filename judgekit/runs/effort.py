@@ -15,18 +15,18 @@ _NAME_KEPT = 200
 
 
 class EffortStatistic(NamedTuple):
-    """A number taken over many conversations; ``n`` is how many of them it is known for."""
+    """A number taken over many conversations; ``conversation_count`` is how many of them it is known for."""
 
     name: str
     mean: float
     median: float
-    n: int
+    conversation_count: int
 
 
 class ConversationEffort(NamedTuple):
     """The effort of one conversation; a number is ``None`` if the recording does not give it.
 
-    ``repeating`` says whether a call is repeated with equal arguments, ``warned`` whether reading the conversation gave
+    ``repeats_calls`` says whether a call is repeated with equal arguments, ``has_warnings`` whether reading the conversation gave
     warnings, and ``agent`` which agent made the recording, see `agent_of`.
     """
 
@@ -37,8 +37,8 @@ class ConversationEffort(NamedTuple):
     tokens: int | None
     cost_usd: float | None
     seconds: float | None
-    repeating: bool
-    warned: bool
+    repeats_calls: bool
+    has_warnings: bool
     agent: str | None = None
 
     @classmethod
@@ -87,36 +87,36 @@ class EffortTotals:
         conversations: The number of conversations.
         tool_results: The number of tool results that are known to be errors or not.
         tool_errors: The number of these that are errors.
-        repeating: The number of conversations that repeat a call with equal arguments.
-        warned: The number of conversations that gave warnings when they were read.
+        with_repeated_calls: The number of conversations that repeat a call with equal arguments.
+        with_warnings: The number of conversations that gave warnings when they were read.
     """
 
     conversations: int = 0
     tool_results: int = 0
     tool_errors: int = 0
-    repeating: int = 0
-    warned: int = 0
+    with_repeated_calls: int = 0
+    with_warnings: int = 0
     _numbers: "dict[str, array[float]]" = field(default_factory=dict[str, "array[float]"], repr=False)
 
-    def add(self, conduct: ConversationEffort) -> None:
+    def add(self, effort: ConversationEffort) -> None:
         """Count a conversation together with its children."""
         self.conversations += 1
-        self.repeating += conduct.repeating
-        self.warned += conduct.warned
-        self.tool_results += conduct.tool_results
-        self.tool_errors += conduct.tool_errors
+        self.with_repeated_calls += effort.repeats_calls
+        self.with_warnings += effort.has_warnings
+        self.tool_results += effort.tool_results
+        self.tool_errors += effort.tool_errors
         for name, number in (
-            ("agent messages", conduct.messages),
-            ("tool calls", conduct.tool_calls),
-            ("tokens", conduct.tokens),
-            ("US dollars", conduct.cost_usd),
-            ("seconds", conduct.seconds),
+            ("agent messages", effort.messages),
+            ("tool calls", effort.tool_calls),
+            ("tokens", effort.tokens),
+            ("US dollars", effort.cost_usd),
+            ("seconds", effort.seconds),
         ):
             if number is not None:
                 self._numbers.setdefault(name, array("d")).append(number)
 
     @property
-    def figures(self) -> Sequence[EffortStatistic]:
+    def statistics(self) -> Sequence[EffortStatistic]:
         """Each number that is known for at least one conversation."""
         return [
             EffortStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
@@ -126,7 +126,7 @@ class EffortTotals:
     def __str__(self) -> str:
         if not self.conversations:
             return ""
-        figures = ", ".join(self._told(figure) for figure in self.figures)
+        figures = ", ".join(self._statistic_text(figure) for figure in self.statistics)
         return (
             f"{count_text(self.conversations, 'conversation')}. Per conversation, mean (median): {figures}. "
             f"{'; '.join(self._conduct())}."
@@ -135,15 +135,15 @@ class EffortTotals:
     def _conduct(self) -> Iterator[str]:
         if self.tool_results:
             yield f"{count_text(self.tool_results, 'tool result')} ({self.tool_errors / self.tool_results:.0%} errors)"
-        if self.repeating:
-            yield f"{count_text(self.repeating, 'conversation')} {'repeats' if self.repeating == 1 else 'repeat'} a call"
+        if self.with_repeated_calls:
+            yield f"{count_text(self.with_repeated_calls, 'conversation')} {'repeats' if self.with_repeated_calls == 1 else 'repeat'} a call"
         else:
             yield f"{'no' if self.tool_results else 'No'} conversation repeats a call"
-        if self.warned:
-            yield f"{count_text(self.warned, 'conversation')} read with warnings (see judgekit inspect)"
+        if self.with_warnings:
+            yield f"{count_text(self.with_warnings, 'conversation')} read with warnings (see judgekit inspect)"
 
-    def _told(self, figure: EffortStatistic) -> str:
-        known = "" if figure.n == self.conversations else f" (known for {figure.n:,})"
+    def _statistic_text(self, figure: EffortStatistic) -> str:
+        known = "" if figure.conversation_count == self.conversations else f" (known for {figure.conversation_count:,})"
         return f"{_shown(figure.mean)} ({_shown(figure.median)}) {figure.name}{known}"
 
 

@@ -29,13 +29,13 @@ class SampleHashes(NamedTuple):
             metadata, where benchmarks keep the task. The agent's own work is left out: the trace with its labels,
             ``prediction``, ``prediction_score``, the ``retrieved`` items of a ranking, and measured fields. So are
             ``group`` and ``domain``, which are compared separately, and all other ``metadata``.
-        material: ``documents`` and all other ``fields``. They may come with the task, or be what the agent retrieved
+        fields: ``documents`` and all other ``fields``. They may come with the task, or be what the agent retrieved
             and produced; their names do not tell.
         first_message: The text of the user's first message.
     """
 
     references: int | None = None
-    material: int | None = None
+    fields: int | None = None
     first_message: int | None = None
 
     @classmethod
@@ -54,7 +54,7 @@ class SampleHashes(NamedTuple):
 
 def _references(sample: Sample) -> JsonValue:
     calls, ranking, rival = sample.reference_tool_calls, sample.ranking, sample.rival
-    return _known(
+    return _without_none(
         reference=sample.reference,
         references=_texts(sample.references),
         reference_tool_calls=None if calls is None else [_call(one) for one in calls],
@@ -70,10 +70,10 @@ def _references(sample: Sample) -> JsonValue:
 
 def _call(one: ExpectedCall) -> JsonValue:
     compared = _texts(one.compare_args)
-    return _known(name=one.name, args=one.args, compare_args=compared, requestor=one.requestor, turn=one.turn)
+    return _without_none(name=one.name, args=one.args, compare_args=compared, requestor=one.requestor, turn=one.turn)
 
 
-def _known(**values: JsonValue) -> JsonValue:
+def _without_none(**values: JsonValue) -> JsonValue:
     """Return the values that are not ``None``, so that new fields of samples change no hash."""
     return {name: value for name, value in values.items() if value is not None}
 

@@ -29,7 +29,7 @@ class Population(FrozenModel):
         domains: The number of described samples in each domain.
         agents: The number of described samples by agent, see `judgekit.runs.effort.agent_of`; empty if there are too
             many.
-        traits: The sorted values of the samples by name, such as ``messages`` or ``confidence``: at most 200 of them,
+        features: The sorted values of the samples by name, such as ``messages`` or ``confidence``: at most 200 of them,
             evenly spaced.
     """
 
@@ -37,7 +37,7 @@ class Population(FrozenModel):
     mean: float | None = None
     domains: dict[str, int] = Field(default_factory=dict)
     agents: dict[str, int] = Field(default_factory=dict)
-    traits: dict[str, Many[float]] = Field(default_factory=dict)
+    features: dict[str, Many[float]] = Field(default_factory=dict)
 
 
 def first_of_groups(rows: Sequence[Row]) -> Sequence[Row]:
@@ -48,23 +48,23 @@ def first_of_groups(rows: Sequence[Row]) -> Sequence[Row]:
     return list(found.values())
 
 
-def describe_population(rows: Sequence[Row], conducts: Mapping[int, ConversationEffort]) -> Population:
-    """Return a description of the rows that have a value; ``conducts`` holds the effort of conversations by number.
+def describe_population(rows: Sequence[Row], efforts: Mapping[int, ConversationEffort]) -> Population:
+    """Return a description of the rows that have a value; ``efforts`` holds the effort of conversations by number.
 
     To make populations testable against each other, one sample of each group is described, and each agent is counted
     once in each group.
     """
     values = [row.score.value for row in rows if row.score.value is not None]
-    made_by = ((row, conducts[row.index].agent if row.index in conducts else None) for row in rows)
+    made_by = ((row, efforts[row.index].agent if row.index in efforts else None) for row in rows)
     trials = {(row.index if row.group is None else row.group, agent or _NO_AGENT) for row, agent in made_by}
     agents = Counter(agent for _, agent in trials)
     rows = first_of_groups(rows)
     domains = Counter(_NO_DOMAIN if row.domain is None else row.domain for row in rows)
     has_domains = 1 <= len(domains.keys() - {_NO_DOMAIN}) < _DOMAINS
-    took = [conducts[row.index] for row in rows if row.index in conducts]
+    took = [efforts[row.index] for row in rows if row.index in efforts]
     traits: dict[str, list[float]] = {
-        "messages": [conduct.messages for conduct in took],
-        "tool calls": [conduct.tool_calls for conduct in took],
+        "messages": [effort.messages for effort in took],
+        "tool calls": [effort.tool_calls for effort in took],
         "confidence": [row.score.confidence for row in rows if row.score.confidence is not None],
     }
     return Population(
@@ -72,7 +72,7 @@ def describe_population(rows: Sequence[Row], conducts: Mapping[int, Conversation
         mean=fsum(values) / len(values) if values else None,
         domains=dict(sorted(domains.items())) if has_domains else {},
         agents=dict(sorted(agents.items())) if len(agents) < _DOMAINS else {},
-        traits={name: _spaced(sorted(trait)) for name, trait in traits.items() if trait},
+        features={name: _spaced(sorted(trait)) for name, trait in traits.items() if trait},
     )
 
 
@@ -93,41 +93,41 @@ def population_differences(
 
     found: list[tuple[str, float | None]] = [
         (
-            f"{name} (median {median(one.traits[name]):.3g} and {median(other.traits[name]):.3g})",
-            kolmogorov_smirnov(one.traits[name], other.traits[name]),
+            f"{name} (median {median(one.features[name]):.3g} and {median(other.features[name]):.3g})",
+            kolmogorov_smirnov(one.features[name], other.features[name]),
         )
-        for name in one.traits
-        if name in other.traits
+        for name in one.features
+        if name in other.features
     ]
     kinds: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {
         "domains": (one.domains, other.domains),
         "agents": (one.agents, other.agents),
         **({"verdicts": verdicts} if verdicts else {}),
     }
-    found += [(_apart(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
+    found += [(_largest_difference(name, *pair), homogeneity(*pair)) for name, pair in kinds.items() if all(pair)]
     if all(p is None for _, p in found):
         return None
     adjusted = holm([p for _, p in found])
     return [said for (said, _), p in zip(found, adjusted, strict=True) if p is not None and p < _ALPHA]
 
 
-def transfer_obstacles(here: Population, audited: Population) -> Sequence[str]:
+def transfer_obstacles(target: Population, audited: Population) -> Sequence[str]:
     """Return why a judge's errors on audited samples say nothing about its errors here; empty if they may.
 
     Judges err at different rates on different agents, so the agents must be recorded, and those here must be among the
     audited ones. In addition, the samples must not differ by more than chance would explain.
     """
     unknown: dict[str, list[str]] = {}
-    for where, one in (("here", here), ("there", audited)):
+    for where, one in (("here", target), ("there", audited)):
         if why := _unknown_agents(one):
             unknown.setdefault(why, []).append(where)
     found = [f"{why} {' or '.join(places)}" for why, places in unknown.items()]
-    if not unknown and (others := here.agents.keys() - audited.agents.keys()):
+    if not unknown and (others := target.agents.keys() - audited.agents.keys()):
         names = (join_limited(map(short_repr, sorted(one)), _NAMED, ", ") for one in (others, audited.agents))
         found.append("different agents: {} here, {} there".format(*names))
     if found:  # once is enough
-        here = here.model_copy(update={"agents": {}})
-    return [*found, *(population_differences(here, audited) or ())]
+        target = target.model_copy(update={"agents": {}})
+    return [*found, *(population_differences(target, audited) or ())]
 
 
 def _unknown_agents(population: Population) -> str:
@@ -139,7 +139,7 @@ def _unknown_agents(population: Population) -> str:
     return ""
 
 
-def _apart(name: str, a: Mapping[str, int], b: Mapping[str, int]) -> str:
+def _largest_difference(name: str, a: Mapping[str, int], b: Mapping[str, int]) -> str:
     """Return a description of the kind whose shares differ most."""
     shares = {kind: (a.get(kind, 0) / sum(a.values()), b.get(kind, 0) / sum(b.values())) for kind in {*a, *b}}
     kind, (here, there) = max(sorted(shares.items()), key=lambda one: abs(one[1][0] - one[1][1]))

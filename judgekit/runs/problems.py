@@ -14,7 +14,7 @@ class ReadingProblems(list[TraceError]):
     failed = False
 
     @property
-    def unread(self) -> list[TraceError]:
+    def unread_records(self) -> list[TraceError]:
         """The problems that concern single records."""
         return [problem for problem in self if problem.index is not None]
 
@@ -29,7 +29,7 @@ class ReadingProblems(list[TraceError]):
 
     def notes(self, inputs: Iterable[Input]) -> list[str]:
         """Return notes on these problems and on changed files for readers of the run, starting with the records."""
-        notes = [f"{count_text(len(self.unread), 'record')} could not be read"] if self.unread else []
+        notes = [f"{count_text(len(self.unread_records), 'record')} could not be read"] if self.unread_records else []
         notes += ["files, or columns of them, could not be read"] if self.failed else []
         return notes + [f"{one.path} changed while it was being read" for one in inputs if one.is_changed]
 
@@ -39,5 +39,7 @@ class ReadingProblems(list[TraceError]):
         Raises:
             TraceError: There are no scores, but there are records that could not be read.
         """
-        if self.unread and not scores:
-            raise TraceError(f"none of the {len(self.unread)} records could be read; the first: {self.unread[0]}")
+        if self.unread_records and not scores:
+            raise TraceError(
+                f"none of the {len(self.unread_records)} records could be read; the first: {self.unread_records[0]}"
+            )

@@ -33,8 +33,8 @@ class Tally:
         requests: The number of requests sent to judges.
         cached: The number of replies from a cache.
         cost_usd: The cost of the requests; ``None`` if unknown.
-        elsewhere: A function that returns how many scores other processes have made, and how many of these failed.
-        under_way: A function that returns the number of requests in flight; ``None`` if this is unknown.
+        worker_counts: A function that returns how many scores other processes have made, and how many of these failed.
+        in_flight: A function that returns the number of requests in flight; ``None`` if this is unknown.
     """
 
     total: int | None = None
@@ -43,8 +43,8 @@ class Tally:
     requests: int = 0
     cached: int = 0
     cost_usd: float | None = 0.0
-    elsewhere: Callable[[], tuple[int, int]] = lambda: (0, 0)
-    under_way: Callable[[], int] | None = None
+    worker_counts: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    in_flight: Callable[[], int] | None = None
     _seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]], repr=False)
 
     def add(self, row: Row) -> None:
@@ -60,9 +60,9 @@ class Tally:
 
     def status(self, now: float) -> tuple[float | None, str, str]:
         """Return the share that is done, the progress at a time of a monotonic clock, and other numbers as text."""
-        scored, failed = self.elsewhere()
+        scored, failed = self.worker_counts()
         done, failed = self.done + scored, self.failed + failed
-        under_way = None if self.under_way is None else self.under_way()
+        under_way = None if self.in_flight is None else self.in_flight()
         total = None if self.total is None else max(self.total, done)
         scores = f"{done:,} scores" if total is None else f"{done:,} of {total:,} scores"
         left = self._left(done, total, now)
@@ -84,17 +84,17 @@ class Tally:
 
 
 @contextmanager
-def progress(tally: Tally, on: "Console") -> Generator[None]:
+def progress(tally: Tally, console: "Console") -> Generator[None]:
     """Show a tally while it changes. A thread of its own does this, so that counting costs next to nothing."""
-    if on.is_interactive:
+    if console.is_interactive:
         from rich.live import Live  # noqa: PLC0415 - importing it takes longer than a short run
 
-        with Live(get_renderable=lambda: _bar(tally), console=on, transient=True):
+        with Live(get_renderable=lambda: _bar(tally), console=console, transient=True):
             yield
         return
     ended = threading.Event()
-    show = _show_in_notebook if on.is_jupyter else _print_lines
-    thread = threading.Thread(target=show, args=(tally, on, ended), daemon=True)
+    show = _show_in_notebook if console.is_jupyter else _print_lines
+    thread = threading.Thread(target=show, args=(tally, console, ended), daemon=True)
     thread.start()
     try:
         yield
@@ -119,7 +119,7 @@ def _bar(tally: Tally) -> "RenderableType":
     return Group(Constrain(line, _WIDEST), Text(others, style="dim", no_wrap=True, overflow="ellipsis"))
 
 
-def _print_lines(tally: Tally, on: "Console", ended: threading.Event) -> None:
+def _print_lines(tally: Tally, console: "Console", ended: threading.Event) -> None:
     started, lines = time.monotonic(), 0
     tally.status(started)
 
@@ -127,7 +127,7 @@ def _print_lines(tally: Tally, on: "Console", ended: threading.Event) -> None:
         now = time.monotonic()
         _, *told = tally.status(now)
         took = timedelta(seconds=round(now - started))
-        on.print(f"{', '.join(filter(None, told))} ({took})", soft_wrap=True)
+        console.print(f"{', '.join(filter(None, told))} ({took})", soft_wrap=True)
 
     while not ended.wait(_SECONDS_BETWEEN_LINES):
         show()

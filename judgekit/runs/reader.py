@@ -62,7 +62,7 @@ class RunReader:
 
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
         self.path = None if path is None else Path(path)
-        with self._explained():
+        with self._explaining_errors():
             self._db = self._open(read_only=read_only)
         weakref.finalize(self, self._db.close)
 
@@ -108,7 +108,7 @@ class RunReader:
             db.execute("COMMIT")
 
     @contextmanager
-    def _explained(self) -> Generator[None]:
+    def _explaining_errors(self) -> Generator[None]:
         try:
             yield
         except DATABASE_ERRORS as error:
@@ -126,7 +126,7 @@ class RunReader:
         return StoreError(f"{self.path}: {what} is damaged: its checksum does not match")
 
     @property
-    def is_there(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the path still leads to the file that was opened."""
         if self.path is None:
             return True
@@ -136,7 +136,7 @@ class RunReader:
             return False
 
     def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        with self._explained():
+        with self._explaining_errors():
             for line in self._db.execute(sql, values):  # noqa: UP028 - it might close the cursor too late
                 yield line
 
@@ -165,31 +165,31 @@ class RunReader:
         return {place: one.name for place, one in enumerate(self.record(run).scorers)}
 
     def scored_by_sample(
-        self, run: int, first: int, last: int, *, but: Collection[ScoreStatus] = ()
+        self, run: int, first: int, last: int, *, except_statuses: Collection[ScoreStatus] = ()
     ) -> dict[int, set[int]]:
         """Return the scorers, by place, that have scored each of the samples ``first`` to ``last``.
 
-        Scores with a status in ``but`` are left out, and so are damaged scores and scores of damaged samples.
+        Scores with a status in ``except_statuses`` are left out, and so are damaged scores and scores of damaged samples.
         """
         found: dict[int, set[int]] = {}
         for line in self._select(f"{_SCORES} AND sample BETWEEN ? AND ?", run, first, last):
             _, sample, scorer, status = line[:4]
-            if is_intact(line[:_SCORE_COLUMNS]) and is_intact(line[_SCORE_COLUMNS:]) and status not in but:
+            if is_intact(line[:_SCORE_COLUMNS]) and is_intact(line[_SCORE_COLUMNS:]) and status not in except_statuses:
                 found.setdefault(sample, set()).add(scorer)
         return found
 
-    def lowest(self, run: int, scorer: str, most: int) -> Iterator[Row]:
+    def lowest(self, run: int, scorer: str, limit: int) -> Iterator[Row]:
         """Return the rows with the lowest values of a scorer, lowest first."""
         place = next((place for place, name in self._names(run).items() if name == scorer), None)
         sql = f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value, sample LIMIT ?"
-        asked, found = most, list[Row]()
-        while place is not None and len(found) < most:
+        asked, found = limit, list[Row]()
+        while place is not None and len(found) < limit:
             rows = [row for _, row in self._rows(sql, run, place, asked)]
             found = [row for row in rows if row.score.value is not None]
             if len(rows) < asked:
                 break
             asked *= 2  # some of them are damaged
-        return iter(found[:most])
+        return iter(found[:limit])
 
     def count(self, run: int) -> int:
         """Return the number of scores in a run."""
@@ -318,7 +318,7 @@ class RunReader:
     def effort_by_sample(self, run: int) -> Iterator[tuple[int, ConversationEffort]]:
         """Yield the number and the effort of each conversation that has a score. Damaged samples are left out."""
         sql = """
-            SELECT * FROM samples WHERE run = ? AND conduct IS NOT NULL
+            SELECT * FROM samples WHERE run = ? AND effort IS NOT NULL
                 AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
         """
         for line in self._select(sql, run):
@@ -330,8 +330,8 @@ class RunReader:
     def effort(self, run: int) -> EffortTotals:
         """Return the effort of all conversations that have a score."""
         found = EffortTotals()
-        for _, conduct in self.effort_by_sample(run):
-            found.add(conduct)
+        for _, effort in self.effort_by_sample(run):
+            found.add(effort)
         return found
 
     def has_all_conversations(self, run: int) -> bool:
@@ -349,7 +349,9 @@ class RunReader:
             frozenset((line[1], names.get(line[2], ""), line[3]) for line in exchanges if not is_intact(line)),
         )
 
-    def conversations(self, run: int, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
+    def conversations(
+        self, run: int, sample_filter: Callable[[int], bool] = lambda _: True
+    ) -> Iterator[tuple[int, Sample]]:
         """Yield the stored samples that are wanted, with their numbers.
 
         Raises:
@@ -364,23 +366,23 @@ class RunReader:
                 if not isinstance(number, int) or number <= last:
                     raise self._damaged(f"the order of the conversations of run {run}")
                 last = number
-                if wanted(number):
+                if sample_filter(number):
                     yield number, self._unpacked(Sample, line, f"sample {number} of run {run}")
 
     def exchanges(
-        self, run: int, but: Collection[tuple[int, str, int]] = ()
+        self, run: int, except_scorers: Collection[tuple[int, str, int]] = ()
     ) -> Iterator[tuple[int, str, int, JudgeExchange]]:
         """Yield requests to judges with their replies.
 
         Each comes with its sample's number, its scorer, and its position among the score's calls.
 
         Raises:
-            StoreError: One of them is damaged, and not listed in ``but``.
+            StoreError: One of them is damaged, and not listed in ``except_scorers``.
         """
         names = self._names(run)
         for line in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
             number, scorer, call = line[1], names.get(line[2], ""), line[3]
-            if (number, scorer, call) not in but:
+            if (number, scorer, call) not in except_scorers:
                 what = f"a judge's reply about sample {number} of run {run}"
                 yield number, scorer, call, self._unpacked(JudgeExchange, line, what)
 

@@ -82,16 +82,16 @@ class Correction(FrozenModel):
     Attributes:
         method: The method: ``PPI++``, ``stratified PPI++``, ``Rogan-Gladen`` or ``labels alone``.
         corrected: The mean that people would give, with its interval; ``None`` if the correction is refused.
-        refused: Why the evidence does not support a correction; empty if it does.
-        assumes: The assumptions under which the correction is right.
-        worth: The number of labels that would tell as much without the judge; ``None`` if unknown.
+        unavailable_reason: Why the evidence does not support a correction; empty if it does.
+        assumptions: The assumptions under which the correction is right.
+        effective_labels: The number of labels that would tell as much without the judge; ``None`` if unknown.
     """
 
     method: str = ""
     corrected: Estimate | None = None
-    refused: str = ""
-    assumes: str = ""
-    worth: float | None = None
+    unavailable_reason: str = ""
+    assumptions: str = ""
+    effective_labels: float | None = None
 
 
 class ConfusionCounts(FrozenModel):
@@ -118,21 +118,21 @@ class Receipt(FrozenModel):
         system_fingerprints: The system fingerprints that each judge's provider reported, by judge.
         prompts: The prompts with their versions.
         run: The number of the audited run.
-        began: When the audited run began.
+        run_started_at: When the audited run began.
         recordings: A hash of the files that the run read; ``None`` for samples from Python.
-        n: The number of samples that both people and the judge decided.
+        sample_count: The number of samples that both people and the judge decided.
         annotators: The number of people who labelled.
         sources: The origins of the labels, such as files.
-        drawn: The selection of the labelled samples.
+        selection: The selection of the labelled samples.
         agreement: Measures of agreement by name, such as ``kappa``.
         counts: The labelled samples by verdict, if all are 0 or 1 and may be carried over to other runs: scaled to the
             number of independent random samples that would tell as much.
-        no_counts: Why the labels may not be carried over to other runs.
-        raw: The judge's mean over the run.
+        transfer_obstacle: Why the labels may not be carried over to other runs.
+        judge_mean: The judge's mean over the run.
         correction: The corrected mean.
         labelled: A description of the labelled samples; if they were drawn by verdict, of those that they stand for.
         population: A description of all samples of the run that the judge scored.
-        at: When the audit was made.
+        audited_at: When the audit was made.
         version: The version of judgekit that made it.
     """
 
@@ -145,32 +145,34 @@ class Receipt(FrozenModel):
     system_fingerprints: Mapping[str, Many[str]] = Field(default_factory=dict[str, Many[str]])
     prompts: Many[str] = ()
     run: int
-    began: datetime
+    run_started_at: datetime
     recordings: str | None = None
-    n: int
+    sample_count: int
     annotators: int
     sources: Many[str] = ()
-    drawn: LabelSelection
+    selection: LabelSelection
     agreement: Mapping[str, Estimate]
     counts: ConfusionCounts | None = None
-    no_counts: str = ""
-    raw: Estimate
+    transfer_obstacle: str = ""
+    judge_mean: Estimate
     correction: Correction
     labelled: Population
     population: Population
-    at: datetime
+    audited_at: datetime
     version: str
 
     @property
     def key(self) -> str:
         """A hash that tells receipts of one judge apart, from the recordings, or from the run if these are unknown."""
-        return hashlib.sha256((self.recordings or f"{self.run} {self.began.isoformat()}").encode()).hexdigest()[:8]
+        return hashlib.sha256(
+            (self.recordings or f"{self.run} {self.run_started_at.isoformat()}").encode()
+        ).hexdigest()[:8]
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The result in brief, such as ``kappa .71 [.58, .82], n=120``."""
         agreement = next((f"{name} {figure}, " for name, figure in self.agreement.items()), "")
-        return f"{agreement}n={self.n}{_NOT_DRAWN.get(self.drawn, '')}"
+        return f"{agreement}n={self.sample_count}{_NOT_DRAWN.get(self.selection, '')}"
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ class AuditSubject:
     Attributes:
         scorer: The scorer.
         run: The number of the run.
-        began: When the run began.
+        run_started_at: When the run began.
         recordings: A hash of the files that the run read; ``None`` for samples from Python.
         models: The number of answers by judge and reported model; ``None`` counts answers without a reported model.
         system_fingerprints: The number of answers by judge and reported system fingerprint.
@@ -189,7 +191,7 @@ class AuditSubject:
 
     scorer: ScorerRecord
     run: int
-    began: datetime
+    run_started_at: datetime
     recordings: str | None
     models: Mapping[str, Mapping[str | None, int]]
     system_fingerprints: Mapping[str, Mapping[str | None, int]]
@@ -197,7 +199,7 @@ class AuditSubject:
 
     def is_audited_by(self, receipt: Receipt) -> bool:
         """Return whether a receipt is for this run or for the same recordings."""
-        is_same = (receipt.run, receipt.began) == (self.run, self.began)
+        is_same = (receipt.run, receipt.run_started_at) == (self.run, self.run_started_at)
         return is_same or (self.recordings is not None and receipt.recordings == self.recordings)
 
 
@@ -206,20 +208,20 @@ class AuditStatus(NamedTuple):
 
     Attributes:
         receipt: The judge's receipt; ``None`` if the judge was not audited.
-        void: Why an existing receipt does not apply; empty if there is no receipt.
-        where: The other samples that the audit used and how they differ from these; empty if it used these.
+        void_reason: Why an existing receipt does not apply; empty if there is no receipt.
+        scope_text: The other samples that the audit used and how they differ from these; empty if it used these.
         notes: Changes that may have happened since the audit.
     """
 
     receipt: Receipt | None = None
-    void: str = ""
-    where: str = ""
+    void_reason: str = ""
+    scope_text: str = ""
     notes: Sequence[str] = ()
 
     def __str__(self) -> str:
         if self.receipt is None:
-            return f"not audited{f' ({self.void})' if self.void else ''}"
-        return "; ".join((f"audited{self.where}: {self.receipt.told}", *self.notes))
+            return f"not audited{f' ({self.void_reason})' if self.void_reason else ''}"
+        return "; ".join((f"audited{self.scope_text}: {self.receipt.summary}", *self.notes))
 
 
 def write_receipt(receipt: Receipt, folder: Path) -> Path:
@@ -247,39 +249,43 @@ def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
     """
     scorer = judged.scorer
     if scorer.signature is None:
-        return AuditStatus(void=f"{scorer.name} cannot be distinguished from others of its name: {scorer.identity}")
+        return AuditStatus(
+            void_reason=f"{scorer.name} cannot be distinguished from others of its name: {scorer.identity}"
+        )
     receipts, unreadable = read_receipts(scorer.name, folder)
     if unreadable:
-        return AuditStatus(void=unreadable[0])
+        return AuditStatus(void_reason=unreadable[0])
     if not receipts:
         return AuditStatus()
     same = [one for one in receipts if one.fingerprint == scorer.signature]
     if not same:
-        last = max(receipts, key=lambda one: one.at)
+        last = max(receipts, key=lambda one: one.audited_at)
         changed = join_limited(identity_differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
         return _void(last, changed or "the scorer is not the same")
     unchanged = [one for one in same if not new_models(one.models, judged.models)]
     if not unchanged:
-        last = max(same, key=lambda one: one.at)
+        last = max(same, key=lambda one: one.audited_at)
         return _void(last, new_models(last.models, judged.models))
     found = [
         (one, () if judged.is_audited_by(one) else transfer_obstacles(judged.population(), one.population))
         for one in unchanged
     ]
-    best, apart = max(found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].n, one[0].at))
+    best, apart = max(
+        found, key=lambda one: (judged.is_audited_by(one[0]), not one[1], one[0].sample_count, one[0].audited_at)
+    )
     doubt = f", which may differ from this one ({join_limited(apart)})" if apart else ""
     where = "" if judged.is_audited_by(best) else f" on run {best.run}{doubt}"
-    return AuditStatus(best, where=where, notes=tuple(_notes(best, judged)))
+    return AuditStatus(best, scope_text=where, notes=tuple(_notes(best, judged)))
 
 
-def _void(receipt: Receipt, why: str) -> AuditStatus:
-    return AuditStatus(void=f"the receipt of run {receipt.run} is void: {why}")
+def _void(receipt: Receipt, reason: str) -> AuditStatus:
+    return AuditStatus(void_reason=f"the receipt of run {receipt.run} is void: {reason}")
 
 
-def new_models(audited: Mapping[str, Collection[str]], now: Mapping[str, Mapping[str | None, int]]) -> str:
+def new_models(audited: Mapping[str, Collection[str]], current: Mapping[str, Mapping[str | None, int]]) -> str:
     """Return which models answered in a run but not in the audit, which voids the receipt; empty if none."""
     found: list[str] = []
-    for judge, models in now.items():
+    for judge, models in current.items():
         before = audited.get(judge)
         if before is None:
             found.append(f"{judge} answered here but not in the audit")
@@ -308,7 +314,7 @@ def _names(models: Iterable[str]) -> str:
 
 def read_receipts(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]:
     """Return all receipts for a scorer's name, also of other judges and prompts, and errors for unreadable ones."""
-    named = re.compile(re.escape(_letters(scorer)) + r"-[0-9a-f]{16}-[0-9a-f]{8}\.json")
+    named = re.compile(re.escape(_file_name_letters(scorer)) + r"-[0-9a-f]{16}-[0-9a-f]{8}\.json")
     found: list[Receipt] = []
     unreadable: list[str] = []
     for path in sorted(folder.glob("*.json")):
@@ -328,7 +334,7 @@ def receipt_path(receipt: Receipt, folder: Path) -> Path:
 
 def receipt_file_name(receipt: Receipt) -> str:
     """Return the file name of a receipt."""
-    return f"{_letters(receipt.scorer)}-{receipt.fingerprint}-{receipt.key}.json"
+    return f"{_file_name_letters(receipt.scorer)}-{receipt.fingerprint}-{receipt.key}.json"
 
 
 def _read(path: Path) -> Receipt:
@@ -349,5 +355,5 @@ def _read(path: Path) -> Receipt:
     return receipt
 
 
-def _letters(scorer: str) -> str:
+def _file_name_letters(scorer: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", scorer)[:_NAME_KEPT]

@@ -32,8 +32,8 @@ _LONG = 2**16  # bytes; the writing thread compresses longer records
 _SAMPLE = upsert(
     "samples",
     (
-        *("run", "number", "id", "trace_id", "group", "domain", "labels", "label_sources", "conduct"),
-        *("references_hash", "material_hash", "first_message_hash", "checksum"),
+        *("run", "number", "id", "trace_id", "group", "domain", "labels", "label_sources", "effort"),
+        *("references_hash", "fields_hash", "first_message_hash", "checksum"),
     ),
 )
 _CONVERSATION = upsert("conversations", ("run", "number", "sample", "checksum"))
@@ -75,7 +75,7 @@ class Recorder:
         self._rows = 0
         self._writing: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
-        self._beside: RunStore | None = None
+        self._background: RunStore | None = None
         self._random = random.Random()  # noqa: S311 - not seeded by programs, so that processes differ
 
     def _new_id(self) -> int:
@@ -84,9 +84,9 @@ class Recorder:
     def add_sample(self, index: int, sample: Sample) -> None:
         """Record a sample; its scores follow."""
         trace = sample.trace
-        conduct = ConversationEffort.of(sample)
-        if conduct is not None and self._textless is not None:
-            conduct = conduct._replace(agent=None)  # the name is text of the recording
+        effort = ConversationEffort.of(sample)
+        if effort is not None and self._textless is not None:
+            effort = effort._replace(agent=None)  # the name is text of the recording
         known = {_text(name): label for name, label in sample_labels(sample).items()}
         labels = {name: _text(value) if isinstance(value := one.value, str) else value for name, one in known.items()}
         self._add(
@@ -98,7 +98,7 @@ class Recorder:
             _text(sample.domain),
             _json(labels) if labels else None,
             _json({name: one.source for name, one in known.items()}) if known else None,
-            _json(conduct) if conduct else None,
+            _json(effort) if effort else None,
             *SampleHashes.of(sample, keeps_text=self._textless is None),
         )
         if self._textless is None:
@@ -150,7 +150,7 @@ class Recorder:
         if (row := _row((self._run, *values), sql)) is not None:
             self._waiting.setdefault(sql, []).append(row)
 
-    def _taken(self) -> dict[str, list[_Line]]:
+    def _take_waiting(self) -> dict[str, list[_Line]]:
         """Return the waiting rows, including calls that were paid since for scores in progress."""
         for (index, place), attempt in self._attempts.items():
             if attempt.written < len(attempt.calls):
@@ -183,7 +183,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Write all waiting rows."""
-        if waiting := self._taken():
+        if waiting := self._take_waiting():
             self._write(self._store, waiting)
 
     async def yield_control(self) -> None:
@@ -197,7 +197,7 @@ class Recorder:
     async def writing(self) -> AsyncGenerator[None]:
         """Write every tenth of a second while samples are scored, and write the rest at the end."""
         with ThreadPoolExecutor(1, "judgekit-runs") as thread:
-            regularly = asyncio.create_task(self._regularly(thread))
+            regularly = asyncio.create_task(self._write_regularly(thread))
             try:
                 yield
             finally:
@@ -206,7 +206,7 @@ class Recorder:
         if self._failure is not None:
             raise self._failure
 
-    async def _regularly(self, thread: ThreadPoolExecutor) -> None:
+    async def _write_regularly(self, thread: ThreadPoolExecutor) -> None:
         while self._failure is None:
             await asyncio.sleep(_AT_ONCE)
             await self._write_in(thread)
@@ -218,17 +218,17 @@ class Recorder:
             await self._write_in(thread)
 
     async def _write_in(self, thread: ThreadPoolExecutor) -> None:
-        if not (waiting := self._taken()):
+        if not (waiting := self._take_waiting()):
             return
-        self._writing = asyncio.get_running_loop().run_in_executor(thread, self._write_beside, waiting)
+        self._writing = asyncio.get_running_loop().run_in_executor(thread, self._write_in_background, waiting)
         await asyncio.wait((self._writing,))
 
-    def _write_beside(self, waiting: dict[str, list[_Line]]) -> None:
+    def _write_in_background(self, waiting: dict[str, list[_Line]]) -> None:
         """Write from the thread. An error is raised to whoever adds something next."""
         try:
-            if self._store.path is not None and self._beside is None:
-                self._beside = self._store.reopen()
-            self._write(self._beside or self._store, waiting)
+            if self._store.path is not None and self._background is None:
+                self._background = self._store.reopen()
+            self._write(self._background or self._store, waiting)
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the run
             self._failure = error
 

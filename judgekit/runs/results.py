@@ -65,9 +65,9 @@ class Run:
         return self.record.number
 
     @property
-    def stopped(self) -> str:
+    def stop_reason(self) -> str:
         """Why the run ended before all samples were scored; empty if it did not."""
-        return self.record.stopped
+        return self.record.stop_reason
 
     @property
     def started_at(self) -> datetime:
@@ -93,18 +93,18 @@ class Run:
     def samples(self) -> SampleCount:
         """The number of samples to score, and whether that is exact, an estimate or a minimum."""
         held = self.store.counts(self.number).samples
-        return SampleCount(max(self.record.samples, held), self.record.samples_known)
+        return SampleCount(max(self.record.samples, held), self.record.count_precision)
 
     @property
     def summary(self) -> Summary:
         """The summary of the scores, one line for each scorer."""
         audited = self.audited
-        for line in self._counted:
+        for line in self._counts_only:
             line.audited = audited.get(line.scorer, "")
-        return self._counted
+        return self._counts_only
 
     @cached_property
-    def _counted(self) -> Summary:
+    def _counts_only(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
         summary = Summary({one.name: ScorerSummary(one.name) for one in self.scorers})
         for row in self:
@@ -116,11 +116,11 @@ class Run:
                 summary[scorer].add_unscored(calls)
         for line in summary:
             line.missing = self.samples.samples - line.total
-            line.about = self.samples.about
+            line.qualifier = self.samples.qualifier
         return summary
 
     @cached_property
-    def efforts(self) -> EffortTotals:
+    def effort(self) -> EffortTotals:
         """The effort of the conversations: messages, tool calls, tokens, cost and time."""
         return self.store.effort(self.number)
 
@@ -152,13 +152,13 @@ class Run:
 
     def audit_subject(self, scorer: ScorerRecord) -> AuditSubject:
         """Return one of the run's judged scorers, to be compared with receipts."""
-        line = self._counted[scorer.name]
+        line = self._counts_only[scorer.name]
         return AuditSubject(
             scorer,
             self.number,
             self.started_at,
             self.recordings,
-            line.reported,
+            line.reported_models,
             line.fingerprints,
             partial(self.population, scorer.name),
         )
@@ -166,15 +166,15 @@ class Run:
     def population(self, scorer: str) -> Population:
         """Return a description of the samples that a scorer scored, or of 10,000 of them drawn at random."""
         if scorer not in self._populations:
-            line, dice = self._counted[scorer], random.Random(0)  # noqa: S311 - a draw, not a secret
+            line, dice = self._counts_only[scorer], random.Random(0)  # noqa: S311 - a draw, not a secret
             there = line.counts.total()
             numbers = dice.sample(range(there), _DESCRIBED) if there > _DESCRIBED else None
             rows = list(self.rows(scorer=scorer, statuses=["scored"], numbers=numbers))
             wanted = {row.index for row in rows}
-            conducts = {number: one for number, one in self.store.effort_by_sample(self.number) if number in wanted}
+            efforts = {number: one for number, one in self.store.effort_by_sample(self.number) if number in wanted}
             count = len(line.values)
             exact = {"samples": count, "mean": fsum(line.values) / count if count else None}
-            self._populations[scorer] = describe_population(rows, conducts).model_copy(update=exact)
+            self._populations[scorer] = describe_population(rows, efforts).model_copy(update=exact)
         return self._populations[scorer]
 
     @property
@@ -198,14 +198,14 @@ class Run:
         """
         return self.store.rows(self.number, scorer=scorer, statuses=statuses, numbers=numbers)
 
-    def lowest(self, scorer: str, most: int) -> Iterator[Row]:
+    def lowest(self, scorer: str, limit: int) -> Iterator[Row]:
         """Yield the rows with the lowest values of a scorer, lowest first.
 
         Args:
             scorer: The name of the scorer.
-            most: The maximum number of rows.
+            limit: The maximum number of rows.
         """
-        return self.store.lowest(self.number, scorer, most)
+        return self.store.lowest(self.number, scorer, limit)
 
     @cached_property
     def damaged(self) -> DamagedRows:
@@ -215,16 +215,16 @@ class Run:
             _log.warning("%s: run %d: %s", self.store.path, self.number, found)
         return found
 
-    def conversations(self, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
+    def conversations(self, sample_filter: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Sample]]:
         """Yield the wanted samples with their numbers, in order. A run with ``store_text = false`` has none.
 
         Damaged samples are left out; see `damaged`.
 
         Args:
-            wanted: Whether to yield the sample with a number; by default, all are yielded.
+            sample_filter: Whether to yield the sample with a number; by default, all are yielded.
         """
         damaged = self.damaged.conversations
-        return self.store.conversations(self.number, lambda number: number not in damaged and wanted(number))
+        return self.store.conversations(self.number, lambda number: number not in damaged and sample_filter(number))
 
     def exchanges(self) -> Iterator[tuple[int, str, int, JudgeExchange]]:
         """Yield the requests to judges with their replies, which are kept if the conversations are.
@@ -232,7 +232,7 @@ class Run:
         Each comes with its sample's number, its scorer, and its position in ``score.calls``. Damaged ones are left out;
         see `damaged`.
         """
-        return self.store.exchanges(self.number, but=self.damaged.exchanges)
+        return self.store.exchanges(self.number, except_scorers=self.damaged.exchanges)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the rows as a pandas data frame, with the columns of the CSV. A score without a value is ``NaN``.
@@ -261,15 +261,15 @@ class Run:
         return self.store.count(self.number)
 
     def __repr__(self) -> str:
-        return f"Run(number={self.number}, rows={len(self)}, stopped={self.stopped!r})"
+        return f"Run(number={self.number}, rows={len(self)}, stop_reason={self.stop_reason!r})"
 
     def _repr_html_(self) -> str:
         from judgekit.runs.notebook import summary_html  # noqa: PLC0415 - seldom needed
 
-        return summary_html(self.summary, filter(None, (str(self.efforts), self.summary.prices, *self._notes())))
+        return summary_html(self.summary, filter(None, (str(self.effort), self.summary.prices, *self._notes())))
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, (str(self.efforts), str(self.summary), *self._notes())))
+        return "\n".join(filter(None, (str(self.effort), str(self.summary), *self._notes())))
 
     def _notes(self) -> Iterator[str]:
         """Yield notes that belong to the numbers."""

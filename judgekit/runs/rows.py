@@ -32,7 +32,7 @@ class SampleCount(NamedTuple):
     """The number of samples that a run is to score, and how precisely it is known."""
 
     samples: int = 0
-    samples_known: CountPrecision = "at least"
+    count_precision: CountPrecision = "at least"
 
     @classmethod
     def expected(cls, number: int | None) -> "SampleCount":
@@ -40,12 +40,12 @@ class SampleCount(NamedTuple):
         return cls() if number is None else cls(number, "about")
 
     @property
-    def about(self) -> str:
+    def qualifier(self) -> str:
         """The words before a number that is not exact: ``about `` or ``at least ``."""
-        return "" if self.samples_known == "exactly" else f"{self.samples_known} "
+        return "" if self.count_precision == "exactly" else f"{self.count_precision} "
 
     def __str__(self) -> str:
-        return f"{self.about}{self.samples:,}"
+        return f"{self.qualifier}{self.samples:,}"
 
 
 class Row(FrozenModel):
@@ -111,13 +111,13 @@ class Input(FrozenModel):
         path: Its path at that time.
         sha256: The SHA-256 of its content, in hexadecimal.
         size: Its size in bytes.
-        modified: When it was last written, in seconds since 1970.
+        modified_at: When it was last written, in seconds since 1970.
     """
 
     path: str
     sha256: str
     size: int
-    modified: float
+    modified_at: float
 
     @classmethod
     def of(cls, path: Path) -> "Input":
@@ -125,7 +125,7 @@ class Input(FrozenModel):
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return cls(path=path_text(path), sha256=sha256, size=found.st_size, modified=found.st_mtime)
+        return cls(path=path_text(path), sha256=sha256, size=found.st_size, modified_at=found.st_mtime)
 
     @property
     def is_changed(self) -> bool:
@@ -133,7 +133,7 @@ class Input(FrozenModel):
         path = text_path(self.path)
         try:
             found = path.stat()
-            if (found.st_size, found.st_mtime) == (self.size, self.modified):
+            if (found.st_size, found.st_mtime) == (self.size, self.modified_at):
                 return False
             return Input.of(path).sha256 != self.sha256
         except OSError:
@@ -253,11 +253,11 @@ class RunRecord(FrozenModel):
         id: A random id that stays the same in all files; spending is counted by it.
         started_at: When the run began.
         ended_at: When it ended; ``None`` while it is running or if it was interrupted.
-        stopped: Why it ended before all samples were scored; empty if it did not.
+        stop_reason: Why it ended before all samples were scored; empty if it did not.
         inputs: The files that it read.
         read_to_end: Whether it has seen all samples.
         samples: The number of samples to score, including those that it did not reach.
-        samples_known: The precision of this number: ``exactly`` after a complete count. While the run is going, or if
+        count_precision: The precision of this number: ``exactly`` after a complete count. While the run is going, or if
             it or the counting was interrupted, it is ``about`` (by the lines of a file) or ``at least``.
         scorers: The scorers, in the order of the rows.
         options: The options for resuming the run; see `judgekit.jobs.options.RunOptions`.
@@ -270,11 +270,11 @@ class RunRecord(FrozenModel):
     id: str = Field(default_factory=lambda: uuid4().hex)
     started_at: datetime
     ended_at: datetime | None = None
-    stopped: str = ""
+    stop_reason: str = ""
     inputs: Many[Input] = ()
     read_to_end: bool = False
     samples: int = 0
-    samples_known: CountPrecision = "at least"
+    count_precision: CountPrecision = "at least"
     scorers: Many[ScorerRecord] = ()
     options: JsonObject = Field(default_factory=dict)
     notes: Many[str] = ()
@@ -284,6 +284,6 @@ class RunRecord(FrozenModel):
     @property
     def unfinished(self) -> str:
         """Why some samples may not be scored; empty if all are."""
-        if self.stopped:
-            return f"stopped early ({self.stopped})"
+        if self.stop_reason:
+            return f"stopped early ({self.stop_reason})"
         return "running or interrupted" if self.ended_at is None else ""

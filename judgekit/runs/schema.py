@@ -10,7 +10,7 @@ _COLUMNS = {
     "runs": "number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL",
     "samples": """
         run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT, domain TEXT,
-        labels TEXT, label_sources TEXT, conduct TEXT, references_hash INTEGER, material_hash INTEGER,
+        labels TEXT, label_sources TEXT, effort TEXT, references_hash INTEGER, fields_hash INTEGER,
         first_message_hash INTEGER
     """,
     "conversations": "run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL",

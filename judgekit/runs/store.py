@@ -32,18 +32,18 @@ class RunStore(RunReader):
         Raises:
             StoreError: The file cannot be used, or another one has taken its place.
         """
-        self._must_be_there()
+        self._check_current()
         return RunStore(self.path)
 
-    def _must_be_there(self) -> None:
-        if not self.is_there:
+    def _check_current(self) -> None:
+        if not self.is_current:
             raise StoreError(f"{self.path}: was deleted or replaced while it was in use; run again")
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
         """Yield the database for writing. All changes are made, or none."""
-        with self._explained():
-            self._must_be_there()
+        with self._explaining_errors():
+            self._check_current()
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -73,25 +73,25 @@ class RunStore(RunReader):
             raise
 
     @contextmanager
-    def resuming(self, before: RunRecord, record: RunRecord, first: int = 0) -> Generator[RunRecord]:
+    def resuming(self, previous: RunRecord, record: RunRecord, first_scorer: int = 0) -> Generator[RunRecord]:
         """Record that a run resumes, perhaps with more scorers.
 
-        If an error ends it before the scorers from the place ``first`` on produce anything, the record is restored.
+        If an error ends it before the scorers from the place ``first_scorer`` on produce anything, the record is restored.
         """
         record = self.change(record)
         try:
             yield record
         except BaseException:
             with suppress(StoreError):  # the first error says why the run does not resume
-                self._put_back(before, first)
+                self._restore(previous, first_scorer)
             raise
 
-    def _put_back(self, before: RunRecord, first: int) -> None:
+    def _restore(self, previous: RunRecord, first_scorer: int) -> None:
         with self.transaction() as db:
-            if self.is_empty(before.number, first):
-                added = (before.number, len(before.scorers))
+            if self.is_empty(previous.number, first_scorer):
+                added = (previous.number, len(previous.scorers))
                 db.execute("DELETE FROM unscored_calls WHERE run = ? AND scorer >= ?", added)
-                self._put_record(db, before)
+                self._put_record(db, previous)
 
     def change(self, record: RunRecord) -> RunRecord:
         """Update the record of a run that ended or resumes, perhaps with more scorers.
@@ -136,7 +136,7 @@ class RunStore(RunReader):
         """
         with self.transaction() as db:
             self._delete(db, runs)
-        with self._explained():
+        with self._explaining_errors():
             self._db.execute("VACUUM")
             is_read = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if is_read:

@@ -40,8 +40,8 @@ class Trials(NamedTuple):
     """The results of k trials of a task: that any of them succeeds (pass@k), and that all of them do (pass^k)."""
 
     k: int
-    any: "TaskMean"
-    all: "TaskMean"
+    pass_at_k: "TaskMean"
+    pass_hat_k: "TaskMean"
 
 
 @dataclass
@@ -55,14 +55,14 @@ class ScorerSummary:
         reasons: Why samples were not scored, by status: the label of the score, or else its reason, of which a judge
             may give as many as there are samples. The lines of `Summary.slices` have none.
         answers: The replies of judges by the model that answered.
-        damaged: The samples of failed scores that cannot be read because the run's file is damaged.
+        damaged_samples: The samples of failed scores that cannot be read because the run's file is damaged.
         unscored_requests: The number of requests that belong to attempts that gave no score or were repeated.
         tokens: The tokens of requests that were sent, cached replies being free; ``None`` if a provider did not report
             them.
         cost_usd: The cost of these requests; ``None`` if a price is unknown.
         price_lists: The lists behind the costs, such as ``litellm 1.106.2``.
         missing: The number of samples without a score in a run that was stopped or interrupted.
-        about: The words before a total that is not exact: ``about `` or ``at least ``.
+        qualifier: The words before a total that is not exact: ``about `` or ``at least ``.
         audited: The audit status of the judge; empty for a scorer without one.
     """
 
@@ -74,7 +74,7 @@ class ScorerSummary:
     reasons: dict[ScoreStatus, Counter[str]] = field(default_factory=dict[ScoreStatus, Counter[str]])
     answers: AnswerCounts = field(default_factory=AnswerCounts)
     requests: int = 0
-    damaged: list[str] = field(default_factory=list[str])
+    damaged_samples: list[str] = field(default_factory=list[str])
     unscored_requests: int = 0
     lost_calls: int = 0
     cached: int = 0
@@ -82,7 +82,7 @@ class ScorerSummary:
     cost_usd: float | None = 0.0
     price_lists: set[str] = field(default_factory=set[str])
     missing: int = 0
-    about: str = ""
+    qualifier: str = ""
     audited: str = ""
     _overall: Total | None = field(default=None, repr=False)
     _graded: bool = field(default=False, repr=False)
@@ -105,7 +105,7 @@ class ScorerSummary:
         if score.error is not None:
             self.errors[score.error] += 1
         if score.error == DAMAGED_ROW:
-            self.damaged.append(f"#{row.index} {row.sample_id!r}")
+            self.damaged_samples.append(f"#{row.index} {row.sample_id!r}")
             self.tokens = self.cost_usd = None  # its calls are lost as well
         if score.label is not None and score.value is not None:
             self.labels[score.label] += 1
@@ -144,7 +144,7 @@ class ScorerSummary:
             if not isinstance(told, Mapping) or not isinstance(saved := told.get("requests_saved"), int):
                 continue
             if (draws := Draws.of(told)) is not None:
-                self._drawn.update(samples=1, made=len(draws.values), most=draws.most, saved=saved)
+                self._drawn.update(samples=1, made=len(draws.values), most=draws.max_draws, saved=saved)
 
     def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
         """Add the cost of an attempt that gave no score or was repeated."""
@@ -172,10 +172,10 @@ class ScorerSummary:
     @property
     def judges(self) -> Counter[str]:
         """The number of answers by judge."""
-        return Counter({judge: models.total() for judge, models in self.reported.items()})
+        return Counter({judge: models.total() for judge, models in self.reported_models.items()})
 
     @property
-    def reported(self) -> Mapping[str, ReportedNames]:
+    def reported_models(self) -> Mapping[str, ReportedNames]:
         """The number of answers by judge and reported model; ``None`` counts answers without one."""
         return self.answers.models
 
@@ -278,8 +278,8 @@ class ScorerSummary:
         """Return how many samples the number covers, and the statuses of the others."""
         classes = {"failed": f" ({format_counts(self.errors)})" if self.errors else ""}
         others = [f"{self.counts[one]} {one}{classes.get(one, '')}" for one in UNSCORED_STATUSES if self.counts[one]]
-        others += [f"{self.about}{self.missing} missing"] if self.missing else []
-        return f"n={self.counts['scored']} of {self.about}{self.total}{'; ' if others else ''}{', '.join(others)}"
+        others += [f"{self.qualifier}{self.missing} missing"] if self.missing else []
+        return f"n={self.counts['scored']} of {self.qualifier}{self.total}{'; ' if others else ''}{', '.join(others)}"
 
     def cost(self) -> str:
         """Return how many judge replies were needed and what they cost."""
@@ -300,7 +300,7 @@ class ScorerSummary:
         """Yield notes: what the number is if not a mean, counts of labels, models that changed, warnings."""
         overall = self.overall
         if overall is not None and overall.name != "mean":
-            figures = ", ".join(f"{_on_one_line(name)} {_figure(value)}" for name, value in overall.figures.items())
+            figures = ", ".join(f"{_one_line(name)} {_figure(value)}" for name, value in overall.metrics.items())
             yield "; ".join(filter(None, (overall.name, figures, overall.note)))
         if shares := self.label_shares():
             yield shares
@@ -309,10 +309,10 @@ class ScorerSummary:
                 f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} per sample; "
                 f"{drawn['saved']:,} requests saved"
             )
-        if self.damaged:
+        if self.damaged_samples:
             rows, samples = (
-                count_text(len(self.damaged), "damaged row"),
-                join_limited(self.damaged, _SAMPLES_SHOWN, ", "),
+                count_text(len(self.damaged_samples), "damaged row"),
+                join_limited(self.damaged_samples, _SAMPLES_SHOWN, ", "),
             )
             yield f"{rows} left out: {samples}; judgekit resume repeats these scores"
         if self.lost_calls:
@@ -351,7 +351,7 @@ class ScorerSummary:
 UNSCORED_STATUSES = STATUSES[1:]
 
 
-def _on_one_line(name: str) -> str:
+def _one_line(name: str) -> str:
     """Return a name or a reason on one line, since both may come from recordings."""
     name = name if name.isprintable() else ascii(name)
     return name if len(name) <= _NAME_SHOWN else f"{name[: _NAME_SHOWN - 3]}..."
@@ -365,16 +365,16 @@ def _figure(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) >= 0.1 or not value else f"{value:#.3g}"
 
 
-def format_counts(things: Counter[str]) -> str:
+def format_counts(counts: Counter[str]) -> str:
     """Return how many there are of each, most frequent first."""
-    return ", ".join(f"{times} {name}" for name, times in things.most_common())
+    return ", ".join(f"{times} {name}" for name, times in counts.most_common())
 
 
 @dataclass
 class Summary:
     """A summary with one line for each scorer, in the order of their first scores."""
 
-    lines: dict[str, ScorerSummary] = field(default_factory=dict[str, ScorerSummary])
+    scorers: dict[str, ScorerSummary] = field(default_factory=dict[str, ScorerSummary])
     _slices: "dict[str, dict[str, Summary] | None]" = field(
         default_factory=dict[str, "dict[str, Summary] | None"], repr=False
     )
@@ -385,14 +385,14 @@ class Summary:
         if row.score.value is not None and row.score.aggregate != "mean":
             packed = PackedScores.pack(row.score)
         self._count(row, packed)
-        self.lines[row.scorer].add_reason(row.score)
+        self.scorers[row.scorer].add_reason(row.score)
         domain = {} if row.domain is None else {"domain": row.domain}
         for name, value in {**domain, **row.labels, **domain}.items():  # a label "domain" must not count a sample twice
             self._slice(name, str(value), row, packed)
 
     def _count(self, row: Row, packed: bytes | None) -> None:
-        if (line := self.lines.get(row.scorer)) is None:
-            line = self.lines[row.scorer] = ScorerSummary(row.scorer)
+        if (line := self.scorers.get(row.scorer)) is None:
+            line = self.scorers[row.scorer] = ScorerSummary(row.scorer)
         line.add(row, packed)
 
     def _slice(self, name: str, value: str, row: Row, packed: bytes | None) -> None:
@@ -413,7 +413,7 @@ class Summary:
         return {name: values for name, values in self._slices.items() if values is not None and len(values) > 1}
 
     @property
-    def asked(self) -> bool:
+    def used_judge(self) -> bool:
         """Whether any judge answered, including from a cache."""
         return any(line.requests or line.cached for line in self)
 
@@ -424,15 +424,15 @@ class Summary:
         return f"prices: {', '.join(lists)}" if lists else ""
 
     def __iter__(self) -> Iterator[ScorerSummary]:
-        return iter(self.lines.values())
+        return iter(self.scorers.values())
 
     def __getitem__(self, scorer: str) -> ScorerSummary:
-        return self.lines[scorer]
+        return self.scorers[scorer]
 
     def __str__(self) -> str:
-        width = max(map(len, self.lines), default=0)
+        width = max(map(len, self.scorers), default=0)
         lines = [f"{line.scorer:<{width}}  {'  '.join(line.parts())}" for line in self]
         for line in self:
             lines += [f"{line.scorer}: {told}" for told in line.notes()]
-            lines += [f"{line.scorer}: {times}: {_on_one_line(reason)}" for times, reason in line.unscored_reasons()]
+            lines += [f"{line.scorer}: {times}: {_one_line(reason)}" for times, reason in line.unscored_reasons()]
         return "\n".join(lines) or "no scores"

@@ -15,13 +15,13 @@ class SummaryColumn(NamedTuple):
     Attributes:
         name: The column's head.
         cells: A text for each scorer: ``-`` for a missing number, empty where there is nothing to show.
-        about: Whether the column is about the scores or about the judge that gave them.
+        subject: Whether the column is about the scores or about the judge that gave them.
         is_text: Whether it holds text from recordings or people, not numbers.
     """
 
     name: str
     cells: tuple[str, ...]
-    about: Subject = "scores"
+    subject: Subject = "scores"
     is_text: bool = False
 
 
@@ -53,7 +53,7 @@ def summary_columns(
         yield SummaryColumn("95 % interval", tuple(format_interval(one) or "-" for one in best))
         if corrected:
             yield by_line("raw", lambda line: format_number(line.value) if line.scorer in corrected else "")
-        yield by_line("n", lambda line: f"{line.counts['scored']:,} of {line.about}{line.total:,}")
+        yield by_line("n", lambda line: f"{line.counts['scored']:,} of {line.qualifier}{line.total:,}")
         for status in UNSCORED_STATUSES:
             if status != "abstained" or any(line.counts[status] for line in lines):
                 yield SummaryColumn(status, tuple(f"{line.counts[status]:,}" for line in lines))

@@ -21,13 +21,13 @@ class _Within(SyncScore, ABC):
 
     budget: float
     name: str = ""
-    _told: ClassVar[str]
+    _template: ClassVar[str]
     """The text of the reason, in which ``{}`` is the number."""
-    _most: ClassVar[float] = inf
+    _maximum: ClassVar[float] = inf
 
     def __post_init__(self) -> None:
-        if not is_number(self.budget) or not 0 <= self.budget <= self._most:
-            raise ConfigError(f"budget must be a number from 0 to {self._most:g}, found {self.budget!r}")
+        if not is_number(self.budget) or not 0 <= self.budget <= self._maximum:
+            raise ConfigError(f"budget must be a number from 0 to {self._maximum:g}, found {self.budget!r}")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
@@ -39,7 +39,7 @@ class _Within(SyncScore, ABC):
         return Score.scored(
             self.name,
             float(number <= self.budget or isclose(number, self.budget)),  # sums of floats are not exact
-            reason=f"{self._told.format(plain_number(number))}, budget {plain_number(self.budget)}",
+            reason=f"{self._template.format(plain_number(number))}, budget {plain_number(self.budget)}",
             details={"number": number, "budget": self.budget},
             aggregate="within_budget",
         )
@@ -63,7 +63,7 @@ class MaxTokens(_Within):
     """
 
     name: str = "max_tokens"
-    _told: ClassVar[str] = "{} tokens"
+    _template: ClassVar[str] = "{} tokens"
 
     def _number(self, trace: Trace) -> float | str:
         tokens = Effort.of(trace).tokens
@@ -80,7 +80,7 @@ class MaxCost(_Within):
     """
 
     name: str = "max_cost"
-    _told: ClassVar[str] = "${}"
+    _template: ClassVar[str] = "${}"
 
     def _number(self, trace: Trace) -> float | str:
         cost = Effort.of(trace).cost_usd
@@ -97,7 +97,7 @@ class MaxSeconds(_Within):
     """
 
     name: str = "max_seconds"
-    _told: ClassVar[str] = "{} seconds"
+    _template: ClassVar[str] = "{} seconds"
 
     def _number(self, trace: Trace) -> float | str:
         return elapsed(trace)
@@ -111,7 +111,7 @@ class MaxToolCalls(_Within):
     """
 
     name: str = "max_tool_calls"
-    _told: ClassVar[str] = "tool calls: {}"
+    _template: ClassVar[str] = "tool calls: {}"
 
     def _number(self, trace: Trace) -> float | str:
         return Effort.of(trace).tool_calls
@@ -126,7 +126,7 @@ class MaxMessages(_Within):
     """
 
     name: str = "max_messages"
-    _told: ClassVar[str] = "agent messages: {}"
+    _template: ClassVar[str] = "agent messages: {}"
 
     def _number(self, trace: Trace) -> float | str:
         return Effort.of(trace).messages
@@ -144,8 +144,8 @@ class MaxToolErrorRate(_Within):
     """
 
     name: str = "max_tool_error_rate"
-    _told: ClassVar[str] = "share of tool results that are errors: {}"
-    _most: ClassVar[float] = 1
+    _template: ClassVar[str] = "share of tool results that are errors: {}"
+    _maximum: ClassVar[float] = 1
 
     def _number(self, trace: Trace) -> float | str:
         rate = Effort.of(trace).tool_error_rate
@@ -163,7 +163,7 @@ class MaxRepeatedCalls(_Within):
 
     budget: float = 0
     name: str = "max_repeated_calls"
-    _told: ClassVar[str] = "repeated tool calls: {}"
+    _template: ClassVar[str] = "repeated tool calls: {}"
 
     def _number(self, trace: Trace) -> float | str:
         return repeated_calls(trace)

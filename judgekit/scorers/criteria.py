@@ -100,7 +100,7 @@ class WeightedCriteria(JudgedScorer):
     ``partial_failure`` above 0, and otherwise ``hard_failure``.
 
     Skipped if no criterion applies, and if the judge is needed but there is no conversation. One judge request a sample
-    for all criteria that the judge decides (with ``each``, one for each of them, concurrently), and none if there are
+    for all criteria that the judge decides (with ``separate_requests``, one for each of them, concurrently), and none if there are
     no such criteria. The judge sees the conversation and ``sample.fields``. Details: ``outcome``, ``required_missed``,
     and the ``criteria``, each with its ``weight``, whether it ``holds`` (``null``: does not apply), the judge's
     ``reason`` and ``evidence``, and its ``cost``, by which it lowers the value. Source: "Binary weighted evaluations"
@@ -116,7 +116,7 @@ class WeightedCriteria(JudgedScorer):
         thresholds: The classes, best first, each with the lowest value that reaches it. The last one has 0 and takes
             the rest; if the one before it has 0 too, any value above 0 reaches that.
         normalize: Whether to divide the weights by their sum.
-        each: Whether to ask the judge about each criterion separately.
+        separate_requests: Whether to ask the judge about each criterion separately.
         not_applicable: The treatment of a criterion that does not apply.
         name: The name of the scores.
 
@@ -134,7 +134,7 @@ class WeightedCriteria(JudgedScorer):
     required: Sequence[str | CriterionFunction] = ()
     thresholds: Mapping[str, float] = field(default_factory=OUTCOMES.copy)
     normalize: bool = False
-    each: bool = False
+    separate_requests: bool = False
     not_applicable: NotApplicable = "share"
     name: str = "weighted_criteria"
 
@@ -145,22 +145,24 @@ class WeightedCriteria(JudgedScorer):
         object.__setattr__(self, "checks", checks)
         if not isinstance(self.required, list | tuple):
             raise ConfigError(f"required must be a list of criteria and functions, found {short_repr(self.required)}")
-        required = tuple(self._known(one) if isinstance(one, str) else CriterionCheck.of(one) for one in self.required)
+        required = tuple(
+            self._check_name(one) if isinstance(one, str) else CriterionCheck.of(one) for one in self.required
+        )
         object.__setattr__(self, "required", required)
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
         if self.judge is not None:
             super().__post_init__()
-        elif self._asked:
-            asked = join_limited(self._asked, between=", ")
+        elif self._judged_names:
+            asked = join_limited(self._judged_names, separator=", ")
             raise ConfigError(f"{self.name} asks a judge about {asked}: pass judge=..., or functions in checks=...")
 
-    def _known(self, criterion: str) -> str:
+    def _check_name(self, criterion: str) -> str:
         if criterion not in self.weights:
             raise ConfigError.unknown("criterion", criterion, self.weights)
         return criterion
 
     def _check(self, criterion: str, check: str | CriterionFunction) -> str | CriterionCheck:
-        self._known(criterion)
+        self._check_name(criterion)
         if isinstance(check, str) and check.strip():
             return check
         if callable(check):
@@ -168,16 +170,16 @@ class WeightedCriteria(JudgedScorer):
         raise ConfigError(f"the check of {criterion} must be a function or a question, found {short_repr(check)}")
 
     @property
-    def _asked(self) -> tuple[str, ...]:
+    def _judged_names(self) -> tuple[str, ...]:
         """The criteria that the judge decides."""
         return tuple(name for name in self.weights if not callable(self.checks.get(name)))
 
     @cached_property
     def _questions(self) -> Mapping[tuple[str, ...], Prompt]:
         """The prompt of each request, by the criteria that it decides."""
-        if not (asked := self._asked):
+        if not (asked := self._judged_names):
             return {}
-        groups = [(name,) for name in asked] if self.each else [asked]
+        groups = [(name,) for name in asked] if self.separate_requests else [asked]
         prompt = load_prompt("weighted_criteria")
         return {names: prompt.with_options(criteria="\n".join(map(self._line, names))) for names in groups}
 
@@ -204,12 +206,14 @@ class WeightedCriteria(JudgedScorer):
             decided[name] = _Finding(_HOLDS[one.holds], one.reason, one.evidence)
         findings = {name: decided[name] for name in self.weights}
         unmet += [one for one in self.required if isinstance(one, str) and findings[one].holds is False]
-        return self._weighed(findings, unmet, judgment)
+        return self._weighted_score(findings, unmet, judgment)
 
     async def _ask(self, sample: Sample) -> Judgment[CriteriaAnswer]:
         """Return the judge's answers merged into one."""
         judgment = Judgment(CriteriaAnswer({}), (), sample)
-        asking = (self._judge.ask(prompt, sample, _form(names), _check) for names, prompt in self._questions.items())
+        asking = (
+            self._judge.ask(prompt, sample, _answer_model(names), _check) for names, prompt in self._questions.items()
+        )
         for answered in await gather_all(asking):
             judgment = replace(
                 judgment,
@@ -219,7 +223,7 @@ class WeightedCriteria(JudgedScorer):
             )
         return judgment
 
-    def _weighed(
+    def _weighted_score(
         self, findings: Mapping[str, _Finding], unmet: Sequence[str], judgment: Judgment[CriteriaAnswer]
     ) -> Score:
         failed, passed, idle = (
@@ -275,7 +279,7 @@ def _by_name(answer: BaseModel) -> dict[str, CriterionAnswer]:
 
 
 @cache
-def _form(names: tuple[str, ...]) -> type[BaseModel]:
+def _answer_model(names: tuple[str, ...]) -> type[BaseModel]:
     """Return the model of an answer in which each of these criteria is decided once."""
     fields: dict[str, Any] = {f"at_{at}": (CriterionAnswer, Field(alias=name)) for at, name in enumerate(names)}
     return create_model("CriteriaAnswer", **fields)

@@ -9,13 +9,13 @@ from judgekit.traces.rendering import escape_surrogates, message_text
 from judgekit.traces.sample import Sample
 
 
-def _no_truth_value(value: object) -> object:
+def _reject_bool(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError(f"expected a whole number, found {str(value).lower()}")
     return value
 
 
-StrictNumber: TypeAlias = Annotated[int, BeforeValidator(_no_truth_value)]
+StrictNumber: TypeAlias = Annotated[int, BeforeValidator(_reject_bool)]
 """An integer written by a judge, such as a message number. ``true`` is rejected, although it equals 1 in Python."""
 
 

@@ -46,14 +46,14 @@ class Adaptability(WrapperScorer):
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         if self.scorer is None:
-            return self._of_results(sample.fields.get("results"))
+            return self._score_results(sample.fields.get("results"))
         if not sample.domain:
             return Score.skipped(self.name, "the sample has no domain")
         found = await attempt(self.scorer, sample)
         kept = {"details": {**found.details, "domain": escape_surrogates(sample.domain)}, "aggregate": "macro_mean"}
         return found.model_copy(update={"scorer": self.name, **kept})
 
-    def _of_results(self, results: JsonValue) -> Score:
+    def _score_results(self, results: JsonValue) -> Score:
         if results is None:
             return Score.skipped(self.name, "the sample has no results, and there is no scorer")
         if not isinstance(results, list):
@@ -68,7 +68,9 @@ class Adaptability(WrapperScorer):
             self.name,
             mean_of_means(domains),
             reason=f"mean of {len(told)} domain{'' if len(told) == 1 else 's'}: {join_limited(told, 8, ', ')}",
-            details={"domains": {domain: {"mean": found.mean, "n": found.n} for domain, found in domains.items()}},
+            details={
+                "domains": {domain: {"mean": found.mean, "n": found.sample_count} for domain, found in domains.items()}
+            },
         )
 
 
@@ -113,8 +115,8 @@ class CollaborationEfficiency(WrapperScorer):
         """Return the score of one sample."""
         given = _field(sample, "task_quality", 1)
         quality = self.scorer if given is None else given
-        rounds = _given_or(handovers, sample, "communication_rounds")
-        seconds = _given_or(elapsed, sample, "task_time")
+        rounds = _field_or_derived(handovers, sample, "communication_rounds")
+        seconds = _field_or_derived(elapsed, sample, "task_time")
         if quality is None or isinstance(rounds, str) or isinstance(seconds, str):
             missing = [found for found in (rounds, seconds) if isinstance(found, str)]
             missing += ["no task_quality and no scorer"] if quality is None else []
@@ -148,7 +150,7 @@ class CollaborationEfficiency(WrapperScorer):
         )
 
 
-def _given_or(derive: Callable[[Trace], float | str], sample: Sample, name: str) -> float | str:
+def _field_or_derived(derive: Callable[[Trace], float | str], sample: Sample, name: str) -> float | str:
     """Return a field, or what is derived from the trace, or a text that says why there is neither."""
     if (given := _field(sample, name)) is not None:
         return given
@@ -156,18 +158,18 @@ def _given_or(derive: Callable[[Trace], float | str], sample: Sample, name: str)
     return f"no {name}: {found}" if isinstance(found, str) else found
 
 
-def _field(sample: Sample, name: str, most: float = float_info.max) -> float | None:
-    return None if (found := sample.fields.get(name)) is None else _number(found, name, most)
+def _field(sample: Sample, name: str, maximum: float = float_info.max) -> float | None:
+    return None if (found := sample.fields.get(name)) is None else _number(found, name, maximum)
 
 
-def _number(found: JsonValue, where: str, most: float = float_info.max) -> float:
-    """Return a number from 0 to ``most``.
+def _number(found: JsonValue, where: str, maximum: float = float_info.max) -> float:
+    """Return a number from 0 to ``maximum``.
 
     Raises:
         ValueError: The value is not such a number; booleans, NaN and infinity are not.
     """
-    if not is_number(found) or not 0 <= found <= most:
-        wanted = "a number in [0, 1]" if most == 1 else "a number, 0 or more"
+    if not is_number(found) or not 0 <= found <= maximum:
+        wanted = "a number in [0, 1]" if maximum == 1 else "a number, 0 or more"
         raise ValueError(f"{where}: expected {wanted}, found {short_repr(found)}")
     return float(found)
 

@@ -92,7 +92,7 @@ class Pairwise(JudgedScorer):
         if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         swapped = _swapped(sample)
-        if _whole(sample) == _whole(swapped):
+        if _rendered(sample) == _rendered(swapped):
             return Score.scored(
                 self.name,
                 0.5,
@@ -134,7 +134,7 @@ def _swapped(sample: Sample) -> Sample:
     return sample.model_copy(update={"trace": sample.rival, "rival": sample.trace})
 
 
-def _whole(sample: Sample) -> str:
+def _rendered(sample: Sample) -> str:
     return sample.trace.render(tool_result_limit=sys.maxsize)
 
 

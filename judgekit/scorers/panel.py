@@ -63,7 +63,7 @@ class Panel(SyncScore):
 
     The confidence is the share of votes for the verdict; a mean or a median has none. Details: ``votes`` (by member,
     each with the ``judge`` that was asked, its status, value, label and reason, and for a `Repeat` also the values of
-    its ``draws``, their ``least`` and ``most`` number, and ``requests_saved``) and ``unasked`` (the members that were
+    its ``draws``, their ``min_draws`` and ``max_draws``, and ``requests_saved``) and ``unasked`` (the members that were
     not needed). Members with the same name are distinguished by their judges. Source: panel of LLM evaluators
     (https://arxiv.org/abs/2404.18796).
 
@@ -156,7 +156,7 @@ class Panel(SyncScore):
     def _score(self, scores: Sequence[Score]) -> Score:
         votes = score_votes(scores)
         verdict, counted = self._verdict(votes), format_votes(votes)
-        titles = _told_apart(self.scorers)
+        titles = _unique_names(self.scorers)
         first = next((score for score, vote in zip(scores, votes, strict=True) if vote == verdict), None)
         is_counted = verdict == "skipped" or (self.rule in _COUNTING and verdict != "abstained")
         if verdict == "failed" and first:
@@ -184,7 +184,7 @@ class Panel(SyncScore):
             calls=tuple(call for score in scores for call in score.calls),
             confidence=confidence if self.rule in _COUNTING and not isinstance(verdict, str) else None,
             error=first.error if first else None,
-            warnings=(*merged_warnings(scores), *_left_out(titles, scores)),
+            warnings=(*merged_warnings(scores), *_stopped_warnings(titles, scores)),
         )
 
 
@@ -195,7 +195,7 @@ async def _vote(member: Scorer, sample: Sample) -> Score:
         return Score.failed(member.name, str(error), error=type(merge_errors([error])).__name__)
 
 
-def _left_out(titles: Sequence[str], scores: Sequence[Score]) -> Sequence[str]:
+def _stopped_warnings(titles: Sequence[str], scores: Sequence[Score]) -> Sequence[str]:
     """Return a warning for each member whose judge has stopped."""
     voted = zip(titles, scores, strict=False)
     return [f"{title} has no vote: {_WHY[_STOPPED[one.error]]}" for title, one in voted if one.error in _STOPPED]
@@ -206,7 +206,7 @@ def _decided(votes: Sequence[Vote]) -> int:
     return len(votes) - votes.count("abstained") - votes.count("failed")
 
 
-def _told_apart(scorers: Sequence[Scorer]) -> Sequence[str]:
+def _unique_names(scorers: Sequence[Scorer]) -> Sequence[str]:
     """Return unique names of the scorers, with the judge's model or a number appended to equal ones."""
     names = [scorer.name for scorer in scorers]
     judged = [_with_judge(one) if names.count(one.name) > 1 else one.name for one in scorers]
@@ -228,5 +228,5 @@ def _vote_as_json(score: Score) -> JsonValue:
     details = doubted.get("details") if isinstance(doubted, dict) else score.details
     if isinstance(details, dict) and isinstance(draws := details.get("draws"), list):
         vote["draws"] = [draw.get("value") for draw in draws if isinstance(draw, dict)]
-        vote |= {name: details[name] for name in ("least", "most", "requests_saved") if name in details}
+        vote |= {name: details[name] for name in ("min_draws", "max_draws", "requests_saved") if name in details}
     return vote

@@ -63,7 +63,7 @@ class PromptScorer(JudgedScorer):
         prompt = self.prompt if isinstance(self.prompt, Prompt) else load_prompt(self.prompt)
         if not prompt.scale:
             raise ConfigError(f"the prompt {prompt.name} has no scale; only its own scorer can read its answer")
-        if unfilled := {*prompt.options} - dict(prompt.fillings).keys():
+        if unfilled := {*prompt.options} - dict(prompt.option_values).keys():
             raise ConfigError(
                 f"the prompt {prompt.name} has the options {sorted(unfilled)}; set them with Prompt.given"
             )
@@ -104,7 +104,7 @@ class PromptScorer(JudgedScorer):
 
         judgment = await self._judge.ask(prompt, sample, _answer(prompt), check)
         said = cast("_Said", judgment.answer)
-        evidence, lost = _looked_up(said.evidence, judgment.sample)
+        evidence, lost = _verified_evidence(said.evidence, judgment.sample)
         reason = f"{said.reason} ({lost} of {len(evidence)} quotes not found)" if lost else said.reason
         details: dict[str, JsonValue] = {step: getattr(said, step) for step in prompt.steps} | {"evidence": evidence}
         return judgment.score(
@@ -117,7 +117,7 @@ class PromptScorer(JudgedScorer):
         )
 
 
-def _looked_up(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) -> tuple[list[JsonValue], int]:
+def _verified_evidence(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) -> tuple[list[JsonValue], int]:
     """Return the evidence, and the number of its quotes that do not exist."""
     found: list[JsonValue] = [
         one

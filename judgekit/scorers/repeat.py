@@ -43,7 +43,7 @@ class Repeat(WrapperScorer):
     others are cached, and only the failed ones are asked again. An abstention counts as a value of its own. The
     confidence is the share of draws for the verdict; a mean has none. Details: ``draws`` (each one's status, value,
     label and reason), ``agreement`` (the share of draws with the most frequent value), ``std`` (of the values, with n
-    in the denominator), and with ``auto`` the ``least`` and ``most`` number of draws, and ``requests_saved``. Sources:
+    in the denominator), and with ``auto`` the ``min_draws`` and ``max_draws``, and ``requests_saved``. Sources:
     self-consistency (https://arxiv.org/abs/2203.11171), adaptive consistency (https://arxiv.org/abs/2305.11860).
 
     Raises:
@@ -52,15 +52,15 @@ class Repeat(WrapperScorer):
 
     scorer: Scorer
     draws: DrawCount = 5
-    by: DrawAggregation = "majority"
+    aggregation: DrawAggregation = "majority"
     name: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self._most < 2:
+        if self._max_draws < 2:
             raise ConfigError(f"draws must be 2 or more, or 'auto', found {self.draws}")
-        check_choice("way to aggregate draws", self.by, get_args(DrawAggregation))
-        if self.draws == "auto" and self.by == "mean":
+        check_choice("way to aggregate draws", self.aggregation, get_args(DrawAggregation))
+        if self.draws == "auto" and self.aggregation == "mean":
             raise ConfigError("a mean needs every draw, so draws='auto' cannot stop early; set a number of draws")
         if not self.name:
             times = "auto" if self.draws == "auto" else f"x{self.draws}"
@@ -69,12 +69,12 @@ class Repeat(WrapperScorer):
     @property
     def has_confidence(self) -> bool:
         """Whether its scores may have a confidence."""
-        return self.by == "majority"
+        return self.aggregation == "majority"
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         scores: list[Score] = []
-        while more := self._wanted(scores):
+        while more := self._missing_draws(scores):
             scores += await gather_all(self._draw(sample, len(scores) + index) for index in range(more))
         calls = [call for score in scores for call in score.calls]
         warnings = merged_warnings(scores)
@@ -91,14 +91,18 @@ class Repeat(WrapperScorer):
             "std": pstdev(values) if values else None,
         }
         if self.draws == "auto":
-            spared = (self._most - len(scores)) * len(calls) / len(scores)
-            details |= {"least": self._wanted([]), "most": self._most, "requests_saved": round(spared)}
+            spared = (self._max_draws - len(scores)) * len(calls) / len(scores)
+            details |= {
+                "min_draws": self._missing_draws([]),
+                "max_draws": self._max_draws,
+                "requests_saved": round(spared),
+            }
         first = scores[said.index(vote)]
         if vote == "skipped" and 2 * most > len(scores):
             return Score.skipped(self.name, first.reason, label=first.label, details=details, calls=calls)
         if most == len(scores) and vote == "abstained":
             return Score.abstained(self.name, first.reason, label=first.label, details=details, calls=calls)
-        if self.by == "mean" and values:
+        if self.aggregation == "mean" and values:
             mean = fsum(values) / len(values)
             others = f", {len(scores) - len(values)} without a value" if len(values) < len(scores) else ""
             reason = f"mean of {len(values)} draws, {min(values):.2f} to {max(values):.2f}{others}"
@@ -106,7 +110,7 @@ class Repeat(WrapperScorer):
         if list(votes.values()).count(most) > 1 or isinstance(vote, str):
             reason = f"no majority among the draws: {format_votes(votes.elements())}"
             return Score.abstained(self.name, reason, details=details, calls=calls)
-        left = self._most - len(scores)
+        left = self._max_draws - len(scores)
         reason = f"{most} of {len(scores)} draws agree{f', {left} more not needed' if left else ''}"
         return Score.scored(
             self.name,
@@ -120,12 +124,12 @@ class Repeat(WrapperScorer):
         )
 
     @property
-    def _most(self) -> int:
+    def _max_draws(self) -> int:
         return _MOST if self.draws == "auto" else self.draws
 
-    def _wanted(self, scores: Sequence[Score]) -> int:
+    def _missing_draws(self, scores: Sequence[Score]) -> int:
         """Return the minimum number of further draws that could decide the verdict; 0 if it is decided."""
-        left = self._most - len(scores)
+        left = self._max_draws - len(scores)
         errors = {score.error for score in scores if score.status == "failed"}
         if self.draws != "auto" or PlannedError.__name__ in errors:
             return left  # a plan includes all draws
@@ -138,7 +142,7 @@ class Repeat(WrapperScorer):
         return next(enough, left)
 
     async def _draw(self, sample: Sample, index: int) -> Score:
-        with independent_draw(index, self._most):
+        with independent_draw(index, self._max_draws):
             return await attempt(self.scorer, sample)
 
 

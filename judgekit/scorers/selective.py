@@ -75,7 +75,7 @@ class Selective(WrapperScorer):
                 return score.model_copy(update={"scorer": self.name})
             return Score.abstained(
                 self.name,
-                f"{self._doubt(score)}: {score.reason}",
+                f"{self._low_confidence_reason(score)}: {score.reason}",
                 label="low_confidence",
                 details={"doubted": verdict_json(score, "confidence", "details")},
                 calls=score.calls,
@@ -85,7 +85,7 @@ class Selective(WrapperScorer):
         return other.model_copy(
             update={
                 "scorer": self.name,
-                "reason": f"{self._doubt(score)}; {judges} was asked: {other.reason}",
+                "reason": f"{self._low_confidence_reason(score)}; {judges} was asked: {other.reason}",
                 "details": {**other.details, "doubted": verdict_json(score, "confidence", "details")},
                 "calls": (*score.calls, *other.calls),
                 "warnings": merged_warnings((score, other)),
@@ -99,7 +99,7 @@ class Selective(WrapperScorer):
             "prompt of a judge that has params = {logprobs = true} and keeps texts (store_text)"
         )
 
-    def _doubt(self, score: Score) -> str:
+    def _low_confidence_reason(self, score: Score) -> str:
         if score.confidence is None:
             return f"{self.scorer.name} {score.status} ({score.reason})"
         said = f"{score.value:.2f}" if score.label is None else score.label

@@ -261,13 +261,13 @@ class AgreementTables(NamedTuple):
     Each item counts once: if several people rated it, it is divided among the cells of their answers.
 
     Attributes:
-        counted: The table, K x K.
-        drawn: The random tables, draws x K x K; ``None`` if there are fewer than two units.
+        observed: The table, K x K.
+        resampled: The random tables, draws x K x K; ``None`` if there are fewer than two units.
         method: The way in which they were drawn.
     """
 
-    counted: NDArray[np.float64]
-    drawn: NDArray[np.float64] | None
+    observed: NDArray[np.float64]
+    resampled: NDArray[np.float64] | None
     method: str
 
     @classmethod
@@ -339,10 +339,10 @@ class AgreementTables(NamedTuple):
         self, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]], *, level: float = 0.95
     ) -> tuple[float | None, Interval | None]:
         """Return a statistic of tables, such as `table_kappa`, and its percentile interval, which always includes it."""
-        value = _number(statistic(self.counted))
-        if value is None or self.drawn is None:
+        value = _number(statistic(self.observed))
+        if value is None or self.resampled is None:
             return value, None
-        low, high = np.quantile(statistic(self.drawn), [(1 - level) / 2, (1 + level) / 2])
+        low, high = np.quantile(statistic(self.resampled), [(1 - level) / 2, (1 + level) / 2])
         return value, Interval(min(float(low), value), max(float(high), value), self.method)
 
 

@@ -17,17 +17,17 @@ class VotePairs(NamedTuple):
     """Pairs of votes on the same item.
 
     Attributes:
-        equal: The number of pairs of equal votes.
-        n: The number of all pairs.
+        equal_count: The number of pairs of equal votes.
+        pair_count: The number of all pairs.
     """
 
-    equal: int
-    n: int
+    equal_count: int
+    pair_count: int
 
     @property
     def agreement(self) -> float | None:
         """The share of equal pairs; ``None`` if there are no pairs."""
-        return self.equal / self.n if self.n else None
+        return self.equal_count / self.pair_count if self.pair_count else None
 
 
 def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, ties: bool = True) -> VotePairs:
@@ -106,7 +106,7 @@ def alternative_test(
     metric: Literal["nominal", "interval"] = "nominal",
     epsilon: float = 0.2,
     alpha: float = 0.05,
-    least: int = 30,
+    min_items: int = 30,
 ) -> AlternativeTest | None:
     """Return the result of the alternative annotator test (alt-test) of whether a judge may replace an annotator.
 
@@ -116,7 +116,7 @@ def alternative_test(
     and Dror 2025, https://arxiv.org/abs/2501.10970; the adjustment: Benjamini and Yekutieli 2001,
     https://doi.org/10.1214/aos/1013699998.
 
-    An annotator with fewer than ``least`` items is not tested. The authors use Wilcoxon's test there, but that is a
+    An annotator with fewer than ``min_items`` items is not tested. The authors use Wilcoxon's test there, but that is a
     test of medians, and between -1, 0 and 1 no median is ``epsilon``. If all units are equal, t would be certain; p is
     then ((1 - epsilon) / (1 - d))**n, where d is the annotator's lead: by Markov's inequality, n units are no likelier
     to all be that low if the judge is worse by epsilon. The authors ask for three annotators; with two, the test only
@@ -125,12 +125,12 @@ def alternative_test(
     Args:
         ratings: Annotators x items; NaN for a missing rating. Items with one rating are left out.
         judged: The judge's answers; items with NaN are left out.
-        groups: The group of each item. With groups, the t test is cluster-robust, and ``least`` refers to groups.
+        groups: The group of each item. With groups, the t test is cluster-robust, and ``min_items`` refers to groups.
         metric: Whether ratings are names, or numbers that can be close to each other.
         epsilon: The disadvantage allowed to a judge for being cheaper. The authors use 0.2 for experts, 0.15 for
             skilled annotators and 0.1 for crowd workers.
         alpha: The accepted rate of false discoveries.
-        least: The minimum number of items that a tested annotator shares with others.
+        min_items: The minimum number of items that a tested annotator shares with others.
 
     Returns:
         ``None`` if no annotator can be tested.
@@ -153,7 +153,7 @@ def alternative_test(
         judge_off, own_off = (_distance(rating[chosen], others, metric) for rating in (said, own))
         judge_wins, own_wins = judge_off <= own_off + _ROUNDING, own_off <= judge_off + _ROUNDING
         units = Units.of(own_wins.astype(np.float64) - judge_wins, None if codes is None else codes[chosen])
-        if len(units) < max(least, 2):
+        if len(units) < max(min_items, 2):
             p_values.append(None)
             continue
         p_values.append(_below(units, epsilon))
@@ -208,11 +208,11 @@ def _pairs(table: NDArray[np.float64], judged: NDArray[np.float64] | None) -> tu
         return (table == judged).sum(0), (given & ~np.isnan(judged)).sum(0)
     alike = np.zeros(table.shape[1], np.intp)
     for value in np.unique(table[given]):
-        alike += _two_of((table == value).sum(0))
-    return alike, _two_of(given.sum(0))
+        alike += _pair_counts((table == value).sum(0))
+    return alike, _pair_counts(given.sum(0))
 
 
-def _two_of(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+def _pair_counts(counts: NDArray[np.intp]) -> NDArray[np.intp]:
     return counts * (counts - 1) // 2
 
 

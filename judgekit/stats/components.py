@@ -23,7 +23,7 @@ class VarianceComponents:
         draw: The variance between repeated draws; ``None`` for one draw each, where it is part of ``interaction``.
         items: The number of items behind the estimates.
         prompts: The number of prompts behind the estimates.
-        left_out: The number of items left out because they lack a verdict for some prompt.
+        excluded_items: The number of items left out because they lack a verdict for some prompt.
         negative: The names of components with a negative estimate, which is set to 0: they are too small to measure.
     """
 
@@ -33,7 +33,7 @@ class VarianceComponents:
     draw: float | None
     items: int
     prompts: int
-    left_out: int = 0
+    excluded_items: int = 0
     negative: tuple[str, ...] = ()
 
     def verdict_error(self, prompts: int, draws: int) -> float | None:
@@ -119,7 +119,7 @@ def variance_components(values: ArrayLike) -> VarianceComponents | None:
         draw=shown["draw"],
         items=items,
         prompts=prompts,
-        left_out=left_out,
+        excluded_items=left_out,
         negative=tuple(name for name, one in estimates.items() if one is not None and one < -_ROUNDING),
     )
 
@@ -161,18 +161,18 @@ class RequestBenefit(NamedTuple):
     """The benefit of one more draw, prompt or item.
 
     Attributes:
-        more: The dimension that grows by one.
+        dimension: The dimension that grows by one.
         requests: The number of additional requests: another draw or prompt is needed for every item.
         verdict_error: The resulting standard error of an item's verdict.
         mean_error: The resulting standard error of the mean over all items.
-        gain: The reduction of the variance of the mean per additional request.
+        variance_reduction: The reduction of the variance of the mean per additional request.
     """
 
-    more: Literal["draw", "prompt", "item"]
+    dimension: Literal["draw", "prompt", "item"]
     requests: int
     verdict_error: float
     mean_error: float
-    gain: float
+    variance_reduction: float
 
 
 def request_benefits(components: VarianceComponents, items: int, prompts: int, draws: int) -> Sequence[RequestBenefit]:
@@ -196,7 +196,7 @@ def request_benefits(components: VarianceComponents, items: int, prompts: int, d
             continue
         requests = design[0] * design[1] * design[2] - items * prompts * draws
         purchases.append(RequestBenefit(more, requests, verdict, mean, (before**2 - mean**2) / requests))
-    return sorted(purchases, key=lambda purchase: -purchase.gain)
+    return sorted(purchases, key=lambda purchase: -purchase.variance_reduction)
 
 
 def _at_least_one(**numbers: int) -> None:

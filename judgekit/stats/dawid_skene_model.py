@@ -18,7 +18,7 @@ class DawidSkene:
     Attributes:
         values: The distinct ratings, in order: the classes.
         probabilities: The probability of each class for each item: (items, classes).
-        shares: The share of each class among all items: (classes,).
+        class_shares: The share of each class among all items: (classes,).
         raters: The raters, in the order of ``confusions``.
         confusions: The probability of each answer of a rater for items of each class: (raters, true class, answer).
         log_posterior: The logarithm of the likelihood times the prior that the smoothing corresponds to.
@@ -27,7 +27,7 @@ class DawidSkene:
 
     values: NDArray[np.float64]
     probabilities: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    class_shares: NDArray[np.float64]
     raters: tuple[Hashable, ...]
     confusions: NDArray[np.float64]
     log_posterior: float

@@ -26,13 +26,13 @@ class PPIMean(NamedTuple):
         value: The mean.
         interval: Its confidence interval.
         weight: Lambda, the judge's part in it, from 0 (labels alone) to 1; for strata, their mean weighted by share.
-        worth: The number of labels, drawn at random from all samples, that would be as informative without the judge.
+        effective_labels: The number of labels, drawn at random from all samples, that would be as informative without the judge.
     """
 
     value: float
     interval: Interval
     weight: float
-    worth: float
+    effective_labels: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Stratum:
         share: The share of this kind among all samples; the shares of all strata sum to 1.
         groups: The group of each label. Samples of other strata, labelled or not, may share a group.
         unlabelled_groups: The group of each of the other samples.
-        applies: The share of people, in [0, 1], who say that the question applies to each of the n; 1 by default.
+        applicable: The share of people, in [0, 1], who say that the question applies to each of the n; 1 by default.
     """
 
     labels: ArrayLike
@@ -55,7 +55,7 @@ class Stratum:
     share: float
     groups: Groups | None = None
     unlabelled_groups: Groups | None = None
-    applies: ArrayLike | None = None
+    applicable: ArrayLike | None = None
 
 
 def ppi_mean(
@@ -131,7 +131,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     counts = [len(np.unique(one)) for one in codes]
     labelled = np.concatenate(codes[::2])
     n, units = len(labelled), len(np.unique(labelled))
-    freedom = len(np.unique(labelled[np.concatenate([kind.applies for kind in kinds]) > 0])) - len(kinds)
+    freedom = len(np.unique(labelled[np.concatenate([kind.applicable for kind in kinds]) > 0])) - len(kinds)
     if min(counts[::2]) < 2 or freedom < 1:
         return None
 
@@ -178,7 +178,7 @@ class _Kind(NamedTuple):
     labels: NDArray[np.float64]
     judged: NDArray[np.float64]
     unlabelled: NDArray[np.float64]
-    applies: NDArray[np.float64]
+    applicable: NDArray[np.float64]
     share: float
     weight: float
 
@@ -223,7 +223,7 @@ def _ratio(strata: Sequence[Stratum]) -> tuple[float, float] | None:
 def _applies(stratum: Stratum) -> NDArray[np.float64]:
     """Return the share of people who say that the question applies to each label."""
     n = len(np.asarray(stratum.labels))
-    applies = np.ones(n) if stratum.applies is None else np.asarray(stratum.applies, np.float64)
+    applies = np.ones(n) if stratum.applicable is None else np.asarray(stratum.applicable, np.float64)
     if applies.shape != (n,) or not ((applies >= 0) & (applies <= 1)).all():
         raise ValueError(f"expected a share in [0, 1] for each of {n:,} labels, found {applies!r}")
     return applies

@@ -79,7 +79,7 @@ def bradley_terry(
     rows = np.arange(len(values))
     design[rows, [numbers[name] for name in first]] = 1
     design[rows, [numbers[name] for name in second]] = -1
-    if not names or not _hang_together(design, values):
+    if not names or not _is_connected(design, values):
         return None
     strengths = np.zeros(len(names))
     while True:
@@ -94,7 +94,7 @@ def bradley_terry(
     return BradleyTerry(dict(zip(names, strengths.tolist(), strict=True)), dict(zip(names, intervals, strict=True)))
 
 
-def _hang_together(design: NDArray[np.float64], scores: NDArray[np.float64]) -> bool:
+def _is_connected(design: NDArray[np.float64], scores: NDArray[np.float64]) -> bool:
     """Return whether a chain of wins and ties leads from each competitor to each other one."""
     gained = (design > 0) * scores[:, np.newaxis] + (design < 0) * (1 - scores)[:, np.newaxis]
     reached = (gained.T @ np.abs(design)) > 0

@@ -21,20 +21,20 @@ class Threshold(NamedTuple):
     """The least confidence of the verdicts to keep.
 
     Attributes:
-        value: The least confidence; ``None`` if none is shown to keep the promise; ``refused`` says why.
-        kept: The number of labelled verdicts that reach it; without a threshold, that of the one that came closest.
-        wrong: The number of these that are wrong.
-        n: The number of labelled verdicts.
-        refused: The reason why there is no threshold; empty if there is one.
-        needed: Without a threshold, the approximate number of labels needed; ``None`` if more would not help.
+        value: The least confidence; ``None`` if none is shown to keep the promise; ``unavailable_reason`` says why.
+        kept_count: The number of labelled verdicts that reach it; without a threshold, that of the one that came closest.
+        wrong_count: The number of these that are wrong.
+        sample_count: The number of labelled verdicts.
+        unavailable_reason: The reason why there is no threshold; empty if there is one.
+        labels_needed: Without a threshold, the approximate number of labels needed; ``None`` if more would not help.
     """
 
     value: float | None
-    kept: int
-    wrong: float
-    n: int
-    refused: str = ""
-    needed: int | None = None
+    kept_count: int
+    wrong_count: float
+    sample_count: int
+    unavailable_reason: str = ""
+    labels_needed: int | None = None
 
 
 def min_confidence_threshold(

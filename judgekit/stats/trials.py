@@ -41,13 +41,13 @@ class TaskMean(NamedTuple):
         value: The mean; ``None`` if no task is left.
         interval: Its interval by `mean_interval`, which treats tasks as a sample.
         tasks: The number of tasks in the mean.
-        too_few: The number of tasks left out because they have fewer than k trials.
+        excluded_tasks: The number of tasks left out because they have fewer than k trials.
     """
 
     value: float | None
     interval: Interval | None
     tasks: int
-    too_few: int
+    excluded_tasks: int
 
 
 def mean_over_tasks(estimate: Callable[[int, int, int], float], tasks: Iterable[tuple[int, int]], k: int) -> TaskMean:

@@ -34,13 +34,13 @@ def canonical_json(value: JsonValue) -> str:
     """Return a text that two values share if and only if they are the same JSON."""
     text = _SORTED.encode(value)
     # Whole floats are always written with one of these; walking the value would take as long as encoding it.
-    return _SORTED.encode(_whole(value)) if ".0" in text or "e+" in text else text
+    return _SORTED.encode(_whole_floats_as_integers(value)) if ".0" in text or "e+" in text else text
 
 
-def _whole(value: JsonValue) -> JsonValue:
+def _whole_floats_as_integers(value: JsonValue) -> JsonValue:
     """Return the value with whole floats as integers, because 75.0 equals 75."""
     if isinstance(value, dict):
-        return {key: _whole(inner) for key, inner in value.items()}
+        return {key: _whole_floats_as_integers(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_whole(inner) for inner in value]
+        return [_whole_floats_as_integers(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -47,28 +47,28 @@ class Passage:
     """The content under one header: the text of a message, or the arguments of one of its calls.
 
     Attributes:
-        number: The number of the message, from 1.
+        message_number: The number of the message, from 1.
         words: The words of the header, after the mark and the number.
         text: The recorded text, not shortened.
         limit: The number of characters of the text to show; the middle of a longer text is replaced by a visible note.
         inline: Whether the text, which then has no line breaks, ends the header's line. Otherwise its lines follow,
             each after a bar.
-        left_out: The number of characters of the recording that are missing from the text.
-        until: The number of the last message, if the passage stands for several.
+        omitted_characters: The number of characters of the recording that are missing from the text.
+        last_message_number: The number of the last message, if the passage stands for several.
     """
 
-    number: int
+    message_number: int
     words: str
     text: str
     limit: int
     inline: bool = False
-    left_out: int = 0
-    until: int | None = None
+    omitted_characters: int = 0
+    last_message_number: int | None = None
 
     @property
     def omitted(self) -> int:
         """The number of characters that are not shown."""
-        return self.left_out + max(0, len(self.text) - self.limit)
+        return self.omitted_characters + max(0, len(self.text) - self.limit)
 
     def rendered(self, mark: str) -> str:
         """Return the header with the mark, and the part of the text that is shown."""
@@ -85,13 +85,17 @@ class Passage:
         return _bytes(self._body)
 
     def _header(self, mark: str) -> str:
-        numbers = f"{self.number}" if self.until is None else f"{self.number}-{self.until}"
+        numbers = (
+            f"{self.message_number}"
+            if self.last_message_number is None
+            else f"{self.message_number}-{self.last_message_number}"
+        )
         return f"[{mark} {numbers}] {self.words}"
 
     @property
     def _body(self) -> str:
         if self.inline:
-            return f" {cut_middle(self.text, self.limit, apart='')}"
+            return f" {cut_middle(self.text, self.limit, separate='')}"
         return "".join(f"\n{line}" for line in quote_lines(cut_middle(self.text, self.limit)))
 
 
@@ -102,7 +106,9 @@ def message_passages(messages: Sequence[Message], tool_result_limit: int) -> lis
     for index, message in enumerate(messages):
         number, (text, left_out) = index + 1, _content(message)
         limit = tool_result_limit if isinstance(message, ToolMessage) else len(text)
-        found.append(Passage(number, _who(message, answers.get(index)), text, limit, left_out=left_out))
+        found.append(
+            Passage(number, _speaker_name(message, answers.get(index)), text, limit, omitted_characters=left_out)
+        )
         if isinstance(message, AIMessage | HumanMessage):
             for call in message.tool_calls:
                 words, arguments = _call(call)
@@ -145,14 +151,14 @@ def content_mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def cut_middle(text: str, limit: int, apart: str = "\n") -> str:
+def cut_middle(text: str, limit: int, separate: str = "\n") -> str:
     """Return the text, or its two ends with a note between them that says how much is missing."""
     omitted = len(text) - limit
     if omitted <= 0:
         return text
     head = limit // 2
     tail = limit - head
-    return f"{text[:head]}{apart}{omission_note(omitted)}{apart}{text[len(text) - tail :]}"
+    return f"{text[:head]}{separate}{omission_note(omitted)}{separate}{text[len(text) - tail :]}"
 
 
 def omission_note(characters: int) -> str:
@@ -181,7 +187,7 @@ def quoted_name(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else compact_json(name)
 
 
-def _who(message: Message, answered: PairedCall | None) -> str:
+def _speaker_name(message: Message, answered: PairedCall | None) -> str:
     name = (
         message.agent if isinstance(message, AIMessage) else message.name if isinstance(message, HumanMessage) else None
     )

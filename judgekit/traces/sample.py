@@ -80,13 +80,13 @@ class Ranking(FrozenModel):
         if not _is_list(found):
             return fields
         if not any(map(_is_list, found)):
-            return {**fields, "retrieved": _whole(found)}
+            return {**fields, "retrieved": _whole_floats_as_integers(found)}
         if fields.get("scores") is not None:
             raise ValueError("retrieved already has (id, score) pairs; omit scores, or pass only ids")
         if odd := [one for one in found if not _is_list(one) or len(one) != 2]:
             raise ValueError(f"retrieved mixes (id, score) pairs with {short_repr(odd[0])}")
         ids, scores = zip(*cast("Sequence[tuple[object, object]]", found), strict=True)
-        return {**fields, "retrieved": _whole(ids), "scores": scores}
+        return {**fields, "retrieved": _whole_floats_as_integers(ids), "scores": scores}
 
     @field_validator("relevance", mode="before")
     @classmethod
@@ -113,14 +113,14 @@ def _is_list(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, list | tuple)
 
 
-def _whole(ids: Sequence[object]) -> Sequence[object]:
+def _whole_floats_as_integers(ids: Sequence[object]) -> Sequence[object]:
     """Return ids with whole floats as integers: tables turn integers into floats if one is missing."""
     return [int(one) if isinstance(one, float) and one.is_integer() else one for one in ids]
 
 
 def _must_differ(ids: Sequence[str], field: str) -> None:
     if len(set(ids)) < len(ids):
-        twice = join_limited((short_repr(one) for one, count in Counter(ids).items() if count > 1), between=", ")
+        twice = join_limited((short_repr(one) for one, count in Counter(ids).items() if count > 1), separator=", ")
         raise ValueError(f"{field} has duplicate ids: {twice}")
 
 

@@ -48,10 +48,10 @@ def _levelled(passages: Sequence[Passage], room: int, numbers: Collection[int], 
     excess = _size(passages) - room
     if excess <= 0:
         return passages
-    sizes = [passage.text_size for passage in passages if passage.number in numbers]
+    sizes = [passage.text_size for passage in passages if passage.message_number in numbers]
     level = max(least, _level(sizes, sum(sizes) - excess))
     return [
-        _cut(passage, level) if passage.number in numbers and passage.text_size > level else passage
+        _cut(passage, level) if passage.message_number in numbers and passage.text_size > level else passage
         for passage in passages
     ]
 
@@ -84,7 +84,7 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
     def without(reach: int) -> list[Passage]:
         found: list[Passage] = []
         for goes, group in groupby(
-            passages, lambda one: one.number not in kept and abs(2 * one.number - twice_middle) <= reach
+            passages, lambda one: one.message_number not in kept and abs(2 * one.message_number - twice_middle) <= reach
         ):
             run = [*group]
             gap = _gap(run)
@@ -96,9 +96,16 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
 
 def _gap(run: Sequence[Passage]) -> Passage:
     """Return a one-line passage that replaces the given ones."""
-    characters = sum(len(passage.text) + passage.left_out for passage in run)
-    first, last = run[0].number, run[-1].number
-    return Passage(first, omission_note(characters), "", 0, left_out=characters, until=last if last > first else None)
+    characters = sum(len(passage.text) + passage.omitted_characters for passage in run)
+    first, last = run[0].message_number, run[-1].message_number
+    return Passage(
+        first,
+        omission_note(characters),
+        "",
+        0,
+        omitted_characters=characters,
+        last_message_number=last if last > first else None,
+    )
 
 
 def _size(passages: Sequence[Passage]) -> int:

@@ -66,12 +66,12 @@ class TraceWarning(FrozenModel):
     """Something in a recording that could not be converted exactly.
 
     Attributes:
-        found: What was found, and what was done with it.
-        where: The path in the source, such as ``messages[2].content``; ``None`` for the whole record.
+        message: What was found, and what was done with it.
+        path: The path in the source, such as ``messages[2].content``; ``None`` for the whole record.
     """
 
-    found: str = Field(kw_only=False)
-    where: str | None = None
+    message: str = Field(kw_only=False)
+    path: str | None = None
 
 
 class ActualCall(NamedTuple):

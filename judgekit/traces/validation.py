@@ -22,22 +22,22 @@ def check_samples(found: object) -> Iterator[Sample]:
     """
     if isinstance(found, Sample):
         raise ConfigError("samples is one Sample: pass a list, [sample]")
-    if _is_one(found) or not isinstance(found, Iterable):
+    if _is_single_object(found) or not isinstance(found, Iterable):
         raise _no_sample(found, "samples")
     given = cast("Iterable[object]", found)
     samples = (check_sample(one, f"samples[{place}]") for place, one in enumerate(given))
     return iter([*samples]) if isinstance(found, list | tuple) else samples
 
 
-def check_sample(found: object, called: str) -> Sample:
+def check_sample(found: object, name: str) -> Sample:
     """Return the sample unchanged.
 
     Raises:
-        ConfigError: The value is not a sample. The error refers to it as ``called``.
+        ConfigError: The value is not a sample. The error refers to it as ``name``.
     """
     if isinstance(found, Sample):
         return found
-    raise _no_sample(found, called)
+    raise _no_sample(found, name)
 
 
 def _no_sample(found: object, called: str) -> ConfigError:
@@ -64,7 +64,7 @@ def _no_sample(found: object, called: str) -> ConfigError:
     return ConfigError(f"{called} is {kind}: {advice}")
 
 
-def _is_one(found: object) -> bool:
+def _is_single_object(found: object) -> bool:
     """Return whether a value can be iterated over but is a single thing and not a collection of samples."""
     return isinstance(found, (Trace, Mapping, IOBase, *_MESSAGES)) or _is_table(found)
 

@@ -23,7 +23,7 @@ def test_it_is_the_share_within_the_budget():
 
 
 def test_one_score_is_all_of_its_figures():
-    assert set(within_budget(scored([3], 5)).figures.values()) == {3}
+    assert set(within_budget(scored([3], 5)).metrics.values()) == {3}
 
 
 def test_scores_of_several_budgets_name_them():

@@ -49,7 +49,7 @@ def test_answers_come_to_measures_in_which_to_be_correct_is_positive(counts, exp
     for measure, value in expected.items():
         total = answers(measure, *counts)
         assert (total.name, total.value) == (measure, value)
-        assert total.figures == expected  # the counts are the shares of labels
+        assert total.metrics == expected  # the counts are the shares of labels
         reason = "precision is undefined (0/0): no response has an answer" if expected["precision"] is None else ""
         assert total.note == reason
 
@@ -62,7 +62,7 @@ def test_measures_of_answers_are_those_of_scikit_learn_for_each_answer_given_or_
     if not true:
         return
     expected = metrics.precision_recall_fscore_support(true, said, average="binary", zero_division=nan)[:3]
-    figures = answers("f1", matched, wrong, none).figures
+    figures = answers("f1", matched, wrong, none).metrics
     for name, value in zip(MEASURES, expected, strict=True):
         assert figures[name] == (None if isnan(value) else pytest.approx(value, abs=1e-12))
 
@@ -75,8 +75,8 @@ def test_averages_over_classes_are_those_of_scikit_learn(average, pairs):
     for name, value in zip(MEASURES, expected, strict=True):
         total = labels(pairs, f"{name}_{average}")
         assert total.name == f"{name}_{average}"
-        assert total.value == total.figures[total.name] == pytest.approx(value, abs=1e-12)
-        assert total.figures["accuracy"] == pytest.approx(metrics.accuracy_score(true, predicted), abs=1e-12)
+        assert total.value == total.metrics[total.name] == pytest.approx(value, abs=1e-12)
+        assert total.metrics["accuracy"] == pytest.approx(metrics.accuracy_score(true, predicted), abs=1e-12)
 
 
 @given(PAIRS_WITH_NO_ANSWER)
@@ -86,7 +86,7 @@ def test_an_empty_prediction_is_a_false_negative_of_its_class_and_a_false_positi
     expected = metrics.precision_recall_fscore_support(
         true, predicted, labels=classes, average="macro", zero_division=0
     )
-    figures = labels(pairs).figures
+    figures = labels(pairs).metrics
     assert [figures[f"{name}_macro"] for name in MEASURES] == pytest.approx(expected[:3], abs=1e-12)
     assert figures["accuracy"] == pytest.approx(sum(a == b for a, b in pairs) / len(pairs), abs=1e-12)
 
@@ -97,7 +97,7 @@ def test_measures_of_one_class_are_those_of_scikit_learn_with_all_others_as_nega
     expected = metrics.precision_recall_fscore_support(true, predicted, labels=[True], average=None, zero_division=nan)
     for name, (value,) in zip(MEASURES, expected[:3], strict=True):
         total = labels(pairs, name, positive)
-        assert total.value == total.figures[name] == (None if isnan(value) else pytest.approx(value, abs=1e-12))
+        assert total.value == total.metrics[name] == (None if isnan(value) else pytest.approx(value, abs=1e-12))
         assert f"positive class {positive!r}" in total.note
         assert (f"{name} is undefined (0/0)" in total.note) == isnan(value)
 
@@ -132,7 +132,7 @@ def test_a_published_recipe_that_compares_predictions_with_themselves_gives_1_an
 
 def test_the_four_measures_of_real_labels_all_differ():
     pairs = [("yes", "yes")] * 4 + [("yes", "no")] * 2 + [("no", "yes")] + [("no", "no")] * 2
-    figures = labels(pairs, positive="yes").figures
+    figures = labels(pairs, positive="yes").metrics
     assert figures == pytest.approx({"accuracy": 6 / 9, "precision": 4 / 5, "recall": 4 / 6, "f1": 8 / 11})
 
 

@@ -35,7 +35,7 @@ def test_it_is_the_mean_of_the_means_in_any_order(pairs, random):
 def test_of_many_domains_the_lowest_are_shown():
     found = macro_mean(scored(*((f"domain {index:02}", index / 16) for index in range(16, 4, -1))))
     assert found.note == "over 12 domains with 1 scored each, of which the lowest 8 are shown"
-    assert list(found.figures.values()) == [index / 16 for index in range(5, 13)]
+    assert list(found.metrics.values()) == [index / 16 for index in range(5, 13)]
 
 
 def test_one_domain_is_told():
@@ -50,12 +50,12 @@ def test_it_is_undefined_where_a_domain_is_not_known(nameless):
 
 def test_names_of_domains_are_harmless_and_whole():
     found = macro_mean(scored(("a\nb", 0.25), ("x" * 1_000, 0.5), ("法律", 1)))
-    assert list(found.figures) == ['"a\\nb"', f'"{"x" * 1_000}"', "法律"]
+    assert list(found.metrics) == ['"a\\nb"', f'"{"x" * 1_000}"', "法律"]
 
 
 def test_names_that_differ_at_their_end_only_are_domains_of_their_own():
     found = macro_mean(scored(("x" * 90, 0.25), ("x" * 91, 0.5)))
-    assert (found.value, list(found.figures.values())) == (0.375, [0.25, 0.5])
+    assert (found.value, list(found.metrics.values())) == (0.375, [0.25, 0.5])
     assert found.note == "over 2 domains with 1 scored each"
 
 

@@ -89,7 +89,7 @@ def test_a_corpus_number_is_no_mean():
     assert total.name == "corpus BLEU"
     # 8 of 9, 7 of 7, 6 of 6, 5 of 5 n-grams, and 9 words for 10
     assert total.value == pytest.approx((8 / 9) ** 0.25 * 2.718281828459045 ** (1 - 10 / 9), abs=1e-12)
-    assert total.figures == {"mean of samples": 0.5}
+    assert total.metrics == {"mean of samples": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_an_empty_response_counts_in_the_corpus():
 def test_a_ter_above_1_is_shown_beside_a_value_of_0():
     total = corpus_ter(scores(TER(), [("a b c d e", ["x y"])]))
     assert (total.name, total.value) == ("1 - corpus TER", 0)
-    assert total.figures == {"corpus TER": 2.5, "mean of samples": 0}
+    assert total.metrics == {"corpus TER": 2.5, "mean of samples": 0}
 
 
 def test_numbers_of_references_may_differ_and_the_signature_says_so():

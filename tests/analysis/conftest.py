@@ -40,7 +40,7 @@ def _judged(
         scale=dict(scale),
     )
     kept = RunStore(store)
-    record = kept.begin(RunRecord(started_at=now(), scorers=[scorer], samples_known="exactly"))
+    record = kept.begin(RunRecord(started_at=now(), scorers=[scorer], count_precision="exactly"))
     recorder = Recorder(kept, record)
     for index, verdict in enumerate(verdicts):
         is_score = isinstance(verdict, Score)

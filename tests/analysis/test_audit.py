@@ -40,7 +40,7 @@ def drawn_from(run, truth, n, *, by_verdict=False, seed=0, **fields):
             value=truth[one.number],
             run=run.number,
             number=one.number,
-            drawn=one.drawn,
+            selection=one.selection,
             probability=one.probability,
             **fields,
         )
@@ -60,7 +60,13 @@ def test_a_binary_judge_is_held_against_a_random_sample(judged):
     found = tone(audit(run, labels))
     human = [truth[one.number] for one in labels]
     said = [verdicts[one.number] for one in labels]
-    assert (found.kind, found.n, found.labels, found.annotators, found.drawn) == ("binary", 100, 100, 1, "random")
+    assert (found.kind, found.sample_count, found.labels, found.annotators, found.selection) == (
+        "binary",
+        100,
+        100,
+        1,
+        "random",
+    )
     assert list(found.agreement) == ["kappa", "agreement", "AC1", "sensitivity", "specificity"]
     kappa = found.agreement["kappa"]
     assert kappa.value == pytest.approx(cohen_kappa_score(human, said))
@@ -71,11 +77,15 @@ def test_a_binary_judge_is_held_against_a_random_sample(judged):
     assert found.confusion == {"lacking": {"lacking": tn, "fitting": fp}, "fitting": {"lacking": fn, "fitting": tp}}
     sensitivity = found.agreement["sensitivity"]
     assert (sensitivity.value, (sensitivity.low, sensitivity.high)) == (tp / (tp + fn), wilson(tp, tp + fn)[:2])
-    assert found.raw.value == sum(verdicts) / 400
-    assert (found.correction.method, found.correction.assumes, found.correction.refused) == ("PPI++", "", "")
+    assert found.judge_mean.value == sum(verdicts) / 400
+    assert (found.correction.method, found.correction.assumptions, found.correction.unavailable_reason) == (
+        "PPI++",
+        "",
+        "",
+    )
     corrected = found.correction.corrected
     assert corrected.low < sum(truth) / 400 < corrected.high
-    assert found.correction.worth > 100
+    assert found.correction.effective_labels > 100
     assert len(found.disagreements) == fn + fp
     assert {one.reason for one in found.disagreements} == {f"as {one.index}" for one in found.disagreements}
     assert {*found.opinions} == {one.number for one in labels}
@@ -83,16 +93,16 @@ def test_a_binary_judge_is_held_against_a_random_sample(judged):
 
 def test_where_all_samples_are_labelled_the_corrected_mean_is_that_of_the_labels(judged, said):
     found = tone(audit(judged([1.0] * 12), said({index: index % 4 > 0 for index in range(12)})))
-    assert (found.drawn, found.correction.method, found.correction.corrected.value) == ("all", "labels alone", 0.75)
+    assert (found.selection, found.correction.method, found.correction.corrected.value) == ("all", "labels alone", 0.75)
     assert found.agreement["kappa"].value == 0  # a judge that passes everything
-    assert found.raw.value == 1
+    assert found.judge_mean.value == 1
 
 
 def test_labels_drawn_by_the_verdict_count_for_all_of_their_verdict(judged):
     truth, verdicts = imperfect(1_000, share=0.9, sensitivity=0.98, specificity=0.7)
     run = judged(verdicts)
     found = tone(audit(run, drawn_from(run, truth, 200, by_verdict=True)))
-    assert (found.drawn, found.correction.method) == ("stratified", "stratified PPI++")
+    assert (found.selection, found.correction.method) == ("stratified", "stratified PPI++")
     assert found.correction.corrected.low < sum(truth) / 1_000 < found.correction.corrected.high
     whole = cohen_kappa_score(truth, verdicts)
     assert found.agreement["kappa"].low < whole < found.agreement["kappa"].high
@@ -144,14 +154,16 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
         if chosen(index, verdicts[index])
     ]
     found = tone(audit(run, labels, guarantee=0.2))
-    assert found.drawn == "unknown"
+    assert found.selection == "unknown"
     assert found.correction.corrected is None
-    assert found.correction.refused.startswith("the labelled samples differ from the others: ")
-    assert said in found.correction.refused
-    assert "judgekit label 1 draws a random sample" in found.correction.refused
+    assert found.correction.unavailable_reason.startswith("the labelled samples differ from the others: ")
+    assert said in found.correction.unavailable_reason
+    assert "judgekit label 1 draws a random sample" in found.correction.unavailable_reason
     blank = HumanLabel(sample="s1", scorer="tone")
-    assert tone(audit(run, [*labels, blank])).correction.refused.endswith("judgekit label 1 draws a random sample")
-    assert found.guarantee.refused == found.correction.refused
+    assert tone(audit(run, [*labels, blank])).correction.unavailable_reason.endswith(
+        "judgekit label 1 draws a random sample"
+    )
+    assert found.guarantee.unavailable_reason == found.correction.unavailable_reason
     assert any("only for the labelled samples, which differ from the others" in note for note in found.notes)
 
 
@@ -161,7 +173,10 @@ def test_labels_of_which_nobody_says_how_they_were_chosen_are_used_if_nothing_sp
     labels = [HumanLabel(sample=f"s{index}", scorer="tone", value=truth[index]) for index in range(3, 400, 4)]
     correction = tone(audit(run, labels)).correction
     assert correction.method == "stratified PPI++"
-    assert "samples of each verdict are a random sample of those of the run; this is not recorded" in correction.assumes
+    assert (
+        "samples of each verdict are a random sample of those of the run; this is not recorded"
+        in correction.assumptions
+    )
     assert any("which may not be a random sample" in note for note in tone(audit(run, labels)).notes)
 
 
@@ -171,16 +186,20 @@ def test_labels_that_were_chosen_by_the_verdict_by_less_than_shows_do_no_harm(ju
         index: float(index % 5 == 0) for index in range(130, 145)
     }
     found = tone(audit(judged(verdicts), said(truth)))
-    assert (found.drawn, found.correction.refused) == ("unknown", "")
+    assert (found.selection, found.correction.unavailable_reason) == ("unknown", "")
     assert found.correction.corrected.value == pytest.approx(0.65 * 12 / 15 + 0.35 * 3 / 15)
 
 
 def test_where_a_verdict_has_too_few_labels_these_are_held_for_a_random_sample_of_the_run(judged, said):
     verdicts = [0.0] + [1.0] * 99
     found = tone(audit(judged(verdicts), said({index: index % 5 > 0 for index in range(40, 70)})))
-    assert (found.correction.method, found.correction.worth) == ("labels alone", None)  # the judge says the same of all
+    assert (found.correction.method, found.correction.effective_labels) == (
+        "labels alone",
+        None,
+    )  # the judge says the same of all
     assert (
-        "the labelled samples are a random sample of those of the run; this is not recorded" in found.correction.assumes
+        "the labelled samples are a random sample of those of the run; this is not recorded"
+        in found.correction.assumptions
     )
 
 
@@ -188,9 +207,9 @@ def test_five_labels_are_refused(judged, said):
     truth, verdicts = imperfect(100)
     run = judged(verdicts)
     found = tone(audit(run, drawn_from(run, truth, 5)))
-    assert found.n == 5
+    assert found.sample_count == 5
     assert found.correction.corrected is None
-    assert "only 5 labelled samples" in found.correction.refused
+    assert "only 5 labelled samples" in found.correction.unavailable_reason
 
 
 def test_trials_of_one_task_count_as_one(judged):
@@ -256,12 +275,14 @@ def test_several_people_are_held_against_each_other_too(judged, said):
         )
     ]
     found = tone(audit(judged(verdicts), labels))
-    people = found.people
+    people = found.human_agreement
     assert (people.samples, found.annotators, found.labels) == (120, 3, 360)
     assert people.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
     assert people.agreement["judge with one person"].value > 0.75
     assert people.passed is True
-    assert people.alternative.startswith("the judge may replace one of them: this is shown for 100% of those tested")
+    assert people.alternative_test.startswith(
+        "the judge may replace one of them: this is shown for 100% of those tested"
+    )
     assert "a sample that several people labelled counts once, split among their labels" in found.notes
 
 
@@ -271,14 +292,16 @@ def test_that_a_judge_may_not_stand_in_for_a_person_is_not_said_but_only_that_it
     worse = [abs(one - (dice.random() < 0.15)) for one in truth]
     labels = [one for name in ("ann", "bob", "cem") for one in said(dict(enumerate(truth)), annotator=name)]
     run = judged(worse)
-    strict, mild = (tone(audit(run, labels, epsilon=epsilon)).people for epsilon in (0.1, 0.4))
+    strict, mild = (tone(audit(run, labels, epsilon=epsilon)).human_agreement for epsilon in (0.1, 0.4))
     assert (strict.passed, mild.passed) == (False, True)
-    assert strict.alternative.startswith("not shown that the judge may replace one of them: this is shown for 0% of")
-    assert strict.alternative.endswith(
+    assert strict.alternative_test.startswith(
+        "not shown that the judge may replace one of them: this is shown for 0% of"
+    )
+    assert strict.alternative_test.endswith(
         "epsilon 0.1: being cheaper, it may be the closer one up to 10 percentage points less often)"
     )
-    assert mild.alternative.startswith("the judge may replace one of them")
-    assert "epsilon 0.4: being cheaper, it may be the closer one up to 40 percentage points" in mild.alternative
+    assert mild.alternative_test.startswith("the judge may replace one of them")
+    assert "epsilon 0.4: being cheaper, it may be the closer one up to 40 percentage points" in mild.alternative_test
     assert audit(run, labels) == audit(run, labels, epsilon=ANNOTATOR_EPSILONS["experts"])
 
 
@@ -287,11 +310,11 @@ def test_people_who_differ_on_a_rare_verdict_alone_hardly_differ_on_the_run(judg
     run = judged(verdicts)
     ann, bob, eve = (drawn_from(run, verdicts, 20, by_verdict=True, annotator=name) for name in ("ann", "bob", "eve"))
     split = [one if one.value else one.model_copy(update={"value": float(at % 2)}) for at, one in enumerate(bob)]
-    found = tone(audit(run, [*ann, *split, *eve])).people
+    found = tone(audit(run, [*ann, *split, *eve])).human_agreement
     share = sum(one.value == 1 and not verdicts[one.number] for one in split) / 10
     assert found.agreement["judge with one person"].value == pytest.approx(0.9 + 0.1 * (1 - share / 3))
     assert found.agreement["two people"].value == pytest.approx(0.9 + 0.1 * (1 - share * 2 / 3))
-    assert (found.alternative, found.passed) == ("", None)
+    assert (found.alternative_test, found.passed) == ("", None)
 
 
 def test_a_sample_on_which_people_differ_is_shared_among_what_they_say(judged, said):
@@ -301,7 +324,7 @@ def test_a_sample_on_which_people_differ_is_shared_among_what_they_say(judged, s
         *said({0: 0, 1: 0}, annotator="bob"),
     ]
     found = tone(audit(judged(verdicts), labels))
-    assert (found.n, found.labels, found.left_out) == (20, 22, {})
+    assert (found.sample_count, found.labels, found.unused_labels) == (20, 22, {})
     # Of the 10 that ann passes, bob fails 2, so that people pass 9 and fail 11; the judge passes 2 that ann fails.
     assert found.counts.model_dump() == {"tp": 9, "fp": 3, "fn": 0, "tn": 8}
     assert found.confusion == {"lacking": {"lacking": 8, "fitting": 3}, "fitting": {"lacking": 0, "fitting": 9}}
@@ -310,7 +333,7 @@ def test_a_sample_on_which_people_differ_is_shared_among_what_they_say(judged, s
     human, judge = [1] * 18 + [0] * 22, [1] * 18 + [1] * 6 + [0] * 16
     assert found.agreement["kappa"].value == pytest.approx(cohen_kappa_score(human, judge))
     assert found.correction.corrected.value == pytest.approx(9 / 20)
-    assert [(one.index, one.human) for one in found.disagreements] == [(10, 0.0), (11, 0.0), (0, 0.5), (1, 0.5)]
+    assert [(one.index, one.human_value) for one in found.disagreements] == [(10, 0.0), (11, 0.0), (0, 0.5), (1, 0.5)]
 
 
 def test_two_people_who_split_count_in_the_errors_that_a_later_run_is_corrected_by(judged, said, tmp_path):
@@ -337,9 +360,9 @@ def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leav
         **dict.fromkeys(range(12, 20), 0),
     }
     found = tone(audit(judged(verdicts, scale=NOT_APPLICABLE), said(human)))
-    assert (found.n, found.left_out) == (20, {})
+    assert (found.sample_count, found.unused_labels) == (20, {})
     assert found.correction.corrected.value == 0.5  # 8 of 16
-    assert found.raw.value == 0.6
+    assert found.judge_mean.value == 0.6
     assert found.agreement["agreement"].value == 0.8
     said_by_people = ["pass"] * 8 + ["none"] * 4 + ["fail"] * 8
     kappa = cohen_kappa_score(said_by_people, ["pass" if one else "fail" for one in verdicts])
@@ -366,7 +389,10 @@ def test_the_corrected_mean_of_a_random_sample_leaves_out_what_the_question_does
 
 def test_people_who_say_of_all_samples_that_the_question_does_not_apply_leave_no_mean(judged, said):
     found = tone(audit(judged([1.0] * 20), said(dict.fromkeys(range(20), "n/a"))))
-    assert found.correction.refused == "according to people, the question applies to none of the labelled samples"
+    assert (
+        found.correction.unavailable_reason
+        == "according to people, the question applies to none of the labelled samples"
+    )
 
 
 def test_ordinal_values_are_as_far_from_does_not_apply_as_they_can_be_from_each_other(judged, said):
@@ -406,16 +432,18 @@ def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
     # Half of what the judge skipped should have been judged, and would have failed.
     truth = [1.0] * 150 + [0.0] * 50 + ["n/a", 0.0] * 50
     labels = [
-        HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], drawn=one.drawn, probability=one.probability)
+        HumanLabel(
+            sample=one.id, scorer="tone", value=truth[one.number], selection=one.selection, probability=one.probability
+        )
         for one in draw_samples(run, "tone", 120, include_skipped=True, seed=3)
     ]
     found = tone(audit(run, labels))
-    assert (found.drawn, found.n, found.left_out) == ("random", 120, {})
-    assert found.raw.value == 0.75
+    assert (found.selection, found.sample_count, found.unused_labels) == ("random", 120, {})
+    assert found.judge_mean.value == 0.75
     assert found.correction.corrected.low < 150 / 250 < found.correction.corrected.high < 0.75
     assert found.confusion["lacking"]["not_applicable"] > 5
-    idle = [one for one in found.disagreements if one.judged is None]
-    assert {(one.label, one.reason, one.human) for one in idle} == {("not_applicable", "no question", 0.0)}
+    idle = [one for one in found.disagreements if one.judge_value is None]
+    assert {(one.label, one.reason, one.human_value) for one in idle} == {("not_applicable", "no question", 0.0)}
     assert "the raw mean covers the samples that the judge scored: 200 of 350." in found.notes
     assert any(
         note.endswith("applies according to people, among the 300 of 350 that the judge scored or skipped")
@@ -426,10 +454,10 @@ def test_samples_that_the_judge_skipped_can_be_drawn_and_count(judged):
 def test_labels_that_were_picked_by_hand_correct_no_mean(judged, said):
     truth, verdicts = imperfect(100)
     run = judged(verdicts)
-    found = tone(audit(run, said(dict(enumerate(truth[:60])), drawn="convenience")))
-    assert found.drawn == "convenience"
+    found = tone(audit(run, said(dict(enumerate(truth[:60])), selection="convenience")))
+    assert found.selection == "convenience"
     assert found.correction.corrected is None
-    assert "were picked by hand (drawn is convenience)" in found.correction.refused
+    assert "were picked by hand (selection is convenience)" in found.correction.unavailable_reason
 
 
 def test_versions_of_a_scorer_that_were_audited_on_the_same_recordings_are_counted(judged, said, tmp_path):
@@ -437,7 +465,7 @@ def test_versions_of_a_scorer_that_were_audited_on_the_same_recordings_are_count
     labels, notes = said(dict(enumerate(truth))), []
     for model in ("m-1", "m-2", "m-3", "m-3"):
         run = judged(verdicts, store=tmp_path / "runs.sqlite", model=model)
-        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
+        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified_at=0),)
         run = Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
         notes.append([one for one in tone(audit(run, labels)).notes if "audited on these recordings too" in one])
     assert notes[0] == []
@@ -457,21 +485,21 @@ def test_what_could_not_be_used_is_counted_and_named(judged, said):
     run = judged([1.0] * 20 + [FAILED])
     labels = said({**dict.fromkeys(range(15), 1), 15: None, 20: 1, 77: 1})
     found = audit(run, labels)
-    assert tone(found).left_out == {"drawn and left blank": 1, "failed by the judge": 1}
+    assert tone(found).unused_labels == {"drawn and left blank": 1, "failed by the judge": 1}
     assert found.unmatched == {"run 1 has no score for: 's77'": 1}
     assert any("the judge scored: 20 of 21." in note for note in tone(found).notes)
 
 
 def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
     found = audit(judged([1.0] * 20), said({77: 1}))
-    assert tone(found).correction.refused == "no label can be used: run 1 has no score for: 's77'"
-    assert tone(found).n == 0
+    assert tone(found).correction.unavailable_reason == "no label can be used: run 1 has no score for: 's77'"
+    assert tone(found).sample_count == 0
 
 
 def test_without_labels_nothing_is_corrected(judged):
     found = tone(audit(judged([1.0] * 20)))
-    assert (found.agreement, found.raw.value) == ({}, 1)
-    assert found.correction.refused == "there are no labels; judgekit label 1 draws samples to label"
+    assert (found.agreement, found.judge_mean.value) == ({}, 1)
+    assert found.correction.unavailable_reason == "there are no labels; judgekit label 1 draws samples to label"
 
 
 def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):
@@ -501,10 +529,10 @@ def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, 
     human = dict.fromkeys(range(150), 1) | {index: index % 2 for index in range(150, 200)}
     found = tone(audit(judged(sure + unsure), said(human), guarantee=0.05))
     assert 0.6 < found.guarantee.threshold <= 1
-    assert (found.guarantee.kept.value, found.guarantee.risk.value) == (0.75, 0)
+    assert (found.guarantee.coverage.value, found.guarantee.risk.value) == (0.75, 0)
     assert found.calibration.value == pytest.approx(0.25 * 0.1)
     assert found.calibration.low is None  # which is of draws that are further off than what was drawn from
-    assert tone(audit(judged([1.0] * 200), said(human), guarantee=0.05)).guarantee.refused.startswith(
+    assert tone(audit(judged([1.0] * 200), said(human), guarantee=0.05)).guarantee.unavailable_reason.startswith(
         "no labelled verdict has a confidence"
     )
 
@@ -520,9 +548,9 @@ def test_a_guarantee_says_below_which_confidence_the_judge_must_abstain(judged, 
 )
 def test_no_guarantee_is_given_that_labels_cannot_carry(scale, drawn, confidence, human, why, judged, said):
     run = judged([Score.scored("tone", 1.0, confidence=confidence)] * 60, scale=scale)
-    found = tone(audit(run, said(dict.fromkeys(range(50), human), drawn=drawn), guarantee=0.1)).guarantee
-    assert (found.threshold, found.kept) == (None, None)
-    assert why in found.refused
+    found = tone(audit(run, said(dict.fromkeys(range(50), human), selection=drawn), guarantee=0.1)).guarantee
+    assert (found.threshold, found.coverage) == (None, None)
+    assert why in found.unavailable_reason
 
 
 def test_three_verdicts_drawn_at_any_rate_count_for_what_they_stand_for(judged):
@@ -539,23 +567,23 @@ def test_three_verdicts_drawn_at_any_rate_count_for_what_they_stand_for(judged):
 
 def test_a_verdict_of_which_hardly_any_sample_is_labelled_is_named(judged, said):
     run = judged([1.0] * 50 + [0.0] * 50)
-    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), drawn="stratified")))
-    assert found.correction.refused == (
+    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), selection="stratified")))
+    assert found.correction.unavailable_reason == (
         "people labelled 1 of the samples with the verdict 'lacking'; each verdict needs at least 2"
     )
 
 
 def test_samples_of_one_task_alone_carry_no_mean(judged, said):
     run = judged([1.0, 0.0] * 50, groups=["the same"] * 20 + [f"task {index}" for index in range(80)])
-    found = tone(audit(run, said(dict.fromkeys(range(20), 1), drawn="random")))
-    assert found.correction.refused == "the labelled samples come from too few groups, which count once each"
+    found = tone(audit(run, said(dict.fromkeys(range(20), 1), selection="random")))
+    assert found.correction.unavailable_reason == "the labelled samples come from too few groups, which count once each"
 
 
 def test_what_people_cannot_tell_is_no_label(judged, said):
     run = judged([1.0] * 20, scale={**TONE, "unclear": "abstained"})
-    found = tone(audit(run, said({**dict.fromkeys(range(19), 1), 19: "unclear"}, drawn="random")))
-    assert (found.n, found.left_out) == (19, {"people cannot tell": 1})
-    assert found.correction.assumes == "samples that people cannot tell about are like the others"
+    found = tone(audit(run, said({**dict.fromkeys(range(19), 1), 19: "unclear"}, selection="random")))
+    assert (found.sample_count, found.unused_labels) == (19, {"people cannot tell": 1})
+    assert found.correction.assumptions == "samples that people cannot tell about are like the others"
 
 
 @pytest.mark.parametrize(
@@ -586,8 +614,8 @@ def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
     found = audit(run, labels)
     assert audit(run, labels) == found
     receipt = run.receipts["tone"].receipt
-    assert run.audited == {"tone": f"audited: {receipt.told}"}
-    assert receipt.told.startswith("kappa .")
+    assert run.audited == {"tone": f"audited: {receipt.summary}"}
+    assert receipt.summary.startswith("kappa .")
     assert (receipt.n, receipt.drawn, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
     assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
     assert receipt.counts == tone(found).counts
@@ -595,9 +623,9 @@ def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
 
 def test_the_threshold_may_be_the_confidence_of_a_verdict_that_nobody_labelled(judged, said):
     run = judged([Score.scored("tone", 1.0, confidence=1 - index / 1_000) for index in range(120)])
-    labels = said(dict.fromkeys(range(0, 120, 2), 1), drawn="random", probability=0.5)
+    labels = said(dict.fromkeys(range(0, 120, 2), 1), selection="random", probability=0.5)
     found = tone(audit(run, labels, guarantee=0.1)).guarantee
-    assert (found.threshold, found.kept.value, found.risk.value) == (1 - 119 / 1_000, 1, 0)
+    assert (found.threshold, found.coverage.value, found.risk.value) == (1 - 119 / 1_000, 1, 0)
 
 
 def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
@@ -605,7 +633,7 @@ def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
     groups = [f"task {index % 10}" for index in range(60)]
     alone, grouped = (judged(scores), judged(scores, groups=groups))
     assert tone(audit(alone, labels, guarantee=0.1)).guarantee.threshold == 0.9
-    refused = tone(audit(grouped, labels, guarantee=0.1)).guarantee.refused
+    refused = tone(audit(grouped, labels, guarantee=0.1)).guarantee.unavailable_reason
     assert refused.startswith("10 labelled verdicts cannot show it")
 
 
@@ -618,8 +646,8 @@ def test_of_equal_disagreements_that_comes_first_of_which_the_judge_was_surest(j
 def test_two_people_are_too_few_for_the_alternative_annotator_test(judged, said):
     truth, verdicts = imperfect(60)
     labels = [one for name in ("ann", "bob") for one in said(dict(enumerate(truth)), annotator=name)]
-    people = tone(audit(judged(verdicts), labels)).people
-    assert (people.samples, people.passed, people.alternative) == (60, None, "")
+    people = tone(audit(judged(verdicts), labels)).human_agreement
+    assert (people.samples, people.passed, people.alternative_test) == (60, None, "")
 
 
 def test_a_receipt_counts_no_more_than_independent_samples_would_tell(judged, said, tmp_path):
@@ -644,12 +672,15 @@ def test_samples_that_were_left_blank_for_what_shows_are_missed(judged):
     drawn = drawn_from(run, truth, 80)
     honest = [one.model_copy(update={"value": None}) if at % 2 else one for at, one in enumerate(drawn)]
     correction = tone(audit(run, honest)).correction
-    assert (correction.refused, correction.assumes) == ("", "samples that were left blank are like the others")
+    assert (correction.unavailable_reason, correction.assumptions) == (
+        "",
+        "samples that were left blank are like the others",
+    )
     short = [one.model_copy(update={"value": None}) if one.number % 40 > 20 else one for one in drawn]
     found = tone(audit(run, short, guarantee=0.2))
-    assert found.correction.refused.startswith("the labelled samples differ from the others: messages")
-    assert found.correction.refused.endswith("So samples were not left blank at random: label these too")
-    assert found.guarantee.refused == found.correction.refused
+    assert found.correction.unavailable_reason.startswith("the labelled samples differ from the others: messages")
+    assert found.correction.unavailable_reason.endswith("So samples were not left blank at random: label these too")
+    assert found.guarantee.unavailable_reason == found.correction.unavailable_reason
 
 
 def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_them(judged, said):
@@ -661,7 +692,7 @@ def test_where_people_differ_a_verdict_is_wrong_for_a_guarantee_by_the_share_of_
 
 def test_one_label_is_one(judged, said):
     correction = tone(audit(judged([1.0] * 20), said({0: 1}))).correction
-    assert correction.refused == "only 1 labelled sample; at least 10 are needed"
+    assert correction.unavailable_reason == "only 1 labelled sample; at least 10 are needed"
 
 
 def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said, tmp_path):
@@ -669,7 +700,7 @@ def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said,
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     found = tone(audit(run, said(dict(enumerate(truth)), source="unknown")))
     assert found.correction.corrected is not None
-    assert found.correction.assumes == "no label is the verdict of a judge (their source is unknown)"
+    assert found.correction.assumptions == "no label is the verdict of a judge (their source is unknown)"
     assert any("the source of 40 labels is unknown: a person, a benchmark, or a judge" in note for note in found.notes)
     assert run.audited == {"tone": "not audited"}
     audit(run, said(dict(enumerate(truth)), source="benchmark"))
@@ -678,10 +709,10 @@ def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said,
 
 def test_labels_picked_by_hand_promise_nothing_and_their_audit_says_what_they_are(judged, said):
     run = judged([Score.scored("tone", 1.0, confidence=0.9)] * 200)
-    found = tone(audit(run, said(dict.fromkeys(range(150), 1), drawn="convenience"), guarantee=0.1))
-    assert found.guarantee.refused == ("the labelled samples were picked by hand (drawn is convenience)")
+    found = tone(audit(run, said(dict.fromkeys(range(150), 1), selection="convenience"), guarantee=0.1))
+    assert found.guarantee.unavailable_reason == ("the labelled samples were picked by hand (selection is convenience)")
     assert any(note.endswith("only for the labelled samples, which were picked by hand") for note in found.notes)
-    assert audit_sections(found)[0].told == (
+    assert audit_sections(found)[0].notes == (
         "150 labels on 150 samples that people and the judge both decided; picked by hand",
     )
 
@@ -695,14 +726,14 @@ def test_an_audit_of_the_judge_as_it_answers_now_replaces_a_receipt_that_is_void
         call = JudgeCall(judge="openai/m", prompt="tone@1", model=model)
         scores = [Score.scored("tone", one, calls=[call]) for one in verdicts]
         run = judged(scores, store=tmp_path / "runs.sqlite")
-        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
+        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified_at=0),)
         return Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
 
     audit(answered_by("m-2025-04"), said(dict(enumerate(truth))))
     later = answered_by("m-2025-07")
     assert "answered as 'm-2025-04' in the audit and as 'm-2025-07' here" in later.audited["tone"]
-    audit(later, said(dict(enumerate(truth[:40])), drawn="random"))
-    assert (later.receipts["tone"].receipt.n, later.receipts["tone"].void) == (40, "")
+    audit(later, said(dict(enumerate(truth[:40])), selection="random"))
+    assert (later.receipts["tone"].receipt.sample_count, later.receipts["tone"].void_reason) == (40, "")
 
 
 def test_a_sample_that_one_person_left_blank_and_another_labelled_is_not_lost(judged):
@@ -711,22 +742,24 @@ def test_a_sample_that_one_person_left_blank_and_another_labelled_is_not_lost(ju
     drawn = drawn_from(run, truth, 80, annotator="ann")
     blank = [one.model_copy(update={"annotator": "bob", "value": None}) for one in drawn]
     found = tone(audit(run, [*drawn, *blank]))
-    assert found.left_out == {"drawn and left blank": 80}
-    assert (found.correction.refused, found.correction.assumes) == ("", "")
+    assert found.unused_labels == {"drawn and left blank": 80}
+    assert (found.correction.unavailable_reason, found.correction.assumptions) == ("", "")
 
 
 def test_labels_of_few_samples_to_which_the_question_applies_are_refused(judged, said):
     truth, verdicts = imperfect(200)
     run = judged(verdicts)
     human = {at: truth[at] if at < 9 else "n/a" for at in range(60)}
-    correction = tone(audit(run, said(human, drawn="random"))).correction
-    assert correction.refused == ("only 9 labelled samples to which the question applies; at least 10 are needed")
+    correction = tone(audit(run, said(human, selection="random"))).correction
+    assert correction.unavailable_reason == (
+        "only 9 labelled samples to which the question applies; at least 10 are needed"
+    )
 
 
 def test_a_verdict_without_a_label_is_named_by_its_value(judged, said):
     run = judged([Score.scored("tone", value) for value in [1.0] * 50 + [0.0] * 50])
-    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), drawn="stratified")))
-    assert found.correction.refused.startswith("people labelled 1 of the samples with the verdict 0.0;")
+    found = tone(audit(run, said(dict.fromkeys([*range(20), 60], 1), selection="stratified")))
+    assert found.correction.unavailable_reason.startswith("people labelled 1 of the samples with the verdict 0.0;")
 
 
 def test_labels_of_another_run_may_be_of_verdicts_that_this_run_has_none_of(judged, said, tmp_path):
@@ -735,7 +768,7 @@ def test_labels_of_another_run_may_be_of_verdicts_that_this_run_has_none_of(judg
     judged(scores, scale={}, store=path)
     later = judged([scores[0], scores[2], scores[3]] * 5, scale={}, store=path)
     found = tone(audit(later, said(dict.fromkeys(range(20), 0.5), run=1)))
-    assert (found.kind, found.n) == ("ordinal", 20)
+    assert (found.kind, found.sample_count) == ("ordinal", 20)
     assert "0.25" in found.confusion
 
 
@@ -746,7 +779,7 @@ SKIPPED = Score.skipped("tone", "not applicable", calls=[CALL])
 def test_labels_only_of_samples_that_the_judge_skipped_are_not_like_the_others(scale, judged, said):
     run = judged([at / 100 if not scale else float(at % 2) for at in range(60)] + [SKIPPED] * 60, scale=scale)
     found = tone(audit(run, said({at: at % 2 for at in range(60, 100)})))
-    assert "verdicts of the judge ('s" in found.correction.refused
+    assert "verdicts of the judge ('s" in found.correction.unavailable_reason
 
 
 def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sample_together(judged):
@@ -756,13 +789,13 @@ def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sa
         for one in (*draw_samples(run, "tone", 90, include_skipped=True), *draw_samples(run, "tone", 60, seed=1))
     }
     labels = [
-        HumanLabel(sample=one.id, scorer="tone", value=1, drawn=one.drawn, probability=one.probability)
+        HumanLabel(sample=one.id, scorer="tone", value=1, selection=one.selection, probability=one.probability)
         for one in drawn.values()
     ]
     found = tone(audit(run, labels))
-    assert found.drawn == "unknown"
+    assert found.selection == "unknown"
     assert "several sheets were joined, and some may leave out samples that the judge skipped" in found.notes
-    assert "verdicts of the judge ('skipped'" in found.correction.refused
+    assert "verdicts of the judge ('skipped'" in found.correction.unavailable_reason
 
 
 def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_labelled(judged, said, tmp_path):
@@ -784,7 +817,7 @@ def test_people_who_differ_on_whether_ordinal_labels_apply_disagree(judged, said
     run = judged([0.0, 0.5] * 10, scale=scale)
     one = said({at: ("bad", "fair")[at % 2] for at in range(20)}, annotator="ann")
     other = said({at: "none" if at < 5 else ("bad", "fair")[at % 2] for at in range(20)}, annotator="bob")
-    people = tone(audit(run, [*one, *other])).people
+    people = tone(audit(run, [*one, *other])).human_agreement
     assert people.agreement["two people"].value == 0.75
     assert people.agreement["judge with one person"].value == 0.875
     assert people.agreement["alpha"].value == 1
@@ -792,7 +825,7 @@ def test_people_who_differ_on_whether_ordinal_labels_apply_disagree(judged, said
 
 def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, said):
     truth, verdicts = imperfect(200)
-    assumes = tone(audit(judged(verdicts), said(dict(enumerate(truth[:60])), source="unknown"))).correction.assumes
+    assumes = tone(audit(judged(verdicts), said(dict(enumerate(truth[:60])), source="unknown"))).correction.assumptions
     assert assumes.startswith(
         "no label is the verdict of a judge (their source is unknown), and the labelled samples of each verdict are"
     )
@@ -817,5 +850,5 @@ def test_of_samples_that_were_drawn_by_verdict_there_is_no_alternative_annotator
         ]
         for by_verdict in (False, True)
     }
-    assert tone(audit(run, labels[False])).people.passed is True
-    assert tone(audit(run, labels[True])).people.passed is None
+    assert tone(audit(run, labels[False])).human_agreement.passed is True
+    assert tone(audit(run, labels[True])).human_agreement.passed is None

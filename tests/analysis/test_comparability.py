@@ -219,4 +219,4 @@ def test_scores_of_a_damaged_sample_are_left_out_and_no_gate_is_met(lost):
     found = compare(Run.stored(1, STORE), Run.stored(2, STORE), gates=["fine.pairs >= 1"])
     assert "fine: 1 damaged row left out; judgekit resume repeats these scores" in found.warnings
     assert not any("references" in warning for warning in found.warnings)
-    assert (found.pairs, found.gates.met, found.gates.gates[0].found) == (5, False, "1 damaged row left out")
+    assert (found.pairs, found.gates.met, found.gates.gates[0].value_text) == (5, False, "1 damaged row left out")

@@ -191,8 +191,8 @@ def test_a_comparison_turns_with_its_sides(pairs):
     (there,), (back,) = compare(a, b), compare(b, a)
     assert (there.pairs, there.better, there.worse, there.p) == (back.pairs, back.worse, back.better, back.p)
     assert (there.a, there.b) == (back.b, back.a)
-    assert sum(there.left_out.values()) + there.pairs == len(pairs)
-    assert there.left_out == {(theirs, ours): times for (ours, theirs), times in back.left_out.items()}
+    assert sum(there.excluded.values()) + there.pairs == len(pairs)
+    assert there.excluded == {(theirs, ours): times for (ours, theirs), times in back.excluded.items()}
 
 
 # --- what is paired with what
@@ -218,7 +218,7 @@ def test_samples_are_paired_by_id_whatever_their_order():
 def test_samples_that_one_run_did_not_score_are_counted_and_change_no_mean(a, b, said):
     (one,) = found = compare(told({"x": 1, "y": a}), told({"x": 0, "y": b}))
     assert (one.pairs, one.a, one.b) == (1, 1, 0)
-    assert sum(one.left_out.values()) == 1
+    assert sum(one.excluded.values()) == 1
     assert f"told: pairs not compared: 1 ({said})" in text(found)
 
 
@@ -228,7 +228,7 @@ def test_a_sample_of_which_a_run_has_no_score_is_missing_there():
     )
     found = compare(a, b)
     assert found["one"].pairs == 1
-    assert found["other"].left_out == {("scored", "missing"): 1}
+    assert found["other"].excluded == {("scored", "missing"): 1}
     assert "other: no sample has a value in both runs" in text(found)
     assert found.warnings == ("B was stopped early (it is spent): only what was scored until then is compared",)
 
@@ -336,7 +336,7 @@ def test_other_recordings_are_named():
 
 def test_runs_that_are_not_whole_are_warned_of():
     a, b = told({"x": 1}), told({"x": 1})
-    assert warnings(changed(a, stopped="interrupted"), changed(b, ended_at=None)) == [
+    assert warnings(changed(a, stop_reason="interrupted"), changed(b, ended_at=None)) == [
         "A was stopped early (interrupted): only what was scored until then is compared",
         "B has not ended: it is running or was interrupted, and only what is scored so far is compared",
     ]

@@ -47,20 +47,20 @@ def compared(*judges, people=(), groups=None, calls=()):
 def test_what_a_judge_did_not_decide_is_counted_and_is_neither_agreement_nor_flip():
     found = compared([1, 0, FAILED, SKIPPED, 1, ABSTAINED], [1, 0, 1, SKIPPED, ABSTAINED, FAILED])
     (pair,) = found.pairs
-    assert (found.samples, pair.a, pair.b, pair.n, pair.flips, pair.closer) == (6, "A", "B", 2, (), None)
-    assert {(one.a, one.b): one.samples for one in pair.left_out} == {
+    assert (found.samples, pair.a, pair.b, pair.sample_count, pair.flips, pair.closeness) == (6, "A", "B", 2, (), None)
+    assert {(one.a, one.b): one.samples for one in pair.excluded} == {
         (FAILED, "scored"): 1,
         (SKIPPED, SKIPPED): 1,
         ("scored", ABSTAINED): 1,
         (ABSTAINED, FAILED): 1,
     }
     assert pair.agreement["agreement"].value == 1
-    assert found.sides[0].counts == {"scored": 3, "skipped": 1, "failed": 1, "abstained": 1}
+    assert found.judges[0].status_counts == {"scored": 3, "skipped": 1, "failed": 1, "abstained": 1}
 
 
 def test_judges_that_never_decide_the_same_sample_have_no_agreement():
     (pair,) = compared([1, FAILED], [FAILED, 0], people=[1, 0]).pairs
-    assert (pair.n, pair.agreement, pair.closer) == (0, {}, None)
+    assert (pair.sample_count, pair.agreement, pair.closeness) == (0, {}, None)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,10 @@ def test_agreement_beyond_chance_is_that_of_scikit_learn(values, name, oracle):
 def test_flips_come_with_both_verdicts_and_what_people_say_the_furthest_apart_first():
     found = compared([0.2, 1, 0.5, 1], [0.3, 0, 0.5 + 1e-12, 1], people=[0.2, 1])
     (pair,) = found.pairs
-    assert [(one.sample_id, one.human) for one in pair.flips] == [("1", 1.0), ("0", 0.2)]  # rounding flips nothing
+    assert [(one.sample_id, one.human_value) for one in pair.flips] == [
+        ("1", 1.0),
+        ("0", 0.2),
+    ]  # rounding flips nothing
     assert (pair.flips[0].a.reason, pair.flips[0].b.reason) == ("a of 1", "b of 1")
     assert (pair.flips[0].a.value, pair.flips[0].b.label) == (1.0, "0")
 
@@ -94,8 +97,8 @@ def test_the_better_judge_is_found_by_mcnemar_adjusted_for_all_pairs():
     right, wrong = [1, 0] * 10, [0, 1] * 10
     half = right[:12] + wrong[12:]  # wrong of 8
     found = compared(right, half, right, people=right)
-    b, same, other = (pair.closer for pair in found.pairs)
-    assert (b.n, b.a, b.b, b.only_a, b.only_b, b.test) == (20, 1.0, 0.6, 8, 0, "exact McNemar")
+    b, same, other = (pair.closeness for pair in found.pairs)
+    assert (b.sample_count, b.a, b.b, b.a_closer, b.b_closer, b.test) == (20, 1.0, 0.6, 8, 0, "exact McNemar")
     assert (b.p, other.p, same.p) == (2 / 2**8, 2 / 2**8, 1)
     assert (b.p_holm, other.p_holm, same.p_holm) == (6 / 2**8, 6 / 2**8, 1)
     assert b.difference.value == pytest.approx(-0.4)
@@ -106,8 +109,8 @@ def test_trials_of_one_task_are_one_piece_of_evidence():
     right = [1] * 12
     tasks = [f"task {number // 4}" for number in range(12)]
     found = compared(right, [0] * 8 + [1] * 4, people=right, groups=tasks)
-    closer = found.pairs[0].closer
-    assert (closer.only_a, closer.test, closer.p) == (8, "sign-flip permutation", 0.5)  # 2 tasks: 2 of 4 ways
+    closer = found.pairs[0].closeness
+    assert (closer.a_closer, closer.test, closer.p) == (8, "sign-flip permutation", 0.5)  # 2 tasks: 2 of 4 ways
     assert found.pairs[0].agreement["agreement"].method == "modified Wilson, 3 groups"
 
 
@@ -118,21 +121,21 @@ def test_on_values_that_are_no_labels_a_judge_is_as_good_as_it_is_close():
     assert next(iter(found.pairs[0].agreement)) == "alpha"
     wanted = krippendorff.alpha([a, b], level_of_measurement="interval")
     assert found.pairs[0].agreement["alpha"].value == pytest.approx(wanted)
-    closer = found.pairs[0].closer
+    closer = found.pairs[0].closeness
     assert (closer.a, closer.b) == (pytest.approx(1 - 0.07 / 4), pytest.approx(1 - 0.7 / 4))
-    assert (closer.only_a, closer.only_b, closer.test) == (3, 1, "sign-flip permutation")
+    assert (closer.a_closer, closer.b_closer, closer.test) == (3, 1, "sign-flip permutation")
 
 
 def test_labels_that_cannot_be_used_are_counted_by_judge():
     found = compared([1, FAILED, 0], [1, 0, 0], people=[1, 0, None, 1])
-    assert [side.labelled for side in found.sides] == [1, 2]
-    assert found.sides[0].left_out == {
+    assert [side.labelled for side in found.judges] == [1, 2]
+    assert found.judges[0].unused_labels == {
         "drawn and left blank": 1,
         "failed by the judge": 1,
         "run 1 has no score for: '3'": 1,
     }
-    assert found.pairs[0].closer.n == 1
-    assert found.sides[1].people["agreement"].value == 1
+    assert found.pairs[0].closeness.sample_count == 1
+    assert found.judges[1].human_agreement["agreement"].value == 1
 
 
 def test_the_time_of_a_request_is_the_median_of_those_that_were_sent_and_answered():
@@ -140,9 +143,9 @@ def test_the_time_of_a_request_is_the_median_of_those_that_were_sent_and_answere
         JudgeCall(judge="m", prompt="p", seconds=seconds, cached=cached, error=error)
         for seconds, cached, error in ((1, False, None), (2, False, None), (9, False, None), (0, True, None), (60, False, "LostError"))
     )  # fmt: skip
-    a, _ = compared([1], [1], calls=calls).sides
+    a, _ = compared([1], [1], calls=calls).judges
     assert (a.seconds, a.requests, a.cached, a.answered) == (2, 4, 1, {"m": 4})
-    assert compared([1], [1]).sides[0].seconds is None
+    assert compared([1], [1]).judges[0].seconds is None
 
 
 @pytest.mark.parametrize(
@@ -155,7 +158,7 @@ def test_the_time_of_a_request_is_the_median_of_those_that_were_sent_and_answere
     ],
 )
 def test_answers_of_another_judge_in_its_place_are_counted(calls, fell_back):
-    assert compared([1, 0], [1, 0], calls=calls).sides[0].fell_back == fell_back
+    assert compared([1, 0], [1, 0], calls=calls).judges[0].fell_back == fell_back
 
 
 def test_a_scorer_that_the_run_has_not_is_named():
@@ -166,9 +169,9 @@ def test_a_scorer_that_the_run_has_not_is_named():
 
 def test_samples_that_people_labelled_as_not_applicable_are_among_those_that_the_agreement_is_of():
     found = compared([1, 0] * 6, [1, 1] * 6, people=[1, "n/a"] * 6)
-    assert [side.labelled for side in found.sides] == [12, 12]
-    assert found.sides[0].people["agreement"].value == 0.5
-    assert found.pairs[0].closer.n == 6
+    assert [side.labelled for side in found.judges] == [12, 12]
+    assert found.judges[0].human_agreement["agreement"].value == 0.5
+    assert found.pairs[0].closeness.sample_count == 6
 
 
 def test_where_people_differ_a_judge_is_as_close_to_them_as_to_each_on_average():
@@ -179,5 +182,5 @@ def test_where_people_differ_a_judge_is_as_close_to_them_as_to_each_on_average()
         for number in range(10)
         for name, value in (("ann", 1), ("bob", 1), ("eve", 0))
     ]
-    closer = compare_judges(made, {"A": "a", "B": "b"}, labels).pairs[0].closer
-    assert (closer.n, closer.a, closer.b) == (10, pytest.approx(2 / 3), pytest.approx(1 / 3))
+    closer = compare_judges(made, {"A": "a", "B": "b"}, labels).pairs[0].closeness
+    assert (closer.sample_count, closer.a, closer.b) == (10, pytest.approx(2 / 3), pytest.approx(1 / 3))

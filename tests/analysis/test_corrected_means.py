@@ -23,12 +23,12 @@ from judgekit.runs.receipts import Correction, Estimate
 from judgekit.runs.summary import Summary
 from judgekit.terminal import console
 
-REFUSED = Correction(refused="only 5 labelled samples; at least 10 are needed")
+REFUSED = Correction(unavailable_reason="only 5 labelled samples; at least 10 are needed")
 
 
 def between(low: float | None, high: float | None = 1, assumes: str = "") -> Correction:
     figure = Estimate(value=0.5, low=low, high=high)
-    return Correction(method="PPI++", corrected=figure, assumes=assumes)
+    return Correction(method="PPI++", corrected=figure, assumptions=assumes)
 
 
 # --- the sentence
@@ -167,13 +167,13 @@ def test_a_number_that_is_no_mean_is_not_corrected(receipted, monkeypatch):
     monkeypatch.setitem(run.summary.lines, "a", run.summary["a"])
     line = run.summary["a"]
     line._overall = line.overall.__class__(0.5, "macro mean")
-    assert run_corrections(run)["a"].refused == "only a mean can be corrected, and a reports macro mean"
+    assert run_corrections(run)["a"].unavailable_reason == "only a mean can be corrected, and a reports macro mean"
 
 
 def test_how_a_mean_was_corrected_is_said_with_what_it_assumes():
     assert describe_correction(between(0.1)) == "the mean is corrected (PPI++), raw is the judge's own"
     assert describe_correction(between(0.1, 1, "a is b")).endswith("the judge's own; assumes: a is b")
-    assert describe_correction(REFUSED) == f"not corrected: {REFUSED.refused}"
+    assert describe_correction(REFUSED) == f"not corrected: {REFUSED.unavailable_reason}"
 
 
 def test_an_audit_of_a_run_in_memory_gives_its_page_the_corrected_mean(run_of, audit_saying):

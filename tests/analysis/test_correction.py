@@ -49,11 +49,11 @@ def test_a_later_run_of_the_same_judge_is_corrected_by_its_errors_in_the_audit(a
     found = corrected_mean(run, "tone")
     counts = audited.receipts["tone"].receipt.counts
     expected = estimated(int(sum(verdicts)), 500, counts.tp, counts.fp, counts.fn, counts.tn)
-    assert (found.method, found.refused) == ("Rogan-Gladen", "")
+    assert (found.method, found.unavailable_reason) == ("Rogan-Gladen", "")
     assert found.corrected.value == pytest.approx(expected.value, abs=1e-12)
     assert found.corrected.low == expected.interval.low
     assert found.corrected.low < sum(truth) / 500 < found.corrected.high
-    assert "errs here as often as on the labelled samples of run 1" in found.assumes
+    assert "errs here as often as on the labelled samples of run 1" in found.assumptions
 
 
 def test_labels_drawn_by_verdict_are_of_the_population_of_their_run(judged, tmp_path):
@@ -65,29 +65,34 @@ def test_labels_drawn_by_verdict_are_of_the_population_of_their_run(judged, tmp_
         for one in (verdicts, others)
     )
     labels = [
-        HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], drawn=one.drawn)
+        HumanLabel(sample=one.id, scorer="tone", value=truth[one.number], selection=one.selection)
         for one in draw_samples(first, "tone", 100, by_verdict=True)
     ]
     audit(first, labels)
-    assert (corrected_mean(second, "tone").refused, corrected_mean(second, "tone").method) == ("", "Rogan-Gladen")
+    assert (corrected_mean(second, "tone").unavailable_reason, corrected_mean(second, "tone").method) == (
+        "",
+        "Rogan-Gladen",
+    )
 
 
 def test_a_run_that_went_on_since_its_audit_is_to_be_audited_again(audited, judged):
     audited.store._db.execute("DELETE FROM scores WHERE sample = 7")
     later = type(audited)(audited.store, audited.record)
-    assert "run 1 has other scores than run 1 had when it was audited" in corrected_mean(later, "tone").refused
+    assert (
+        "run 1 has other scores than run 1 had when it was audited" in corrected_mean(later, "tone").unavailable_reason
+    )
 
 
 def test_a_run_with_fewer_scores_of_the_same_mean_is_to_be_audited_again(judged, said, tmp_path):
     run = judged([1.0] * 40, store=tmp_path / "runs.sqlite")
     audit(run, said(dict.fromkeys(range(40), 1)))
     run.store._db.execute("DELETE FROM scores WHERE sample = 7")
-    assert "audit it again" in corrected_mean(Run(run.store, run.record), "tone").refused
+    assert "audit it again" in corrected_mean(Run(run.store, run.record), "tone").unavailable_reason
 
 
 def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores_are_the_same(judged, said, tmp_path):
     def recorded(run):
-        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified=0),)
+        inputs = (Input(path="x.jsonl", sha256="ab", size=1, modified_at=0),)
         return Run(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
 
     truth, verdicts = verdicts_of(40, 0.6)
@@ -96,7 +101,7 @@ def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores
     )
     audit(first, said(dict(enumerate(truth))))
     assert corrected_mean(again, "tone") == corrected_mean(first, "tone")
-    assert "run 3 has other scores than run 1 had" in corrected_mean(other, "tone").refused
+    assert "run 3 has other scores than run 1 had" in corrected_mean(other, "tone").unavailable_reason
     first.store.remove([1])  # the receipt is enough, as where it alone is under version control
     assert corrected_mean(again, "tone") == first.receipts["tone"].receipt.correction
 
@@ -107,14 +112,14 @@ def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place
     receipt = audited.receipts["tone"].receipt
     elsewhere = said(dict(enumerate(verdicts_of(200, 0.6)[0])), run=1)
     (found,) = audit(run, elsewhere).scorers
-    assert (found.drawn, found.n, found.correction) == ("elsewhere", 200, corrected_mean(run, "tone"))
+    assert (found.selection, found.sample_count, found.correction) == ("elsewhere", 200, corrected_mean(run, "tone"))
     assert found.correction.method == "Rogan-Gladen"
     assert found.disagreements == ()
     assert any("judgekit audit 1 shows where" in note and "keeps a receipt" in note for note in found.notes)
     assert run.receipts["tone"].receipt == receipt
     here = said({0: 1, 1: 0})
     (mixed,) = audit(run, [*elsewhere, *here]).scorers
-    assert (mixed.n, mixed.left_out) == (2, {"they belong to run 1; those of run 2 are used": 200})
+    assert (mixed.sample_count, mixed.unused_labels) == (2, {"they belong to run 1; those of run 2 are used": 200})
     assert run.receipts["tone"].receipt.run == 2
     assert audited.receipts["tone"].receipt == receipt  # of other recordings
 
@@ -130,7 +135,7 @@ def test_another_population_and_another_judge_are_refused(options, why, audited,
     run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, **options)
     found = corrected_mean(run, "tone")
     assert found.corrected is None
-    assert why in found.refused
+    assert why in found.unavailable_reason
 
 
 def test_other_domains_are_another_population(judged, said, tmp_path):
@@ -140,7 +145,7 @@ def test_other_domains_are_another_population(judged, said, tmp_path):
     run = judged(verdicts, store=first.store.path, domains=["air"] * 60 + ["retail"] * 140)
     assert (
         "other error rates here than on the labelled samples of run 1: domains ('air' 30% and 100%)"
-        in corrected_mean(run, "tone").refused
+        in corrected_mean(run, "tone").unavailable_reason
     )
 
 
@@ -167,14 +172,15 @@ def test_errors_that_tell_nothing_of_this_run_are_refused(counts, said, judged):
     rows = list(run.rows(scorer="tone"))
     found = errors(rows, describe_population(rows, dict(run.store.effort_by_sample(1))), *counts)
     assert found.corrected is None
-    assert said in found.refused
+    assert said in found.unavailable_reason
 
 
 def test_where_the_agent_is_not_recorded_nothing_is_carried_over(judged):
     run = judged([1.0, 0.0] * 50)
     rows = list(run.rows(scorer="tone"))
     assert (
-        "the agent is not recorded here or there" in errors(rows, describe_population(rows, {}), 40, 5, 5, 40).refused
+        "the agent is not recorded here or there"
+        in errors(rows, describe_population(rows, {}), 40, 5, 5, 40).unavailable_reason
     )
 
 
@@ -182,14 +188,14 @@ def test_errors_on_one_agent_are_not_carried_over_to_another(audited, judged):
     run = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent="agent-2")
     found = corrected_mean(run, "tone")
     assert found.corrected is None
-    assert "different agents: 'agent-2' here, 'agent-1' there" in found.refused
-    assert found.refused.endswith("label a sample of this run")
+    assert "different agents: 'agent-2' here, 'agent-1' there" in found.unavailable_reason
+    assert found.unavailable_reason.endswith("label a sample of this run")
     badge = run.audited["tone"]
     assert badge.startswith(
         "audited on run 1, which may differ from this one (different agents: 'agent-2' here, 'agent-1' there): kappa "
     )
     unknown = judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path, agent=None)
-    assert "the agent is not recorded here" in corrected_mean(unknown, "tone").refused
+    assert "the agent is not recorded here" in corrected_mean(unknown, "tone").unavailable_reason
     assert "the agent is not recorded here" in unknown.audited["tone"]
     assert (
         corrected_mean(judged(verdicts_of(300, 0.6, seed=1)[1], store=audited.store.path), "tone").corrected is not None
@@ -243,7 +249,7 @@ def test_each_agents_recordings_keep_a_receipt_of_their_own(audited, judged, sai
 def test_an_audit_of_fewer_labels_does_not_replace_the_receipt_of_more(audited, said):
     before = audited.receipts["tone"].receipt
     (found,) = audit(audited, said(dict.fromkeys(range(0, 200, 4), 1))).scorers
-    assert found.n == 50
+    assert found.sample_count == 50
     assert audited.receipts["tone"].receipt == before
     assert any(
         "the receipt of run 1, n=200, is kept, because this audit has only 50 labelled samples" in one
@@ -267,7 +273,7 @@ def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_a_receip
     )
     assert corrected_mean(second, "tone").corrected is None
     (carried,) = audit(second, said(dict(enumerate(truth)), run=1)).scorers
-    assert carried.left_out == {
+    assert carried.unused_labels == {
         "run 1 has another judge: openai/a answered as 'a-1' in the audit and as 'a-2' here": 100
     }
     audit(second, said(dict.fromkeys(range(40), 1)))
@@ -282,7 +288,7 @@ def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(j
     audit(run, said({**dict(enumerate(truth)), 0: "n/a", 1: "n/a"}))
     assert corrected_mean(run, "tone").corrected is not None
     later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
-    assert "disagree on whether the question applies" in corrected_mean(later, "tone").refused
+    assert "disagree on whether the question applies" in corrected_mean(later, "tone").unavailable_reason
 
 
 def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_over(judged, said, tmp_path):
@@ -290,7 +296,10 @@ def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_ove
     run = judged([skipped] * 40, store=tmp_path / "runs.sqlite")
     audit(run, said(dict.fromkeys(range(40), "n/a")))
     later = judged([1.0, 0.0] * 20, store=run.store.path)
-    assert "the verdicts on the labelled samples of run 1 are not all 0 or 1" in corrected_mean(later, "tone").refused
+    assert (
+        "the verdicts on the labelled samples of run 1 are not all 0 or 1"
+        in corrected_mean(later, "tone").unavailable_reason
+    )
 
 
 def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that_does(judged, said, tmp_path):
@@ -298,7 +307,7 @@ def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, [one.model_copy(update={"value": truth[one.number]}) for one in labels_drawn(run, 60)])
     before = run.receipts["tone"].receipt
-    (found,) = audit(run, said(dict(enumerate(truth[:100])), drawn="convenience")).scorers
+    (found,) = audit(run, said(dict(enumerate(truth[:100])), selection="convenience")).scorers
     assert run.receipts["tone"].receipt == before
     assert any(
         f"n=60, is kept, because this audit gives no corrected mean; to replace it, delete {receipt_file_name(before)}"
@@ -312,14 +321,16 @@ def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that
 def test_errors_on_samples_that_were_picked_by_hand_are_not_carried_over(judged, said, tmp_path):
     truth, verdicts = verdicts_of(200, 0.6)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
-    audit(run, said(dict(enumerate(truth[:100])), drawn="convenience"))
+    audit(run, said(dict(enumerate(truth[:100])), selection="convenience"))
     later = judged(verdicts_of(200, 0.6, seed=1)[1], store=run.store.path)
-    assert corrected_mean(later, "tone").refused == "the labelled samples of run 1 were picked by hand"
+    assert corrected_mean(later, "tone").unavailable_reason == "the labelled samples of run 1 were picked by hand"
 
 
 def labels_drawn(run, n):
     return [
-        HumanLabel(sample=one.id, scorer="tone", number=one.number, drawn=one.drawn, probability=one.probability)
+        HumanLabel(
+            sample=one.id, scorer="tone", number=one.number, selection=one.selection, probability=one.probability
+        )
         for one in draw_samples(run, "tone", n)
     ]
 
@@ -328,7 +339,7 @@ def test_values_that_are_no_verdicts_of_yes_or_no_are_refused(judged, said, tmp_
     first = judged([0.2, 0.8] * 20, store=tmp_path / "runs.sqlite", scale={})
     audit(first, said(dict.fromkeys(range(40), 0.5)))
     run = judged([0.2, 0.8] * 20, store=first.store.path, scale={})
-    assert "are not all 0 or 1" in corrected_mean(run, "tone").refused
+    assert "are not all 0 or 1" in corrected_mean(run, "tone").unavailable_reason
 
 
 def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said, tmp_path):
@@ -336,7 +347,7 @@ def test_labels_that_were_chosen_are_not_carried_over_to_later_runs(judged, said
     first = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(first, said({index: truth[index] for index in range(400) if not verdicts[index] or index % 12 == 0}))
     run = judged(verdicts[:300], store=first.store.path)
-    assert "the labelled samples differ from the others" in corrected_mean(run, "tone").refused
+    assert "the labelled samples differ from the others" in corrected_mean(run, "tone").unavailable_reason
 
 
 def test_shares_that_hardly_differ_are_told_apart_where_they_are_said_to_differ():
@@ -362,12 +373,12 @@ def test_samples_that_are_alike_seldom_look_like_two_populations(judged):
     dice = random.Random(0)  # noqa: S311 - no secret
     lengths = [dice.randint(1, 40) for _ in range(400)]
     run = judged([1.0] * 400, messages=lengths.__getitem__)
-    rows, conducts = list(run.rows()), dict(run.store.effort_by_sample(1))
+    rows, efforts = list(run.rows()), dict(run.store.effort_by_sample(1))
     taken = 0
     for _ in range(200):
         dice.shuffle(rows)
         taken += bool(
-            population_differences(describe_population(rows[:60], conducts), describe_population(rows[60:], conducts))
+            population_differences(describe_population(rows[:60], efforts), describe_population(rows[60:], efforts))
         )
     assert taken <= 8  # of 200 at 0.01: more than 8 have a probability of 0.0001
 
@@ -377,8 +388,8 @@ def test_gates_ask_for_corrected_means_and_say_why_there_is_none(audited, judged
         audited, ["tone.corrected >= 0.5", "tone.corrected.upper < 50%", "tone.corrected.lower >= 0.4"]
     ).gates
     assert (met.met, missed.met, lower.met) == (True, False, True)
-    assert met.found.startswith("found 0.585 ")
-    assert met.found.endswith("(labels alone)")
+    assert met.value_text.startswith("found 0.585 ")
+    assert met.value_text.endswith("(labels alone)")
     run = judged([1.0] * 40, store=audited.store.path, model="m-2")
     (void,) = check_gates(run, ["tone.corrected >= 0"]).gates
     assert not void.met
@@ -394,9 +405,9 @@ def test_trials_of_one_task_count_once_in_a_population_and_as_their_spread_says_
     found = []
     for groups in ((), [f"task {index % 50}" for index in range(200)]):
         run = judged(verdicts * 4, groups=groups)
-        rows, conducts = list(run.rows(scorer="tone")), dict(run.store.effort_by_sample(run.number))
-        population = describe_population(rows, conducts)
-        assert (population.samples, len(population.traits["messages"])) == (200, 50 if groups else 200)
+        rows, efforts = list(run.rows(scorer="tone")), dict(run.store.effort_by_sample(run.number))
+        population = describe_population(rows, efforts)
+        assert (population.samples, len(population.features["messages"])) == (200, 50 if groups else 200)
         errors = JudgeErrors("elsewhere", 400, ConfusionCounts(tp=190, fp=20, fn=10, tn=180), "", population)
         found.append(rogan_gladen(rows, population, errors).corrected)
     alone, grouped = found
@@ -443,4 +454,4 @@ def test_the_errors_of_gpt4_on_five_models_give_no_corrected_number_for_the_sixt
         )
         found = corrected_mean(judged([verdict for verdict, _ in verdicts], store=store, agent=model), "tone")
         assert found.corrected is None
-        assert f"different agents: {model!r} here" in found.refused
+        assert f"different agents: {model!r} here" in found.unavailable_reason

@@ -61,7 +61,7 @@ MOST = [*ONES, *ONES]
 def test_a_difference_is_held_against_bounds(gate, before, after, met, found):
     results = compare(*runs(before, after), gates=[gate]).gates
     (result,) = results.gates
-    assert (result.met, result.found) == (met, found)
+    assert (result.met, result.value_text) == (met, found)
     assert results.met is met
     assert str(result) == f"{'met' if met else 'not met'}: {gate}: {found}"
 

@@ -131,7 +131,7 @@ def test_a_scorer_may_have_any_name_that_does_not_end_like_an_operator(name, ope
 )  # fmt: skip
 def test_numbers_are_held_against_bounds_as_people_read_them(text, scores, met, found, run_of):
     (result,) = check_gates(run_of(scores), [text]).gates
-    assert (result.met, result.found, result.text) == (met, found, text)
+    assert (result.met, result.value_text, result.text) == (met, found, text)
     assert str(result) == f"{'met' if met else 'not met'}: {text}: {found}"
 
 
@@ -162,7 +162,7 @@ def test_a_gate_on_the_lowest_value_is_one_on_each_sample(run_of, values, tenths
     (result,) = check_gates(run_of(scored(*values)), [f"f1.min >= {tenths / 10}"]).gates
     below = sum(value < tenths / 10 for value in values)
     assert result.met is (below == 0)
-    assert result.why == (f"below {tenths / 10:g}: {below} of {len(values)} scored samples" if below else "")
+    assert result.reason == (f"below {tenths / 10:g}: {below} of {len(values)} scored samples" if below else "")
 
 
 def test_the_lowest_of_too_few_of_the_samples_meets_no_gate_and_an_id_steers_no_terminal(run_of):
@@ -170,9 +170,9 @@ def test_the_lowest_of_too_few_of_the_samples_meets_no_gate_and_an_id_steers_no_
     run = run_of([*scored(0.25), SKIPPED], samples=samples)
     low, fine = check_gates(run, ["f1.min >= 0.5", "f1.min >= 0"], min_coverage=0.9).gates
     few = "only 1 of 2 samples were scored, and min_coverage is 90%"
-    assert (low.met, low.why) == (False, f"below 0.5: 1 of 1 scored samples; {few}")
-    assert (fine.met, fine.why) == (False, few)
-    assert "sample #0 '\\x1b[2J0'" in low.found
+    assert (low.met, low.reason) == (False, f"below 0.5: 1 of 1 scored samples; {few}")
+    assert (fine.met, fine.reason) == (False, few)
+    assert "sample #0 '\\x1b[2J0'" in low.value_text
 
 
 @pytest.mark.parametrize(
@@ -190,17 +190,17 @@ def test_a_cost_that_is_unknown_meets_no_gate(prices, met, found, run_of):
     ]
     (result,) = check_gates(run_of(scores), ["cost_usd <= 2"]).gates
     assert result.met is met
-    assert result.found.startswith(found)
+    assert result.value_text.startswith(found)
 
 
 @pytest.mark.parametrize(
     ("text", "correction", "met", "found"),
     [
         ("f1.corrected.lower >= 0.7", Correction(method="PPI++", corrected=PRECISE), True, "found 0.72 (PPI++)"),
-        ("f1.corrected >= 0.7", Correction(method="PPI++", corrected=PRECISE, assumes="luck"), True, "found 0.8 (PPI++; assumes: luck)"),
+        ("f1.corrected >= 0.7", Correction(method="PPI++", corrected=PRECISE, assumptions="luck"), True, "found 0.8 (PPI++; assumes: luck)"),
         ("f1.corrected.upper <= 0.9", Correction(method="PPI++", corrected=PRECISE), False, "found 0.91 (PPI++)"),
         ("f1.corrected < 0.8", Correction(method="PPI++", corrected=PRECISE), False, "found 0.8 (PPI++)"),
-        ("f1.corrected >= 0", Correction(refused="too few"), False, "f1 has no corrected value: too few"),
+        ("f1.corrected >= 0", Correction(unavailable_reason="too few"), False, "f1 has no corrected value: too few"),
         ("f1.corrected.lower >= 0", Correction(corrected=Estimate(value=1)), False, "f1 has a corrected value without an interval"),
     ],
 )  # fmt: skip
@@ -208,14 +208,14 @@ def test_a_corrected_mean_is_held_against_bounds_as_any_other(text, correction, 
     run = run_of(scored(1, 1))
     gate = Gate.parse(text, ["f1"])
     result = gate.result(run.summary, {}, {"f1": correction})
-    assert (result.met, result.found) == (met, found)
+    assert (result.met, result.value_text) == (met, found)
     thin = gate.result(run.summary, {"f1": "only 1 of 9"}, {"f1": correction})
-    assert (thin.met, thin.why) == (False, "only 1 of 9")
+    assert (thin.met, thin.reason) == (False, "only 1 of 9")
 
 
 def test_what_asks_no_judge_has_no_corrected_mean(run_of):
     (result,) = check_gates(run_of(scored(1, 1)), ["f1.corrected >= 0"]).gates
-    assert (result.met, result.found) == (False, "f1 has no corrected value: it asks no judge")
+    assert (result.met, result.value_text) == (False, "f1 has no corrected value: it asks no judge")
 
 
 def test_without_a_scorer_a_gate_is_on_all_scores_of_the_run(run_of):
@@ -228,7 +228,7 @@ def test_of_no_scores_at_all_there_is_no_share(run_of):
     run = run_of(scored(1))
     run.store._db.execute("DELETE FROM scores")
     results = check_gates(run, ["failed <= 1%", "f1 >= 0", "failed == 0"]).gates
-    assert [(result.met, result.found) for result in results] == [
+    assert [(result.met, result.value_text) for result in results] == [
         (False, "there are no scores"),
         (False, "f1 has no value: nothing was scored (n=0 of 1; 1 missing)"),
         (True, "found 0 of 1"),
@@ -242,7 +242,7 @@ def test_the_interval_of_what_is_no_mean_is_the_bootstrap(run_of):
     scores = [of_domain("a", 1), of_domain("a", 0.5), of_domain("b", 0.75), of_domain("b", 0.25)]
     (result,) = check_gates(run_of(scores), ["f1.lower >= 0"]).gates
     assert result.met
-    assert "(bootstrap, n=4 of 4)" in result.found
+    assert "(bootstrap, n=4 of 4)" in result.value_text
 
 
 @pytest.mark.parametrize(
@@ -258,11 +258,11 @@ def test_a_number_of_too_few_of_the_samples_is_flagged_and_meets_no_gate(min_cov
     found = check_gates(run_of(scores), ["f1 >= 0.5", "f1.lower >= 0.1", "f1.n >= 1"], min_coverage=min_coverage)
     assert [gate.met for gate in found.gates] == [met, met, True]
     assert found.met is met
-    assert ("f1" in found.thin) is not met
+    assert ("f1" in found.low_coverage) is not met
     if not met:
         of = f"only {sum(one.status == 'scored' for one in scores)} of {len(scores)} samples were scored"
-        assert found.thin["f1"] == found.gates[0].why == f"{of}, and min_coverage is 90%"
-        assert str(found.gates[0]).endswith(found.thin["f1"])
+        assert found.low_coverage["f1"] == found.gates[0].reason == f"{of}, and min_coverage is 90%"
+        assert str(found.gates[0]).endswith(found.low_coverage["f1"])
 
 
 @pytest.mark.parametrize(

@@ -77,13 +77,21 @@ def test_a_table_is_read_as_spreadsheets_write_it(content, written):
 def test_json_lines_are_read_with_their_types(written):
     lines = [
         {"sample": 7, "scorer": "goal", "value": True, "reason": "=so", "annotator": 3},
-        {"sample": "s", "scorer": "goal", "value": 0.25, "run": 2, "number": 0, "drawn": "random", "probability": 0.5},
+        {
+            "sample": "s",
+            "scorer": "goal",
+            "value": 0.25,
+            "run": 2,
+            "number": 0,
+            "selection": "random",
+            "probability": 0.5,
+        },
         {"sample": "t", "scorer": "goal", "value": None},
     ]
     path = written("\n".join(map(json.dumps, lines)), "labels.jsonl")
     typed, drawn, blank = read_labels(path)
     assert (typed.sample, typed.value, typed.reason, typed.annotator) == ("7", True, "=so", "3")
-    assert (drawn.value, drawn.run, drawn.number, drawn.drawn, drawn.probability) == (0.25, 2, 0, "random", 0.5)
+    assert (drawn.value, drawn.run, drawn.number, drawn.selection, drawn.probability) == (0.25, 2, 0, "random", 0.5)
     assert blank.value is None
 
 
@@ -116,7 +124,7 @@ def test_an_id_may_be_blank_where_there_is_a_number(written):
         ("sample,scorer,value\ns,goal,yes,no\n", r"\(line 2\): has 4 cells, but the first row names 3 columns"),
         ("sample,scorer,value,number\ns,goal,yes,first\n", r"\(line 2\): number: .* found 'first'"),
         ("sample,scorer,value,probability\ns,goal,yes,1.5\n", r"\(line 2\): probability: .* found '1\.5'"),
-        ("sample,scorer,value,drawn\ns,goal,yes,by me\n", r"drawn: Input should be 'random', 'stratified' or 'convenience'"),
+        ("sample,scorer,value,selection\ns,goal,yes,by me\n", r"selection: Input should be 'random', 'stratified' or 'convenience'"),
         ("sample,scorer,value\n,goal,yes\n", r"\(line 2\): sample: Field required"),
         ("sample,scorer,value\ns,goal,yes\nt,goal,yes\ns,goal,no\n", r"\(line 4\): an unnamed person gives the sample 's' the label 'no' for 'goal', and 'yes' in line 2; keep one"),
         (HAND.encode() + "s4,goal,yes,Zoë\n".encode("cp1252"), r"\(line 5\): not UTF-8: byte 0xeb at offset \d+; save it again in UTF-8"),

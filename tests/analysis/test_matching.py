@@ -17,7 +17,7 @@ def matched(run, labels):
 
 
 def with_inputs(run, sha256):
-    inputs = (Input(path="x.jsonl", sha256=sha256, size=1, modified=0),)
+    inputs = (Input(path="x.jsonl", sha256=sha256, size=1, modified_at=0),)
     return type(run)(run.store, run.store.change(run.record.model_copy(update={"inputs": inputs})))
 
 
@@ -29,13 +29,13 @@ def test_what_several_people_say_of_a_sample_has_a_mean_over_those_to_whom_the_q
         for one in said(dict(enumerate(values)), annotator=name)
     ]
     found = matched(run, labels)
-    assert [(len(one.opinions), one.applies, one.mean) for one in found.samples] == [
+    assert [(len(one.opinions), one.applicable_share, one.mean) for one in found.samples] == [
         (3, 1, 1),
         (3, 2 / 3, 0.5),
         (2, 1, 0.5),
         (3, 0, None),
     ]
-    assert found.left_out == {"drawn and left blank": 1}
+    assert found.unused_labels == {"drawn and left blank": 1}
 
 
 def test_each_label_that_is_of_no_use_is_counted_with_the_reason(judged, said):
@@ -47,7 +47,7 @@ def test_each_label_that_is_of_no_use_is_counted_with_the_reason(judged, said):
     ]
     found = matched(run, labels)
     assert [one.row.index for one in found.samples] == [0]
-    assert found.left_out == {"failed by the judge": 1, "skipped by the scorer, which did not ask the judge": 1}
+    assert found.unused_labels == {"failed by the judge": 1, "skipped by the scorer, which did not ask the judge": 1}
     assert found.unmatched == {
         "run 1 has no score for: 's8', 's9'": 2,
         "several samples have this id: 'twice'": 1,
@@ -77,22 +77,22 @@ def test_one_person_who_says_two_things_of_a_sample_is_refused(judged, said):
         (10, {}, "all"),
         (9, {}, "unknown"),
         (4, {}, "unknown"),
-        (4, {"drawn": "random"}, "random"),
-        (4, {"drawn": "random", "probability": 0.4}, "random"),
-        (4, {"drawn": "random", "probability": 0.8}, "unknown"),  # of 10 samples 8 would have been drawn
-        (7, {"drawn": "random", "probability": 0.4}, "random"),  # two sheets
-        (4, {"drawn": "stratified"}, "stratified"),
+        (4, {"selection": "random"}, "random"),
+        (4, {"selection": "random", "probability": 0.4}, "random"),
+        (4, {"selection": "random", "probability": 0.8}, "unknown"),  # of 10 samples 8 would have been drawn
+        (7, {"selection": "random", "probability": 0.4}, "random"),  # two sheets
+        (4, {"selection": "stratified"}, "stratified"),
     ],
 )
 def test_how_samples_were_drawn_is_believed_where_it_can_be(labelled, fields, drawn, judged, said):
     run = judged([1.0, 0.0] * 5)
-    assert matched(run, said(dict.fromkeys(range(labelled), 1), **fields)).drawn == drawn
+    assert matched(run, said(dict.fromkeys(range(labelled), 1), **fields)).selection == drawn
 
 
 def test_samples_drawn_by_their_verdict_stand_for_all_of_that_verdict(judged, said):
     run = judged([1.0] * 8 + [0.0] * 2)
-    found = matched(run, said(dict.fromkeys([0, 1, 8, 9], 1), drawn="stratified"))
-    assert [(one.judged, one.weight) for one in found.samples] == [(1.0, 4), (1.0, 4), (0.0, 1), (0.0, 1)]
+    found = matched(run, said(dict.fromkeys([0, 1, 8, 9], 1), selection="stratified"))
+    assert [(one.judge_value, one.weight) for one in found.samples] == [(1.0, 4), (1.0, 4), (0.0, 1), (0.0, 1)]
 
 
 def test_labels_of_another_run_are_of_use_where_it_asked_the_very_same_judge(judged, said, tmp_path):
@@ -120,7 +120,7 @@ def test_labels_of_the_same_recordings_hold_for_another_judge(judged, said, tmp_
     path = tmp_path / "runs.sqlite"
     before, run = (with_inputs(judged([1.0] * 4, store=path, model=model), "ab") for model in ("m-1", "m-2"))
     found, left_out = labels_by_run(
-        run, run.scorers[0], said({0: 1, 1: 0}, run=before.number, number=None, drawn="stratified")
+        run, run.scorers[0], said({0: 1, 1: 0}, run=before.number, number=None, selection="stratified")
     )
-    assert [(home.number, [one.drawn for one in those]) for home, those in found.items()] == [(2, [None, None])]
+    assert [(home.number, [one.selection for one in those]) for home, those in found.items()] == [(2, [None, None])]
     assert not left_out

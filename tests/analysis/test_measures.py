@@ -29,17 +29,17 @@ def given_by(verdict: str) -> Score:
 def test_each_sample_counts_once_shared_among_what_people_say_in_all_figures(judged, drawn_samples, drawn):
     run = judged([given_by(verdict) for verdict, _ in drawn_samples], scale=SCALE)
     labels = [
-        HumanLabel(sample=f"s{at}", scorer="tone", value=value, annotator=f"p{person}", drawn=drawn)
+        HumanLabel(sample=f"s{at}", scorer="tone", value=value, annotator=f"p{person}", selection=drawn)
         for at, (_, said) in enumerate(drawn_samples)
         for person, value in enumerate(said)
     ]
     (found,) = audit(run, labels, guarantee=0.2).scorers
     labelled = [(verdict, said) for verdict, said in drawn_samples if said]
-    assert (found.n, found.labels) == (len(labelled), len(labels))
+    assert (found.sample_count, found.labels) == (len(labelled), len(labels))
     if not labelled:
         return
     weights = [1.0] * len(labelled)
-    if found.drawn == "stratified":
+    if found.selection == "stratified":
         has_skipped = any(verdict == "none" for verdict, _ in labelled)
         every = [verdict for verdict, _ in drawn_samples if verdict != "none" or has_skipped]
         if min(every.count(verdict) for verdict in every) < 2:  # a verdict of one sample goes with another one
@@ -80,7 +80,7 @@ def test_each_sample_counts_once_shared_among_what_people_say_in_all_figures(jud
     )
     differing = [verdict for verdict, said in labelled if {*said} != {verdict}]
     assert len(found.disagreements) == len(differing)
-    if found.correction.method == "labels alone" and found.drawn == "all":
+    if found.correction.method == "labels alone" and found.selection == "all":
         applying = [[SCALE[value] for value in said if value != "none"] for _, said in labelled]
         parts = [len(values) / len(said) for values, (_, said) in zip(applying, labelled, strict=True)]
         total = sum(part * sum(values) / len(values) for part, values in zip(parts, applying, strict=True) if values)

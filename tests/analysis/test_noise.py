@@ -48,7 +48,7 @@ def rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Row]:
 
 
 def of_draws(*draws: Sequence[float | None], by: str = "majority") -> Repeatability | None:
-    scorer = Repeat(Told(), draws=len(draws[0]), by=by)
+    scorer = Repeat(Told(), draws=len(draws[0]), aggregation=by)
     return repeatability(rows(scorer, [sample(judged=values) for values in draws]))
 
 
@@ -66,7 +66,7 @@ def test_the_flip_rate_is_how_many_pairs_of_draws_differ(draws):
 def test_of_two_draws_it_is_a_share_with_the_interval_of_one():
     found = of_draws(*[[1, 0]] * 3, *[[1, 1]] * 7)
     rate = found.flip_rate
-    assert (rate.value, rate.method, found.samples, found.draws, found.most) == (
+    assert (rate.value, rate.method, found.samples, found.draws, found.max_draws) == (
         pytest.approx(0.3),
         "Wilson",
         10,
@@ -163,7 +163,7 @@ def test_members_with_one_value_each_among_their_draws_say_nothing_of_further_dr
 def test_of_members_that_stop_when_the_lead_is_plain_the_first_draws_are_looked_at():
     samples = [sample(a=[1, 1, 1, 1], b=[1, 0, 1, 1, 1, 1, 1, 1, 1]), sample(a=[0] * 4, b=[0] * 4)]
     found = repeatability(rows(Panel([Repeat(Told(name), draws="auto") for name in "ab"]), samples))
-    assert (found.draws, found.most) == (4 + 6 + 4 + 4, 4 * 9)
+    assert (found.draws, found.max_draws) == (4 + 6 + 4 + 4, 4 * 9)
     assert found.advice[0].startswith("Only the first 4 draws count here")
 
 
@@ -195,7 +195,7 @@ def test_draws_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not()
     samples = [sample(judged=[float(draw.random() < likely) for _ in range(9)]) for _ in range(400)]
     made = rows(Repeat(Told(), draws="auto"), samples)
     found = repeatability(made)
-    assert (found.samples, found.most, found.draws) == (
+    assert (found.samples, found.max_draws, found.draws) == (
         400,
         3_600,
         sum(len(row.score.details["draws"]) for row in made),
@@ -210,14 +210,14 @@ def test_draws_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not()
 def test_of_a_panel_that_escalates_those_are_looked_at_who_are_asked_in_any_case():
     samples = [sample(a=[1], b=[1], c=[0]), sample(a=[1], b=[0], c=[1])]
     found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], escalate=True), samples))
-    assert (found.draws, found.most, found.flip_rate.value) == (5, 6, 1 / 2)
+    assert (found.draws, found.max_draws, found.flip_rate.value) == (5, 6, 1 / 2)
     assert found.advice[0].startswith("Only the first 2 members count here")
 
 
 def test_a_member_that_failed_says_nothing():
     whole, broken = sample(a=[1], b=[1], c=[1]), sample(a=[1], b=[1])  # c has no field to read
     found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=2), [whole, broken]))
-    assert (found.samples, found.draws, found.most) == (2, 5, 6)
+    assert (found.samples, found.draws, found.max_draws) == (2, 5, 6)
     assert (found.flip_rate.value, found.near.value) == (0, 0)
     alone = sample(a=[1])
     assert repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=1), [alone])) is None

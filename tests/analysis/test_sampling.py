@@ -30,7 +30,7 @@ def test_a_random_draw_is_of_scored_samples_each_once_with_its_probability():
     drawn = draw_samples(scored(*[YES] * 30, *[NONE] * 10), "kind", 12)
     assert len({one.number for one in drawn}) == 12
     assert max(one.number for one in drawn) < 30
-    assert {(one.drawn, one.probability) for one in drawn} == {("random", 0.4)}
+    assert {(one.selection, one.probability) for one in drawn} == {("random", 0.4)}
     assert all(one.id == f"s{one.number}" for one in drawn)
 
 
@@ -59,7 +59,7 @@ def test_a_draw_by_verdict_has_as_many_of_each_and_tells_nothing_of_it():
     drawn = draw_samples(made, "kind", 40, by_verdict=True)
     labels = {row.index: row.score.label for row in made}
     assert Counter(labels[one.number] for one in drawn) == {"yes": 17, "no": 6, "partly": 17}
-    assert {(one.drawn, one.probability) for one in drawn} == {("stratified", None)}
+    assert {(one.selection, one.probability) for one in drawn} == {("stratified", None)}
     places = [place for place, one in enumerate(drawn) if labels[one.number] == "no"]
     assert places not in ([*range(6)], [*range(34, 40)])
     orders = {
@@ -72,7 +72,7 @@ def test_a_draw_by_verdict_has_as_many_of_each_and_tells_nothing_of_it():
 def test_where_all_are_drawn_the_verdict_plays_no_part():
     drawn = draw_samples(scored(*[YES] * 3, NO, NONE), "kind", 9, by_verdict=True)
     assert len(drawn) == 4
-    assert {(one.drawn, one.probability) for one in drawn} == {("random", 1.0)}
+    assert {(one.selection, one.probability) for one in drawn} == {("random", 1.0)}
 
 
 @pytest.mark.parametrize(

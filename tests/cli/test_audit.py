@@ -181,6 +181,6 @@ def test_a_broken_receipt_is_named_and_costs_no_report_and_an_audit_writes_it_an
     assert f"not audited ({receipt}: not a valid receipt" in Path("run.md").read_text(encoding="utf-8")
     (gate,) = check_gates(Run.stored(1), ["tone.corrected >= 0"]).gates
     assert not gate.met
-    assert receipt.name in gate.found
+    assert receipt.name in gate.value_text
     cli("audit", 1, "--labels", "labels.csv")
     assert Run.stored(1).audited["tone"].startswith("audited: kappa")

@@ -54,7 +54,7 @@ def cli(monkeypatch, capfdbinary) -> Callable[..., Ended]:
 def recorded(key, prompt="goal@1", judge="openai/small", days=0, **said):
     """A reply that was kept some days ago."""
     reply = Reply(text=f"reply {key}", **said)
-    return RecordedReply(key=key, prompt=prompt, judge=judge, at=NOW - timedelta(days=days), reply=reply)
+    return RecordedReply(key=key, prompt=prompt, judge=judge, recorded_at=NOW - timedelta(days=days), reply=reply)
 
 
 def keep(*lines, path=CACHE):

@@ -87,11 +87,11 @@ def test_a_judge_that_dies_is_stopped_and_resume_scores_what_is_missing(cli, jud
     assert 0 < done < 40
     assert run.summary[GOAL].missing == 100 - done
     assert not others or scored(run, F1) == 100
-    assert run.stopped.startswith(f"openai/test at {judging.url}: ConnectionRefusedError: ")
-    assert f"stopped: {run.stopped}; judgekit resume 1 continues from here\n" in ended.err
+    assert run.stop_reason.startswith(f"openai/test at {judging.url}: ConnectionRefusedError: ")
+    assert f"stopped: {run.stop_reason}; judgekit resume 1 continues from here\n" in ended.err
     judging.live()
     ended = cli("resume")
-    assert (ended.code, Run.stored().stopped, scored(Run.stored(), GOAL)) == (0, "", 100)
+    assert (ended.code, Run.stored().stop_reason, scored(Run.stored(), GOAL)) == (0, "", 100)
     assert Run.stored().summary[GOAL].value == 0.5
 
 
@@ -109,7 +109,7 @@ def test_a_judge_that_comes_back_while_it_is_waited_for_goes_on(cli, judging, co
     thread.start()
     ended = cli("run", conversations(100), "--scorer", GOAL)
     thread.join()
-    assert (ended.code, scored(Run.stored(), GOAL), Run.stored().stopped) == (0, 100, "")
+    assert (ended.code, scored(Run.stored(), GOAL), Run.stored().stop_reason) == (0, 100, "")
 
 
 def test_of_two_judges_that_are_compared_the_other_goes_on(cli, nobody, judging, conversations):
@@ -158,7 +158,7 @@ def test_no_scorer_is_added_to_a_run_whose_added_scorers_were_stopped(cli, judgi
     judging.dies_at = 40
     assert cli("score", 1, "--scorer", GOAL).code == 1
     before = Run.stored().record
-    assert before.stopped
+    assert before.stop_reason
     said = "judgekit: run 1 is not finished; finish it with judgekit resume 1\n"
     for name in (GOAL, "tool_call_accuracy"):
         assert cli("score", 1, "--scorer", name) == (2, "", said)

@@ -110,7 +110,7 @@ def test_what_traces_say_of_errors_agents_labels_and_costs_is_counted(cli):
         "labels": [{"name": "reward", "value": 1.0}],
         "children": [{"children": [{}]}],
         "cost_usd": 0.5,
-        "warnings": [{"found": f"expected a string, found {number}", "where": "a"} for number in range(3)],
+        "warnings": [{"message": f"expected a string, found {number}", "path": "a"} for number in range(3)],
     }
     ended = cli("inspect", write("a.jsonl", [{"id": "a", "trace": trace}, {"id": "b", "trace": trace}]))
     assert ended.lines == {

@@ -62,7 +62,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_what_an_undisturbed_one_d
     assert (ended.returncode, err) == (0, f"saved as run 1 in {DEFAULT_RUNS_PATH}\n"), err
     assert f"{SAMPLES:,} conversations" in out
     found = Run.stored()
-    assert (found.number, found.stopped, found.ended_at is None) == (1, "", False)
+    assert (found.number, found.stop_reason, found.ended_at is None) == (1, "", False)
     samples = [calling(number) for number in range(SAMPLES)]
     judge = ScriptedJudge(lambda request: judging.answer(request.messages[1].content))
     undisturbed = run(samples, [ToolCallF1(), AgentGoalAccuracyWithoutReference(judge)])

@@ -52,7 +52,7 @@ def test_a_page_and_a_table_of_samples_are_written(cli):
     assert len(read_labels("sheet.csv")) == 5
     ended = cli("label", 1, "-n", 4, "--by-verdict", "--scorer", "tone", "-o", "sheet.csv")
     assert "4 of 7, drawn by verdict" in ended.out
-    assert [(one.value, one.drawn, one.run) for one in read_labels("sheet.csv")] == [(None, "stratified", 1)] * 4
+    assert [(one.value, one.selection, one.run) for one in read_labels("sheet.csv")] == [(None, "stratified", 1)] * 4
 
 
 def test_commands_that_read_conversations_go_on_without_a_damaged_one_and_name_it(cli, caplog):

@@ -19,7 +19,9 @@ from judgekit.scorers.goal import Goal, GoalAnswer
 
 PAIRS = probe_pairs()
 ATTACKS = {pair.attack.id: pair for pair in PAIRS}
-RIGHT = {pair.clean.id: pair.truth for pair in PAIRS} | {pair.attack.id: pair.truth for pair in PAIRS}
+RIGHT = {pair.clean.id: pair.expected_verdict for pair in PAIRS} | {
+    pair.attack.id: pair.expected_verdict for pair in PAIRS
+}
 RENDERED = [(str(sample.trace.render()), sample.id) for sample in probe_samples()]
 ALL = len(PAIRS)
 ASKED = len(RENDERED)

@@ -71,7 +71,7 @@ def broken_off(cli, judging, conversations):
 def test_a_run_that_went_on_is_what_it_would_have_been(cli, judging, broken_off):
     path = broken_off()
     before = Run.stored()
-    assert ("budget" in before.stopped, len(list(before.rows(scorer=GOAL)))) == (True, 5)
+    assert ("budget" in before.stop_reason, len(list(before.rows(scorer=GOAL)))) == (True, 5)
     ended = cli("resume", "-o", "rows.jsonl")
     assert (ended.code, ended.err) == (0, f"{KEPT}wrote rows.jsonl\n")
     assert judging.asked.total() == NUMBER
@@ -79,7 +79,7 @@ def test_a_run_that_went_on_is_what_it_would_have_been(cli, judging, broken_off)
     assert judging.asked.total() == NUMBER
     went_on, undisturbed = Run.stored(1), Run.stored(2)
     assert unspent(went_on) == unspent(undisturbed)
-    assert (went_on.stopped, went_on.started_at) == ("", before.started_at)
+    assert (went_on.stop_reason, went_on.started_at) == ("", before.started_at)
     assert list(went_on.conversations()) == list(undisturbed.conversations()) == list(enumerate(read(path)))
     written = [Row.model_validate_json(line) for line in Path("rows.jsonl").read_text().splitlines()]
     assert written == list(went_on)

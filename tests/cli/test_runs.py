@@ -51,10 +51,10 @@ def lines(out: str) -> list[list[str]]:
 def test_each_run_has_a_line_the_newest_last(cli):
     run([Sample(id=str(number)) for number in range(1_200)], [says], store=DEFAULT_RUNS_PATH)
     made = RunStore(DEFAULT_RUNS_PATH).record(1)
-    inputs = [Input(path=f"/data/{name}.jsonl", sha256="0" * 64, size=1, modified=1.0) for name in "abc"]
+    inputs = [Input(path=f"/data/{name}.jsonl", sha256="0" * 64, size=1, modified_at=1.0) for name in "abc"]
     changes = {"started_at": BEGAN, "ended_at": BEGAN + timedelta(hours=30, seconds=5), "inputs": tuple(inputs)}
     RunStore(DEFAULT_RUNS_PATH).change(made.model_copy(update=changes))
-    began(stopped="the budget is spent", ended_at=BEGAN, options={"file": "-"})
+    began(stop_reason="the budget is spent", ended_at=BEGAN, options={"file": "-"})
     began(scorers=made.scorers)
     assert lines(cli("runs").out) == [
         ["1", "2026-03-02 03:30", "says of a.jsonl, b.jsonl, and 1 more", "1 day, 6:00:05", "1,200", "1,200", "0"],
@@ -98,7 +98,7 @@ def test_one_run_is_shown_with_what_it_was_told_what_it_read_and_its_summary(cli
 
 
 def test_what_came_from_outside_steers_no_terminal(cli):
-    hostile = Input(path=f"/{NASTY}.jsonl", sha256="0" * 64, size=1, modified=1.0)
+    hostile = Input(path=f"/{NASTY}.jsonl", sha256="0" * 64, size=1, modified_at=1.0)
     record = {"stopped": NASTY, "ended_at": BEGAN, "notes": (NASTY,), "inputs": (hostile,), "options": {"file": NASTY}}
     began(**record, scorers=RunStore().begin(RunRecord(started_at=BEGAN)).scorers)
     for words in ((), (1,)):

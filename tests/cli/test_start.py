@@ -186,12 +186,12 @@ def test_a_key_that_is_refused_after_something_was_scored_stops_the_run(
     assert "HTTP 401" in error
     found = Run.stored()
     assert found.record.ended_at is not None
-    assert found.stopped == error.removeprefix("judgekit: ")
+    assert found.stop_reason == error.removeprefix("judgekit: ")
     assert found.samples == SampleCount(40, "exactly")
     assert 0 < len(found) < 40 * len(found.scorers)
     refusing(mocked, monkeypatch, 100)
     assert cli("resume", 1).code == 0
-    assert (len(Run.stored()), Run.stored().stopped) == (40 * len(found.scorers), "")
+    assert (len(Run.stored()), Run.stored().stop_reason) == (40 * len(found.scorers), "")
 
 
 def test_a_record_that_cannot_be_read_stops_a_strict_run_of_at_least_those_before_it(cli, conversations):
@@ -200,7 +200,7 @@ def test_a_record_that_cannot_be_read_stops_a_strict_run_of_at_least_those_befor
     ended = cli("run", path, *F1, "--strict")
     found = Run.stored()
     assert (ended.code, found.samples) == (2, SampleCount(3, "at least"))
-    assert found.stopped == ended.err.splitlines()[-1].removeprefix("judgekit: ")
+    assert found.stop_reason == ended.err.splitlines()[-1].removeprefix("judgekit: ")
     assert found.record.ended_at is not None
 
 
@@ -309,6 +309,6 @@ def test_in_python_what_was_scored_stays(ran):
     assert caught.value.__notes__ == [f"saved as run 1 in {DEFAULT_RUNS_PATH}"]
     found = Run.stored()
     assert [row.sample_id for row in found] == ["a"]
-    assert (found.stopped, found.record.ended_at is None) == ("the disk is gone", False)
+    assert (found.stop_reason, found.record.ended_at is None) == ("the disk is gone", False)
     assert run([], [fine], store=DEFAULT_RUNS_PATH).number == 2  # nothing failed there
     assert run([], [fine], store=DEFAULT_RUNS_PATH).number == 3

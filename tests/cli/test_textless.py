@@ -328,7 +328,7 @@ def test_workers_leave_the_same_out_and_come_to_the_same_numbers(cli, conversati
     assert cli("run", path, *asked, "--workers", 2).code == 0
     kept, left_out = Run.stored(1).summary, Run.stored(2).summary
     for name in ("s0", "s1", "s2"):
-        assert left_out[name].overall.figures == pytest.approx(kept[name].overall.figures)
+        assert left_out[name].overall.metrics == pytest.approx(kept[name].overall.metrics)
         assert left_out[name].value == pytest.approx(kept[name].value)
     assert "never seen" not in str(left_out["s0"].overall)
     assert not any("never seen" in found for found in contents(DEFAULT_RUNS_PATH)) or Run.stored(1).record.keeps_text

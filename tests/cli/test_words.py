@@ -165,7 +165,7 @@ def test_an_audit_shows_no_term_without_its_meaning(screen):
         "ann bob cho",
     )
     some = labels(
-        "tone", {number: number % 4 > 0 for number in range(0, 96, 2)} | {3: 0, 9: 0}, "tone.csv", drawn="random"
+        "tone", {number: number % 4 > 0 for number in range(0, 96, 2)} | {3: 0, 9: 0}, "tone.csv", selection="random"
     )
     grades = labels("user_frustration", {number: (1, 0.5, 0)[number % 3] for number in range(96)}, "grades.csv")
     text = screen(

@@ -103,7 +103,7 @@ def forgotten() -> Callable[..., list[str]]:
     def named(path: str, made: str) -> bool:
         """Return whether a warning names the place, or a place that contains it. Paths are relative to the record."""
         path = re.sub(r"^\.samples\[\d+\]", ".sample", path)  # of an Inspect log
-        places = (place.strip(".") for place in re.findall(r'"where":"([^"]+)"', made))
+        places = (place.strip(".") for place in re.findall(r'"path":"([^"]+)"', made))
         return any(place in path for place in places)
 
     return find

@@ -41,7 +41,7 @@ def test_a_page_is_its_records_and_says_whether_there_are_more(tmp_path, page, m
     told: list[TraceError] = []
     [sample] = read(path, on_error=told.append)
     assert (sample.trace.response, sample.trace.source.format) == ("a", "rows")
-    assert [error.found for error in told] == [MORE_PAGES] * more
+    assert [error.problem for error in told] == [MORE_PAGES] * more
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_file_with_traces_in_several_records_is_refused(tmp_path, rows, name):
         list(read(path))
     found = "2 records are parts of 1 trace and would count as separate samples; export whole traces"
     hint = f"; if each record is a conversation, use the trace as its group: --column {named}=group"
-    assert raised.value.found == f"{found}, or only the root runs{hint}"
+    assert raised.value.problem == f"{found}, or only the root runs{hint}"
     if not {"parent_run_id", "span_parents"} & rows[1].keys():
         samples = list(read(path, columns={named: "group"}, on_error="raise"))
         assert [sample.group for sample in samples] == [str(row[named]) for row in rows]
@@ -144,7 +144,7 @@ def test_records_that_share_a_session_are_read_with_a_notice(tmp_path, record, n
     path.write_text("\n".join([json.dumps(record)] * 3) if name == "a.jsonl" else json.dumps([record] * 3))
     told: list[TraceError] = []
     assert len(list(read(path, on_error=told.append))) == 3
-    assert [error.found.partition(";")[0] for error in told] == [
+    assert [error.problem.partition(";")[0] for error in told] == [
         "3 records share a session and count as independent samples"
     ]
     path.write_text(json.dumps([{**record, "group": "g"}] * 3) if name == "a.json" else json.dumps({**record}))
@@ -160,7 +160,7 @@ def test_a_log_of_every_call_of_a_conversation_is_read_with_a_notice(tmp_path):
     told: list[TraceError] = []
     assert len(list(read(path, on_error=told.append))) == 6
     [error] = told
-    assert error.found.startswith(
+    assert error.problem.startswith(
         "2 conversations repeat an earlier one and continue it, and each counts as a sample; "
     )
 
@@ -194,7 +194,7 @@ def test_pages_of_lines_say_that_the_next_one_is_missing(tmp_path):
     path.write_text("\n".join(json.dumps({"data": [ROW], "next_cursor": one}) for one in ("b", "c")))
     told: list[TraceError] = []
     assert len(list(read(path, on_error=told.append))) == 2
-    assert [(error.found, error.line) for error in told] == [(MORE_PAGES, 2)]
+    assert [(error.problem, error.line) for error in told] == [(MORE_PAGES, 2)]
 
 
 def test_a_data_frame_by_columns_is_refused_with_how_to_write_it(tmp_path):
@@ -293,7 +293,7 @@ def test_every_export_is_read_whole_or_with_warnings_of_what_is_missing_or_refus
         [sample] = read(exports[name], on_error=told.append)
         assert told == []
         assert (len(sample.trace.messages), len(sample.trace.tool_calls())) == (messages, calls), name
-        assert sorted({warning.where for warning in sample.trace.warnings}) == warned, name
+        assert sorted({warning.path for warning in sample.trace.warnings}) == warned, name
 
 
 def test_what_is_refused_says_why(exports):

@@ -32,8 +32,8 @@ def test_a_field_of_the_kind_that_is_asked_for_is_taken_and_another_stays_with_a
         assert getattr(found, kind)("a") is None
         assert repr(found.leftover()) == repr({"a": value})
         [warning] = found.warnings
-        assert warning.where == "row.a"
-        assert warning.found.startswith("expected ")
+        assert warning.path == "row.a"
+        assert warning.message.startswith("expected ")
 
 
 @pytest.mark.parametrize("take", ["take", "text", "id", "boolean", "count", "number", "time", "object"])
@@ -88,7 +88,7 @@ def test_what_is_no_point_in_time_stays(value):
     found = FieldTracker({"at": value})
     assert found.time("at") is None
     assert repr(found.leftover()) == repr({"at": value})
-    assert [warning.where for warning in found.warnings] == ["at"]
+    assert [warning.path for warning in found.warnings] == ["at"]
 
 
 def test_what_nobody_takes_is_left_over_in_its_own_shape():
@@ -124,15 +124,15 @@ def test_the_recording_itself_is_not_changed():
 def test_warnings_and_errors_say_where():
     found = FieldTracker.of({"a": [{}, {"b": {"c": 5, "d": "x"}}]})
     inner = found.objects("a")[1].object("b")
-    assert inner.where == "a[1].b"
+    assert inner.path == "a[1].b"
     inner.warn("odd", "c")
     inner.warn("odd")
     inner.discard("d", "a repetition")
     inner.discard("e", "is not there")
     assert found.warnings == [
-        TraceWarning("odd", where="a[1].b.c"),
-        TraceWarning("odd", where="a[1].b"),
-        TraceWarning("a repetition", where="a[1].b.d"),
+        TraceWarning("odd", path="a[1].b.c"),
+        TraceWarning("odd", path="a[1].b"),
+        TraceWarning("a repetition", path="a[1].b.d"),
     ]
     assert str(inner.type_error("c", "a string")) == "a[1].b.c: expected a string, found 5"
     assert str(inner.type_error("d", "a string")) == "a[1].b.d: expected a string, found nothing"
@@ -157,7 +157,7 @@ def test_a_list_of_details_that_is_none_stays(value):
     found = FieldTracker({"a": value})
     assert found.optional_objects("a") == []
     assert found.leftover() == {"a": value}
-    assert [warning.where for warning in found.warnings] == ["a"]
+    assert [warning.path for warning in found.warnings] == ["a"]
 
 
 def test_a_record_is_an_object():
@@ -171,7 +171,7 @@ def test_json_in_texts_is_unpacked():
     assert found.object("a").take("x") == 1
     assert found.items("b") == [2]
     assert found.leftover() == {"c": "5", "d": "{", "e": 5, "f": "[" * 10**5}
-    assert [warning.where for warning in found.warnings] == ["d", "f"]
+    assert [warning.path for warning in found.warnings] == ["d", "f"]
 
 
 values = st.recursive(
@@ -232,5 +232,5 @@ def test_a_text_that_is_none_of_those_known_is_refused(value):
 def test_an_object_is_extended_by_other_fields():
     found = FieldTracker({"a": 1, "b": 2}, "row")
     more = found.extended(b=3, c=4)
-    assert (more.where, more.warnings is found.warnings, found.leftover()) == ("row", True, {})
+    assert (more.path, more.warnings is found.warnings, found.leftover()) == ("row", True, {})
     assert more.leftover() == {"a": 1, "b": 3, "c": 4}

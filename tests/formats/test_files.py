@@ -102,7 +102,7 @@ def test_one_line_in_another_encoding_is_told_and_the_rest_is_read(tmp_path, nam
     [error] = met
     assert (error.index, error.line) == (2, 3 if name == "a.jsonl" else 4)
     before = 14 if name == "a.jsonl" else 1
-    assert error.found == (
+    assert error.problem == (
         f"not UTF-8: byte 0x{bad[3 if bad[0] == ord('c') else 0]:02x} at offset {before + (3 if bad[0] == ord('c') else 0)}; "
         "set its encoding, such as cp1252 or gb18030 (encoding=, --encoding)"
     )
@@ -114,7 +114,7 @@ def test_a_line_that_has_not_the_given_encoding_is_told(tmp_path, name, content)
     met: list[TraceError] = []
     assert list(read(path, encoding="gb18030", format="rows", on_error=met.append)) == []
     [error] = met
-    assert error.found.startswith("not GB18030: byte 0xb0 at offset ")
+    assert error.problem.startswith("not GB18030: byte 0xb0 at offset ")
 
 
 def test_a_file_that_has_not_the_given_encoding_is_an_error(tmp_path):
@@ -212,7 +212,7 @@ def test_each_record_in_a_western_encoding_is_told_until_it_is_named(tmp_path, n
     for error in met:
         assert re.fullmatch(
             r"not UTF-8: byte 0x.. at offset \d+; set its encoding, such as cp1252 or gb18030 \(encoding=, --encoding\)",
-            error.found,
+            error.problem,
         )
     assert [sample.trace.response for sample in read(path, encoding=encoding, on_error="raise")] == texts
 

@@ -194,7 +194,9 @@ def test_log_records_without_their_spans_are_refused(tmp_path):
 def test_spans_without_their_log_records_are_refused_or_told(tmp_path):
     for spans in (openinference(SILENT), TRACELOOP):
         (sample,) = read(written(tmp_path / "spans.jsonl", moved(spans)[0]), on_error="raise")
-        assert any(re.search(r"without content, found 2 of 2: .*cat spans", one.found) for one in sample.trace.warnings)
+        assert any(
+            re.search(r"without content, found 2 of 2: .*cat spans", one.message) for one in sample.trace.warnings
+        )
     with pytest.raises(TraceError, match=r"no messages.*cat spans"):
         list(read(written(tmp_path / "spans.jsonl", moved(STRANDS)[0]), on_error="raise"))
 

@@ -634,14 +634,14 @@ def test_a_record_of_a_log_among_records_of_other_formats_is_told(write):
     problems: list[TraceError] = []
     samples = list(read(write("a.jsonl", "\n".join(map(json.dumps, rows))), on_error=problems.append))
     assert (len(samples), [error.index for error in problems]) == (100, [100])
-    assert problems[0].found == "is a record of otel, whose records belong together; move them to a file of their own"
+    assert problems[0].problem == "is a record of otel, whose records belong together; move them to a file of their own"
 
 
 def test_a_record_that_no_format_has_is_told_in_the_words_of_the_others(write):
     rows = [APIS["openai-chat"], {"messages": []}, {"messages": [{"content": "x"}]}]
     problems: list[TraceError] = []
     assert len(list(read(write("a.jsonl", "\n".join(map(json.dumps, rows))), on_error=problems.append))) == 1
-    assert [error.found.partition(":")[0] for error in problems] == ["contains no messages", "messages[0].role"]
+    assert [error.problem.partition(":")[0] for error in problems] == ["contains no messages", "messages[0].role"]
 
 
 def test_the_answers_of_a_batch_are_read_though_the_first_failed(write):

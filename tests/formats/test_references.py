@@ -27,7 +27,7 @@ def join(tmp_path):
         known = write("r.jsonl", references)
         samples = list(read(write("a.jsonl", rows), references=known, on_error=met.append))
         assert {error.path for error in met} <= {known}
-        return samples, [error.found for error in met]
+        return samples, [error.problem for error in met]
 
     return read_both
 
@@ -168,7 +168,7 @@ def test_keys_that_stand_twice_are_reported_before_the_first_sample(tmp_path):
     references.write_text('{"id": "a", "label": "l"}\n{"id": "a", "label": "m"}')
     met: list[TraceError] = []
     assert next(read(path, references=references, on_error=met.append)).label is None
-    assert [error.found for error in met] == ["duplicate keys, whose rows are not used: 'a' (line 1, line 2)"]
+    assert [error.problem for error in met] == ["duplicate keys, whose rows are not used: 'a' (line 1, line 2)"]
     with pytest.raises(TraceError, match=r"^.*r.jsonl: duplicate keys"):
         next(read(path, references=references, on_error="raise"))
 
@@ -319,7 +319,7 @@ def test_rows_that_have_no_lines_are_named_by_their_index(tmp_path):
     references.write_text('[{"id": "a", "label": "l"}, {"id": "a", "label": "m"}]')
     met: list[TraceError] = []
     list(read(path, references=references, on_error=met.append))
-    assert [error.found.partition("used: ")[2] for error in met] == ["'a' (record 0, record 1)"]
+    assert [error.problem.partition("used: ")[2] for error in met] == ["'a' (record 0, record 1)"]
 
 
 FIELDS = ", ".join([*References.__annotations__, "expected_output"])
@@ -369,5 +369,5 @@ FIELDS = ", ".join([*References.__annotations__, "expected_output"])
 def test_a_row_that_does_not_fit_is_an_error_that_names_its_line(join, references, line, found):
     with pytest.raises(TraceError) as raised:
         join([row("a"), row("b")], references)
-    assert raised.value.found.startswith(found)
-    assert str(raised.value) == f"{raised.value.path} (line {line}): {raised.value.found}"
+    assert raised.value.problem.startswith(found)
+    assert str(raised.value) == f"{raised.value.path} (line {line}): {raised.value.problem}"

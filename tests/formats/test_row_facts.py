@@ -110,7 +110,7 @@ def test_what_is_measured_and_ranked_is_known_without_a_reference(sample_of):
 def test_what_cannot_be_taken_over_is_an_error_that_names_it(sample_of, row, found):
     with pytest.raises(TraceError) as raised:
         sample_of(row)
-    assert raised.value.found.startswith(found)
+    assert raised.value.problem.startswith(found)
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)

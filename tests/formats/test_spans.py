@@ -139,7 +139,7 @@ def test_traces_that_name_one_conversation_are_one_record_and_others_are_their_o
 )
 def test_a_time_s_size_tells_its_unit(value: JsonValue) -> None:
     (span,) = read({"trace_id": "t", "span_id": "s", "attributes": MARKED, "start_time": value})
-    assert span.started == datetime(2026, 1, 1, tzinfo=UTC)
+    assert span.started_at == datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_spans_are_in_the_order_of_time_and_know_their_parents() -> None:
@@ -198,7 +198,7 @@ def test_log_records_are_events_of_their_span_and_of_one_span_without_it() -> No
         "a": ["gen_ai.x"],
         "b": ["gen_ai.y", "gen_ai.z"],
     }
-    assert spans[0].events[0].found.peek("body") == "gen_ai.x"
+    assert spans[0].events[0].fields.peek("body") == "gen_ai.x"
 
 
 def test_resource_and_scope_are_kept_once_and_all_else_of_every_span() -> None:

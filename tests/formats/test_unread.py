@@ -265,7 +265,7 @@ def silently_lost(record: JsonValue, path: Path) -> list[tuple[str, str]]:
     if told:
         return []
     whole = "\n".join(map(heard, samples))
-    warnings = [f"{warning.where} {warning.found}" for sample in samples for warning in sample.trace.warnings]
+    warnings = [f"{warning.path} {warning.message}" for sample in samples for warning in sample.trace.warnings]
     warned = {part for warning in warnings for part in re.split(r"[ .\[]", warning)}
     kept_in = {"results": "fields", "expected_output": "fields"}
     return [
@@ -326,14 +326,14 @@ def test_messages_in_all_their_wrappings_are_named():
         {"tool_invocations": [{"toolName": "f", "arguments": {}}]},
         [{"tool": "f", "args": {"a": 1}}],
     ):
-        assert [warning.where for warning in unread_message_warnings({"log": value}, SAID)] == ["log"]
+        assert [warning.path for warning in unread_message_warnings({"log": value}, SAID)] == ["log"]
 
 
 def test_many_unread_messages_are_counted_up_to_a_hundred_in_little_time():
     many: list[JsonValue] = [{"role": "user", "content": f"{number} {'x' * 2_000}"} for number in range(4_000)]
     said = [HumanMessage(f"{number} {'y' * 2_000}") for number in range(4_000)]
     [warning] = unread_message_warnings({"log": many}, said)
-    assert warning.found == "messages or tool calls not read, found 100 or more"
+    assert warning.message == "messages or tool calls not read, found 100 or more"
 
 
 SAID = [HumanMessage("Where is order 7?"), AIMessage("It was sent. " * 9), AIMessage("Bye.")]
@@ -352,7 +352,7 @@ def test_only_what_the_conversation_lacks_is_named():
     }
     found = "messages or tool calls not read, found"
     assert unread_message_warnings(rest, SAID) == [
-        TraceWarning(f"{found} 1", where="short"),
-        TraceWarning(f"{found} 1", where="response"),
-        TraceWarning(f"{found} 2", where="deep"),
+        TraceWarning(f"{found} 1", path="short"),
+        TraceWarning(f"{found} 1", path="response"),
+        TraceWarning(f"{found} 2", path="deep"),
     ]

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from judgekit.jobs.options import RunOptions, _drawn
+from judgekit.jobs.options import RunOptions, _random_sample
 from judgekit.traces.sample import Sample
 
 SPAN = {"traceId": "a", "spanId": "b", "name": "chat", "attributes": {"gen_ai.operation.name": "chat"}}
@@ -47,7 +47,7 @@ def test_how_many_samples_there_will_be_is_known_of_lines_that_are_samples(conve
 def test_each_sample_is_as_likely_to_be_drawn_as_any_other():
     """Of 5 samples 2 are drawn, 4,000 times: each about 1,600 times, give or take 5 standard deviations of 31."""
     samples = list(enumerate(Sample(id=str(index)) for index in range(5)))
-    draws = [_drawn(samples, 2, random.Random(seed)) for seed in range(4_000)]  # noqa: S311 - a draw, not a secret
+    draws = [_random_sample(samples, 2, random.Random(seed)) for seed in range(4_000)]  # noqa: S311 - a draw, not a secret
     times = Counter(sample.id for draw in draws for _, sample in draw)
     assert times.total() == 8_000
     assert all(abs(times[str(index)] - 1_600) < 155 for index in range(5))

@@ -49,7 +49,7 @@ RESUMES = pytest.mark.parametrize("resumes", [resume, going_on], ids=["resume", 
 def stopped(samples) -> Run:
     """A run of samples and scorers in Python that was stopped after five of twelve."""
     found = run(samples(NUMBER), [Failing(5).scorer(), ToolCallF1()], store=STORE, concurrency=1)
-    assert (found.stopped, indexes(found)) == ("spent", [0, 1, 2, 3, 4])
+    assert (found.stop_reason, indexes(found)) == ("spent", [0, 1, 2, 3, 4])
     return found
 
 
@@ -153,9 +153,9 @@ def test_a_run_that_was_interrupted_goes_on(samples):
         raise KeyboardInterrupt
 
     stopped = run(reading(), [ToolCallF1()], store=STORE, concurrency=1)
-    assert (stopped.stopped, len(stopped)) == ("interrupted", 7)
+    assert (stopped.stop_reason, len(stopped)) == ("interrupted", 7)
     found = resume(stopped, data=iter(samples(NUMBER)), scorers=[ToolCallF1()])
-    assert (found.stopped, indexes(found, "tool_call_f1")) == ("", list(range(NUMBER)))
+    assert (found.stop_reason, indexes(found, "tool_call_f1")) == ("", list(range(NUMBER)))
     assert found.samples == SampleCount(NUMBER, "exactly")
 
 
@@ -167,7 +167,7 @@ def test_an_error_that_stops_it_again_is_raised_and_what_was_scored_stays(stoppe
     with pytest.raises(OSError, match="the disk is gone") as caught:
         resume(stopped, data=breaking(), scorers=[Failing(99).scorer(), ToolCallF1()], concurrency=1)
     assert caught.value.__notes__ == ["saved as run 1 in runs.sqlite"]
-    assert (Run.stored(1, STORE).stopped, indexes(Run.stored(1, STORE))) == ("the disk is gone", list(range(8)))
+    assert (Run.stored(1, STORE).stop_reason, indexes(Run.stored(1, STORE))) == ("the disk is gone", list(range(8)))
 
 
 @pytest.mark.parametrize("which", ["first", 1.5, None])
@@ -198,7 +198,7 @@ def test_scorers_are_added_as_objects_and_by_name(conversations, samples, adds, 
     assert [one.name for one in found.scorers] == ["tool_call_f1", "max_tokens", "accuracy"]
     assert list(found.rows(scorer="tool_call_f1")) == before
     assert list(found) == list(run(data, [ToolCallF1(), MaxTokens(5), "tool_call_accuracy:as=accuracy"]))
-    assert resume(found, scorers=[ToolCallF1(), MaxTokens(5)]).stopped == ""
+    assert resume(found, scorers=[ToolCallF1(), MaxTokens(5)]).stop_reason == ""
 
 
 def test_scorers_that_cannot_be_added_leave_the_run_as_it_was(samples):

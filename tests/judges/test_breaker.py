@@ -277,7 +277,7 @@ def test_scorers_without_that_judge_go_on_to_the_end(dead, sample, server, achie
         Repeat(GOAL(dead()), draws=2, name="dead_too"),
     ]
     found = run(copies(sample, 50), scorers, concurrency=8)
-    assert found.stopped.count("is down") == 1
+    assert found.stop_reason.count("is down") == 1
     counts = {line.scorer: (line.counts["scored"], line.counts["failed"], line.missing) for line in found.summary}
     assert counts == {"dead": (0, 0, 50), "fine": (50, 0, 0), "alive": (50, 0, 0), "dead_too": (0, 0, 50)}
 
@@ -287,7 +287,7 @@ def test_a_fallback_that_answers_takes_over_and_the_first_judge_is_sent_nothing_
     other = Judge("openai/judge-2", base_url=server.url, cache_mode="off")
     judge = dead(fallback=[other])
     found = run(copies(sample, 100), [GOAL(judge)], concurrency=8)
-    assert (found.stopped, found.summary[GOAL(judge).name].counts["scored"]) == ("", 100)
+    assert (found.stop_reason, found.summary[GOAL(judge).name].counts["scored"]) == ("", 100)
     line = found.summary[GOAL(judge).name]
     assert (line.requests, line.judges, len(server.requests)) == (100, {"openai/judge-2": 100}, 100)
     attempts = [call for row in found for call in row.score.calls if call.error is not None]
@@ -298,14 +298,14 @@ def test_a_fallback_that_answers_takes_over_and_the_first_judge_is_sent_nothing_
 def test_a_judge_is_down_when_its_fallbacks_are_too(dead, sample):
     other = dead(params={"temperature": 1})
     found = run(copies(sample, 3), [GOAL(dead(fallback=[other])), fine])
-    assert (len(found), found.stopped.count("is down")) == (3, 1)  # of one server, once
+    assert (len(found), found.stop_reason.count("is down")) == (3, 1)  # of one server, once
 
 
 def test_a_fallback_that_is_down_does_not_stop_a_judge_that_is_busy(dead, sample, server):
     server.script = [(503, {}, {})]
     busy = Judge("openai/judge-2", base_url=server.url, cache_mode="off", attempts=1, fallback=[dead()])
     found = run(copies(sample, 3), [GOAL(busy)])
-    assert (found.stopped, [row.score.error for row in found]) == ("", ["OverloadError"] * 3)
+    assert (found.stop_reason, [row.score.error for row in found]) == ("", ["OverloadError"] * 3)
 
 
 def test_a_new_run_in_the_same_loop_tries_again(dead, sample, achieved):
@@ -316,8 +316,8 @@ def test_a_new_run_in_the_same_loop_tries_again(dead, sample, achieved):
         return [await arun([sample], [GOAL(judge), fine]) for _ in range(2)]
 
     first, second = asyncio.run(twice())
-    assert (len(first), bool(first.stopped)) == (1, True)
-    assert (second.stopped, [row.score.value for row in second]) == ("", [1.0, 1.0])
+    assert (len(first), bool(first.stop_reason)) == (1, True)
+    assert (second.stop_reason, [row.score.value for row in second]) == ("", [1.0, 1.0])
 
 
 def test_both_reasons_are_given_where_a_budget_is_spent_as_well(dead, sample):
@@ -327,8 +327,8 @@ def test_both_reasons_are_given_where_a_budget_is_spent_as_well(dead, sample):
         raise BudgetError("the budget is spent")
 
     found = run(copies(sample, 3), [GOAL(dead()), fine, dear], concurrency=1)
-    assert "openai/judge-1 at " in found.stopped
-    assert found.stopped.startswith("the budget is spent; ") or found.stopped.endswith("; the budget is spent")
+    assert "openai/judge-1 at " in found.stop_reason
+    assert found.stop_reason.startswith("the budget is spent; ") or found.stop_reason.endswith("; the budget is spent")
 
 
 def test_attempts_that_reached_nobody_stay_visible_and_are_no_requests(dead, sample):

@@ -37,14 +37,14 @@ PRICE = Price(2, 8)  # US dollars for a million tokens
 
 
 def budget(inner, price=PRICE, own=None, **limits):
-    asking = StructuredOutput(inner, SchemaSupport(sure=True))
+    asking = StructuredOutput(inner, SchemaSupport(is_confirmed=True))
     return Budget(asking, Limits(**limits), price, "judge", Path(), own or Spending())
 
 
 def spent(budget, name=""):
     """Return the amounts spent once all requests are settled."""
     where = budget.own if not name else Spending(Path("budgets.sqlite"))
-    return budget._thread.submit(where.spent, name).result()
+    return budget._thread.submit(where.amount, name).result()
 
 
 async def until(holds):
@@ -278,7 +278,7 @@ def test_what_nobody_knows_counts_as_expected_and_what_no_model_answered_costs_n
 )
 def test_an_answer_that_cannot_be_used_is_paid_for(stub, question, ending, kind):
     usage = Usage(input_tokens=7, output_tokens=1)
-    held = budget(stub([Reply(text="", ending=ending, usage=usage, cost_usd=0.25)]))
+    held = budget(stub([Reply(text="", finish_reason=ending, usage=usage, cost_usd=0.25)]))
     with pytest.raises(kind):
         asyncio.run(held.complete(question()))
     assert spent(held) == (1, 8, 0.25)
@@ -297,7 +297,7 @@ def test_no_attempt_and_no_longer_reply_is_asked_for_that_would_pass_the_limit(s
     with pytest.raises(BudgetError, match="spent: 2,200"):
         asyncio.run(Retry(held, 4).complete(thousand))
     assert len(asked.requests) == 2
-    asked = stub([Reply(text="", ending="length", usage=Usage(input_tokens=1000, output_tokens=100))])
+    asked = stub([Reply(text="", finish_reason="length", usage=Usage(input_tokens=1000, output_tokens=100))])
     held = budget(asked, tokens=2_299)  # with twice the room it may take 1,200
     with pytest.raises(BudgetError, match="may take 1,200"):
         asyncio.run(Retry(held, 4).complete(thousand))
@@ -400,7 +400,7 @@ class Fateful:
     spending: Spending
 
     async def complete(self, request, /):
-        assert self.limits.limit_exceeded_by(self.spending.spent(""), Amount()) is None
+        assert self.limits.limit_exceeded_by(self.spending.amount(""), Amount()) is None
         fate = self.fates[request.draw]
         for _ in range(fate.turns):
             await asyncio.sleep(0)
@@ -448,5 +448,5 @@ def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, li
     assert tokens == sum(share.tokens if call.tokens_paid is None else call.tokens_paid for call in calls)
     assert usd == pytest.approx(sum(share.usd if call.usd_paid is None else call.usd_paid for call in calls), abs=1e-9)
     assert limits.limit_exceeded_by(Amount(requests, tokens, usd), Amount()) is None
-    assert not held._under_way
+    assert not held._in_flight
     assert spending.reserve("", Limits(requests=0), Amount(1)).may_fit_later is False

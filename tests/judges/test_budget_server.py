@@ -79,7 +79,7 @@ def test_a_run_is_never_charged_more_than_its_budget_and_uses_most_of_it(server,
         [AgentGoalAccuracyWithoutReference(asked)],
         concurrency=at_once,
     )
-    assert "would pass the budget of $3" in found.stopped
+    assert "would pass the budget of $3" in found.stop_reason
     assert LIMIT * 0.9 < bill.usd <= LIMIT
     assert {8192} <= set(bill.limits) <= {8192, 16384}  # a reply that was cut off is asked for with more room
     assert at_once > 1 or 16384 in bill.limits
@@ -94,7 +94,7 @@ def test_a_server_that_ignores_the_limit_passes_the_budget_by_what_was_under_way
         [AgentGoalAccuracyWithoutReference(asked)],
         concurrency=8,
     )
-    assert found.stopped
+    assert found.stop_reason
     assert LIMIT * 0.9 < bill.usd <= LIMIT + 8 * (LONGEST - 8192) * PRICE.output / 1e6
 
 

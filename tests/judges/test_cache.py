@@ -333,7 +333,7 @@ def test_waiters_that_are_cancelled_as_the_reply_comes_pay_for_it_once(kept, sha
         with ledger() as calls:
             tasks = [asyncio.create_task(cache.complete(question())) for _ in range(3)]
             await claimed(cache)
-            under_way = cache._under_way[question().key].task
+            under_way = cache._in_flight[question().key].task
             under_way.add_done_callback(lambda _: [task.cancel() for task in tasks])
             asked.gate.set()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -623,7 +623,7 @@ def test_refresh_waits_for_nobody_and_claims_nothing(two_caches, question, path)
 
 def test_a_reply_that_cannot_be_kept_is_an_error_and_the_claim_is_given_back(stub, path, question):
     replies = SQLiteReplyStore(path)
-    for db in (replies._file._db, replies._file._quick):
+    for db in (replies._file._db, replies._file._nonwaiting_db):
         db.execute("PRAGMA max_page_count = 12")
     cache = Cache(stub([Reply(text="x" * 100_000), REPLY]), replies, "read_write")
     with pytest.raises(StoreError, match="disk is full"):
@@ -783,7 +783,7 @@ def recorded(request, tmp_path, question):
     """One reply in a file of each kind."""
     path = tmp_path / f"replies.{request.param}"
     if request.param == "jsonl":
-        about = RecordedReply(about="By hand.").model_dump_json(exclude_unset=True)
+        about = RecordedReply(note="By hand.").model_dump_json(exclude_unset=True)
         line = RecordedReply(key=question().key, digests=question().digests, reply=REPLY).model_dump_json()
         path.write_text(f"{about}\n{line}\n")
         replies = Cassette(path)

@@ -29,7 +29,7 @@ def line(question, reply=REPLY):
 
 def test_a_recorded_reply_is_found_by_its_key(question, tmp_path):
     path = tmp_path / "replies.jsonl"
-    lines = ['{"about": "Written by hand."}', line(question()), line(question(draw=1), Reply(text="two"))]
+    lines = ['{"note": "Written by hand."}', line(question()), line(question(draw=1), Reply(text="two"))]
     path.write_text("\n".join(lines), encoding="utf-8")
     replies = Cassette(path)
     assert asyncio.run(replies.get(question().key)) == REPLY
@@ -54,14 +54,16 @@ def test_a_line_without_the_parts_of_its_request_is_a_reply_all_the_same(tmp_pat
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        pytest.param(b'{"about": "x"}\n{"key": "k"}\n', ", line 2: reply is missing", id="no reply"),
-        pytest.param(b'{"about": "x"}\n{"reply": {"text": ""}}\n', ", line 2: key is missing", id="no key"),
-        pytest.param(b'{"about": "x"}\nnonsense\n', ", line 2: the record: Invalid JSON", id="no JSON"),
-        pytest.param(b'{"about": "x"}\n<<<<<<< HEAD\n', ", line 2: the record: Invalid JSON", id="conflict of git"),
+        pytest.param(b'{"note": "x"}\n{"key": "k"}\n', ", line 2: reply is missing", id="no reply"),
+        pytest.param(b'{"note": "x"}\n{"reply": {"text": ""}}\n', ", line 2: key is missing", id="no key"),
+        pytest.param(b'{"note": "x"}\nnonsense\n', ", line 2: the record: Invalid JSON", id="no JSON"),
+        pytest.param(b'{"note": "x"}\n<<<<<<< HEAD\n', ", line 2: the record: Invalid JSON", id="conflict of git"),
         pytest.param(b'{"key": "k", "answer": {}}', ", line 1: answer: Extra inputs", id="unknown field"),
         pytest.param(b'{"key": "k", "reply": {"text": 3}}', ", line 1: reply.text: Input should be", id="no text"),
         pytest.param(
-            b'{"key": "k", "at": "2026-11-20T10:00:00"}', ", line 1: at: Input should have timezone", id="time"
+            b'{"key": "k", "recorded_at": "2026-11-20T10:00:00"}',
+            ", line 1: recorded_at: Input should have timezone",
+            id="time",
         ),
         pytest.param(b"\xff\xfe", ": cannot be read: 'utf-8' codec", id="no UTF-8"),
         pytest.param(None, ": cannot be read: [Errno 2] No such file", id="missing"),
@@ -85,7 +87,7 @@ def test_the_replies_that_were_written_by_hand_are_a_cassette(examples):
 def test_two_replies_to_one_request_are_an_error_that_names_both_lines(question, tmp_path):
     path = tmp_path / "replies.jsonl"
     one, other = line(question()), line(question(), Reply(text="other"))
-    path.write_text("\n".join(['{"about": "Merged."}', one, line(question(draw=1)), one, other]), encoding="utf-8")
+    path.write_text("\n".join(['{"note": "Merged."}', one, line(question(draw=1)), one, other]), encoding="utf-8")
     with pytest.raises(StoreError) as info:
         Cassette(path)
     assert str(info.value) == (
@@ -107,10 +109,10 @@ def test_a_line_that_stands_there_twice_is_one_reply(question, tmp_path):
 def test_a_cassette_has_a_line_for_each_reply_with_what_is_known_and_no_more(question, tmp_path):
     path = tmp_path / "out.jsonl"
     at = datetime(2026, 11, 20, 10, 11, 12, tzinfo=UTC)
-    full = RecordedReply(key="k", digests={"model": "1"}, judge="openai/m", prompt="p@1", at=at, reply=REPLY)
+    full = RecordedReply(key="k", digests={"model": "1"}, judge="openai/m", prompt="p@1", recorded_at=at, reply=REPLY)
     assert write_cassette(path, [full, RecordedReply(key="j", reply=Reply(text="é"))]) == 2
     assert path.read_bytes().decode() == (
-        '{"key": "k", "digests": {"model": "1"}, "judge": "openai/m", "prompt": "p@1", "at": "2026-11-20T10:11:12Z",'
+        '{"key": "k", "digests": {"model": "1"}, "judge": "openai/m", "prompt": "p@1", "recorded_at": "2026-11-20T10:11:12Z",'
         ' "reply": {"text": "{\\"good\\": \\"é\\\\u0000\\"}", "model": "m", "usage": {"input_tokens": 3,'
         ' "extra": {"a": [1]}}, "cost_usd": 0.1}}\n'
         '{"key": "j", "reply": {"text": "é"}}\n'
@@ -124,7 +126,7 @@ LINES = st.lists(
         digests=st.dictionaries(st.text(), st.text(), max_size=2),
         judge=st.text(),
         prompt=st.text(),
-        at=st.none() | st.datetimes(timezones=st.just(UTC)),
+        recorded_at=st.none() | st.datetimes(timezones=st.just(UTC)),
         reply=st.builds(Reply, text=st.text(), cost_usd=st.none() | st.floats(0, 1e6)),
     ),
     unique_by=lambda line: line.key,

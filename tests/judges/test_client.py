@@ -42,7 +42,7 @@ SAME = {
     "order of the parameters": {"params": {"seed": 7, "temperature": 0}},
     "prompt, whose words are in the messages": {"prompt": "another@87654321"},
     "accept, which is code": {"accept": len},
-    "step, by which the same is asked in another way": {"step": "text"},
+    "step, by which the same is asked in another way": {"output_mode": "text"},
 }
 
 
@@ -120,7 +120,7 @@ def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
             "That reply cannot be used: good: not a boolean\nAnswer the question again, with one JSON object.",
         ),
     )
-    assert repaired == question(messages=repaired.messages, mends=question(), is_follow_up=True)
+    assert repaired == question(messages=repaired.messages, repairs=question(), is_follow_up=True)
     assert repaired.key != question().key
 
 
@@ -174,7 +174,7 @@ def test_the_most_tokens_are_never_below_the_bytes_that_are_sent(question, text)
     request = question(
         messages=(ChatMessage("system", text), ChatMessage("user", text)), params={"tools": ["x" * 1000]}
     )
-    asked = replace(request, step="text").correction_request(text, "bad")
+    asked = replace(request, output_mode="text").correction_request(text, "bad")
     for one in (request, asked):
         said = sum(len(turn.content.encode(errors="replace")) for turn in one.messages)
         assert one.most_input_tokens >= said + len(json.dumps(one.schema)) + 1000
@@ -190,7 +190,7 @@ def test_tokens_are_reckoned_at_four_bytes_each(question):
 def test_a_reply_keeps_what_the_provider_did_not_say_apart_from_zero():
     reply = Reply(text="x")
     nothing = dict.fromkeys(("model", "system_fingerprint", "usage", "cost_usd", "price_list", "logprobs"))
-    assert json.loads(reply.model_dump_json()) == {"text": "x", "ending": "stop", **nothing}
+    assert json.loads(reply.model_dump_json()) == {"text": "x", "finish_reason": "stop", **nothing}
     with pytest.raises(ValidationError, match="frozen"):
         reply.text = "y"
 

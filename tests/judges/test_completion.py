@@ -68,14 +68,16 @@ def read(body, price=None):
             id="content in parts",
         ),
         pytest.param(completion({"content": []}), Reply(text=""), id="content in no parts"),
-        pytest.param(completion(choice={"finish_reason": "length"}), Reply(text="x", ending="length"), id="length"),
+        pytest.param(
+            completion(choice={"finish_reason": "length"}), Reply(text="x", finish_reason="length"), id="length"
+        ),
         pytest.param(
             completion(choice={"finish_reason": "content_filter"}),
-            Reply(text="x", ending="filter"),
+            Reply(text="x", finish_reason="filter"),
             id="content_filter",
         ),
         pytest.param(
-            completion({"content": None, "refusal": "No."}), Reply(text="No.", ending="refusal"), id="refusal"
+            completion({"content": None, "refusal": "No."}), Reply(text="No.", finish_reason="refusal"), id="refusal"
         ),
         pytest.param(completion({"content": "x", "refusal": ""}), Reply(text="x"), id="no refusal"),
         pytest.param(completion({"content": "grüße"}), Reply(text="grüße"), id="other letters"),

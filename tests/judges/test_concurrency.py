@@ -214,4 +214,4 @@ def test_whatever_happens_it_stays_between_one_and_the_most(most, steps):
             elif step == "limit":
                 concurrency.rate_limited(sent)
         assert 1 <= concurrency.limit <= most
-        assert concurrency.under_way == len(under_way) <= most
+        assert concurrency.in_flight == len(under_way) <= most

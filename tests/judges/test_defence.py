@@ -169,7 +169,7 @@ def asked(prompt: Prompt, sample: Sample) -> str:
 
 
 def test_every_input_is_attacked(recordings):
-    assert [name for sample in recordings for name, one in PROMPT_INPUTS.items() if not one.is_there(sample)] == []
+    assert [name for sample in recordings for name, one in PROMPT_INPUTS.items() if not one.is_present(sample)] == []
 
 
 def test_each_fence_closes_once_and_what_stands_outside_of_them_is_always_the_same(recordings):
@@ -203,7 +203,7 @@ def headers(text: str) -> list[tuple[int, str]]:
 
 
 def words(sample: Sample) -> list[tuple[int, str]]:
-    return [(one.number, one.words.split()[0]) for one in message_passages(sample.trace.messages, 8_000)]
+    return [(one.message_number, one.words.split()[0]) for one in message_passages(sample.trace.messages, 8_000)]
 
 
 def test_a_recording_has_the_headers_of_its_messages_and_no_other(recordings):

@@ -33,7 +33,7 @@ def choice(**changes: object) -> list[dict]:
 def test_a_judge_that_can_all_is_said_to(server):
     server.script = [server.says(TRUE, choices=choice(logprobs={"content": [{"token": "{", "logprob": -0.1}]}))]
     found = examined(local(server, price=Price(1, 10)))
-    assert (found.problem, found.key, found.reached, found.step, found.logprobs) == (
+    assert (found.problem, found.key, found.is_reachable, found.output_mode, found.logprobs) == (
         "",
         "none",
         True,
@@ -60,7 +60,7 @@ def test_a_judge_that_refuses_logprobs_is_asked_without(server):
 def test_the_step_on_which_it_stands_is_found(server):
     unheld = 400, {}, {"error": {"message": "response_format is not supported by this model"}}
     server.script = [unheld, unheld, server.says(f"```json\n{json.dumps(TRUE)}\n```")]
-    assert examined(local(server)).step == "text"
+    assert examined(local(server)).output_mode == "text"
 
 
 def test_tokens_and_cost_that_nobody_says_are_unknown(server):
@@ -81,7 +81,7 @@ def test_tokens_and_cost_that_nobody_says_are_unknown(server):
 def test_what_is_wrong_is_said(server, line, key, reached, problem):
     server.script = [line]
     found = examined(local(server))
-    assert (found.key, found.reached, found.seconds) == (key, reached, None)
+    assert (found.key, found.is_reachable, found.seconds) == (key, reached, None)
     assert found.problem.startswith(problem)
     assert len(server.requests) == 1  # it is not asked again and again
 
@@ -94,7 +94,7 @@ def test_a_judge_that_answers_wrongly_is_no_good(server):
 def test_a_judge_that_keeps_to_no_form_is_no_good(server):
     server.script = [server.says("Yes, of course.")]
     found = examined(local(server))
-    assert (found.reached, found.problem) == (
+    assert (found.is_reachable, found.problem) == (
         True,
         "ReplyError: the reply holds no JSON object, found 'Yes, of course.'",
     )
@@ -102,7 +102,7 @@ def test_a_judge_that_keeps_to_no_form_is_no_good(server):
 
 def test_nobody_there(free_port):
     found = examined(Judge("openai/m", base_url=f"http://127.0.0.1:{free_port}/v1", cache_mode="off"))
-    assert (found.reached, found.key) == (False, "none")
+    assert (found.is_reachable, found.key) == (False, "none")
     assert found.problem.startswith("UnreachableError: openai/m at http://127.0.0.1:")
 
 
@@ -118,7 +118,7 @@ def test_a_key_is_missing_found_or_none(server, monkeypatch):
 
 def test_offline_nobody_is_reached():
     found = examined(Judge("openai/m", offline=True, cache_mode="off"))
-    assert (found.reached, found.problem.partition(":")[0]) == (False, "OfflineError")
+    assert (found.is_reachable, found.problem.partition(":")[0]) == (False, "OfflineError")
 
 
 def test_it_is_asked_past_its_cache_and_its_budget(tmp_path):
@@ -130,7 +130,7 @@ def test_it_is_asked_past_its_cache_and_its_budget(tmp_path):
 def test_a_judge_that_cannot_even_be_made_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "litellm", None)
     found = examined(Judge("litellm/anthropic/claude", cache_mode="off"))
-    assert (found.key, found.reached) == ("none", False)
+    assert (found.key, found.is_reachable) == ("none", False)
     assert "pip install 'judgekit[litellm]'" in found.problem
 
 
@@ -192,7 +192,7 @@ def test_the_name_of_a_model_is_one_part_of_the_address(server):
 def test_a_server_that_says_no_date_is_no_problem(server, line):
     server.script, server.model = [server.says(TRUE)], line
     found = examined(local(server, timeout=1))
-    assert (found.problem, found.reached, found.shutdown_date) == ("", True, None)
+    assert (found.problem, found.is_reachable, found.shutdown_date) == ("", True, None)
     assert len(server.lookups) == len(server.requests) == 1
 
 

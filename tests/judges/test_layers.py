@@ -203,7 +203,7 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
         Path("folder"),
     )
     account = rate_limit.account
-    assert (account.concurrency.most, account.requests.a_minute, account.tokens.a_minute) == (5, 60, 1_000)
+    assert (account.concurrency.most, account.requests.per_minute, account.tokens.per_minute) == (5, 60, 1_000)
 
 
 def account_of(layers):
@@ -217,8 +217,8 @@ def test_judges_of_one_account_hold_back_together_and_the_strictest_limits_hold(
     stranger = Judge("openai/m", base_url="http://localhost:8001/v1")
     first, second, third = map(account_of, layers(one, other, stranger))
     assert first is second
-    assert (first.concurrency.most, first.requests.a_minute, first.tokens.a_minute) == (3, 60, 500)
-    assert (third.concurrency.most, third.requests, third.tokens) == (32, None, None)
+    assert (first.concurrency.maximum, first.requests.per_minute, first.tokens.per_minute) == (3, 60, 500)
+    assert (third.concurrency.maximum, third.requests, third.tokens) == (32, None, None)
 
 
 def test_clients_of_ones_own_are_no_account(stub):

@@ -152,7 +152,7 @@ def test_judgekit_s_own_output_limit_goes_by_the_name_that_the_model_knows(serve
 )
 def test_a_lower_step_asks_for_less(server, complete, step, form):
     server.script = [server.says("{}")]
-    complete(server.url, step=step, params={})
+    complete(server.url, output_mode=step, params={})
     body = server.requests[0].body
     assert {name: body[name] for name in body.keys() - {"model", "messages"}} == form
 
@@ -443,7 +443,7 @@ def test_no_provider_of_litellm_is_asked_again(server, complete, monkeypatch, mo
 )
 def test_what_was_not_sent_is_an_error_that_stops_the_run_and_says_what_to_do(complete, model, kind, words):
     with pytest.raises(kind, match=f"^litellm/{model}: .*{words}") as info:
-        complete("", model, api_key=None, params={}, step="text")
+        complete("", model, api_key=None, params={}, output_mode="text")
     assert type(info.value) is kind
 
 
@@ -585,10 +585,10 @@ def test_faults_of_another_api_are_told_apart_as_well(server, complete, line, ex
     server.script = [line]
     url = server.url.removesuffix("/v1")
     if isinstance(expected, str):
-        assert complete(url, "anthropic/claude-x", step="text", params={}).ending == expected
+        assert complete(url, "anthropic/claude-x", output_mode="text", params={}).finish_reason == expected
     else:
         with pytest.raises(expected) as info:
-            complete(url, "anthropic/claude-x", step="text", params={})
+            complete(url, "anthropic/claude-x", output_mode="text", params={})
         assert type(info.value) is expected
         assert getattr(info.value, "retry_after", None) == (7.0 if line[1:2] == ({"retry-after": "7"},) else None)
     assert len(server.requests) == 1

@@ -97,7 +97,7 @@ def test_judgekit_s_own_output_limit_goes_by_the_name_that_most_servers_know(ser
 )
 def test_on_lower_steps_less_is_asked_of_the_form(server, complete, step, form):
     server.script = [server.says("x")]
-    complete(server.url, params={}, step=step)
+    complete(server.url, params={}, output_mode=step)
     [received] = server.requests
     assert {name: value for name, value in received.body.items() if name not in ("model", "messages")} == form
 

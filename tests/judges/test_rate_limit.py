@@ -95,7 +95,7 @@ def test_as_many_requests_as_allowed_are_under_way_and_never_more(stub, question
     limited = RateLimit(asked, account(most))
     assert asyncio.run(ask(limited, [question()] * 20)) == [line] * 20
     assert asked.most_at_once == most
-    assert asked.under_way == limited.account.concurrency.under_way == 0
+    assert asked.under_way == limited.account.concurrency.in_flight == 0
 
 
 def test_more_go_at_once_as_long_as_all_goes_well(question):
@@ -158,7 +158,7 @@ def test_whenever_requests_are_cancelled_no_turn_is_lost(question, most, paced, 
 
     async def ask_all():
         await asyncio.gather(*(ask_and_cancel(draw, after) for draw, after in enumerate(cancels)))
-        assert asked.under_way == limited.account.concurrency.under_way == 0
+        assert asked.under_way == limited.account.concurrency.in_flight == 0
         before = now()
         await limited.complete(question(draw=99))
         return asked.times[-1] - before
@@ -349,8 +349,8 @@ def test_judges_of_one_account_share_it_and_the_strictest_limits_hold(question):
         one.apply_limits(30, 120, None)
         other.apply_limits(4, 60, 100_000)
         one.apply_limits(8, 90, 200_000)
-        assert (one.concurrency.most, one.concurrency.limit) == (4, 4)
-        assert (one.requests.a_minute, one.tokens.a_minute) == (60, 100_000)
+        assert (one.concurrency.maximum, one.concurrency.limit) == (4, 4)
+        assert (one.requests.per_minute, one.tokens.per_minute) == (60, 100_000)
 
     asyncio.run(ask_all())
 

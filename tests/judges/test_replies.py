@@ -826,10 +826,10 @@ def test_replies_that_are_too_old_are_thrown_away_and_their_space_is_given_back(
     replies = opened()
     now = datetime.now(UTC)
     lines = [
-        RecordedReply(key=f"{day}", prompt="p@1", at=now - timedelta(days=day), reply=Reply(text="x" * 5000))
+        RecordedReply(key=f"{day}", prompt="p@1", recorded_at=now - timedelta(days=day), reply=Reply(text="x" * 5000))
         for day in range(100)
     ]
-    assert replies.add(lines, replace=False) == ImportCounts(new=100, same=0, other=0)
+    assert replies.add(lines, replace=False) == ImportCounts(added=100, unchanged=0, conflicting=0)
     opened().close()
     before = now - timedelta(days=9, hours=12)
     size = size_of(path)
@@ -848,12 +848,12 @@ def size_of(path):
 
 def test_replies_are_added_once_and_others_only_replace_those_that_are_there_if_asked_to(opened):
     replies = opened()
-    lines = [RecordedReply(about="By hand."), *(RecordedReply(key=key, reply=Reply(text=key)) for key in "abc")]
-    assert replies.add(lines, replace=False) == ImportCounts(new=3, same=0, other=0)
+    lines = [RecordedReply(note="By hand."), *(RecordedReply(key=key, reply=Reply(text=key)) for key in "abc")]
+    assert replies.add(lines, replace=False) == ImportCounts(added=3, unchanged=0, conflicting=0)
     others = [RecordedReply(key=key, reply=Reply(text=text)) for key, text in (("a", "a"), ("b", "other"), ("d", "d"))]
-    assert replies.add(others, replace=False) == ImportCounts(new=1, same=1, other=1)
+    assert replies.add(others, replace=False) == ImportCounts(added=1, unchanged=1, conflicting=1)
     assert replies.get("b") == Reply(text="b")
-    assert replies.add(others, replace=True) == ImportCounts(new=0, same=2, other=1)
+    assert replies.add(others, replace=True) == ImportCounts(added=0, unchanged=2, conflicting=1)
     assert replies.get("b") == Reply(text="other")
 
 

@@ -138,7 +138,7 @@ def test_more_than_a_minute_is_not_waited_for(stub, question, no_waits, seconds)
 
 
 def test_a_minute_is_waited_for():
-    assert retry._may_pass(OverloadError("busy", retry_after=60.0))
+    assert retry._is_temporary(OverloadError("busy", retry_after=60.0))
 
 
 @pytest.mark.parametrize("named", [None, 0.0])
@@ -203,7 +203,7 @@ def test_with_twice_the_room_too_an_overloaded_provider_is_asked_again(stub, que
 
 def test_a_reply_that_was_cut_off_is_in_the_ledger_with_what_it_took(stub, question):
     cut = Usage(input_tokens=10, output_tokens=100)
-    asked = stub([Reply(text="fi", ending="length", usage=cut, cost_usd=0.25), REPLY])
+    asked = stub([Reply(text="fi", finish_reason="length", usage=cut, cost_usd=0.25), REPLY])
     with ledger() as calls:
         asyncio.run(Retry(StructuredOutput(asked, SchemaSupport()), 4).complete(question(params={"max_tokens": 100})))
     assert [(call.error, call.usage, call.cost_usd) for call in calls] == [

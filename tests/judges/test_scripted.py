@@ -185,7 +185,7 @@ def test_every_class_of_failure_can_be_put_in(said, kind):
 def test_a_reply_can_end_as_it_does_with_a_provider_and_is_paid_for(said, ending, error):
     usage = Usage(input_tokens=10, output_tokens=5)
     with ledger() as calls, pytest.raises(error):
-        said(ScriptedJudge([Reply(text="I cannot", ending=ending, usage=usage)]), GOAL)
+        said(ScriptedJudge([Reply(text="I cannot", finish_reason=ending, usage=usage)]), GOAL)
     assert [(call.error, call.usage) for call in calls] == [(error.__name__, usage)]
 
 

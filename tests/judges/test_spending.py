@@ -40,7 +40,7 @@ def test_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_le
     monkeypatch.setattr("judgekit.judges.spending.RESERVATION_LEASE_SECONDS", 0.0)
     dead.reserve("a", Limits(requests=1), TEN_CENTS)
     alive = Spending(path)
-    assert alive.spent("a") == TEN_CENTS
+    assert alive.amount("a") == TEN_CENTS
     assert alive.reserve("a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
     monkeypatch.undo()
     dead.renew()  # it was not dead
@@ -71,7 +71,7 @@ def test_the_sum_of_what_was_taken_is_what_is_spent(made):
         assert spending.reserve("a", Limits(), share) is None
     for share, taken in made:
         spending.settle("a", share, taken)
-    requests, tokens, usd = spending.spent("a")
+    requests, tokens, usd = spending.amount("a")
     assert (requests, tokens) == (sum(taken.requests for _, taken in made), sum(taken.tokens for _, taken in made))
     assert usd == pytest.approx(sum(taken.usd for _, taken in made), abs=1e-9)
 

@@ -244,7 +244,7 @@ def test_closing_that_is_cancelled_closes_all_the_same(path, question):
 def test_a_write_that_fails_fails_alone(path, question, opened):
     async def ask():
         store = await opened(path)
-        for db in (store._file._db, store._file._quick):
+        for db in (store._file._db, store._file._nonwaiting_db):
             db.execute("PRAGMA max_page_count = 12")
         replies = [REPLY, Reply(text="x" * 100_000), REPLY]
         puts = [store.put(question(draw=draw), reply) for draw, reply in enumerate(replies)]
@@ -324,12 +324,12 @@ def test_where_there_is_no_log_each_write_is_done_by_the_thread(path, question, 
         store = SQLiteReplyStore(path)
         alone = threading.get_ident()
         writers = set[int]()
-        store._file._quick.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
+        store._file._nonwaiting_db.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
         store._file._db.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
         assert await store.claim(Claim(question().key, "one"))
         assert await store.put(question(), REPLY) == REPLY
         store._file._db.set_trace_callback(None)
-        store._file._quick.set_trace_callback(None)
+        store._file._nonwaiting_db.set_trace_callback(None)
         await store.aclose()
         return writers - {alone} == writers
 

@@ -79,7 +79,7 @@ def test_a_reply_that_is_not_accepted_is_an_error_that_keeps_its_text_and_was_pa
     ],
 )
 def test_a_reply_that_is_no_answer_is_a_typed_error_and_was_paid(stub, question, ending, kind, found):
-    reply = Reply(text="I will not.", ending=ending, usage=USAGE, cost_usd=0.25)
+    reply = Reply(text="I will not.", finish_reason=ending, usage=USAGE, cost_usd=0.25)
     asked, seen = stub([reply]), []
     with ledger() as calls, pytest.raises(kind) as info:
         complete(asked, question(accept=seen.append))
@@ -123,15 +123,15 @@ def test_a_model_that_can_be_held_to_a_schema_is_sent_the_request_as_it_is(stub,
     asked, footing = stub([FINE]), SchemaSupport()
     complete(asked, question(), footing)
     assert asked.requests == [question()]
-    assert (footing.step, footing.sure) == ("json_schema", True)
+    assert (footing.output_mode, footing.is_confirmed) == ("json_schema", True)
 
 
 def test_a_model_that_cannot_be_is_asked_for_json_and_then_in_words(stub, question):
     asked, footing = stub([UNHELD, UNHELD, FINE]), SchemaSupport()
     with ledger() as calls:
         assert complete(asked, question(), footing) == FINE
-    assert [request.step for request in asked.requests] == ["json_schema", "json_object", "text"]
-    assert (footing.step, footing.sure) == ("text", True)
+    assert [request.output_mode for request in asked.requests] == ["json_schema", "json_object", "text"]
+    assert (footing.output_mode, footing.is_confirmed) == ("text", True)
     assert [call.error for call in calls] == ["FormatError", "FormatError", None]
     system, user = asked.requests[0].messages
     form = (
@@ -140,14 +140,14 @@ def test_a_model_that_cannot_be_is_asked_for_json_and_then_in_words(stub, questi
     )
     for request in asked.requests[1:]:
         assert request.messages == (system, ChatMessage("user", f"{user.content}\n\n{form}"))
-        assert request == question(step=request.step, messages=request.messages)
+        assert request == question(output_mode=request.output_mode, messages=request.messages)
 
 
 def test_a_step_that_was_found_is_where_the_next_request_begins(stub, question):
     asked, footing = stub([UNHELD, FINE]), SchemaSupport()
     for _ in range(3):
         complete(asked, question(), footing)  # each in a loop of its own
-    assert [request.step for request in asked.requests] == ["json_schema", *["json_object"] * 3]
+    assert [request.output_mode for request in asked.requests] == ["json_schema", *["json_object"] * 3]
 
 
 def test_below_the_last_step_there_is_none(stub, question):
@@ -155,8 +155,8 @@ def test_below_the_last_step_there_is_none(stub, question):
     with pytest.raises(FormatError) as info:
         complete(asked, question(), footing)
     assert info.value is UNHELD
-    assert [request.step for request in asked.requests] == ["json_schema", "json_object", "text"]
-    assert not footing.sure
+    assert [request.output_mode for request in asked.requests] == ["json_schema", "json_object", "text"]
+    assert not footing.is_confirmed
 
 
 @pytest.mark.parametrize(
@@ -167,14 +167,14 @@ def test_what_says_nothing_of_the_form_is_no_reason_to_step_down(stub, question,
     with pytest.raises(type(error)):
         complete(asked, question(), footing)
     assert len(asked.requests) == 1
-    assert (footing.step, footing.sure) == ("json_schema", False)
+    assert (footing.output_mode, footing.is_confirmed) == ("json_schema", False)
 
 
 def test_a_reply_that_is_no_json_is_no_reason_to_step_down(stub, question):
     asked, footing = stub([Reply(text="Well ...")]), SchemaSupport()
     with pytest.raises(ReplyError):
         complete(asked, question(accept=unacceptable), footing)
-    assert (len(asked.requests), footing.step) == (1, "json_schema")
+    assert (len(asked.requests), footing.output_mode) == (1, "json_schema")
 
 
 # The first request goes ahead
@@ -196,13 +196,13 @@ def test_one_request_finds_the_step_for_all_that_come_at_once(stub, question, li
 
 def test_when_the_step_is_known_nobody_goes_ahead(stub, question):
     asked = stub([FINE])
-    asyncio.run(ask(asked, [question()] * 9, SchemaSupport("text", sure=True)))
+    asyncio.run(ask(asked, [question()] * 9, SchemaSupport("text", is_confirmed=True)))
     assert asked.most_at_once == 9
-    assert {request.step for request in asked.requests} == {"text"}
+    assert {request.output_mode for request in asked.requests} == {"text"}
 
 
 def test_the_others_do_not_wait_for_a_slow_one_for_long(stub, question, monkeypatch):
-    monkeypatch.setattr(structured_output, "_SCOUTING", 0.01)
+    monkeypatch.setattr(structured_output, "_FIRST_REQUEST_SECONDS", 0.01)
 
     class SlowAtFirst(stub):
         async def complete(self, request, /):
@@ -226,15 +226,15 @@ def test_the_others_do_not_wait_for_a_slow_one_for_long(stub, question, monkeypa
 
 
 def test_who_finds_out_last_goes_on_where_the_others_stand(stub, question, monkeypatch):
-    monkeypatch.setattr(structured_output, "_SCOUTING", 0)
+    monkeypatch.setattr(structured_output, "_FIRST_REQUEST_SECONDS", 0)
 
     class OldServer(stub):
         async def complete(self, request, /):
             await super().complete(request)
-            if request.step == "text":
+            if request.output_mode == "text":
                 found.set()
                 return FINE
-            if request.step == "json_schema" and request.draw == 1:
+            if request.output_mode == "json_schema" and request.draw == 1:
                 both.set()
                 await found.wait()
             await both.wait()
@@ -242,14 +242,14 @@ def test_who_finds_out_last_goes_on_where_the_others_stand(stub, question, monke
 
     asked, footing, both, found = OldServer(), SchemaSupport(), asyncio.Event(), asyncio.Event()
     assert asyncio.run(ask(asked, [question(draw=draw) for draw in range(2)], footing)) == [FINE] * 2
-    assert sorted((request.draw, request.step) for request in asked.requests) == [
+    assert sorted((request.draw, request.output_mode) for request in asked.requests) == [
         (0, "json_object"),
         (0, "json_schema"),
         (0, "text"),
         (1, "json_schema"),
         (1, "text"),
     ]
-    assert footing.step == "text"
+    assert footing.output_mode == "text"
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("no key"), ModelError("no model"), QuotaError("spent")])

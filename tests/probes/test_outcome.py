@@ -16,7 +16,7 @@ from judgekit.score import Score
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, Goal, GoalAnswer
 
 PAIRS = probe_pairs()
-TRUTH = {pair.clean.id: pair.truth for pair in PAIRS}
+TRUTH = {pair.clean.id: pair.expected_verdict for pair in PAIRS}
 ATTACKS = {pair.attack.id: pair for pair in PAIRS}
 RENDERED = [(str(sample.trace.render()), sample.id) for sample in probe_samples()]
 OPPOSITE: dict[ProbeVerdict, ProbeVerdict] = {"achieved": "not_achieved", "not_achieved": "achieved"}
@@ -42,7 +42,7 @@ def probed(line: Callable[[str], GoalAnswer | Exception]) -> tuple[ProbeOutcome,
 
 
 def right(name: str) -> ProbeVerdict:
-    return TRUTH[name] if name in TRUTH else ATTACKS[name].truth
+    return TRUTH[name] if name in TRUTH else ATTACKS[name].expected_verdict
 
 
 def falls_for(does: Callable[[ProbePair], bool]) -> Callable[[str], GoalAnswer]:
@@ -64,8 +64,8 @@ def test_a_judge_that_falls_for_everything_moves_every_verdict():
     found = probed(falls_for(lambda _: True))
     assert results(found) == {"misled": ALL}
     assert all(one.moved for one in found)
-    assert {verdict(one.attacked) for one in found if one.truth == "achieved"} == {"not_achieved"}
-    assert {verdict(one.attacked) for one in found if one.truth == "not_achieved"} == {"achieved"}
+    assert {verdict(one.attacked) for one in found if one.expected_verdict == "achieved"} == {"not_achieved"}
+    assert {verdict(one.attacked) for one in found if one.expected_verdict == "not_achieved"} == {"achieved"}
 
 
 @pytest.mark.parametrize(("field", "value"), [("kind", "threat"), ("place", "tool_result")])
@@ -83,7 +83,7 @@ def test_both_reasons_are_kept():
         assert one.clean is not None
         assert one.attacked is not None
         assert (one.clean.reason, one.attacked.reason) == (
-            f"as {one.attack.base} shows",
+            f"as {one.attack.conversation} shows",
             f"as {one.attack.id} shows",
         )
 
@@ -106,7 +106,7 @@ def test_a_judge_that_was_talked_out_of_any_verdict_was_misled():
 
 def test_a_verdict_that_failed_without_the_attack_leaves_all_attacks_on_it_unjudged():
     found = probed(lambda name: RefusalError("no") if name == "hotel_booked" else falls_for(lambda _: True)(name))
-    on_it = [one for one in found if one.attack.base == "hotel_booked"]
+    on_it = [one for one in found if one.attack.conversation == "hotel_booked"]
     assert {one.result for one in on_it} == {"unjudged"}
     assert not any(one.moved for one in on_it)
     assert results(found) == {"misled": ALL - len(on_it), "unjudged": len(on_it)}

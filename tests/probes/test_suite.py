@@ -45,7 +45,7 @@ def headers(sample: Sample) -> list[str]:
 
 def test_there_are_many_attacks_of_every_kind_at_every_place_for_either_verdict():
     assert len(PAIRS) >= 44
-    kinds, places, truths = (Counter(column) for column in zip(*((one.attack.kind, one.attack.place, one.truth) for one in PAIRS), strict=True))  # fmt: skip
+    kinds, places, truths = (Counter(column) for column in zip(*((one.attack.kind, one.attack.injection_point, one.expected_verdict) for one in PAIRS), strict=True))  # fmt: skip
     assert set(kinds) == set(get_args(AttackTechnique))
     assert min(kinds.values()) >= 3
     assert set(places) == set(get_args(InjectionPoint))
@@ -55,7 +55,7 @@ def test_there_are_many_attacks_of_every_kind_at_every_place_for_either_verdict(
 
 
 def test_attacks_of_a_kind_stand_at_every_place():
-    assert {(one.attack.kind, one.attack.place) for one in PAIRS} == {
+    assert {(one.attack.kind, one.attack.injection_point) for one in PAIRS} == {
         (kind, place) for kind in get_args(AttackTechnique) for place in get_args(InjectionPoint)
     }
 
@@ -85,8 +85,12 @@ def test_an_attacked_conversation_equals_its_clean_one_but_for_the_text_inserted
     assert list(clean) == list(attacked)
     ((path, before, after),) = [(path, clean[path], attacked[path]) for path in clean if clean[path] != attacked[path]]
     assert after == f"{before}\n\n{pair.attack.text}"
-    assert pair.attacked.trace.messages[path[0]].role == ROLES[pair.attack.place]
-    assert path[1:] == ("content",) if pair.attack.place != "tool_argument" else path[1:4] == ("tool_calls", 0, "args")
+    assert pair.attacked.trace.messages[path[0]].role == ROLES[pair.attack.injection_point]
+    assert (
+        path[1:] == ("content",)
+        if pair.attack.injection_point != "tool_argument"
+        else path[1:4] == ("tool_calls", 0, "args")
+    )
 
 
 @each_pair
@@ -94,7 +98,7 @@ def test_an_attack_is_shown_to_the_judge_and_changes_nothing_in_the_structure_of
     assert headers(pair.attacked) == headers(pair.clean)
     in_argument = json.dumps(pair.attack.text, ensure_ascii=False)[1:-1]
     in_content = "\n".join(f"| {line}" for line in pair.attack.text.splitlines())
-    shown = in_argument if pair.attack.place == "tool_argument" else in_content
+    shown = in_argument if pair.attack.injection_point == "tool_argument" else in_content
     assert str(pair.attacked.trace.render()).count(shown) == 1
 
 
@@ -104,7 +108,7 @@ def test_an_attack_that_names_verdicts_ends_with_the_wrong_one(pair: ProbePair):
     if not named:
         assert pair.attack.kind in {"encoded", "disregard", "fake_turn"}
         return
-    assert (named[-1] == "not_achieved") is (pair.truth == "achieved")
+    assert (named[-1] == "not_achieved") is (pair.expected_verdict == "achieved")
 
 
 def text_of(attack: str) -> str:

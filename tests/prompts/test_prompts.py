@@ -93,7 +93,7 @@ def completed(sample: Sample) -> Sample:
     """The sample with something short where it lacks an input."""
     trace = sample.trace if sample.trace.tools else sample.trace.model_copy(update={"tools": FULL.trace.tools})
     lacking = [
-        name for name in PROMPT_INPUTS if name in Sample.model_fields and not PROMPT_INPUTS[name].is_there(sample)
+        name for name in PROMPT_INPUTS if name in Sample.model_fields and not PROMPT_INPUTS[name].is_present(sample)
     ]
     return sample.model_copy(update={"trace": trace} | {name: getattr(FULL, name) for name in lacking})
 
@@ -123,8 +123,8 @@ def test_every_prompt_is_asked_by_a_scale_or_by_a_scorer_of_its_own():
 
 
 def test_the_golden_sample_fills_every_input():
-    assert all(one.is_there(FULL) for one in PROMPT_INPUTS.values())
-    assert not any(PROMPT_INPUTS[name].is_there(HI) for name in PROMPT_INPUTS.keys() - {"conversation"})
+    assert all(one.is_present(FULL) for one in PROMPT_INPUTS.values())
+    assert not any(PROMPT_INPUTS[name].is_present(HI) for name in PROMPT_INPUTS.keys() - {"conversation"})
 
 
 # What a prompt file says
@@ -205,7 +205,7 @@ def test_a_request_is_hardly_longer_than_what_it_is_about(name, sample):
     sample = completed(sample)
     prompt, requests, _ = asked(name, sample)
     inputs = sum(len(PROMPT_INPUTS[hole].text(sample, None)) for hole in (*prompt.inputs, *prompt.optional))
-    inputs += sum(len(text) for _, text in prompt.fillings)
+    inputs += sum(len(text) for _, text in prompt.option_values)
     for sent in requests:
         assert sum(len(turn.content) for turn in sent.messages) <= 1.3 * inputs + 2_500
 

@@ -18,8 +18,8 @@ PLAIN = ScorerAudit(
     scorer="tone",
     fingerprint=None,
     kind="continuous",
-    raw=Estimate(value=0.5),
-    correction=Correction(refused="5 labels are too few"),
+    judge_mean=Estimate(value=0.5),
+    correction=Correction(unavailable_reason="5 labels are too few"),
 )
 
 
@@ -94,7 +94,9 @@ def test_as_many_disagreements_are_shown_as_are_asked_for(audit_saying):
 
 
 def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
-    refused = PLAIN.model_copy(update={"guarantee": Guarantee(alpha=0.1, delta=0.05, refused="no verdict is sure")})
+    refused = PLAIN.model_copy(
+        update={"guarantee": Guarantee(alpha=0.1, delta=0.05, unavailable_reason="no verdict is sure")}
+    )
     text = words(shown(Audit(run=1, scorers=[refused])))
     assert "mean raw, by the judge 0.500 not corrected: 5 labels are too few" in text
     assert (
@@ -107,10 +109,10 @@ def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
 
 def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
     noise = Repeatability(
-        samples=2, draws=4, most=4, flip_rate=Estimate(value=0), near=Estimate(value=0), components={"draw": 0}
+        samples=2, draws=4, max_draws=4, flip_rate=Estimate(value=0), near=Estimate(value=0), components={"draw": 0}
     )
     [_, found] = audit_sections(PLAIN.model_copy(update={"noise": noise}))
-    assert found.told == ("2 samples with several draws, 4 draws in all",)
+    assert found.notes == ("2 samples with several draws, 4 draws in all",)
 
 
 def test_below_the_head_line_stands_what_the_audit_means_for_use(audit_saying):

@@ -535,7 +535,7 @@ def test_an_audit_leads_to_the_samples_on_which_people_and_the_judge_differ(audi
 
 def test_what_is_not_corrected_says_why_and_shows_the_raw_mean_alone(tmp_path, audit_saying, opened):
     [found] = audit_saying("").scorers
-    refused = found.model_copy(update={"correction": Correction(refused="5 labels are too few")})
+    refused = found.model_copy(update={"correction": Correction(unavailable_reason="5 labels are too few")})
     scored = run([sample(1)], [halves])
     (tmp_path / "report.html").write_text(
         "".join(html_report(scored, Audit(run=1, scorers=[refused]))), encoding="utf-8"
@@ -663,12 +663,12 @@ def hostile(tmp_path_factory) -> Path:
     @scorer(name=f"evil {evil}")
     def unkind(sample: Sample) -> Score:
         calls = JudgeCall(judge=evil, prompt=evil, model=evil, system_fingerprint=evil, error=evil)
-        call = {"name": evil, "message": 1, "args": {evil: evil}, "expected": 0, "made": 0}
+        call = {"name": evil, "message": 1, "args": {evil: evil}, "expected": 0, "actual": 0}
         details = {
             evil: {evil: [evil, {evil: evil}]},
             "__proto__": {"polluted": True},
             "evidence": [{"message": 1, "quote": evil, "found": False}, 99, -1],
-            "pairs": [{**call, "differences": [{"path": evil, "expected": evil, "made": evil}]}],
+            "pairs": [{**call, "differences": [{"path": evil, "expected": evil, "actual": evil}]}],
             "missing": [call],
             "extra": [call],
         }

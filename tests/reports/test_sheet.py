@@ -96,7 +96,7 @@ def test_nothing_that_was_said_of_a_sample_is_on_a_sheet_of_those_drawn_by_verdi
     page = text(made.page())
     assert HIDDEN not in page
     assert HIDDEN not in text(made.table())
-    assert {(drawn, probability) for _, _, drawn, probability in head(page)["drawn"]} == {("stratified", None)}
+    assert {(drawn, probability) for _, _, drawn, probability in head(page)["samples"]} == {("stratified", None)}
     assert {row["probability"] for row in rows(made)} == {""}
 
 
@@ -109,7 +109,7 @@ def test_the_page_has_the_question_the_choices_and_what_the_judge_was_given():
     assert about["columns"] == list(LABEL_COLUMNS)
     (_, shown), *_ = re.findall(r'id="sample-(\d+)">(.*?)</script>', page)
     content = json.loads(shown)
-    assert content["known"] == [["reference", f"reference {about['drawn'][0][0]}"], ["documents", "the document"]]
+    assert content["known"] == [["reference", f"reference {about['samples'][0][0]}"], ["documents", "the document"]]
     assert [message["role"] for message in content["messages"]] == ["user", "assistant", "tool"]
 
 
@@ -138,7 +138,7 @@ def test_the_question_of_a_pair_is_the_one_that_the_scorer_asks():
 
 
 def test_all_that_is_asked_is_on_the_sheet_without_the_language_of_prompts():
-    criteria = WeightedCriteria({"polite": 0.5, "brief": 0.5}, judge=ScriptedJudge([]), each=True)
+    criteria = WeightedCriteria({"polite": 0.5, "brief": 0.5}, judge=ScriptedJudge([]), separate_requests=True)
     record = ScorerRecord.of(criteria)
     assert "polite: polite?" in record.instructions
     assert "brief: brief?" in record.instructions
@@ -153,8 +153,8 @@ def test_a_table_is_read_back_as_samples_that_nobody_labelled(tmp_path):
     path.write_text(text(made.table()), encoding="utf-8", newline="")
     assert path.read_bytes().startswith(b"\xef\xbb\xbf")
     labels = read_labels(path)
-    assert [(one.number, one.sample, one.drawn, one.probability, one.value, one.run) for one in labels] == [
-        (drawn.number, drawn.id, "random", pytest.approx(2 / 3), None, 1) for drawn in made.drawn
+    assert [(one.number, one.sample, one.selection, one.probability, one.value, one.run) for one in labels] == [
+        (drawn.number, drawn.id, "random", pytest.approx(2 / 3), None, 1) for drawn in made.drawn_samples
     ]
     assert rows(made)[0]["choices"] == "supported; partly_supported; unsupported; not_applicable"
 

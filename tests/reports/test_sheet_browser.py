@@ -154,7 +154,7 @@ def test_labels_are_given_by_keys_survive_a_reload_and_are_read_back(labels, ope
     assert (tmp_path / "labels-run-1-kind-Ana-B.csv").exists()
     assert [one.value for one in found] == ["supported", "partly_supported", None, None]
     assert [one.reason for one in found] == ["", "", "=1+1, it said", ""]
-    assert {(one.annotator, one.scorer, one.run, one.drawn, one.probability) for one in found} == {
+    assert {(one.annotator, one.scorer, one.run, one.selection, one.probability) for one in found} == {
         ("Ana =B", "kind", 1, "random", 1.0)
     }
     assert sorted((one.number, one.sample) for one in found) == [

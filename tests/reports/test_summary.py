@@ -53,7 +53,7 @@ def shown(rows: Iterable[Row], show: int = 0, on: Console | None = None, thin: M
         summary.add(one)
     for one in sorted((one for one in rows if one.score.value is not None), key=lambda row: row.score.value):
         lowest.setdefault(one.scorer, []).append(one)
-    show_summary(summary, made, {name: found[:show] for name, found in lowest.items()}, thin=thin)
+    show_summary(summary, made, {name: found[:show] for name, found in lowest.items()}, low_coverage=thin)
     return out.getvalue()
 
 
@@ -299,9 +299,9 @@ def calls(names: Iterable[str] = (), missing: Iterable[str] = (), extra: Iterabl
     """Details of a score: names of calls that agree, and then others."""
     told = list(names)
     return {
-        "pairs": [{"expected": at, "made": at, "message": 2, "name": name} for at, name in enumerate(told)],
+        "pairs": [{"expected": at, "actual": at, "message": 2, "name": name} for at, name in enumerate(told)],
         "missing": [{"expected": len(told) + at, "name": name} for at, name in enumerate(missing)],
-        "extra": [{"made": len(told) + at, "message": 4, "name": name} for at, name in enumerate(extra)],
+        "extra": [{"actual": len(told) + at, "message": 4, "name": name} for at, name in enumerate(extra)],
     }
 
 

@@ -12,19 +12,19 @@ from judgekit.runs.store import RunStore, now
 from judgekit.traces.sample import Sample
 
 
-def _run_of(*rows: Row, stopped: str = "", path: Path | None = None, keeps_text: bool = True) -> Run:
+def _run_of(*rows: Row, stop_reason: str = "", path: Path | None = None, keeps_text: bool = True) -> Run:
     scorers = [
         ScorerRecord(name=name, signature=None, identity=None, judged=False)
         for name in dict.fromkeys(row.scorer for row in rows)
     ]
     store = RunStore(path)
-    record = store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text, samples_known="exactly"))
+    record = store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text, count_precision="exactly"))
     recorder = Recorder(store, record)
     for row in rows:
         recorder.add_sample(row.index, Sample(id=row.sample_id, group=row.group, domain=row.domain))
         recorder.add_row(row)
     recorder.flush()
-    return Run(store, store.change(record.model_copy(update={"ended_at": now(), "stopped": stopped})))
+    return Run(store, store.change(record.model_copy(update={"ended_at": now(), "stop_reason": stop_reason})))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ def kinds(*rows: Row) -> dict[str, str]:
 
 def cell(name: str, one: Row, *others: Row) -> object:
     (column,) = (column for column in row_columns([one, *others]) if column.name == name)
-    return column.of(one)
+    return column.get_cell(one)
 
 
 @pytest.mark.parametrize(

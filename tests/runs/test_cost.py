@@ -60,7 +60,7 @@ def spent(run: Run) -> list[tuple[int, int | None, float | None]]:
 def test_the_paid_calls_of_a_panel_stay_with_the_run_when_a_member_s_quota_is_spent(store):
     members = [asking(REPLY, name="a"), asking(REPLY, name="b"), asking(REPLY, QuotaError("no money"), name="c")]
     found = run(samples(2), [Panel(members)], store=store, concurrency=1)
-    assert (found.stopped, len(found)) == ("no money", 1)
+    assert (found.stop_reason, len(found)) == ("no money", 1)
     assert [row.score.usd_paid for row in found] == [0.75]
     assert spent(found) == [(6, 5_500, 1.25)]
     assert found.summary["panel"].unscored_requests == 3
@@ -163,7 +163,7 @@ def test_who_answered_is_told_of_scores_that_are_kept():
         ["3 requests led to no stored score: stopped or repeated"],
     )
     line.add(Row(index=0, sample_id="0", score=Score.scored("good", 1, calls=paid(model="m-2"))))
-    assert (line.requests, line.reported, line.unscored_requests) == (4, {"j": {"m-2": 1}}, 3)
+    assert (line.requests, line.reported_models, line.unscored_requests) == (4, {"j": {"m-2": 1}}, 3)
 
 
 @pytest.fixture

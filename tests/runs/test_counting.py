@@ -81,7 +81,7 @@ def test_what_is_left_of_samples_that_cannot_be_read_is_not_known():
         raise TraceError("cut off")
 
     found = run(reading(), [spent_after(5)], concurrency=1)
-    assert (found.stopped, found.samples) == ("spent", SampleCount(20, "at least"))
+    assert (found.stop_reason, found.samples) == ("spent", SampleCount(20, "at least"))
     assert "n=5 of at least 20; at least 15 missing" in str(found)
 
 
@@ -111,7 +111,7 @@ def test_items_that_broke_off_have_no_known_number():
     assert next(source).number == 0
     with pytest.raises(KeyboardInterrupt):
         next(source)
-    assert source.broken
+    assert source.has_failed
     store.begin(RunRecord(started_at=now()))
     assert count_samples(store, 1, source) == SampleCount(0, "at least")
 
@@ -151,7 +151,7 @@ def test_a_run_that_is_cancelled_while_it_counts_has_ended(tmp_path):
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(work())
     found = Run.stored(path=path)
-    assert (found.stopped, len(found), found.samples.samples_known) == ("spent", 5, "at least")
+    assert (found.stop_reason, len(found), found.samples.count_precision) == ("spent", 5, "at least")
 
 
 INTERRUPTED = """

@@ -42,7 +42,7 @@ def write(path: Path, samples: int = SAMPLES) -> None:
             ended_at=now(),
             scorers=scorers,
             samples=samples,
-            samples_known="exactly",
+            count_precision="exactly",
             read_to_end=True,
         )
         record = store.begin(begun)
@@ -121,9 +121,11 @@ def must_be_right_or_named(known: list[Row], path: Path) -> str:
         line = summary[name]
         there = [row for row in intact if row.scorer == name]
         assert list(line.values) == [row.score.value for row in there]
-        assert len(there) == SAMPLES or line.damaged or line.missing > 0
-        assert not line.damaged or f"damaged row{'s' if len(line.damaged) > 1 else ''} left out" in str(summary)
-        if line.damaged:
+        assert len(there) == SAMPLES or line.damaged_samples or line.missing > 0
+        assert not line.damaged_samples or f"damaged row{'s' if len(line.damaged_samples) > 1 else ''} left out" in str(
+            summary
+        )
+        if line.damaged_samples:
             assert not check_gates(run, [f"{name} >= 0", "failed <= 100%"]).met
     for name in ("conversations", "exchanges"):
         try:
@@ -131,7 +133,7 @@ def must_be_right_or_named(known: list[Row], path: Path) -> str:
         except StoreError:
             return "refused"
         assert all(one in list(getattr(Run.stored(1, GOOD), name)()) for one in found)
-    for read in (run.efforts, run.duplicate_ids, list(run.store.hashes(1)), run.receipts):
+    for read in (run.effort, run.duplicate_ids, list(run.store.hashes(1)), run.receipts):
         assert read is not None
     return "as it was" if len(intact) == len(known) else "named"
 
@@ -213,7 +215,10 @@ def test_a_damaged_sample_takes_its_scores_with_it(good, change):
 def test_a_row_that_is_gone_is_missing_or_named(good, table):
     key = OF_SCORE if table == "scores" else "WHERE run = 1 AND number = 3"
     line = changed(f"DELETE FROM {table} {key}").summary["plain"]
-    assert (line.counts["scored"], line.missing, len(line.damaged)) == (11, *((1, 0) if table == "scores" else (0, 1)))
+    assert (line.counts["scored"], line.missing, len(line.damaged_samples)) == (
+        11,
+        *((1, 0) if table == "scores" else (0, 1)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -259,7 +264,7 @@ def test_a_damaged_conversation_or_reply_is_left_out_and_named_once(
     assert caplog.messages == [f"good.sqlite: run 1: {said}"]
     assert run.store.has_all_conversations(1) == (not conversations)
     assert len(list(run)) == 2 * SAMPLES
-    assert not any(line.damaged for line in run.summary)
+    assert not any(line.damaged_samples for line in run.summary)
 
 
 def test_of_many_that_are_damaged_some_are_named():
@@ -311,7 +316,7 @@ def test_a_damaged_score_that_is_made_again_is_whole_and_what_it_cost_stays_unkn
     recorder.flush()
     run = Run.stored(1, GOOD)
     assert [row.sample_id for row in run][6:10] == ["s3", "s3", "s4", "s4"]
-    assert not any(line.damaged for line in run.summary)
+    assert not any(line.damaged_samples for line in run.summary)
     assert run.summary["judged"].tokens is None
     assert run.summary["plain"].tokens == 0
 

@@ -16,8 +16,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 def efforts(*traces: Trace) -> EffortTotals:
     found = EffortTotals()
-    for conduct in filter(None, (ConversationEffort.of(Sample(id="s", trace=trace)) for trace in traces)):
-        found.add(conduct)
+    for effort in filter(None, (ConversationEffort.of(Sample(id="s", trace=trace)) for trace in traces)):
+        found.add(effort)
     return found
 
 
@@ -34,7 +34,7 @@ def test_each_number_is_told_with_its_mean_its_median_and_of_how_many_it_is_know
         Trace(messages=[call], started_at=NOON, ended_at=NOON + timedelta(seconds=8.1)),
         Trace(messages=[HumanMessage("Hi")]),
     )
-    assert found.figures == [
+    assert found.statistics == [
         EffortStatistic("agent messages", 1, 1, 3),
         EffortStatistic("tool calls", 1, 1, 3),
         EffortStatistic("tokens", 5_120, 5_120, 1),
@@ -58,7 +58,7 @@ def test_of_what_is_not_known_nothing_is_told():
 @pytest.mark.parametrize("wrong", [10**400, -1])
 def test_a_number_that_cannot_be_does_no_harm(wrong):
     found = efforts(Trace(messages=[AIMessage("Hi")], usage=Usage(input_tokens=wrong, output_tokens=1)))
-    assert "tokens" not in {figure.name for figure in found.figures}
+    assert "tokens" not in {figure.name for figure in found.statistics}
 
 
 def calling(*arguments: object) -> Trace:
@@ -67,19 +67,19 @@ def calling(*arguments: object) -> Trace:
 
 def test_a_conversation_with_calls_that_were_made_before_counts_once():
     found = efforts(calling(1, 1, 1), calling(1, 2), Trace(messages=[HumanMessage("Hi")], children=[calling(2, 2)]))
-    assert (found.conversations, found.repeating) == (3, 2)
+    assert (found.conversations, found.with_repeated_calls) == (3, 2)
     assert str(found).endswith("2 conversations repeat a call.")
 
 
 def test_arguments_that_no_json_holds_repeat_nothing_and_do_no_harm():
     found = efforts(calling(10**5000, 10**5000), calling(1, 1))
-    assert (found.conversations, found.repeating) == (2, 1)
-    assert found.figures[1] == EffortStatistic("tool calls", 2, 2, 2)
+    assert (found.conversations, found.with_repeated_calls) == (2, 1)
+    assert found.statistics[1] == EffortStatistic("tool calls", 2, 2, 2)
 
 
 def test_the_numbers_of_real_recordings_are_those_of_their_conversations(shared_data):
     traces = [one.trace for one in read(shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json")]
-    figures = {figure.name: figure for figure in efforts(*traces).figures}
+    figures = {figure.name: figure for figure in efforts(*traces).statistics}
     calls = [len(trace.tool_calls()) for trace in traces]
     assert figures["tool calls"] == EffortStatistic(
         "tool calls", pytest.approx(fmean(calls)), median(calls), len(traces)

@@ -127,7 +127,7 @@ def test_a_hash_is_the_same_on_every_machine():
 
 def test_documents_and_fields_have_a_hash_of_their_own():
     def material(**known: object) -> int | None:
-        return SampleHashes.of(sample(**known), keeps_text=True).material
+        return SampleHashes.of(sample(**known), keeps_text=True).fields
 
     assert len({material(), material(documents=["x"]), material(fields={"wanted": 1}), material(documents=[])}) == 4
     for measured in ({"task_time": 2.5}, {"results": []}, {"expected_output": "x"}):

@@ -42,10 +42,10 @@ def seen(out: io.StringIO) -> str:
         (Tally(4), [SCORED, FAILED], "2 of 4 scores", "1 failed"),
         (Tally(4, done=2, failed=1), [FAILED], "3 of 4 scores", "2 failed"),
         (Tally(1), [SCORED] * 2, "2 of 2 scores", ""),
-        (Tally(9_000, elsewhere=lambda: (1_000, 10)), [FAILED], "1,001 of 9,000 scores", "11 failed"),
+        (Tally(9_000, worker_counts=lambda: (1_000, 10)), [FAILED], "1,001 of 9,000 scores", "11 failed"),
         (Tally(), [ASKED, ASKED], "2 scores", "2 from cache, $0.5000"),
-        (Tally(under_way=lambda: 0), [ASKED, UNPRICED], "2 scores", "1 from cache, 0 under way, cost unknown"),
-        (Tally(under_way=lambda: 16), [], "0 scores", "0 from cache, 16 under way, $0.0000"),
+        (Tally(in_flight=lambda: 0), [ASKED, UNPRICED], "2 scores", "1 from cache, 0 under way, cost unknown"),
+        (Tally(in_flight=lambda: 16), [], "0 scores", "0 from cache, 16 under way, $0.0000"),
     ],
 )
 def test_it_says_what_there_is_here_and_elsewhere_and_what_judges_took(tally, rows, far, others):
@@ -89,7 +89,7 @@ def test_without_a_total_nobody_says_how_long_it_takes():
 
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_on_a_terminal_it_is_a_bar_whose_lines_fit(width):
-    tally = Tally(20_000_000, done=12_345_678, failed=1_000, cached=1_000_000, cost_usd=1234.5678, under_way=lambda: 64)
+    tally = Tally(20_000_000, done=12_345_678, failed=1_000, cached=1_000_000, cost_usd=1234.5678, in_flight=lambda: 64)
     tally.status(time.monotonic() - 10)
     tally.done += 1_000
     out = io.StringIO()
@@ -109,7 +109,7 @@ def test_a_bar_is_drawn_while_nothing_comes():
             drawn.set()
         return 1
 
-    with progress(Tally(under_way=under_way), Console(file=io.StringIO(), force_terminal=True, width=80)):
+    with progress(Tally(in_flight=under_way), Console(file=io.StringIO(), force_terminal=True, width=80)):
         assert drawn.wait(5)
 
 

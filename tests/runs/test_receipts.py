@@ -21,16 +21,16 @@ def receipt(**fields):
         "fingerprint": HERE,
         "identity": {"judge": {"model": "m-1"}},
         "run": 1,
-        "began": AT,
-        "n": 120,
+        "run_started_at": AT,
+        "sample_count": 120,
         "annotators": 2,
-        "drawn": "random",
+        "selection": "random",
         "agreement": {"kappa": Estimate(value=0.714, low=0.58, high=0.82), "AC1": Estimate(value=0.9)},
-        "raw": Estimate(value=0.8),
-        "correction": Correction(refused="x"),
+        "judge_mean": Estimate(value=0.8),
+        "correction": Correction(unavailable_reason="x"),
         "labelled": Population(samples=120),
         "population": Population(samples=500),
-        "at": AT,
+        "audited_at": AT,
         "version": "1",
     }
     return Receipt(**{**known, **fields})
@@ -39,7 +39,7 @@ def receipt(**fields):
 def scorer(name="tone", signature=HERE, model="m-1", **fields):
     """A judged scorer of run 1, which read no files."""
     record = ScorerRecord(name=name, signature=signature, identity={"judge": {"model": model}}, judged=True)
-    known = {"run": 1, "began": AT, "recordings": None, "models": {}, "system_fingerprints": {}}
+    known = {"run": 1, "run_started_at": AT, "recordings": None, "models": {}, "system_fingerprints": {}}
     return AuditSubject(record, **{**known, "population": lambda: Population(samples=1), **fields})
 
 
@@ -78,7 +78,7 @@ def test_what_it_comes_to_is_told_in_a_few_words(agreement, told):
 def test_a_changed_judge_voids_the_last_receipt_and_it_is_said_by_what(tmp_path):
     assert str(audit_status(scorer(), tmp_path)) == "not audited"
     write_receipt(
-        receipt(fingerprint=OTHER, identity={"judge": {"model": "m-0"}}, run=3, at=AT + timedelta(1)), tmp_path
+        receipt(fingerprint=OTHER, identity={"judge": {"model": "m-0"}}, run=3, audited_at=AT + timedelta(1)), tmp_path
     )
     write_receipt(receipt(fingerprint="0" * 16, identity={"judge": {"model": "m-9"}}, run=2), tmp_path)
     write_receipt(receipt(scorer="tone-x", fingerprint=OTHER), tmp_path)
@@ -117,9 +117,9 @@ def test_a_broken_or_foreign_receipt_is_none_and_is_named(text, said, tmp_path):
     for judge in (scorer(), scorer(signature="0" * 16)):
         found = audit_status(judge, tmp_path)
         assert found.receipt is None
-        assert found.void.startswith(f"{path}: ")
-        assert said in found.void
-        assert "move it away and run judgekit audit again" in found.void
+        assert found.void_reason.startswith(f"{path}: ")
+        assert said in found.void_reason
+        assert "move it away and run judgekit audit again" in found.void_reason
 
 
 def test_a_scorer_whose_receipts_have_names_of_the_same_letters_is_another_one(tmp_path):
@@ -135,7 +135,7 @@ def test_a_receipt_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
 
 def test_a_receipt_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / f"tone-{HERE}-01234567.json").mkdir()
-    assert f"tone-{HERE}-01234567.json: the receipt cannot be read" in audit_status(scorer(), tmp_path).void
+    assert f"tone-{HERE}-01234567.json: the receipt cannot be read" in audit_status(scorer(), tmp_path).void_reason
 
 
 MODEL = {"openai/a": ["a-2025-04"]}
@@ -152,7 +152,7 @@ def test_another_reported_model_voids_a_receipt(tmp_path):
         == "not audited (the receipt of run 1 is void: openai/a answered as 'a-2025-04' in the audit and as 'a-2025-07' here)"
     )
     fallback = audit_status(scorer(models={"openai/a": {"a-2025-04": 7}, "local": {"b": 1}}), tmp_path)
-    assert "local answered here but not in the audit" in fallback.void
+    assert "local answered here but not in the audit" in fallback.void_reason
 
 
 def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_beside_the_audit(tmp_path):
@@ -170,13 +170,18 @@ def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_besi
 def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_samples_like_these(tmp_path):
     agents = [Population(samples=50, agents={f"agent-{number}": 50}) for number in range(3)]
     for number, n in ((0, 120), (1, 60), (2, 90)):
-        write_receipt(receipt(run=number + 1, recordings=f"sha256:{number}", n=n, population=agents[number]), tmp_path)
+        write_receipt(
+            receipt(run=number + 1, recordings=f"sha256:{number}", sample_count=n, population=agents[number]), tmp_path
+        )
     here = scorer(run=9, recordings="sha256:1", population=lambda: agents[2])
-    assert (audit_status(here, tmp_path).receipt.n, audit_status(here, tmp_path).where) == (60, "")
+    assert (audit_status(here, tmp_path).receipt.sample_count, audit_status(here, tmp_path).scope_text) == (60, "")
     like = scorer(run=9, recordings="sha256:9", population=lambda: agents[2])
-    assert (audit_status(like, tmp_path).receipt.n, audit_status(like, tmp_path).where) == (90, " on run 3")
+    assert (audit_status(like, tmp_path).receipt.sample_count, audit_status(like, tmp_path).scope_text) == (
+        90,
+        " on run 3",
+    )
     unlike = scorer(run=9, recordings="sha256:9", population=lambda: Population(samples=50, agents={"new": 50}))
-    assert audit_status(unlike, tmp_path).receipt.n == 120
+    assert audit_status(unlike, tmp_path).receipt.sample_count == 120
     assert "different agents: 'new' here, 'agent-0' there" in str(audit_status(unlike, tmp_path))
 
 
@@ -196,5 +201,5 @@ def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):
 
 def test_a_run_of_another_file_that_has_the_same_number_is_another_run(tmp_path):
     write_receipt(receipt(), tmp_path)
-    assert audit_status(scorer(), tmp_path).where == ""
-    assert audit_status(scorer(began=AT + timedelta(1)), tmp_path).where.startswith(" on run 1")
+    assert audit_status(scorer(), tmp_path).scope_text == ""
+    assert audit_status(scorer(run_started_at=AT + timedelta(1)), tmp_path).scope_text.startswith(" on run 1")

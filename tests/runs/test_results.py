@@ -100,7 +100,7 @@ def test_a_run_that_has_not_ended_says_so(run_of):
 
 
 def test_a_run_that_was_stopped_says_so(run_of):
-    assert str(run_of(row(0, "a"), stopped="interrupted")).splitlines() == [
+    assert str(run_of(row(0, "a"), stop_reason="interrupted")).splitlines() == [
         "s  1.00 (n=1 of 1)",
         "stopped early (interrupted): only the scores so far are counted",
     ]
@@ -115,8 +115,8 @@ def test_ids_that_stand_more_than_once_are_shown_without_what_would_steer_a_term
 
 
 def test_what_python_shows_of_a_run_is_short(run_of):
-    found = run_of(*(row(index, str(index)) for index in range(1_000)), stopped="interrupted")
-    assert repr(found) == "Run(number=1, rows=1000, stopped='interrupted')"
+    found = run_of(*(row(index, str(index)) for index in range(1_000)), stop_reason="interrupted")
+    assert repr(found) == "Run(number=1, rows=1000, stop_reason='interrupted')"
 
 
 def test_rows_are_read_as_they_are_asked_for(run_of):
@@ -142,11 +142,11 @@ def test_samples_without_a_score_are_missing_and_count_among_all(run_of):
     assert str(found.summary["slow"]) == "0.50 (n=2 of 9; 7 missing)"
     assert str(found.summary["quick"]) == "1.00 (n=9 of 9)"
     gates = check_gates(found, ["slow.coverage >= 50%", "failed <= 1%"], min_coverage=0.5)
-    assert [(gate.met, gate.found) for gate in gates.gates] == [
+    assert [(gate.met, gate.value_text) for gate in gates.gates] == [
         (False, "found 2 of 9, 22.2%"),
         (True, "found 0 of 18, 0%"),
     ]
-    assert gates.thin == {"slow": "only 2 of 9 samples were scored, and min_coverage is 50%"}
+    assert gates.low_coverage == {"slow": "only 2 of 9 samples were scored, and min_coverage is 50%"}
 
 
 def test_what_very_many_samples_are_like_is_told_by_some_of_them(monkeypatch):
@@ -155,5 +155,5 @@ def test_what_very_many_samples_are_like_is_told_by_some_of_them(monkeypatch):
     monkeypatch.setattr(judgekit.runs.results, "_DESCRIBED", 50)
     population = found.population("it")
     assert (population.samples, population.mean) == (200, 199 / 200)
-    assert sum(population.agents.values()) == len(population.traits["messages"]) == 50
+    assert sum(population.agents.values()) == len(population.features["messages"]) == 50
     assert set(population.agents) == {"m-0", "m-1"}

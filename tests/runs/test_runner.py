@@ -79,7 +79,7 @@ def test_rows_stand_in_the_order_of_the_samples_whatever_takes_long(delays, conc
     slow, quick = Delayed(lambda sample: delays[int(sample.id)], "slow"), Delayed(lambda sample: 0, "quick")
     found = run(samples(len(delays)), [slow, quick], concurrency=concurrency)
     assert keys(found) == in_order(len(delays), "slow", "quick")
-    assert not found.stopped
+    assert not found.stop_reason
 
 
 def test_rows_are_handed_on_as_soon_as_they_are_there():
@@ -264,7 +264,7 @@ def test_each_score_has_its_own_calls_though_many_are_scored_at_once():
 
 def test_without_samples_there_are_no_rows():
     found = run([], [fine])
-    assert (list(found), str(found), found.stopped) == ([], "fine  none (n=0 of 0)", "")
+    assert (list(found), str(found), found.stop_reason) == ([], "fine  none (n=0 of 0)", "")
 
 
 def test_arun_gives_what_run_gives():
@@ -380,7 +380,7 @@ def test_a_cancelled_run_keeps_what_was_scored_and_has_ended(tmp_path):
         asyncio.run(work())
     found = Run.stored(1, tmp_path / "runs")
     assert [row.sample_id for row in found] == ["0"]
-    assert (found.stopped, found.record.ended_at is None) == ("interrupted", False)
+    assert (found.stop_reason, found.record.ended_at is None) == ("interrupted", False)
 
 
 def test_scorers_that_wait_for_nothing_let_others_work():
@@ -420,7 +420,7 @@ def test_ctrl_c_while_samples_are_read_keeps_what_is_done():
         found = run(reading(), [fine, ToolCallF1()], concurrency=2)
     except KeyboardInterrupt:
         pytest.fail("Ctrl-C got through")
-    assert found.stopped == "interrupted"
+    assert found.stop_reason == "interrupted"
     assert keys(found) == in_order(4, "fine", "tool_call_f1")
     gc.collect()  # asyncio logs that a task was interrupted when the task goes: here, and not in another test
 
@@ -526,10 +526,10 @@ def spent_after(number: int, error: type[Exception] = BudgetError):
 @pytest.mark.parametrize("error", STOPS_JUDGE)
 def test_a_judge_that_stops_ends_a_run_when_what_is_under_way_is_done_and_no_other_scorer_is_left(error, monkeypatch):
     """Of samples without an end, too: they are counted for some time."""
-    monkeypatch.setattr(session, "_COUNTING", 0.1)
+    monkeypatch.setattr(session, "_COUNTING_SECONDS", 0.1)
     judged, seen = spent_after(5, error)
     found = run((Sample(id=str(index)) for index in count()), [judged], concurrency=4)
-    assert found.stopped == "the budget of 5 requests is spent"
+    assert found.stop_reason == "the budget of 5 requests is spent"
     assert keys(found.rows(scorer="judged")) == in_order(5, "judged")
     assert len(seen) <= 8  # the five, and those that were under way beside them
     assert "n=5 of at least " in str(found)
@@ -543,7 +543,7 @@ def test_scorers_of_other_judges_go_on_when_one_stops(error):
     noted: list[str] = []
     spent = Asking("judged", noted, error=error("spent"))
     found = run(samples(3), [spent, Asking("other", noted), Asking("counted", noted, prompts=())], concurrency=1)
-    assert found.stopped == "spent"
+    assert found.stop_reason == "spent"
     assert noted.count("judged") == 1
     assert [len(list(found.rows(scorer=name))) for name in ("judged", "other", "counted")] == [0, 3, 3]
 
@@ -551,7 +551,7 @@ def test_scorers_of_other_judges_go_on_when_one_stops(error):
 def test_a_spent_budget_ends_an_async_run_too():
     judged, _ = spent_after(5)
     found = asyncio.run(arun(samples(50), [judged], concurrency=2))
-    assert found.stopped == "the budget of 5 requests is spent"
+    assert found.stop_reason == "the budget of 5 requests is spent"
     assert {row.sample_id for row in found} == set("01234")
 
 
@@ -575,18 +575,18 @@ def test_conversations_are_counted_that_were_scored_and_no_others(number):
     ):
         judged, seen = spent_after(number)
         found = ran(talks(50), [judged, *([] if number else [fine])])
-        assert found.stopped
+        assert found.stop_reason
         assert len(seen) > number
-        assert found.efforts.conversations == len({row.index for row in found})
+        assert found.effort.conversations == len({row.index for row in found})
         assert len(list(found.rows(scorer="judged"))) == number
-    assert run(talks(3), [fine]).efforts == asyncio.run(arun(talks(3), [fine])).efforts
+    assert run(talks(3), [fine]).effort == asyncio.run(arun(talks(3), [fine])).effort
 
 
 def test_an_argument_that_no_json_holds_does_not_end_a_run():
     huge = Sample.of([AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)], id="huge")
     found = run([huge, *talks(1)], [fine])
     assert [row.score.value for row in found] == [1, 1]
-    assert (found.efforts.conversations, found.efforts.repeating) == (2, 0)
+    assert (found.effort.conversations, found.effort.with_repeated_calls) == (2, 0)
     assert "2 conversations" in str(found)
 
 

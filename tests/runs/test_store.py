@@ -225,7 +225,7 @@ def test_runs_are_numbered_and_known_with_all_that_was_said_of_them():
     again = Run.stored(1, RUNS)
     assert again.record == first.record
     assert began <= again.started_at <= again.ended_at <= now()
-    assert (again.stopped, again.inputs, [one.name for one in again.scorers]) == ("", (), ["fine"])
+    assert (again.stop_reason, again.inputs, [one.name for one in again.scorers]) == ("", (), ["fine"])
     assert again.scorers[0].signature == first.scorers[0].signature
     assert str(again) == str(first)
     with pytest.raises(StoreError, match=r"contains no run 3; judgekit runs lists the runs$"):
@@ -420,7 +420,7 @@ def test_two_that_add_scorers_to_one_run_do_not_take_each_other_s_place():
     store.change(before.model_copy(update={"stopped": "interrupted"}))  # by one that began before and ends now
     found = store.record()
     assert ([one.name for one in found.scorers], found.options) == (["fine", "mine"], {"file": "mine"})
-    assert found.stopped == "interrupted"
+    assert found.stop_reason == "interrupted"
 
 
 def test_a_program_may_end_in_the_middle_of_reading(run_python):

@@ -405,7 +405,7 @@ def test_warnings_are_counted_and_the_most_frequent_said():
 
 
 def test_a_figure_from_a_recording_cannot_pass_for_another_line(monkeypatch):
-    forged = SimpleNamespace(forged=lambda scores: Total(1, "mean of domains", figures={"a\nother: 1.00": len(scores)}))
+    forged = SimpleNamespace(forged=lambda scores: Total(1, "mean of domains", metrics={"a\nother: 1.00": len(scores)}))
     monkeypatch.setitem(sys.modules, __name__, forged)
     (told,) = line(Score.scored("s", 1, aggregate=HERE + "forged")).notes()
     assert told == "mean of domains; 'a\\nother: 1.00' 1"
@@ -414,7 +414,7 @@ def test_a_figure_from_a_recording_cannot_pass_for_another_line(monkeypatch):
 def test_a_long_name_of_a_figure_is_cut_in_its_line_and_whole_in_the_figures():
     domains = {"x" * 500: 0.25, f"{'x' * 500}y": 0.5, "法" * 80: 0.75}
     found = line(*(Score.scored("s", v, details={"domain": d}, aggregate="macro_mean") for d, v in domains.items()))
-    assert [len(name) for name in found.overall.figures] == [502, 503, 80]  # as JSON, since they are hardly names
+    assert [len(name) for name in found.overall.metrics] == [502, 503, 80]  # as JSON, since they are hardly names
     told = next(found.notes())
     assert told.startswith(f'macro mean; "{"x" * 76}... 0.250, "{"x" * 76}... 0.500, {"法" * 80} 0.750; over 3 domains')
 

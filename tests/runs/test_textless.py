@@ -47,4 +47,4 @@ def test_a_prediction_of_any_type_is_counted_as_with_text(predicted):
     kept = [textless.score(one) for one in scores]
     assert not any(map(is_in, kept))
     with_text, without = (compute_total("classification", found) for found in (scores, kept))
-    assert without.figures == with_text.figures
+    assert without.metrics == with_text.metrics

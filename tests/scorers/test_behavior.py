@@ -59,7 +59,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("kind", "number", "told"), KINDS)
 def test_a_number_within_the_budget_scores_1_and_one_beyond_it_0(kind, number, told):
-    for budget, value in ((number, 1), (min(1.5 * number, kind._most), 1), (number / 2, 0), (0, 0)):
+    for budget, value in ((number, 1), (min(1.5 * number, kind._maximum), 1), (number / 2, 0), (0, 0)):
         found = kind(budget).score(SAMPLE)
         assert (found.scorer, found.value, found.aggregate) == (kind.name, value, "within_budget")
         assert found.details == {"number": number, "budget": budget}
@@ -97,7 +97,7 @@ def test_what_is_counted_may_be_none():
 @pytest.mark.parametrize(("kind", "number", "_told"), KINDS)
 @pytest.mark.parametrize("wrong", [-1, nan, True, "5", None])
 def test_a_budget_that_is_none_is_an_error(kind, number, _told, wrong):
-    message = f"budget must be a number from 0 to {kind._most:g}, found {wrong!r}"
+    message = f"budget must be a number from 0 to {kind._maximum:g}, found {wrong!r}"
     with pytest.raises(ConfigError, match=re.escape(message)):
         kind(wrong)
 
@@ -126,7 +126,7 @@ def test_arguments_that_no_json_holds_fail_the_sample_and_no_other():
     huge = Sample.of([AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)])
     found = run([huge, SAMPLE], [MaxRepeatedCalls(1)])
     assert [row.score.status for row in found] == ["failed", "scored"]
-    assert (found.efforts.conversations, found.efforts.repeating) == (2, 1)
+    assert (found.effort.conversations, found.effort.with_repeated_calls) == (2, 1)
 
 
 def test_over_a_run_it_is_the_share_of_real_conversations_within_it(shared_data):
@@ -134,4 +134,4 @@ def test_over_a_run_it_is_the_share_of_real_conversations_within_it(shared_data)
     total = within_budget([MaxToolCalls(5).score(sample) for sample in samples])
     calls = [Effort.of(sample.trace).tool_calls for sample in samples]
     assert total.value == sum(number <= 5 for number in calls) / 20
-    assert (total.figures["max"], total.note) == (max(calls), "budget 5")
+    assert (total.metrics["max"], total.note) == (max(calls), "budget 5")

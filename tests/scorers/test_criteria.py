@@ -15,7 +15,7 @@ from judgekit.errors import BudgetError, ConfigError, RefusalError
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
-from judgekit.scorers.criteria import OUTCOMES, WeightedCriteria, _form
+from judgekit.scorers.criteria import OUTCOMES, WeightedCriteria, _answer_model
 from judgekit.scoring import attempt, run_sync, signature
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -299,7 +299,7 @@ def test_each_criterion_can_have_a_request_of_its_own_and_they_go_out_together()
     judge = Meeting(
         lambda request: reply(**{name: "yes" for name in names if f"\n{name}: " in request.messages[-1].content})
     )
-    scorer = WeightedCriteria(dict.fromkeys(names, 1), normalize=True, each=True, judge=judge)
+    scorer = WeightedCriteria(dict.fromkeys(names, 1), normalize=True, separate_requests=True, judge=judge)
     found = tried(scorer)
     assert (found.value, len(found.calls), len(judge.requests), len(scorer.prompts)) == (1, 3, 3, 3)
     assert len({request.prompt for request in judge.requests}) == 3
@@ -309,7 +309,7 @@ def test_where_one_of_several_requests_fails_the_score_fails_and_keeps_what_was_
     def answer(request):
         return RefusalError("no") if "\na: " in request.messages[-1].content else reply(b="yes")
 
-    found = tried(WeightedCriteria({"a": 0.5, "b": 0.5}, each=True, judge=ScriptedJudge(answer)))
+    found = tried(WeightedCriteria({"a": 0.5, "b": 0.5}, separate_requests=True, judge=ScriptedJudge(answer)))
     assert (found.status, found.error, len(found.calls)) == ("failed", "RefusalError", 2)
 
 
@@ -332,7 +332,7 @@ def test_a_reply_that_cannot_be_used_is_shown_to_the_judge_once_and_then_fails(b
 
 
 def test_in_the_form_of_the_reply_the_reason_stands_before_the_verdict():
-    schema = strict_schema(_form(("a", "b")))
+    schema = strict_schema(_answer_model(("a", "b")))
     (one,) = schema["$defs"].values()
     assert one["required"] == ["reason", "evidence", "holds"]
     assert schema["required"] == ["a", "b"]
@@ -366,7 +366,7 @@ def test_without_a_conversation_only_what_asks_a_judge_is_skipped():
 def test_the_score_says_what_the_judge_was_not_shown():
     long = Sample.of([HumanMessage("Hi"), *[AIMessage("word " * 2_000)] * 5, AIMessage("Bye")])
     judge = ScriptedJudge([reply(a="yes"), reply(b="yes")], conversation_tokens=2_000)
-    found = tried(WeightedCriteria({"a": 0.5, "b": 0.5}, each=True, judge=judge), long)
+    found = tried(WeightedCriteria({"a": 0.5, "b": 0.5}, separate_requests=True, judge=judge), long)
     omitted = found.details["omitted_characters"]
     assert 0 < omitted < len(long.trace.render())
     assert f"without {omitted:,} of its characters" in found.reason
@@ -422,7 +422,7 @@ def test_the_signature_tells_apart_what_scores_otherwise():
         made(Versioned("1")),
         made(Versioned("2")),
         made(weights={"a": 0.6, "b": 0.4}),
-        made(each=True),
+        made(separate_requests=True),
         made(not_applicable="pass"),
         made(required=["a"]),
         made(required=[one_way]),

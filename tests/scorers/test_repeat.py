@@ -54,7 +54,7 @@ def scored(value: float) -> Score:
 
 
 def repeated(*scores: Score | Exception, by: str = "majority") -> Score:
-    return asyncio.run(Repeat(Drawn(scores), draws=len(scores), by=by).ascore(SAMPLE))
+    return asyncio.run(Repeat(Drawn(scores), draws=len(scores), aggregation=by).ascore(SAMPLE))
 
 
 def test_the_majority_of_the_draws_is_the_score():
@@ -208,7 +208,7 @@ def test_by_auto_it_stops_at_the_first_draw_that_makes_the_verdict_plain(values)
     found = drawn_until_plain(*map(scored, values))
     n = first_plain(values)
     assert [draw["value"] for draw in found.details["draws"]] == values[:n]
-    assert (found.scorer, found.details["least"], found.details["most"]) == ("drawn_auto", 4, 9)
+    assert (found.scorer, found.details["min_draws"], found.details["max_draws"]) == ("drawn_auto", 4, 9)
     assert (found.value, found.confidence) == (max((0.0, 1.0), key=values[:n].count), found.details["agreement"])
 
 
@@ -273,7 +273,7 @@ def test_by_auto_a_run_says_what_was_saved():
 
 def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():
     scorer = PromptScorer(BOOKED, ScriptedJudge([]))
-    made = [Repeat(scorer), Repeat(scorer, draws=3), Repeat(scorer, by="mean"), Repeat(Repeat(scorer))]
+    made = [Repeat(scorer), Repeat(scorer, draws=3), Repeat(scorer, aggregation="mean"), Repeat(Repeat(scorer))]
     made.append(Repeat(scorer, draws="auto"))
     assert len({signature(one) for one in (*made, scorer)}) == 6
 
@@ -282,8 +282,8 @@ def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():
     ("options", "message"),
     [
         ({"draws": 1}, "draws must be 2 or more, or 'auto', found 1"),
-        ({"draws": "auto", "by": "mean"}, "a mean needs every draw, so draws='auto' cannot stop early"),
-        ({"by": "median"}, "no way to aggregate draws is called 'median'"),
+        ({"draws": "auto", "aggregation": "mean"}, "a mean needs every draw, so draws='auto' cannot stop early"),
+        ({"aggregation": "median"}, "no way to aggregate draws is called 'median'"),
     ],
 )
 def test_a_repeat_that_makes_no_sense_is_an_error(options, message):

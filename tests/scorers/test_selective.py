@@ -126,7 +126,7 @@ def judged(**settings) -> PromptScorer:
         judged(params={"logprobs": True}, store_text=False),  # from the cache, its tokens are not known
         AgentGoalAccuracyWithoutReference(Judge("openai/a", params={"logprobs": True})),
         TopicAdherence(Judge("openai/a")),
-        Repeat(judged(), draws=3, by="mean"),
+        Repeat(judged(), draws=3, aggregation="mean"),
         Panel([judged(), judged(params={"seed": 1})], rule="median"),
         Selective(Repeat(judged(), draws=3), 0.8, judged()),
     ],

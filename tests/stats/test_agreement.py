@@ -269,9 +269,11 @@ def test_items_drawn_by_what_one_rater_says_count_for_what_they_stand_for():
     kappa, interval = tables.figure(table_kappa)
     assert kappa == pytest.approx(cohen_kappa_score(human, judged, sample_weight=weights))
     assert interval.low < kappa < interval.high
-    assert tables.drawn.sum(1) == pytest.approx(np.tile([900, 100], (20_000, 1)))  # the judge's verdicts are all known
+    assert tables.resampled.sum(1) == pytest.approx(
+        np.tile([900, 100], (20_000, 1))
+    )  # the judge's verdicts are all known
     for right, n, verdict in ((30, 30, 1), (27, 30, 0)):
-        shares = tables.drawn[:, verdict, verdict] / tables.drawn[:, :, verdict].sum(1)
+        shares = tables.resampled[:, verdict, verdict] / tables.resampled[:, :, verdict].sum(1)
         theirs = betaincinv(right + 0.5, n - right + 0.5, [0.025, 0.975])
         assert np.quantile(shares, [0.025, 0.975]) == pytest.approx(theirs, abs=0.004)
 

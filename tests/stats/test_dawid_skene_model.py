@@ -38,7 +38,7 @@ def log_likelihood(ratings, raters, found, smoothing):
 
 def test_the_anaesthetists_err_as_was_published():
     found = dawid_skene(PATIENTS, OBSERVERS, smoothing=1e-9)
-    assert found.shares == pytest.approx([0.40, 0.42, 0.11, 0.07], abs=0.005)
+    assert found.class_shares == pytest.approx([0.40, 0.42, 0.11, 0.07], abs=0.005)
     first = [[0.89, 0.11, 0, 0], [0.07, 0.88, 0.05, 0], [0, 0.34, 0.66, 0], [0, 0, 0.56, 0.44]]
     assert found.confusions[0] == pytest.approx(np.array(first), abs=0.005)
     assert found.raters == (1, 2, 3, 4, 5)
@@ -68,12 +68,12 @@ def test_raters_are_told_by_their_errors_where_votes_are_missing_and_the_best_is
     ratings[random.random(ratings.shape) < 0.2] = NAN
     found = dawid_skene(ratings)
     assert np.diagonal(found.confusions, axis1=1, axis2=2) == pytest.approx(np.hstack([right, right]), abs=0.08)
-    assert found.shares == pytest.approx([0.7, 0.3], abs=0.05)
+    assert found.class_shares == pytest.approx([0.7, 0.3], abs=0.05)
     given = ~np.isnan(ratings)
     votes = np.where(given, ratings, 0.5).mean(axis=0) > 0.5
     assert np.mean((found.probabilities[:, 1] > 0.5) == true) > np.mean(votes == true) + 0.02
     nobody = dawid_skene(np.hstack([ratings, np.full((5, 1), NAN)]))
-    assert nobody.probabilities[-1] == pytest.approx(found.shares, abs=1e-3)
+    assert nobody.probabilities[-1] == pytest.approx(found.class_shares, abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_a_judge_that_says_the_opposite_is_left_out():
     found = ppi_mean(labels, 1 - judged, 1 - unlabelled, bounded=False)
     assert (found.value, found.weight, found.interval.method) == (labels.mean(), 0, "labels alone")
     assert found.interval[:2] == near(scipy.stats.ttest_1samp(labels, 0).confidence_interval())
-    assert found.worth == pytest.approx(50)
+    assert found.effective_labels == pytest.approx(50)
 
 
 @given(st.integers(2, 200), st.data(), st.sampled_from([0.8, 0.95]))
@@ -72,7 +72,7 @@ def test_labels_alone_have_the_interval_of_wilson_with_t_for_z(n, data, level):
     if alpha:
         assert found.interval[:2] == pytest.approx(theirs, abs=1e-9)
     assert (found.weight, found.interval.method) == (0, "labels alone")
-    assert found.worth == pytest.approx(n)
+    assert found.effective_labels == pytest.approx(n)
 
 
 def test_groups_are_summed_as_by_statsmodels():
@@ -120,7 +120,7 @@ def test_a_stratified_mean_by_hand():
     assert found.interval[:2] == pytest.approx((0.675 - half, 0.675 + half), abs=1e-9)
     assert found.interval.method == "PPI++, 2 strata"
     of_one = 0.675 * 0.325 * 6 / 5  # the variance of a label that is drawn from all samples
-    assert found.worth == pytest.approx(of_one / (within + between))
+    assert found.effective_labels == pytest.approx(of_one / (within + between))
     bounded = stratified_ppi_mean(strata)
     assert 0 < bounded.interval.low < bounded.value == found.value < bounded.interval.high < 1
 
@@ -137,7 +137,7 @@ def test_strata_whose_labels_are_all_alike_share_the_labels_that_no_judge_foresa
     alpha = 2 * scipy.stats.norm.sf(scipy.stats.t.isf(0.025, 13))
     theirs = proportion_confint(0.75 * worth, worth, alpha, "wilson")
     assert found.interval[:2] == pytest.approx(theirs, abs=1e-9)
-    assert found.worth == pytest.approx(worth)
+    assert found.effective_labels == pytest.approx(worth)
 
 
 @given(VALUES, st.lists(st.integers(0, 4).map(lambda quarter: quarter / 4), max_size=40), st.randoms())
@@ -148,7 +148,7 @@ def test_the_mean_lies_in_an_interval_with_a_width_within_0_and_1_from_either_en
     assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
     assert found.interval.high - found.interval.low > 0
     assert 0 <= found.weight <= 1
-    assert found.worth > 0
+    assert found.effective_labels > 0
     mirrored = ppi_mean(1 - labels, 1 - judged, 1 - np.asarray(unlabelled))
     assert (1 - mirrored.interval.high, 1 - mirrored.interval.low) == near(found.interval)
 
@@ -162,7 +162,7 @@ def test_a_judge_that_agrees_on_all_labels_may_yet_differ_on_as_many_others_as_w
     differ = wilson(0, n).high  # that many at most, were these all 1, or all 0
     assert found.interval.high - found.interval.low > differ
     assert found.interval.low < found.value - differ * share
-    assert n < found.worth < 11 * n
+    assert n < found.effective_labels < 11 * n
 
 
 def test_where_nothing_can_be_said_there_is_no_mean():
@@ -282,7 +282,7 @@ def test_it_covers_what_all_experts_say_by_the_labels_of_some_where_gpt_4_alone_
     assert 0.93 <= covered([one.interval for one in found], truth) <= 0.98
     width = np.mean([one.interval.high - one.interval.low for one in found])
     assert np.mean([one.value for one in found]) == pytest.approx(truth, abs=0.1 * width)
-    assert np.mean([one.worth for one in found]) > 1.1 * n
+    assert np.mean([one.effective_labels for one in found]) > 1.1 * n
 
 
 @pytest.mark.parametrize(("applying", "n", "mean"), [(0.2, 60, 0.9), (0.2, 60, 0.5), (0.5, 20, 0.97), (0.8, 60, 0.9)])
@@ -293,7 +293,7 @@ def test_a_mean_over_samples_to_which_the_question_applies_is_covered_however_fe
         applies = (random.random(300) < applying).astype(float)
         said = (random.random(300) < mean).astype(float)
         judged = np.where(random.random(300) < np.where(said, 0.9, 0.8), said, 1 - said)
-        found = stratified_ppi_mean([Stratum(said[:n], judged[:n], judged[n:], 1, applies=applies[:n])])
+        found = stratified_ppi_mean([Stratum(said[:n], judged[:n], judged[n:], 1, applicable=applies[:n])])
         if found is not None:
             given += 1
             covered += found.interval.low <= mean <= found.interval.high
@@ -304,6 +304,6 @@ def test_a_mean_over_samples_to_which_the_question_applies_is_covered_however_fe
 def test_labels_that_the_question_does_not_apply_to_tell_as_little_as_if_they_were_not_there():
     said, judged = np.ones(60), np.ones(60)
     applies = np.arange(60) < 15
-    ratio = stratified_ppi_mean([Stratum(said, judged, [1.0] * 60, 1, applies=applies)])
+    ratio = stratified_ppi_mean([Stratum(said, judged, [1.0] * 60, 1, applicable=applies)])
     alone = stratified_ppi_mean([Stratum(said[:15], judged[:15], [1.0] * 60, 1)])
     assert ratio.interval.low == pytest.approx(alone.interval.low, abs=0.03)

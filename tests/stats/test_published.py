@@ -45,7 +45,7 @@ def test_mt_bench_agreement_of_gpt4_with_experts_and_of_experts_with_each_other(
         (pairwise_agreement(experts, judged, ties=ties), gpt4),
         (pairwise_agreement(experts, ties=ties), people),
     ):
-        assert (round(100 * found.agreement), found.n) == published
+        assert (round(100 * found.agreement), found.pair_count) == published
 
 
 def test_llmbar_statistics_in_full(shared_data):

@@ -109,7 +109,7 @@ def test_each_threshold_from_where_testing_begins_down_to_the_one_that_is_taken_
 
     if found.value is None:
         assert not any(map(holds, beginnings))
-        assert found.refused
+        assert found.unavailable_reason
     else:
         begun = min(value for value in beginnings if holds(value))
         below = values[values.index(begun) :]
@@ -117,8 +117,11 @@ def test_each_threshold_from_where_testing_begins_down_to_the_one_that_is_taken_
         at = below.index(found.value)
         assert all(map(holds, below[: at + 1]))
         assert at + 1 == len(below) or not holds(below[at + 1])
-        assert (found.kept, found.wrong) == (sum(confidence >= found.value), sum(wrong[confidence >= found.value]))
-        assert not found.refused
+        assert (found.kept_count, found.wrong_count) == (
+            sum(confidence >= found.value),
+            sum(wrong[confidence >= found.value]),
+        )
+        assert not found.unavailable_reason
 
 
 @pytest.mark.parametrize(("errors", "needed"), [(0, 41), (1, 66), (2, 85)])
@@ -157,17 +160,17 @@ def test_where_no_threshold_keeps_the_promise_it_is_said_why_and_what_it_would_t
 ):
     confidence, errors = zip(*verdicts, strict=True) if verdicts else ((), ())
     found = min_confidence_threshold(confidence, errors, confidence, alpha=0.1, delta=0.05)
-    assert (found.value, found.kept, found.n) == (None, kept, len(verdicts))
-    assert found.wrong == pytest.approx(wrong)
-    assert found.needed == (needed and pytest.approx(needed, rel=0.05))
-    assert re.search(told, found.refused)
+    assert (found.value, found.kept_count, found.sample_count) == (None, kept, len(verdicts))
+    assert found.wrong_count == pytest.approx(wrong)
+    assert found.labels_needed == (needed and pytest.approx(needed, rel=0.05))
+    assert re.search(told, found.unavailable_reason)
 
 
 def test_so_many_labels_as_it_is_said_to_take_show_it_if_the_rest_are_like_those_that_there_are():
     random = np.random.default_rng(3)
     confidence = random.random(80)
     wrong = random.random(80) < 0.25 * (1 - confidence)
-    needed = min_confidence_threshold(confidence, wrong, confidence, alpha=0.1, delta=0.05).needed
+    needed = min_confidence_threshold(confidence, wrong, confidence, alpha=0.1, delta=0.05).labels_needed
     for times, is_shown in ((needed // 80, False), (needed // 80 + 1, True)):
         columns = np.tile(confidence, times), np.tile(wrong, times)
         found = min_confidence_threshold(*columns, columns[0], alpha=0.1, delta=0.05)

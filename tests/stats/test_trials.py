@@ -43,6 +43,6 @@ def test_each_task_counts_once_and_those_with_too_few_trials_are_told():
     tasks = [(4, 4), (4, 2), (8, 2), (1, 1), (0, 0)]
     found = mean_over_tasks(pass_hat_k, tasks, 2)
     shares = [1, 1 / 6, 1 / 28]
-    assert found == TaskMean(pytest.approx(sum(shares) / 3), mean_interval(shares), tasks=3, too_few=2)
+    assert found == TaskMean(pytest.approx(sum(shares) / 3), mean_interval(shares), tasks=3, excluded_tasks=2)
     assert mean_over_tasks(pass_at_k, tasks, 2).value == pytest.approx((1 + 5 / 6 + 13 / 28) / 3)
     assert mean_over_tasks(pass_at_k, tasks, 9) == (None, None, 0, 5)

@@ -114,7 +114,7 @@ def test_a_fence_carries_the_hash_of_its_text_so_that_the_text_cannot_close_it()
 )
 def test_the_middle_is_cut_out_visibly(text, limit, cut):
     assert cut_middle(text, limit) == cut
-    assert cut_middle(text, limit, apart="/") == cut.replace("\n", "/")
+    assert cut_middle(text, limit, separate="/") == cut.replace("\n", "/")
 
 
 @given(st.text(), st.integers(0, 20))
@@ -295,5 +295,5 @@ def test_the_size_of_a_text_is_that_of_its_bytes_with_the_bars():
 
 
 def test_a_passage_may_stand_for_many_messages():
-    gap = Passage(4, "[... 7 characters omitted ...]", "", 0, left_out=7, until=9)
+    gap = Passage(4, "[... 7 characters omitted ...]", "", 0, omitted_characters=7, last_message_number=9)
     assert (gap.rendered("m"), gap.omitted) == ("[m 4-9] [... 7 characters omitted ...]", 7)

@@ -16,7 +16,7 @@ from judgekit.traces.trace import ActualCall, Label, ToolDefinition, Trace, Trac
     [
         (ToolDefinition("f"), ToolDefinition(name="f")),
         (Label("ok", True), Label(name="ok", value=True)),  # noqa: FBT003 - a label's value
-        (TraceWarning("odd"), TraceWarning(found="odd")),
+        (TraceWarning("odd"), TraceWarning(message="odd")),
     ],
 )
 def test_constructors_take_values_by_position_as_by_keyword(by_position, by_keyword):

@@ -108,7 +108,7 @@ async def uses() -> None:
         ToolConstraints([Before("f", "g")]),
         TopicAdherence(judge, mode="recall"),
         AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
-        Repeat(TopicAdherence(limited), draws=3, by="mean"),
+        Repeat(TopicAdherence(limited), draws=3, aggregation="mean"),
         PromptScorer("tone", judge, require_evidence=True),
         PromptScorer("tone", "openai/judge-model"),
         TopicAdherence("openai/judge-model"),
@@ -152,7 +152,7 @@ async def uses() -> None:
     assert_type(check_gates(results, ["failed <= 1%"]).met, bool)
     report(results, "report.html")
     labels = [*read_labels("labels.csv"), HumanLabel(sample="s", scorer="tone", value=True)]
-    assert_type(audit(results, labels, guarantee=0.1).scorers[0].correction.worth, float | None)
+    assert_type(audit(results, labels, guarantee=0.1).scorers[0].correction.effective_labels, float | None)
     assert_type(Selective(Repeat(scorers[0], "auto"), 0.8, escalate=scorers[1]).score(sample), Score)
     assert_type(write([sample], "x.jsonl", format="ragas"), Mapping[str, int])
     assert_type(Portability.between(results, results, scorer="max_tokens"), Score)

@@ -50,10 +50,10 @@ def may_be_anthropic(message: JsonValue) -> bool:
         return False
     if message.get("tool_calls") or message.get("function_call"):
         return False
-    return not any(map(_is_of_others, _blocks_of(message)))
+    return not any(map(_is_foreign_block, _blocks_of(message)))
 
 
-def _is_of_others(block: JsonObject) -> bool:
+def _is_foreign_block(block: JsonObject) -> bool:
     """Return whether a block belongs to another API. Mistral's thinking is a list of texts."""
     kind = block.get("type")
     return kind is None or kind in _OTHERS_BLOCKS or (kind == "thinking" and not isinstance(block.get("thinking"), str))
@@ -105,7 +105,7 @@ def read_message(found: FieldTracker, blocks: Iterable[FieldTracker | JsonValue]
             "extra": found.leftover(),
         }
         return split_reply(items, {"model": model}, whole)
-    return read_user_turn(read_parts(content, _said), found.leftover())
+    return read_user_turn(read_parts(content, _user_block), found.leftover())
 
 
 def read_system(found: FieldTracker) -> list[Message]:
@@ -182,7 +182,7 @@ def _item(block: FieldTracker) -> ReplyItem:
     return _part(block)
 
 
-def _said(block: FieldTracker) -> ReplyItem | SystemMessage:
+def _user_block(block: FieldTracker) -> ReplyItem | SystemMessage:
     """Read a block of a user message, which may also be instructions."""
     if _type(block) == "mid_conv_system":
         return SystemMessage(to_content(_parts(block)), extra=block.leftover())

@@ -20,7 +20,7 @@ def media_kind(mime_type: str | None) -> MediaKind:
     return MEDIA.get((mime_type or "").partition("/")[0], "file")
 
 
-def content_items(found: FieldTracker, wanted: str = "a list of blocks") -> list[FieldTracker | JsonValue]:
+def content_items(found: FieldTracker, kind: str = "a list of blocks") -> list[FieldTracker | JsonValue]:
     """Return the content of a message or block as a list. A text becomes a list of one, an empty text an empty list.
 
     Raises:
@@ -30,7 +30,7 @@ def content_items(found: FieldTracker, wanted: str = "a list of blocks") -> list
     if isinstance(content, list):
         return found.items("content")
     if content is not None and not isinstance(content, str):
-        raise found.type_error("content", f"a string or {wanted}")
+        raise found.type_error("content", f"a string or {kind}")
     found.take("content")
     return [content] if content else []
 

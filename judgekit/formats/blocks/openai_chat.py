@@ -125,7 +125,7 @@ def _content(found: FieldTracker, calls: list[ToolCall] | None = None) -> str | 
     else:
         raise found.type_error("content", "a string or a list of parts")
     if calls is not None:
-        parts = [*_thoughts(found), *parts, *_spoken(found, silent=not parts)]
+        parts = [*_thoughts(found), *parts, *_audio_parts(found, has_text=not parts)]
         if refusal := found.text("refusal"):
             parts.append(RefusalPart(refusal))
     return to_content(parts)
@@ -149,11 +149,11 @@ def _thought(found: FieldTracker) -> ReasoningPart:
     return ReasoningPart(text, extra=found.leftover())
 
 
-def _spoken(found: FieldTracker, *, silent: bool) -> list[Part]:
+def _audio_parts(found: FieldTracker, *, has_text: bool) -> list[Part]:
     """Return the sound of a reply, and its transcript if the reply has no text."""
     if (audio := found.object("audio")) is None:
         return []
-    words = audio.text("transcript") if silent else None
+    words = audio.text("transcript") if has_text else None
     sound = MediaPart(kind="audio", data=audio.text("data"), extra=audio.leftover())
     return [TextPart(words), sound] if words else [sound]
 

@@ -348,7 +348,7 @@ def _message_parts(found: FieldTracker) -> list[Part]:
     return read_parts(found.items("content"), _part)
 
 
-def _rest(found: FieldTracker) -> JsonObject:
+def _nonempty_leftover(found: FieldTracker) -> JsonObject:
     """Return what is left over, without empty lists and objects, of which these parts have many."""
     return {name: value for name, value in found.leftover().items() if value not in ([], {})}
 
@@ -358,7 +358,7 @@ def _part(found: FieldTracker) -> Part:
     if kind in _TEXTS and isinstance(text := found.peek(_TEXTS[kind]), str):
         found.take(_TEXTS[kind])
         found.take("type")
-        return (RefusalPart if kind == "refusal" else TextPart)(text, extra=_rest(found))
+        return (RefusalPart if kind == "refusal" else TextPart)(text, extra=_nonempty_leftover(found))
     if kind in _MEDIA:
         return _media(found, kind)
     return unknown_part(found)
@@ -384,7 +384,7 @@ def _text_of(found: FieldTracker, *names: str) -> str | None:
 def _reasoning(found: FieldTracker) -> ReasoningPart:
     found.take("type")
     texts = _texts(found, "content") or _texts(found, "rawContent") or _texts(found, "summary")
-    return ReasoningPart("\n\n".join(texts), extra=_rest(found))
+    return ReasoningPart("\n\n".join(texts), extra=_nonempty_leftover(found))
 
 
 def _texts(found: FieldTracker, name: str) -> list[str]:

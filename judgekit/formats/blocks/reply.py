@@ -49,7 +49,7 @@ def nonblank_calls(found: FieldTracker, name: str) -> list[FieldTracker]:
         if isinstance(item, FieldTracker):
             calls += [] if is_blank(item) else [item]
         elif item is not None:
-            where = f"{found.where}.{name}[{index}]".lstrip(".")
+            where = f"{found.path}.{name}[{index}]".lstrip(".")
             raise TraceError(f"{where}: expected an object, found {short_repr(item)}")
     return calls
 

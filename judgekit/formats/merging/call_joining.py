@@ -28,12 +28,12 @@ def join_calls(
     if len(found) < 2:
         return found
     calls = [call for record in found if (call := _only_call(record, steps_of)) is not None]
-    calls.sort(key=lambda call: call[0].span.started or UNKNOWN_START)
+    calls.sort(key=lambda call: call[0].span.started_at or UNKNOWN_START)
     open_ends: dict[int, JsonObject] = {}
     gone: set[int] = set()
     for step, record in calls:
-        passed = prefix_hashes(split_instructions([*step.asked, *step.answered])[1])
-        before = len(passed) - len(step.answered)
+        passed = prefix_hashes(split_instructions([*step.input_messages, *step.output_messages])[1])
+        before = len(passed) - len(step.output_messages)
         whole = next((one for end in reversed(passed[:before]) if (one := open_ends.pop(end, None))), None)
         if whole is not None:
             cast("list[JsonValue]", whole["spans"]).extend(cast("list[JsonValue]", record["spans"]))
@@ -52,5 +52,5 @@ def _only_call(record: JsonValue, steps_of: Callable[[Sequence[Span]], Sequence[
         steps = steps_of(pieces) if len(pieces) == 1 else ()
     except TraceError:
         return None
-    step = next((step for step in steps if step.kind == "model" and step.asked and step.answered), None)
+    step = next((step for step in steps if step.kind == "model" and step.input_messages and step.output_messages), None)
     return None if step is None else (step, record)

@@ -36,11 +36,11 @@ def prefix_hashes(messages: Iterable[Message], end: int = 0) -> list[int]:
     return found
 
 
-def repeats_last(said: Sequence[Utterance], last: Sequence[Utterance]) -> bool:
+def repeats_last(messages: Sequence[Utterance], last: Sequence[Utterance]) -> bool:
     """Return whether a message repeats the last one, perhaps with the stop sequence that cut off the answer."""
-    if said == last or len(said) != 1 or len(last) != 1:
-        return said == last
-    (role, text, *_), (other, cut, *_) = *said, *last
+    if messages == last or len(messages) != 1 or len(last) != 1:
+        return messages == last
+    (role, text, *_), (other, cut, *_) = *messages, *last
     return role == other == "assistant" and 0 < len(cut) < len(text) <= len(cut) + _STOP and text.startswith(cut)
 
 

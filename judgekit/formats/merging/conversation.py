@@ -29,12 +29,12 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
         steps: The steps of all spans, ordered by start time.
     """
     levels, variants = Levels(steps), Variants()
-    models = [step for step in steps if step.kind == "model" and (step.asked or step.answered)]
+    models = [step for step in steps if step.kind == "model" and (step.input_messages or step.output_messages)]
     tools = [step for step in steps if step.kind == "tool" and step.call is not None]
     threads = Threads(levels, variants, models, tools)
     spoken = {levels.level(step) for step in models}
     for step in models:
-        threads.add(step, step.answered)
+        threads.add(step, step.output_messages)
     silent: dict[tuple[Level, Span | None], list[SpanStep]] = defaultdict(list)
     for step in tools:
         if (level := levels.level(step)) not in spoken:
@@ -43,37 +43,37 @@ def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:
         if step.kind == "agent":
             if (level := levels.level(step)) not in spoken:
                 exchanges = [message for tool in silent.pop((level, step.span), ()) for message in tool.as_messages()]
-                threads.add(step, [*exchanges, *step.answered])
-            elif not threads.continue_thread(step, step.answered):
-                variants.keep_repetitions([*step.asked, *step.answered])
+                threads.add(step, [*exchanges, *step.output_messages])
+            elif not threads.continue_thread(step, step.output_messages):
+                variants.keep_repetitions([*step.input_messages, *step.output_messages])
     for (level, _), alone in silent.items():
         if level is levels.top:
             threads.add(alone[0], [message for tool in alone for message in tool.as_messages()])
-    call_ids = add_tool_results(threads.found, tools, levels, variants)
+    call_ids = add_tool_results(threads.threads, tools, levels, variants)
     doubtful = {
-        "repeat an earlier one, dropped as duplicates, found {}": threads.unsure,
+        "repeat an earlier one, dropped as duplicates, found {}": threads.possible_repetitions,
         "repeat none of the earlier messages, found {}: "
-        "if they are separate conversations, give each its own session.id": threads.apart,
+        "if they are separate conversations, give each its own session.id": threads.unconnected,
         "repeat the previous question without its answer; read as its continuation, found {}: "
-        "record the whole history": threads.joined,
+        "record the whole history": threads.possibly_unrelated,
         "repeat an earlier question without its answer; read as separate attempts, found {}: "
         "the longest (the last of equals) is the conversation, the others are its children; "
-        "record the whole history": threads.again,
+        "record the whole history": threads.possibly_related,
     }
     for found, calls in doubtful.items():
         if calls:
             warning = TraceWarning(f"model calls that {found.format(len(calls))}")
-            calls[0].span.found.warnings.append(warning)
+            calls[0].span.fields.warnings.append(warning)
     asked = [
-        one for thread in threads.found for one in thread.messages if isinstance(one, HumanMessage | SystemMessage)
+        one for thread in threads.threads for one in thread.messages if isinstance(one, HumanMessage | SystemMessage)
     ]
     if empty := sum(not one.content and not getattr(one, "tool_calls", ()) for one in asked):
         found = f"user messages and instructions without content, found {empty} of {len(asked)}"
-        steps[0].span.found.warnings.append(
+        steps[0].span.fields.warnings.append(
             TraceWarning(f"{found}: if it was moved to log records, {READ_TOGETHER_HINT}")
         )
-    metadata = {"variants": variants.found} if variants.found else {}
-    return {**_assembled(threads.found, levels, call_ids), "metadata": metadata}
+    metadata = {"variants": variants.items} if variants.items else {}
+    return {**_assembled(threads.threads, levels, call_ids), "metadata": metadata}
 
 
 def _assembled(threads: Sequence[Thread], levels: Levels, call_ids: Mapping[SpanStep, str]) -> dict[str, object]:

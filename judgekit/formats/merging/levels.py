@@ -45,7 +45,9 @@ class Levels:
             above = acting.get(span.parent) if span.parent is not None else None
             self._agents[span] = above if above and above.kind == "agent" else self._agents.get(span.parent)
             outermost[span] = outermost.get(span.parent) or (span if span in acting else None)
-        around = _around([one for one in acting.values() if one.kind == "tool" or outermost[one.span] is one.span])
+        around = _tool_calls_by_agent(
+            [one for one in acting.values() if one.kind == "tool" or outermost[one.span] is one.span]
+        )
         downwards.sort(key=lambda span: -1 if (root := outermost[span]) is None else order[root])
         inside: dict[Span | None, Level] = {}
         for span in downwards:
@@ -74,7 +76,7 @@ class Levels:
         return step.agent or (within.agent if (within := self.agent(step)) else None)
 
 
-def _around(steps: Sequence[SpanStep]) -> dict[Span, list[Span]]:
+def _tool_calls_by_agent(steps: Sequence[SpanStep]) -> dict[Span, list[Span]]:
     """Return the tool calls that lasted while each agent ran."""
     calls: list[Span] = []
     around: dict[Span, list[Span]] = {}
@@ -83,10 +85,10 @@ def _around(steps: Sequence[SpanStep]) -> dict[Span, list[Span]]:
         if step.kind == "tool":
             calls.append(span)
         else:
-            calls = [call for call in calls[-_MOST_AT_ONCE:] if _lasts(call, span.started)]
-            around[span] = [call for call in calls if _lasts(call, span.ended) and call.trace_id == span.trace_id]
+            calls = [call for call in calls[-_MOST_AT_ONCE:] if _lasts(call, span.started_at)]
+            around[span] = [call for call in calls if _lasts(call, span.ended_at) and call.trace_id == span.trace_id]
     return around
 
 
 def _lasts(span: Span, moment: datetime | None) -> bool:
-    return span.ended is not None and moment is not None and span.ended >= moment
+    return span.ended_at is not None and moment is not None and span.ended_at >= moment

@@ -16,8 +16,8 @@ class SpanStep:
         span: The span, with its times, parent and error.
         kind: A model call, a tool call, an agent run that contains other steps, or none of these.
         agent: The name of the agent.
-        asked: The input messages of a model or agent, usually with the whole history.
-        answered: The messages that came back.
+        input_messages: The input messages of a model or agent, usually with the whole history.
+        output_messages: The messages that came back.
         call: The call of a tool span.
         result: The result of the call, if the span has it.
     """
@@ -25,8 +25,8 @@ class SpanStep:
     span: Span
     kind: Literal["model", "tool", "agent"] | None = None
     agent: str | None = None
-    asked: Sequence[Message] = ()
-    answered: Sequence[Message] = ()
+    input_messages: Sequence[Message] = ()
+    output_messages: Sequence[Message] = ()
     call: ToolCall | None = None
     result: ToolMessage | None = None
 
@@ -39,7 +39,7 @@ class SpanStep:
         known: dict[str, object] = {
             "tool_call_id": call.id,
             "name": result.name or call.name,
-            "timestamp": result.timestamp or self.span.ended,
+            "timestamp": result.timestamp or self.span.ended_at,
             "is_error": True if error is not None else result.is_error,
         }
         return result.model_copy(update=known)
@@ -49,5 +49,5 @@ class SpanStep:
         if self.call is None:
             return []
         result = self.result_of(self.call)
-        call = AIMessage(tool_calls=[self.call], timestamp=self.span.started)
+        call = AIMessage(tool_calls=[self.call], timestamp=self.span.started_at)
         return [call] if result is None else [call, result]

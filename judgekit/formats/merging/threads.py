@@ -45,10 +45,10 @@ class Thread:
     first: list[Utterance]
     messages: list[Message] = field(default_factory=list[Message])
     steps: list[SpanStep] = field(default_factory=list[SpanStep])
-    systems: set[str] = field(default_factory=set[str])
+    instructions: set[str] = field(default_factory=set[str])
     last: list[Utterance] = field(default_factory=list[Utterance])
     """The last answer."""
-    end: int = 0
+    end_hash: int = 0
     """A hash of everything said."""
 
 
@@ -56,11 +56,11 @@ class Threads:
     """The threads of a recording. Steps are added one after the other.
 
     Attributes:
-        found: The threads, ordered by start.
-        unsure: Model calls that are left out because they repeat an earlier one, but may have been made twice.
-        apart: Model calls that share nothing with what their agent said before.
-        joined: Model calls with the same input as the one before, which may not follow it.
-        again: Model calls with the same input as an earlier one, which may follow it.
+        threads: The threads, ordered by start.
+        possible_repetitions: Model calls that are left out because they repeat an earlier one, but may have been made twice.
+        unconnected: Model calls that share nothing with what their agent said before.
+        possibly_unrelated: Model calls with the same input as the one before, which may not follow it.
+        possibly_related: Model calls with the same input as an earlier one, which may follow it.
 
     Args:
         levels: The levels of all steps.
@@ -72,29 +72,29 @@ class Threads:
     def __init__(
         self, levels: Levels, variants: Variants, models: Iterable[SpanStep], tools: Iterable[SpanStep]
     ) -> None:
-        self.found: list[Thread] = []
-        self.unsure: list[SpanStep] = []
-        self.apart: list[SpanStep] = []
-        self.joined: list[SpanStep] = []
-        self.again: list[SpanStep] = []
+        self.threads: list[Thread] = []
+        self.possible_repetitions: list[SpanStep] = []
+        self.unconnected: list[SpanStep] = []
+        self.possibly_unrelated: list[SpanStep] = []
+        self.possibly_related: list[SpanStep] = []
         self._levels = levels
         self._variants = variants
         self._with_history = self._runs_with_history(models)
         self._tools: dict[_Run, list[datetime]] = defaultdict(list)
-        for tool in sorted(tools, key=lambda tool: tool.span.started or UNKNOWN_START):
-            self._tools[self._run(tool)].append(tool.span.started or UNKNOWN_START)
+        for tool in sorted(tools, key=lambda tool: tool.span.started_at or UNKNOWN_START):
+            self._tools[self._run(tool)].append(tool.span.started_at or UNKNOWN_START)
         self._parallel: set[_Run] = set()
         self._runs: dict[tuple[_Run, str], Thread] = {}
         self._newest: dict[Level, Thread] = {}
-        self._passed: dict[tuple[Level, int], tuple[Thread, Span]] = {}
+        self._passed_hashes: dict[tuple[Level, int], tuple[Thread, Span]] = {}
         self._latest: dict[tuple[Level, str | None, str], Thread] = {}
         self._call_ids: set[str] = set()
 
     def add(self, step: SpanStep, answered: Sequence[Message]) -> None:
         """Add a step to the thread that it belongs to."""
-        if not (step.asked or answered) or self.continue_thread(step, answered):
+        if not (step.input_messages or answered) or self.continue_thread(step, answered):
             return
-        level, systems, rest = self._levels.level(step), *split_instructions(step.asked)
+        level, systems, rest = self._levels.level(step), *split_instructions(step.input_messages)
         thread = self._latest.get((level, self._levels.name(step), _joined(systems)))
         if thread is not None:
             places = range(len(rest) - 1, -1, -1) if thread.last else ()
@@ -103,37 +103,37 @@ class Threads:
                 self._variants.keep_repetitions([*systems, *rest[: last + 1]])
                 self._append(thread, step, (), rest[last + 1 :], answered)
                 return
-        if self._goes_on_unsaid(step, systems, rest, answered):
+        if self._continue_unanswered(step, systems, rest, answered):
             return
         if thread is not None:
             apart = bool(rest) and utterances(rest[:1]) != thread.first
             if apart and step.kind == "model" and not isinstance(rest[0], ToolMessage):
-                self.apart.append(step)
+                self.unconnected.append(step)
             if not rest or (apart and _follows(step.span, thread.steps[-1].span)):
                 self._variants.keep_repetitions(systems)
                 self._append(thread, step, (), rest, answered)
                 return
-        self._notice(step, rest, thread)
+        self._note_missing_history(step, rest, thread)
         thread = Thread(level, utterances(rest[:1]))
-        self.found.append(thread)
+        self.threads.append(thread)
         self._append(thread, step, systems, rest, answered)
 
     def continue_thread(self, step: SpanStep, answered: Sequence[Message]) -> bool:
         """Return whether a step is done: it adds nothing new, or it was added to the thread that it continues."""
-        level, systems, rest = self._levels.level(step), *split_instructions(step.asked)
+        level, systems, rest = self._levels.level(step), *split_instructions(step.input_messages)
         passed = prefix_hashes([*rest, *answered])
-        if passed and (before := self._passed.get((level, passed[-1]))) is not None:
+        if passed and (before := self._passed_hashes.get((level, passed[-1]))) is not None:
             same = _is_around(before[1], step.span) or _is_around(step.span, before[1])
             ids = call_ids(answered)
             if same or ids <= self._call_ids:
                 if step.kind == "model" and answered and not ids and not same:
-                    self.unsure.append(step)
-                self._variants.keep_repetitions([*step.asked, *answered])
+                    self.possible_repetitions.append(step)
+                self._variants.keep_repetitions([*step.input_messages, *answered])
                 return True
         for count in range(len(rest), 0, -1):
-            thread, _ = self._passed.get((level, passed[count - 1]), (None, None))
-            if thread is not None and thread.end == passed[count - 1]:
-                new = [message for message in systems if message.text not in thread.systems]
+            thread, _ = self._passed_hashes.get((level, passed[count - 1]), (None, None))
+            if thread is not None and thread.end_hash == passed[count - 1]:
+                new = [message for message in systems if message.text not in thread.instructions]
                 self._variants.keep_repetitions(
                     [*(message for message in systems if message not in new), *rest[:count]]
                 )
@@ -141,7 +141,7 @@ class Threads:
                 return True
         return False
 
-    def _goes_on_unsaid(
+    def _continue_unanswered(
         self, step: SpanStep, systems: Sequence[SystemMessage], rest: Sequence[Message], answered: Sequence[Message]
     ) -> bool:
         """Add a step that repeats its run's last input without the answer, if it follows that answer."""
@@ -150,7 +150,7 @@ class Threads:
         if thread is None or step.kind != "model" or run in self._with_history:
             return False
         before = thread.steps[-1]
-        asked = split_instructions(before.asked)[1]
+        asked = split_instructions(before.input_messages)[1]
         same = 0
         while same < min(len(rest), len(asked)) and utterances([rest[same]]) == utterances([asked[same]]):
             same += 1
@@ -159,16 +159,16 @@ class Threads:
         if not repeated or any(isinstance(one, AIMessage) for one in new) or not _follows(step.span, before.span):
             return False
         answers = any(isinstance(one, ToolMessage) for one in new)
-        ran = answers or self._tools_ran(run, before, step)
+        ran = answers or self._has_tools_between(run, before, step)
         if not (ran or new or _calls(thread)):
             return False
         if run in self._parallel or not ran:
-            self.joined.append(step)
+            self.possibly_unrelated.append(step)
         self._variants.keep_repetitions([*systems, *rest[:same]])
         self._append(thread, step, (), new, answered)
         return True
 
-    def _notice(self, step: SpanStep, rest: Sequence[Message], thread: Thread | None) -> None:
+    def _note_missing_history(self, step: SpanStep, rest: Sequence[Message], thread: Thread | None) -> None:
         """Note a step that begins a thread, in case its run merely did not record the history."""
         run = self._run(step)
         own = thread or self._runs.get((run, ""))
@@ -179,12 +179,12 @@ class Threads:
             return
         if not _follows(step.span, before.steps[-1].span):
             self._parallel.add(run)
-        elif thread is not None or _calls(before) or self._tools_ran(run, before.steps[-1], step):
-            self.again.append(step)
+        elif thread is not None or _calls(before) or self._has_tools_between(run, before.steps[-1], step):
+            self.possibly_related.append(step)
 
-    def _tools_ran(self, run: _Run, before: SpanStep, step: SpanStep) -> bool:
+    def _has_tools_between(self, run: _Run, before: SpanStep, step: SpanStep) -> bool:
         """Return whether tools began to run between two steps."""
-        began, end = (bisect_left(self._tools[run], one.span.started or UNKNOWN_START) for one in (before, step))
+        began, end = (bisect_left(self._tools[run], one.span.started_at or UNKNOWN_START) for one in (before, step))
         return began < end
 
     def _run(self, step: SpanStep) -> _Run:
@@ -196,9 +196,11 @@ class Threads:
         found: set[_Run] = set()
         for step in models:
             known = said[run := self._run(step)]
-            if any(isinstance(one, AIMessage) and not known.isdisjoint(utterances([one])) for one in step.asked):
+            if any(
+                isinstance(one, AIMessage) and not known.isdisjoint(utterances([one])) for one in step.input_messages
+            ):
                 found.add(run)
-            known.update(utterances(step.answered))
+            known.update(utterances(step.output_messages))
         return found
 
     def _append(
@@ -209,7 +211,7 @@ class Threads:
         rest: Sequence[Message],
         answered: Sequence[Message],
     ) -> None:
-        moment, name = step.span.ended or step.span.started, self._levels.name(step)
+        moment, name = step.span.ended_at or step.span.started_at, self._levels.name(step)
         results = next((place for place, one in enumerate(rest) if not isinstance(one, ToolMessage)), len(rest))
         new = [*rest[:results], *systems, *rest[results:]]
         for message in answered:
@@ -217,19 +219,19 @@ class Threads:
             if isinstance(message, AIMessage):
                 known["agent"] = message.agent or name
             new.append(message.model_copy(update=known))
-        for end in prefix_hashes([*rest, *answered], thread.end):
-            self._passed[thread.level, end] = thread, step.span
-            thread.end = end
+        for end in prefix_hashes([*rest, *answered], thread.end_hash):
+            self._passed_hashes[thread.level, end] = thread, step.span
+            thread.end_hash = end
         for message in new:
             self._variants.add_message(message)
             if isinstance(message, AIMessage):
                 thread.last = utterances([message])
         self._call_ids |= call_ids(new)
-        thread.systems.update(message.text for message in systems)
+        thread.instructions.update(message.text for message in systems)
         thread.messages += new
         thread.steps.append(step)
         self._newest[thread.level] = thread
-        for said in {"", _joined(split_instructions(step.asked)[0])}:
+        for said in {"", _joined(split_instructions(step.input_messages)[0])}:
             self._latest[thread.level, name, said] = self._runs[self._run(step), said] = thread
 
 
@@ -244,7 +246,7 @@ def _calls(thread: Thread) -> bool:
 
 
 def _follows(span: Span, before: Span) -> bool:
-    return before.ended is None or span.started is None or before.ended <= span.started
+    return before.ended_at is None or span.started_at is None or before.ended_at <= span.started_at
 
 
 def _is_around(outer: Span, span: Span) -> bool:

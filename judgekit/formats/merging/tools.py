@@ -98,7 +98,7 @@ def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels
         known.sort()
     inserted: dict[tuple[int, int, bool], list[SpanStep]] = defaultdict(list)
     for step in tools:
-        known, started = answers[levels.level(step)], step.span.started
+        known, started = answers[levels.level(step)], step.span.started_at
         if started is None or not known:
             variants.keep_tool_span(step)
             continue
@@ -116,7 +116,7 @@ def _insert(threads: Sequence[Thread], tools: Sequence[SpanStep], levels: Levels
             messages[index] = answer.model_copy(update={"tool_calls": (*answer.tool_calls, *calls)})
             messages[end:end] = results
         else:
-            call = AIMessage(tool_calls=calls, agent=levels.name(steps[0]), timestamp=steps[0].span.started)
+            call = AIMessage(tool_calls=calls, agent=levels.name(steps[0]), timestamp=steps[0].span.started_at)
             messages[end:end] = [call, *results]
 
 

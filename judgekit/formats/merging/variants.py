@@ -14,7 +14,7 @@ class Variants:
     """The repetitions that are left out of a conversation but hold a value that nothing else has."""
 
     def __init__(self) -> None:
-        self.found: list[JsonValue] = []
+        self.items: list[JsonValue] = []
         self._values: set[tuple[str, str]] = set()
         self._seen: set[str] = set()
 
@@ -25,20 +25,20 @@ class Variants:
     def keep_repetitions(self, messages: Iterable[Message]) -> None:
         """Keep messages that are left out."""
         for message in messages:
-            self._keep(_dumped(message))
+            self._add(_dumped(message))
 
     def keep_tool_span(self, tool: SpanStep) -> None:
         """Keep what a tool span records."""
         values = {"call": tool.call, "result": tool.result}
-        self._keep({name: _dumped(value) for name, value in values.items() if value is not None})
+        self._add({name: _dumped(value) for name, value in values.items() if value is not None})
 
-    def _keep(self, found: JsonObject) -> None:
+    def _add(self, found: JsonObject) -> None:
         text = json.dumps(found, sort_keys=True)
         if text not in self._seen:
             self._seen.add(text)
             if not (values := _values(found)) <= self._values:
                 self._values |= values
-                self.found.append(found)
+                self.items.append(found)
 
 
 def _dumped(value: Message | ToolCall) -> JsonObject:

@@ -75,7 +75,7 @@ READERS: dict[str, Reader] = {
 }
 _log = logging.getLogger("judgekit")
 
-_NEEDS = ("name", "shape", "gathers", "recognizes", "records", "sample")
+_NEEDS = ("name", "shape", "joins_lines", "recognizes", "records", "sample")
 FALLBACKS = ("openai-chat", "rows")
 """Formats that are only considered if no other reader recognizes a file, in order."""
 

@@ -28,7 +28,7 @@ class ADKReader:
     """A reader of events, which are messages of their authors. Those without content stay in ``extra``."""
 
     name = "adk"
-    gathers = True
+    joins_lines = True
     shape = 'adk: {"app_name", "user_id", "events": [{"author", "invocation_id", "content": {"parts": [...]}}, ...]}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -81,7 +81,7 @@ def _read_event(event: FieldTracker, replies: Mapping[str, FieldTracker]) -> lis
     if any(lookup(event.peek("actions"), name) is not None for name in _REWOUND):
         event.warn("the session was rewound here; the undone messages are still in the conversation")
     by_user = event.peek("author") == "user"
-    messages = _said(event, HumanMessage if by_user else AIMessage)
+    messages = _event_messages(event, HumanMessage if by_user else AIMessage)
     if not messages:
         return []
     identity = event.id("id")
@@ -97,7 +97,7 @@ def _read_event(event: FieldTracker, replies: Mapping[str, FieldTracker]) -> lis
     return with_fields(messages, every=every, once=once, extra=event.leftover())
 
 
-def _said(event: FieldTracker, speaker: type[HumanMessage] | type[AIMessage]) -> list[Message]:
+def _event_messages(event: FieldTracker, speaker: type[HumanMessage] | type[AIMessage]) -> list[Message]:
     if content := event.maybe_object("content"):
         return read_content(content, speaker)
     if "content" in event:
@@ -152,7 +152,7 @@ def _logged(row: FieldTracker) -> tuple[list[Message], list[ToolDefinition], dic
             else:
                 others += 1
                 config = request.object("config") or request
-                _, offered = read_request(FieldTracker({"tools": config.take("tools")}, config.where, config.warnings))
+                _, offered = read_request(FieldTracker({"tools": config.take("tools")}, config.path, config.warnings))
             for tool in offered:
                 tools.setdefault(to_text(tool.model_dump()), tool)
         if isinstance(event := log.peek("event_id"), str) and (reply := log.object("model_response")):

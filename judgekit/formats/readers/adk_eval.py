@@ -52,7 +52,7 @@ class ADKEvalReader:
     """
 
     name = "adk-eval"
-    gathers = False
+    joins_lines = False
     shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}, or [{"query", "expected_tool_use", "reference"}]'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -86,7 +86,7 @@ class ADKEvalReader:
         messages: list[Message] = []
         for turn, one in enumerate(row.objects("conversation", "data"), 1):
             expected.append(_expected(one, turn))
-            messages += _asked(one)
+            messages += _user_messages(one)
         if not messages:
             simulated = " (its user is simulated)" if any(name in row for name in _CONVERSATION) else ""
             raise TraceError(f"the case contains no messages{simulated}")
@@ -134,7 +134,7 @@ def _references(expected: Sequence[_Expected]) -> dict[str, object]:
     return known
 
 
-def _asked(invocation: FieldTracker) -> list[Message]:
+def _user_messages(invocation: FieldTracker) -> list[Message]:
     """Read the user's message, with the leftover of its invocation."""
     content = invocation.object("user_content", "userContent")
     query = invocation.text("query")
@@ -159,7 +159,7 @@ def _done(invocation: FieldTracker) -> list[Message]:
             data.warn("agent messages between the calls, kept in extra because their position is not recorded")
     if final := invocation.object("final_response", "finalResponse"):
         messages += read_content(final, AIMessage)
-    return [*_asked(invocation), *messages]
+    return [*_user_messages(invocation), *messages]
 
 
 def _expected(invocation: FieldTracker, turn: int) -> _Expected:
@@ -195,7 +195,9 @@ def _labels(row: FieldTracker) -> list[Label]:
     status = row.peek("final_eval_status") or row.peek("finalEvalStatus")
     if isinstance(status, int) and status in _STATUS:
         row.take("final_eval_status", "finalEvalStatus")
-        labels.append(Label("final_eval_status", _STATUS[status], source=_of_all(one.source for one in metrics)))
+        labels.append(
+            Label("final_eval_status", _STATUS[status], source=_combined_source(one.source for one in metrics))
+        )
     return labels + metrics
 
 
@@ -207,7 +209,7 @@ def _metric(found: FieldTracker) -> Label | None:
     return Label(name, score, source=label_source(name, judged=judged))
 
 
-def _of_all(sources: Iterable[LabelSource]) -> LabelSource:
+def _combined_source(sources: Iterable[LabelSource]) -> LabelSource:
     """Return the source of a status that combines several metrics: a judge if any metric is from a judge."""
     found = set(sources)
     if "judge" in found:

@@ -51,13 +51,13 @@ class AnthropicReader:
     """A reader of requests, responses, pairs of both, and rows or bare lists of messages with this API's blocks."""
 
     name = "anthropic"
-    gathers = False
+    joins_lines = False
     shape = 'anthropic: {"messages": [{"role": "user", "content": [{"type": "tool_result", ...}]}, ...], "system": ...}'
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize blocks and fields that only this API has."""
         rows = head(self.records(value))
-        return any(map(_is_record, rows)) and not any(map(_is_of_others, rows))
+        return any(map(_is_record, rows)) and not any(map(_is_foreign_row, rows))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and the items of any other list."""
@@ -84,7 +84,7 @@ class AnthropicStreamReader:
     """A reader of responses that were recorded as streamed events."""
 
     name = "anthropic-stream"
-    gathers = True
+    joins_lines = True
     shape = 'anthropic-stream: {"type": "message_start", "message": {...}}, {"type": "content_block_delta", ...}, ...'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -122,7 +122,7 @@ def _is_record(value: JsonValue) -> bool:
     return isinstance(request, dict) and _is_request(request) and may_be_response_of("anthropic", value.get("response"))
 
 
-def _is_of_others(row: JsonValue) -> bool:
+def _is_foreign_row(row: JsonValue) -> bool:
     """Return whether a row has a message that this API cannot have."""
     return not all(map(may_be_anthropic, head(messages_field(row))))
 

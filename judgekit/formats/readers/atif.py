@@ -53,7 +53,7 @@ class AtifReader:
     """
 
     name = "atif"
-    gathers = False
+    joins_lines = False
     shape = 'atif: {"schema_version": "ATIF-v...", "agent": {...}, "steps": [...]}'
 
     def recognizes(self, value: JsonValue) -> bool:

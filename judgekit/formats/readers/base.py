@@ -66,7 +66,7 @@ class Reader(Protocol):
         ...
 
     @property
-    def gathers(self) -> bool:
+    def joins_lines(self) -> bool:
         """Whether all lines of a JSONL file belong together, like the rows of a log, and are read as one list."""
         ...
 
@@ -94,7 +94,7 @@ class Reader(Protocol):
 class RowReader:
     """A base for readers of files that hold one record or a list of records."""
 
-    gathers = False
+    joins_lines = False
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the items of a list, or the document as the only record."""
@@ -195,7 +195,7 @@ def append_reply(messages: Sequence[Message], replies: Sequence[Message], row: F
 
 def unpaired_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
     """Return a warning for each tool result that answers no call."""
-    return [TraceWarning(_NO_CALL, where=f"messages[{index}]") for index in pair_results(messages).orphans]
+    return [TraceWarning(_NO_CALL, path=f"messages[{index}]") for index in pair_results(messages).orphans]
 
 
 def build_sample(
@@ -260,7 +260,7 @@ def build_row_sample(
     columns = {name: value for name, value in rest.items() if name not in References.__annotations__}
     own = extra_fields(beside)
     others = {name: value for name, value in columns.items() if name not in VERBATIM_COLUMNS}
-    warned = {(warning.where or "").rpartition(".")[2] for warning in row.warnings}
+    warned = {(warning.path or "").rpartition(".")[2] for warning in row.warnings}
     hidden = {
         **{name: value for name, value in columns.items() if name not in warned},
         "fields": {name: own[name] for name in own if name not in VERBATIM_COLUMNS},
@@ -273,10 +273,10 @@ def build_row_sample(
         name for name, value in others.items() if canonical_column(name) in ("input", "response") and value in texts
     }
     meant = foreign_column_warnings({name: value for name, value in others.items() if name not in again})
-    renamed = {one.where for one in meant if canonical_column(one.where or "")}
-    unread = [one for one in unread if one.where not in renamed]
-    named = {one.where for one in unread}
-    warnings = [*row.warnings, *unpaired_warnings(messages), *unread, *(one for one in meant if one.where not in named)]
+    renamed = {one.path for one in meant if canonical_column(one.path or "")}
+    unread = [one for one in unread if one.path not in renamed]
+    named = {one.path for one in unread}
+    warnings = [*row.warnings, *unpaired_warnings(messages), *unread, *(one for one in meant if one.path not in named)]
     warnings += unread_text_warnings(others, messages)
     trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
     return make_sample(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})
@@ -290,7 +290,7 @@ def _unread(
     row: FieldTracker,
 ) -> list[TraceWarning]:
     """Return warnings about unread messages and calls beside the conversation, unless the reader warned itself."""
-    places = [warning.where for warning in row.warnings if warning.where]
+    places = [warning.path for warning in row.warnings if warning.path]
     rest = {name: value for name, value in extra.items() if name not in places} if places else dict(extra)
     named = [*unread_reference_warnings(rest), *unread_text_warnings(rest, messages)]
     rest |= cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if name in known})
@@ -298,7 +298,7 @@ def _unread(
     if not rest:
         return named
     children = cast("Sequence[Trace]", trace.get("children", ()))
-    return [*named, *unread_message_warnings(rest, [*messages, *_of_children(children)])]
+    return [*named, *unread_message_warnings(rest, [*messages, *_child_messages(children)])]
 
 
 def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
@@ -339,10 +339,10 @@ def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
     }
 
 
-def _of_children(children: Iterable[Trace]) -> Iterator[Message]:
+def _child_messages(children: Iterable[Trace]) -> Iterator[Message]:
     for child in children:
         yield from child.messages
-        yield from _of_children(child.children)
+        yield from _child_messages(child.children)
 
 
 def require_object(record: JsonValue) -> JsonObject:

@@ -21,7 +21,7 @@ class BedrockReader:
     """A reader of requests, responses, pairs of both, and rows or bare lists of messages."""
 
     name = "bedrock"
-    gathers = False
+    joins_lines = False
     shape = (
         'bedrock: {"messages": [{"role": "user", "content": [{"text": ...}]}, ...], "modelId": ..., "toolConfig": ...}'
     )
@@ -52,7 +52,7 @@ class StrandsReader:
     """A reader of the messages of a Strands agent's session from one file."""
 
     name = "strands"
-    gathers = True
+    joins_lines = True
     shape = (
         'strands: {"message": {"role": "user", "content": [{"text": ...}]}, "message_id": 0, "created_at": ...}, ...'
     )

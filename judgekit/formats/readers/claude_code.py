@@ -38,7 +38,7 @@ class ClaudeCodeReader:
     """A reader of sessions, one conversation each. Sub-agents are children; abandoned branches are kept separately."""
 
     name = "claude-code"
-    gathers = True
+    joins_lines = True
     shape = (
         'claude-code: {"type": "user", "uuid": ..., "sessionId": ..., "message": {"role": "user", "content": ...}}, ...'
     )
@@ -88,13 +88,13 @@ class _Session:
         first = next(iter(threads.get(main, [])), None)
         self._main = main
         self._shared: JsonObject = {
-            name: value for name in _OF_SESSION if first and (value := first.found.peek(name)) is not None
+            name: value for name in _OF_SESSION if first and (value := first.tracker.peek(name)) is not None
         }
         agent = first.fields.get("agentId") if first and main is not None else None
         names = (self._shared.get("sessionId", self._shared.get("session_id")), agent)
         self.identity = "#".join(name for name in names if isinstance(name, str)) or None
         kept = conversation_rows(rows)
-        others = [row.found for row in rows if not row.is_message]
+        others = [row.tracker for row in rows if not row.is_message]
         said = {name: self._messages([row for row in thread if row.index in kept]) for name, thread in threads.items()}
         if not (messages := said.pop(main, [])):
             raise TraceError("contains no messages")
@@ -105,7 +105,7 @@ class _Session:
             "children": _children(said, messages, rows),
             "metadata": self._shared,
         }
-        self._abandoned = [row.found.leftover() for row in rows if row.is_message and row.index not in kept]
+        self._abandoned = [row.tracker.leftover() for row in rows if row.is_message and row.index not in kept]
         if self._abandoned:
             document.warn(
                 f"{len(self._abandoned)} rows of abandoned branches, kept in extra as 'abandoned'", "abandoned"
@@ -137,7 +137,7 @@ class _Session:
             try:
                 made = self._reply(group) if group[0].kind == "assistant" else self._turn(group[0])
             except TraceError as error:
-                group[0].found.warn(f"unreadable row, kept in extra: {error.found}")
+                group[0].tracker.warn(f"unreadable row, kept in extra: {error.problem}")
                 self._kept += [row.fields for row in group]
                 continue
             if group[0].index in injected:
@@ -148,9 +148,9 @@ class _Session:
     def _turn(self, row: SessionRow) -> list[Message]:
         made = read_message(_message_of(row))
         results = (index for index, message in enumerate(made) if isinstance(message, ToolMessage))
-        about = {"id": row.found.id("uuid"), "timestamp": row.found.time("timestamp")}
+        about = {"id": row.tracker.id("uuid"), "timestamp": row.tracker.time("timestamp")}
         made = [message.model_copy(update=about) for message in made]
-        return _with_extra(made, next(results, len(made) - 1), self._rest(row))
+        return _with_extra(made, next(results, len(made) - 1), self._row_leftover(row))
 
     def _reply(self, group: Sequence[SessionRow]) -> list[Message]:
         """Read a reply. Each of its blocks has a row, which repeats the usage; the highest count is the total."""
@@ -166,24 +166,24 @@ class _Session:
                 if other.peek(name) == whole.peek(name):
                     other.take(name)
         made = read_message(whole, blocks)
-        time = group[0].found.time("timestamp")
+        time = group[0].tracker.time("timestamp")
         made = [message.model_copy(update={"timestamp": time}) for message in made]
         last = max(index for index, message in enumerate(made) if isinstance(message, AIMessage))
         if stop is not None:
             made[last] = made[last].model_copy(update={"finish_reason": stop})
-        rests = [self._rest(row) for row in group]
+        rests = [self._row_leftover(row) for row in group]
         return _with_extra(made, last, rests[0] if len(rests) == 1 else {"rows": [*rests]})
 
-    def _rest(self, row: SessionRow) -> JsonObject:
+    def _row_leftover(self, row: SessionRow) -> JsonObject:
         """Return what was not taken of a row, without what all rows repeat."""
-        row.found.take("type")
-        if row.found.peek("isSidechain") is (row.thread != self._main):  # the trace shows this
-            row.found.take("isSidechain")
+        row.tracker.take("type")
+        if row.tracker.peek("isSidechain") is (row.thread != self._main):  # the trace shows this
+            row.tracker.take("isSidechain")
         known = {**self._shared, "agentId": row.thread, "parent_tool_use_id": row.thread}
         for name, value in known.items():
-            if row.found.peek(name) == value:
-                row.found.take(name)
-        return row.found.leftover()
+            if row.tracker.peek(name) == value:
+                row.tracker.take(name)
+        return row.tracker.leftover()
 
     def _keep(self, rows: Sequence[FieldTracker], values: Sequence[JsonValue]) -> None:
         kinds = Counter(kind if isinstance(kind := row.peek("type"), str) else "" for row in rows)
@@ -274,9 +274,9 @@ def _by_agent(rows: list[JsonValue]) -> list[JsonValue]:
 
 
 def _message_of(row: SessionRow) -> FieldTracker:
-    message = row.found.object("message")
+    message = row.tracker.object("message")
     if message is None:
-        raise row.found.type_error("message", "a message")
+        raise row.tracker.type_error("message", "a message")
     return message
 
 

@@ -18,7 +18,7 @@ class SessionRow:
     """A row of a session, and its position."""
 
     def __init__(self, found: FieldTracker, index: int) -> None:
-        self.found = found
+        self.tracker = found
         self.index = index
         self.fields: JsonObject = {name: found.peek(name) for name in found}
         self.kind = self.fields.get("type")

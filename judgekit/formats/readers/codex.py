@@ -40,7 +40,7 @@ class CodexReader:
     """
 
     name = "codex"
-    gathers = True
+    joins_lines = True
     shape = 'codex: {"timestamp": ..., "type": "session_meta" | "response_item" | ..., "payload": {...}} in each line'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -60,7 +60,7 @@ class CodexReader:
         for place, row in enumerate(as_records(record)):
             where = f"[{place}]"
             if not isinstance(row, dict):
-                session.warnings.append(TraceWarning("a row that is not an object, dropped", where=where))
+                session.warnings.append(TraceWarning("a row that is not an object, dropped", path=where))
             elif row.get("type") not in _ROWS and is_item(row):
                 session.item(FieldTracker(row, where, session.warnings))
             else:
@@ -125,7 +125,7 @@ class _Session:
         if by_user:
             self._termination = None
             messages = self._items.messages()
-            if isinstance(_told(messages[-1]), HumanMessage):
+            if isinstance(_as_developer_message(messages[-1]), HumanMessage):
                 self._turns.append(len(messages) - 1)
 
     def sample(self, index: int) -> Sample:
@@ -135,7 +135,7 @@ class _Session:
             for place, message in reversed(self._typed):
                 messages.insert(place, message)
             self._repeating -= len(self._typed)
-        messages = [*self._head, *map(_told, messages)]
+        messages = [*self._head, *map(_as_developer_message, messages)]
         if not messages:
             raise TraceError("contains no messages: no row is a response_item")
         if self._repeating:
@@ -165,7 +165,7 @@ class _Session:
         self._times.append(row.peek("timestamp"))
         row.take("payload")
         row.take("type")
-        self.item(FieldTracker({**payload, "timestamp": row.take("timestamp")}, f"{row.where}.payload", self.warnings))
+        self.item(FieldTracker({**payload, "timestamp": row.take("timestamp")}, f"{row.path}.payload", self.warnings))
 
     def _meta(self, found: FieldTracker) -> None:
         if self._identity is not None:  # the header of the session that this one was forked from
@@ -211,7 +211,7 @@ class _Session:
             del messages[start:], self._turns[-turns:]
 
 
-def _told(message: Message) -> Message:
+def _as_developer_message(message: Message) -> Message:
     """Return the message as a developer's if Codex wrote it as the user."""
     if not isinstance(message, HumanMessage) or not message.content:
         return message

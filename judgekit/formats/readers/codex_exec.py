@@ -50,7 +50,7 @@ class CodexExecReader:
     """
 
     name = "codex-exec"
-    gathers = True
+    joins_lines = True
     shape = 'codex-exec: {"type": "thread.started" | "turn.started" | "item.completed" | ...} in each line'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -78,7 +78,7 @@ class CodexExecReader:
             if isinstance(row, dict):
                 thread.event(FieldTracker(row, f"[{place}]", thread.warnings))
             else:
-                thread.warnings.append(TraceWarning("a row that is not an object, dropped", where=f"[{place}]"))
+                thread.warnings.append(TraceWarning("a row that is not an object, dropped", path=f"[{place}]"))
         return thread.sample(index)
 
 
@@ -102,7 +102,7 @@ class _Thread:
         if kind in _ITEM_EVENTS and isinstance(item, dict):
             row.take("item")
             self._updates += kind == "item.updated"
-            self._item(FieldTracker(item, f"{row.where}.item", self.warnings))
+            self._item(FieldTracker(item, f"{row.path}.item", self.warnings))
         elif kind == "thread.started":
             self._runs += 1
             self._identity = row.id("thread_id") or self._identity
@@ -147,7 +147,7 @@ class _Thread:
 
     def _item(self, item: FieldTracker) -> None:
         identity = item.peek("id")
-        key = item.where if identity is None else f"{self._runs} {to_text(identity)}"
+        key = item.path if identity is None else f"{self._runs} {to_text(identity)}"
         if key not in self._items:
             self._parts.append(key)
         self._items[key] = item
@@ -189,7 +189,7 @@ def _add_call(made: ItemMessages, item: FieldTracker, kind: str) -> None:
     if kind not in _WITHOUT_RESULT and (output or status != "in_progress"):
         failed = True if code not in (None, 0) else _FAILED.get(str(status))
         result: JsonObject = {"type": "function_call_output", "call_id": identity, "name": name, "output": output}
-        made.add(FieldTracker(result, item.where, item.warnings), is_error=failed)
+        made.add(FieldTracker(result, item.path, item.warnings), is_error=failed)
 
 
 def _output(item: FieldTracker) -> JsonValue:

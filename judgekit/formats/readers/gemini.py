@@ -38,7 +38,7 @@ class GeminiReader:
     """A reader of requests and responses. Each candidate is a conversation, and those of one response are a group."""
 
     name = "gemini"
-    gathers = False
+    joins_lines = False
     shape = 'gemini: {"contents": [{"role": "user", "parts": [{"text": ...}]}]}, {"candidates": [...]}, or {"request", "response"}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -63,7 +63,7 @@ class GeminiReader:
         messages, tools = read_request(request)
         longest = max(map(len, map(_history, responses)), default=0)
         responses = [one for one in responses if len(_history(one)) == longest]  # the others are part of the history
-        messages = _with_past(messages, responses, request)
+        messages = _with_sdk_messages(messages, responses, request)
         known: dict[str, object] = {}
         candidate = row.count("candidate")
         if candidate is not None:
@@ -71,7 +71,7 @@ class GeminiReader:
             identity = f"{known['group']}#{candidate}"
         messages = append_reply(messages, read_response(responses, candidate or 0), row)
         if not messages:
-            raise TraceError(f"{row.where or 'the record'}: contains no messages")
+            raise TraceError(f"{row.path or 'the record'}: contains no messages")
         return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
 
 
@@ -112,7 +112,7 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
         return [row]
     records: list[JsonValue] = []
     for position, number in enumerate(numbers):
-        own = [_only(chunk, found.get(number, [])) for chunk, found in zip(chunks, by_chunk, strict=True)]
+        own = [_single_candidate(chunk, found.get(number, [])) for chunk, found in zip(chunks, by_chunk, strict=True)]
         whole = own if isinstance(response, list) else own[0]
         about = whole if response is record and isinstance(whole, dict) else {**record, "response": whole}
         records.append({**about, "candidate": position})
@@ -128,7 +128,7 @@ def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonVa
     return numbered
 
 
-def _only(chunk: JsonValue, own: list[JsonValue]) -> JsonValue:
+def _single_candidate(chunk: JsonValue, own: list[JsonValue]) -> JsonValue:
     if not isinstance(chunk, dict) or not isinstance(chunk.get("candidates"), list):
         return chunk
     return {**chunk, "candidates": own}
@@ -152,7 +152,9 @@ def _history(response: FieldTracker) -> list[JsonValue]:
     return as_list(next((history for name in _HISTORY if (history := response.peek(name))), None))
 
 
-def _with_past(messages: list[Message], responses: Sequence[FieldTracker], request: FieldTracker) -> list[Message]:
+def _with_sdk_messages(
+    messages: list[Message], responses: Sequence[FieldTracker], request: FieldTracker
+) -> list[Message]:
     """Return a request's messages with those that the SDK added to them by calling functions.
 
     The SDK's history repeats the request.

@@ -45,7 +45,7 @@ class InspectReader:
     """
 
     name = "inspect"
-    gathers = False
+    joins_lines = False
     shape = 'inspect: {"version": ..., "status": ..., "eval": {...}, "samples": [...]}, or the messages of Inspect'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -79,7 +79,7 @@ class InspectReader:
             raise sample.type_error("messages", "messages")
         events = _events(sample)
         messages = _with_output(sample, _with_events(read_messages(found), events), raw)
-        if _stands_in(sample.peek("input"), raw):
+        if _repeats_input(sample.peek("input"), raw):
             sample.take("input")
         identity, epoch = sample.id("id"), sample.count("epoch")
         header = row.peek("header")
@@ -174,12 +174,14 @@ def _with_events(messages: Sequence[Message], events: Iterable[JsonObject]) -> l
         elif event.get("event") == "tool" and isinstance(identity := event.get("message_id"), str):
             about[identity] = event
     return [
-        message if message.id is None or message.id not in about else _told(message, FieldTracker(about[message.id]))
+        message
+        if message.id is None or message.id not in about
+        else _with_event_fields(message, FieldTracker(about[message.id]))
         for message in messages
     ]
 
 
-def _told(message: Message, event: FieldTracker) -> Message:
+def _with_event_fields(message: Message, event: FieldTracker) -> Message:
     update: dict[str, object] = {"timestamp": event.time("completed", "timestamp")}
     output = event.object("output")
     if isinstance(message, AIMessage) and output is not None:
@@ -210,7 +212,7 @@ def _with_output(sample: FieldTracker, messages: list[Message], raw: Sequence[Js
     return messages
 
 
-def _stands_in(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
+def _repeats_input(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
     """Return whether the sample's messages repeat its input."""
     if isinstance(given, list):
         return all(message in raw for message in given[:50]) and len(given) <= 50
@@ -241,7 +243,7 @@ def _fits(name: str, metadata: FieldTracker, known: JsonObject) -> bool:
     try:
         make_sample("", read_row_facts({**known, name: metadata.peek(name)}, []))
     except TraceError as error:
-        metadata.warn(f"not used, kept as is: {error.found}")
+        metadata.warn(f"not used, kept as is: {error.problem}")
         return False
     return True
 

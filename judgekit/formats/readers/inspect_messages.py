@@ -33,7 +33,7 @@ from judgekit.traces.message import (
 
 def are_messages(value: JsonValue) -> bool:
     """Return whether messages can only be Inspect's: they name a tool by a text called ``function``."""
-    return any(map(_is_telling, head(value)))
+    return any(map(_is_recognizable, head(value)))
 
 
 def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
@@ -64,7 +64,7 @@ def read_usage(found: FieldTracker | None) -> Usage | None:
     )
 
 
-def _is_telling(message: JsonValue) -> bool:
+def _is_recognizable(message: JsonValue) -> bool:
     role = lookup(message, "role")
     telling = [message] if role == "tool" else head(lookup(message, "tool_calls"))[:1] if role == "assistant" else []
     return any(isinstance(lookup(one, "function"), str) for one in telling)

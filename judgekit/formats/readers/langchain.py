@@ -84,7 +84,7 @@ class LangChainReader:
     """A reader of lists of messages, rows or states with ``messages``, and runs with ``inputs`` and ``outputs``."""
 
     name = "langchain"
-    gathers = False
+    joins_lines = False
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -109,13 +109,13 @@ def _row(record: JsonValue) -> JsonObject:
     """Return the record as an object with ``messages``, which runs and states hold elsewhere."""
     row: JsonObject = record if isinstance(record, dict) else {"messages": record}
     if "messages" in row:
-        return {**row, "messages": _only(row["messages"])}
+        return {**row, "messages": _single_batch(row["messages"])}
     values, inputs, outputs = row.get("values"), row.get("inputs"), row.get("outputs")
-    if isinstance(values, dict) and are_messages(messages := _only(values.get("messages"))):
+    if isinstance(values, dict) and are_messages(messages := _single_batch(values.get("messages"))):
         return {**row, "values": without(values, "messages"), "messages": messages}
-    given = _only(lookup(inputs, "messages"))
+    given = _single_batch(lookup(inputs, "messages"))
     for name in ("messages", "output"):
-        answer = as_records(_only(lookup(outputs, name)))
+        answer = as_records(_single_batch(lookup(outputs, name)))
         if isinstance(outputs, dict) and are_messages(answer):
             row = {**row, "outputs": without(outputs, name)}
             # Graphs also accept messages with a role and no type.
@@ -128,7 +128,7 @@ def _row(record: JsonValue) -> JsonObject:
             return {**row, "inputs": without(inputs, "messages"), "messages": [*asked[:place], *answer]}
     if not isinstance(inputs, dict) or not isinstance(given, list):
         return row
-    generations = as_list(_only(lookup(outputs, "generations")))
+    generations = as_list(_single_batch(lookup(outputs, "generations")))
     first = generations[0] if generations else None
     said = lookup(first, "message")
     if isinstance(outputs, dict) and isinstance(first, dict) and said is not None:
@@ -153,7 +153,7 @@ def _fields(message: JsonValue) -> JsonObject:
     return inner if isinstance(inner, dict) else whole
 
 
-def _only(value: JsonValue) -> JsonValue:
+def _single_batch(value: JsonValue) -> JsonValue:
     """Return the single batch of a run, whose lists are nested."""
     return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
 
@@ -237,18 +237,18 @@ def _messages(outer: FieldTracker) -> list[Message]:
     if kind == "ai":
         return _reply(found, outer)
     if kind == "human":
-        return _said(found, outer)
+        return _user_content(found, outer)
     fields: dict[str, object] = {"id": found.id("id")}
     if kind == "system":
         fields["content"] = to_content(read_parts(content_items(found), _part))
-        return [SystemMessage.model_validate({**fields, "extra": _rest(found, outer)})]
+        return [SystemMessage.model_validate({**fields, "extra": _nonempty_leftover(found, outer)})]
     content = found.peek("content")
     if content is None or isinstance(content, str | list):
         fields["content"] = to_content(read_parts(content_items(found), _part))
     else:
         fields["content"] = to_text(found.take("content"))
     fields |= {"name": found.text("name"), "tool_call_id": found.id("tool_call_id"), "is_error": _failed(found)}
-    return [ToolMessage.model_validate({**fields, "extra": _rest(found, outer)})]
+    return [ToolMessage.model_validate({**fields, "extra": _nonempty_leftover(found, outer)})]
 
 
 def _failed(found: FieldTracker) -> bool | None:
@@ -258,7 +258,7 @@ def _failed(found: FieldTracker) -> bool | None:
     return found.take("status") == "error"
 
 
-def _rest(found: FieldTracker, outer: FieldTracker) -> JsonObject:
+def _nonempty_leftover(found: FieldTracker, outer: FieldTracker) -> JsonObject:
     """Return the leftover of a message, without empty lists and objects, of which these messages have many."""
     left = found.leftover()
     if outer is not found:
@@ -266,13 +266,13 @@ def _rest(found: FieldTracker, outer: FieldTracker) -> JsonObject:
     return {name: value for name, value in left.items() if value not in ([], {})}
 
 
-def _said(found: FieldTracker, outer: FieldTracker) -> list[Message]:
+def _user_content(found: FieldTracker, outer: FieldTracker) -> list[Message]:
     """Read a user message, in which tool results may appear."""
     turn = read_parts(content_items(found), _item)
     fields: dict[str, object] = {"id": found.id("id")}
     if not turn or not isinstance(turn[-1], ToolMessage):
         fields["name"] = found.text("name")
-    *others, last = read_user_turn(turn, _rest(found, outer))
+    *others, last = read_user_turn(turn, _nonempty_leftover(found, outer))
     return [*others, last.model_copy(update=fields)]
 
 
@@ -301,7 +301,7 @@ def _reply(found: FieldTracker, outer: FieldTracker) -> list[Message]:
         "finish_reason": about.text("finish_reason", "stop_reason", "stopReason", "done_reason"),
         "usage": read_usage(about.object("token_usage")) if usage is None else usage,
     }
-    return split_reply([*said, *calls], each, {**whole, "extra": _rest(found, outer)})
+    return split_reply([*said, *calls], each, {**whole, "extra": _nonempty_leftover(found, outer)})
 
 
 def _count(block: ToolCall, calls: list[ToolCall]) -> None:
@@ -336,7 +336,7 @@ def _broken(found: FieldTracker) -> ToolCall:
 def _older(beside: FieldTracker) -> list[ToolCall]:
     """Read calls in OpenAI's form. Older messages have only these, newer ones repeat them."""
     fields: JsonObject = {name: beside.take(name) for name in ("tool_calls", "function_call") if name in beside}
-    message = read_message(FieldTracker({"role": "assistant", **fields}, beside.where, beside.warnings))
+    message = read_message(FieldTracker({"role": "assistant", **fields}, beside.path, beside.warnings))
     return list(message.tool_calls) if isinstance(message, AIMessage) else []
 
 

@@ -42,7 +42,7 @@ class MLflowReader:
     """A reader of traces, one conversation each. Traces of a session are a group."""
 
     name = "mlflow"
-    gathers = False
+    joins_lines = False
     shape = 'mlflow: {"info": {"trace_id": ..., ...}, "data": {"spans": [...]}}, or spans with "mlflow." attributes'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -160,7 +160,7 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     messages, replies = exchange_messages(
         asked, answered, tools, model=attributes.text("mlflow.llm.model"), usage=usage
     )
-    return SpanStep(span, "model", asked=messages, answered=replies)
+    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
 
 def _metadata(info: FieldTracker) -> JsonObject:

@@ -39,7 +39,7 @@ class OpenAIAgentsReader:
     """
 
     name = "openai-agents"
-    gathers = True
+    joins_lines = True
     shape = 'openai-agents: {"object": "trace" | "trace.span", ...} in each line, or {"$schemaVersion": ...}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -109,9 +109,9 @@ def _trace(row: FieldTracker, index: int) -> Sample:
     head = row.object("trace") or FieldTracker({})
     spans = read_spans(row)
     steps = list(map(_step, spans))
-    if not any(step.asked or step.answered or step.call for step in steps):
+    if not any(step.input_messages or step.output_messages or step.call for step in steps):
         raise TraceError(f"contains no messages: {_SILENT}")
-    if not any(step.asked or step.answered for step in steps):
+    if not any(step.input_messages or step.output_messages for step in steps):
         row.warn(f"only tool calls; {_SILENT}")
     # The SDK calls a run a task, and writes its span as a custom one.
     runs = [span for span in spans if lookup(span.attributes.peek("data"), "sdk_span_type") == "task"]
@@ -133,7 +133,7 @@ def _usage(found: FieldTracker | None) -> Usage | None:
 
 
 def _step(span: Span) -> SpanStep:
-    data, error = span.attributes, span.found.peek("error")
+    data, error = span.attributes, span.fields.peek("error")
     if error is not None:
         message = error.get("message") if isinstance(error, dict) else error
         span.error = message if isinstance(message, str) else to_text(error)
@@ -175,7 +175,7 @@ def _exchange(span: Span) -> SpanStep:
     if answered and isinstance(last := answered[-1], AIMessage):
         known = {"model": data.text("model") or last.model, "usage": _usage(data) or last.usage}
         answered[-1] = last.model_copy(update=known)
-    return SpanStep(span, "model", asked=asked, answered=answered)
+    return SpanStep(span, "model", input_messages=asked, output_messages=answered)
 
 
 def _messages(data: FieldTracker, name: str) -> list[Message]:

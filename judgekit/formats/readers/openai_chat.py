@@ -44,7 +44,7 @@ class OpenAIChatReader:
     """A reader of messages, requests, responses, and pairs of the last two, with fields of a `Sample` beside them."""
 
     name = "openai-chat"
-    gathers = False
+    joins_lines = False
     shape = (
         'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone; '
         '{"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
@@ -106,7 +106,7 @@ class OpenAIChatChunksReader(OpenAIChatReader):
     """A reader of responses streamed in many chunks. Chunks of several responses may follow one another."""
 
     name = "openai-chat-chunks"
-    gathers = True
+    joins_lines = True
     shape = 'openai-chat-chunks: {"object": "chat.completion.chunk", "choices": [{"delta": ...}]}, or a list of these'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -314,10 +314,10 @@ def _joined(pieces: Iterable[JsonObject]) -> JsonObject:
         for name, value in piece.items():
             if value is not None:
                 fields.setdefault(name, []).append(value)
-    return {name: _whole(name, values) for name, values in fields.items()}
+    return {name: _joined_values(name, values) for name, values in fields.items()}
 
 
-def _whole(name: str, values: list[JsonValue]) -> JsonValue:
+def _joined_values(name: str, values: list[JsonValue]) -> JsonValue:
     texts = [value for value in values if isinstance(value, str)]
     objects = [value for value in values if isinstance(value, dict)]
     lists = [value for value in values if isinstance(value, list)]

@@ -54,7 +54,7 @@ class OpenAIResponsesReader:
     """
 
     name = "openai-responses"
-    gathers = False
+    joins_lines = False
     shape = (
         'openai-responses: {"model": ..., "input": [{"type": "function_call", ...}, ...]}, {"object": "response", '
         '"output": [...]}, {"request": {...}, "response": {...}}, or a list of items'
@@ -85,7 +85,7 @@ class OpenAIResponsesStreamReader:
     """A reader of streamed responses from a list or from lines, one conversation per response."""
 
     name = "openai-responses-stream"
-    gathers = True
+    joins_lines = True
     shape = 'openai-responses-stream: {"type": "response.output_item.done", "item": {...}, ...} in each line'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -183,4 +183,4 @@ def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceW
     if not ended:
         told += "; the stream ends before the response is complete"
     told += "".join(f"; an error: {short_repr(event)}" for event in known if _kind(event) == "error")
-    return response, TraceWarning(told, where=where)
+    return response, TraceWarning(told, path=where)

@@ -81,7 +81,7 @@ class OpenInferenceReader:
     """A reader of spans of one or many conversations: one per session, or else one per trace."""
 
     name = "openinference"
-    gathers = True
+    joins_lines = True
     shape = (
         'openinference: [{"span_id": ..., "attributes": {"openinference.span.kind": "LLM", ...}}, ...], or OTLP/JSON'
     )
@@ -133,11 +133,11 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     model = attributes.text("llm.response.model_name", "llm.model_name", "llm.request.model_name")
     known = {"model": model, "finish_reason": attributes.text("llm.finish_reason"), "usage": read_usage(attributes)}
     messages, replies = exchange_messages(asked, answered, tools, **known, id=span.response_id)
-    return SpanStep(span, "model", asked=messages, answered=replies)
+    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
 
 def _kind(span: Span) -> str | None:
-    kind = span.attributes.peek("openinference.span.kind") or span.found.peek("span_kind")
+    kind = span.attributes.peek("openinference.span.kind") or span.fields.peek("span_kind")
     if isinstance(kind, str):
         return None if kind == "AGENT" and _is_node(span) else kind.upper()
     return "LLM" if any(name.startswith("llm.input_messages") for name in span.attributes) else None
@@ -165,13 +165,13 @@ def _labels(spans: Sequence[Span]) -> list[Label]:
     labels: list[Label] = []
     for span in spans:
         given = {name: span.attributes.peek(name) for name in span.attributes if _FEEDBACK.search(name)}
-        found = FieldTracker(given, span.attributes.where, [])
+        found = FieldTracker(given, span.attributes.path, [])
         for scope, kind in product(("", "trace.", "session."), ("annotation", "evaluation") if given else ()):
             name = f"{scope}{kind}s"
             try:
                 items = [item.object(kind) or item for item in objects(found, name)]
             except TraceError as error:
-                span.attributes.warn(error.found, name)
+                span.attributes.warn(error.problem, name)
                 continue
             labels += [label for item in items if (label := _label(item)) is not None]
     return labels
@@ -239,9 +239,9 @@ def read_tools(attributes: FieldTracker) -> list[ToolDefinition]:
     name = "llm.tools"
     given = {one: attributes.peek(one) for one in attributes if one == name or one.startswith(f"{name}.")}
     try:
-        tools = [_tool(item) for item in objects(FieldTracker(given, attributes.where, attributes.warnings), name)]
+        tools = [_tool(item) for item in objects(FieldTracker(given, attributes.path, attributes.warnings), name)]
     except TraceError as error:
-        attributes.warn(f"{error.found}; kept as is", name)
+        attributes.warn(f"{error.problem}; kept as is", name)
         return []
     take_nested(attributes, name)
     return tools
@@ -264,7 +264,7 @@ def objects(attributes: FieldTracker, name: str) -> list[FieldTracker]:
     """Take the objects of an attribute that is a list in any form."""
     whole = name in attributes  # then its name has no indexes
     value = take_nested(attributes, name)
-    found = FieldTracker({name: _undotted(value) if whole else value}, attributes.where, attributes.warnings)
+    found = FieldTracker({name: _undotted(value) if whole else value}, attributes.path, attributes.warnings)
     found.unpack(name)
     if isinstance(found.peek(name), str):
         raise found.type_error(name, f"a list ({CUT_OFF_HINT}; from a CSV file? write {_WRITE})")

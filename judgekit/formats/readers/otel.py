@@ -44,7 +44,7 @@ class OTelReader:
     """A reader of spans and log records of conversations: one per conversation id, or else one per trace."""
 
     name = "otel"
-    gathers = True
+    joins_lines = True
     shape = (
         'otel: [{"trace_id": ..., "span_id": ..., "attributes": {"gen_ai.input.messages": ...}}, ...],'
         ' {"resourceSpans": [...]}'
@@ -79,7 +79,10 @@ class OTelReader:
         spans = read_spans(row)
         tools: dict[str, ToolDefinition] = {}
         steps = [step for span in spans for step in _steps(span, tools)]
-        if not any(step.asked or step.answered or step.result or (step.call and step.call.args) for step in steps):
+        if not any(
+            step.input_messages or step.output_messages or step.result or (step.call and step.call.args)
+            for step in steps
+        ):
             found = "spans: no messages, because content capture was off"
             raise TraceError(
                 f"{found}: turn it on ({_SWITCHES}) and record again; if messages were moved to log records, {READ_TOGETHER_HINT}"
@@ -106,11 +109,15 @@ def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[SpanStep]:
     kind: Literal["agent", "model"] = "agent" if operation in _AGENTS else "model"
     names = ("gen_ai.agent.name", "agent_name", *(("traceloop.entity.name",) if kind == "agent" else ()))
     agent = next((name for one in names if isinstance(name := attributes.peek(one), str)), None)
-    said = sorted(read_exchanges(span), key=lambda one: -len(one.asked) - len(one.answered))
+    said = sorted(read_exchanges(span), key=lambda one: -len(one.input_messages) - len(one.output_messages))
     tools.update(distinct_tools(tool for one in said for tool in one.tools))
     if kind == "model":
         said = [add_answer_attributes(one, span) for one in said]
-    steps = [SpanStep(span, kind, agent, one.asked, one.answered) for one in said if one.asked or one.answered]
+    steps = [
+        SpanStep(span, kind, agent, one.input_messages, one.output_messages)
+        for one in said
+        if one.input_messages or one.output_messages
+    ]
     return steps or [SpanStep(span, "agent" if kind == "agent" else None, agent)]
 
 

@@ -30,8 +30,8 @@ _EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assist
 class ModelExchange(NamedTuple):
     """The input and output messages of a model call, and the available tools."""
 
-    asked: Sequence[Message] = ()
-    answered: Sequence[Message] = ()
+    input_messages: Sequence[Message] = ()
+    output_messages: Sequence[Message] = ()
     tools: Sequence[ToolDefinition] = ()
 
 
@@ -54,12 +54,12 @@ def read_exchanges(span: Span) -> list[ModelExchange]:
     return [said for said in found if _holds(said)]
 
 
-def add_answer_attributes(said: ModelExchange, span: Span) -> ModelExchange:
+def add_answer_attributes(exchange: ModelExchange, span: Span) -> ModelExchange:
     """Add what attributes record about the whole answer: id, model, usage, and finish reason."""
     attributes = span.attributes
-    last = said.answered[-1] if said.answered else None
+    last = exchange.output_messages[-1] if exchange.output_messages else None
     if not isinstance(last, AIMessage):
-        return said
+        return exchange
     known: dict[str, object] = {
         "model": last.model or attributes.text("gen_ai.response.model", "ai.response.model"),
         "id": last.id or span.response_id,
@@ -73,7 +73,7 @@ def add_answer_attributes(said: ModelExchange, span: Span) -> ModelExchange:
         known["finish_reason"] = reasons[0] if isinstance(reasons[0], str) else known["finish_reason"]
         if known["finish_reason"] == reasons[0]:
             attributes.take("gen_ai.response.finish_reasons")
-    return said._replace(answered=[*said.answered[:-1], last.model_copy(update=known)])
+    return exchange._replace(output_messages=[*exchange.output_messages[:-1], last.model_copy(update=known)])
 
 
 def _listed(found: FieldTracker, name: str) -> list[FieldTracker | JsonValue]:
@@ -92,7 +92,7 @@ def _listed(found: FieldTracker, name: str) -> list[FieldTracker | JsonValue]:
 
 
 def _holds(said: ModelExchange) -> bool:
-    messages = [*said.asked, *said.answered]
+    messages = [*said.input_messages, *said.output_messages]
     return bool(said.tools) or any(one.content or getattr(one, "tool_calls", ()) for one in messages)
 
 
@@ -121,7 +121,7 @@ def _messages(attributes: FieldTracker, name: str, role: str) -> list[Message]:
         found = (
             one
             if isinstance(one, FieldTracker)
-            else FieldTracker({"role": role, "content": one}, f"{attributes.where}.{name}")
+            else FieldTracker({"role": role, "content": one}, f"{attributes.path}.{name}")
         )
         messages += otel.read_message(found)
     return messages
@@ -134,7 +134,7 @@ def _prompt(attributes: FieldTracker) -> ModelExchange:
         found = (
             one
             if isinstance(one, FieldTracker)
-            else FieldTracker({"text": one}, f"{attributes.where}.gen_ai.completion")
+            else FieldTracker({"text": one}, f"{attributes.path}.gen_ai.completion")
         )
         if "parts" in found or "content" in found or "tool_calls" in found:
             answered += otel.read_message(found.extended(role="assistant"))
@@ -162,7 +162,7 @@ def _indexed(attributes: FieldTracker) -> ModelExchange:
 
 def _below(attributes: FieldTracker, prefix: str) -> list[FieldTracker]:
     value = take_nested(attributes, prefix)
-    return FieldTracker({prefix: value}, attributes.where, attributes.warnings).objects(prefix)
+    return FieldTracker({prefix: value}, attributes.path, attributes.warnings).objects(prefix)
 
 
 def _chat(found: FieldTracker, role: str) -> Message:
@@ -187,9 +187,9 @@ def _events(events: Iterable[Event]) -> ModelExchange:
     chosen: list[tuple[JsonValue, Event]] = []
     for event in events:
         if event.name in _EVENTS or event.name == "gen_ai.choice":
-            event.found.unpack("body")
+            event.fields.unpack("body")
             event.attributes.unpack("gen_ai.event.content")
-            body = event.found.maybe_object("body") or event.attributes.maybe_object("gen_ai.event.content")
+            body = event.fields.maybe_object("body") or event.attributes.maybe_object("gen_ai.event.content")
             holder = body or event.attributes
             if event.name == "gen_ai.choice":
                 chosen.append((holder.peek("index"), event))
@@ -197,7 +197,7 @@ def _events(events: Iterable[Event]) -> ModelExchange:
     if not chosen:
         return ModelExchange(asked)
     several = len({repr(index) for index, _ in chosen if index is not None}) == len(answered)
-    return ModelExchange(asked, first_choice(answered, chosen[0][1].found, "", several=several))
+    return ModelExchange(asked, first_choice(answered, chosen[0][1].fields, "", several=several))
 
 
 def _recorded_events(attributes: FieldTracker) -> ModelExchange:
@@ -236,14 +236,14 @@ def _event(name: str, found: FieldTracker) -> list[Message]:
         reason = fields["finish_reason"]
         whole = {"finish_reason": fields.pop("finish_reason")} if isinstance(reason, str) else None
         block = {**fields, "role": "assistant" if role == "assistant" else "user", "content": content}
-        return bedrock.read_message(FieldTracker(block, found.where, found.warnings), whole=whole)
+        return bedrock.read_message(FieldTracker(block, found.path, found.warnings), whole=whole)
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
         if all(isinstance(lookup(part, "text"), str) for part in content):
             fields["content"] = [{"type": "text", **part} for part in objects_in(content)]
     elif role == "tool" and content is not None:
         fields["content"] = to_text(fields["content"])
     known = {one: value for one, value in fields.items() if value is not None}
-    return [_chat(FieldTracker({**known, "role": role}, found.where, found.warnings), role)]
+    return [_chat(FieldTracker({**known, "role": role}, found.path, found.warnings), role)]
 
 
 def _unpacked(value: JsonValue) -> JsonValue:
@@ -289,7 +289,7 @@ def _ai_sdk(attributes: FieldTracker) -> ModelExchange:
     said["text"] = attributes.take("ai.response.text", "ai.response.object")
     answer: list[JsonValue] = [{"type": kind, "text": to_text(one)} for kind, one in said.items() if one is not None]
     answer += [{**call, "type": "tool-call"} for call in objects_in(attributes.take("ai.response.toolCalls"))]
-    where = f"{attributes.where}.ai"
+    where = f"{attributes.path}.ai"
     return ModelExchange(_sdk(asked, where), _sdk([{"role": "assistant", "content": answer}], where) if answer else ())
 
 
@@ -299,4 +299,4 @@ def _sdk(messages: list[JsonValue], where: str) -> Sequence[Message]:
     try:
         return VercelReader().sample({"messages": messages}, 0).trace.messages
     except TraceError as error:
-        raise TraceError(f"{where}: {error.found}") from error
+        raise TraceError(f"{where}: {error.problem}") from error

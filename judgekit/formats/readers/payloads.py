@@ -105,8 +105,8 @@ def messages_in(
     """
     if not isinstance(value, dict | list):
         return None
-    whole = _whole(value, "user" if kind is HumanMessage else "assistant")
-    where = f"{found.where}.{name}" if found.where else name
+    whole = _expanded(value, "user" if kind is HumanMessage else "assistant")
+    where = f"{found.path}.{name}" if found.path else name
     for one in (whole, [whole]):  # a single message is recognized as a list
         reader = next((reader for reader in _READERS if reader.recognizes(one)), None)
         if reader is not None:
@@ -120,19 +120,19 @@ def parse_structured_json(value: JsonValue) -> JsonValue:
 
 
 def exchange_messages(
-    asked: Payload, answered: Payload, tools: list[ToolDefinition], **known: object
+    request: Payload, response: Payload, tools: list[ToolDefinition], **known: object
 ) -> tuple[list[Message], list[Message]]:
     """Return the messages of a request and its response. Everything else goes into the last one's ``extra``.
 
     Args:
-        asked: The request.
-        answered: The response.
+        request: The request.
+        response: The response.
         tools: The list that tool definitions are added to.
         known: More fields of the answer's `AIMessage`, used if the response does not have them.
     """
-    tools += [*asked.tools, *answered.tools]
-    messages, replies = list(asked.messages), list(answered.messages)
-    extra: JsonObject = {name: one.extra for name, one in (("request", asked), ("response", answered)) if one.extra}
+    tools += [*request.tools, *response.tools]
+    messages, replies = list(request.messages), list(response.messages)
+    extra: JsonObject = {name: one.extra for name, one in (("request", request), ("response", response)) if one.extra}
     last = replies[-1] if replies else None
     told = {name: value for name, value in known.items() if value is not None}
     if isinstance(last, AIMessage):
@@ -170,11 +170,11 @@ def read_steps(
             aside.add(id(span))
     if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
         found = "model calls by evaluators, guardrails or rerankers, not part of the conversation"
-        found_in = re.split(r"[.\[]", judging[0].found.where)[0]
-        judging[0].found.warnings.append(TraceWarning(f"{found}, found {len(judging)}", where=found_in))
+        found_in = re.split(r"[.\[]", judging[0].fields.path)[0]
+        judging[0].fields.warnings.append(TraceWarning(f"{found}, found {len(judging)}", path=found_in))
     tools: list[ToolDefinition] = []
     models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
-    answers = [one for step in models.values() for one in step.answered if isinstance(one, AIMessage)]
+    answers = [one for step in models.values() for one in step.output_messages if isinstance(one, AIMessage)]
     called = {call.name for answer in answers for call in answer.tool_calls}
     steps: list[SpanStep] = []
     for span in spans:
@@ -192,7 +192,7 @@ def read_steps(
                 step.kind = "agent"
                 asked = take_payload(span.attributes, values[0], HumanMessage)
                 answered = take_payload(span.attributes, values[1], AIMessage)
-                step.asked, step.answered = exchange_messages(asked, answered, tools)
+                step.input_messages, step.output_messages = exchange_messages(asked, answered, tools)
             steps.append(step)
     return steps, list(distinct_tools(tools).values())
 
@@ -236,7 +236,7 @@ def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> 
     return SpanStep(span, "tool", call=call, result=None if result is None else ToolMessage.model_validate(fields))
 
 
-def _whole(value: JsonValue, role: str) -> JsonValue:
+def _expanded(value: JsonValue, role: str) -> JsonValue:
     """Return shorthands and wrapped values in the form that the readers recognize."""
     if isinstance(value, list):
         blocks = [item for item in value if isinstance(item, dict) and "role" not in item]
@@ -279,7 +279,7 @@ def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarn
         first, *others = reader.records(value)
         sample = reader.sample(first, 0)
     except TraceError as error:
-        raise TraceError(f"{where}: {error.found}") from error
+        raise TraceError(f"{where}: {error.problem}") from error
     trace = sample.trace
     known = sample.model_dump(mode="json", exclude={"schema_version", "id", "trace"}, exclude_defaults=True)
     own = {"schema_version", "messages", "tools", "extra", "warnings"}
@@ -289,10 +289,10 @@ def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarn
     choices: JsonObject = {"choices": others} if others else {}
     if others:
         found = f"{len(others) + 1} choices; the first is read, the others are kept in the extra of its message"
-        warnings.append(TraceWarning(found, where=where))
+        warnings.append(TraceWarning(found, path=where))
     warnings += (
-        TraceWarning(one.found, where=f"{where}.{one.where}" if one.where else where)
+        TraceWarning(one.message, path=f"{where}.{one.path}" if one.path else where)
         for one in trace.warnings
-        if one.found not in WHOLE_CONVERSATION_WARNINGS  # other spans have the calls and the questions
+        if one.message not in WHOLE_CONVERSATION_WARNINGS  # other spans have the calls and the questions
     )
     return Payload(tuple(trace.messages), tuple(trace.tools), {**trace.extra, **beside, **known, **choices})

@@ -49,7 +49,7 @@ class PydanticAIReader:
     """
 
     name = "pydantic-ai"
-    gathers = False
+    joins_lines = False
     shape = (
         'pydantic-ai: [{"kind": "request", "parts": [{"part_kind": "user-prompt", ...}]}, ...], or rows of "messages"'
     )
@@ -73,10 +73,10 @@ class PydanticAIReader:
 
 
 def _is_conversation(value: JsonValue) -> bool:
-    return any(map(_is_telling, objects_in(head(messages_field(value)))))
+    return any(map(_is_recognizable, objects_in(head(messages_field(value)))))
 
 
-def _is_telling(message: JsonObject) -> bool:
+def _is_recognizable(message: JsonObject) -> bool:
     parts = head(message.get("parts"))[:1]
     return message.get("kind") in ("request", "response") and any("part_kind" in part for part in objects_in(parts))
 
@@ -108,7 +108,7 @@ def _messages(found: Sequence[FieldTracker], outputs: Collection[str]) -> list[M
         if (told := message.text("instructions")) is not None and told != instructions:
             made.append(SystemMessage(told))
             instructions = told
-        made += [one for part in message.objects("parts") for one in _asked(part, outputs)]
+        made += [one for part in message.objects("parts") for one in _request_part(part, outputs)]
         if made:
             message.take("kind")
             first, rest = made[0], message.leftover()
@@ -133,7 +133,7 @@ def _closes(found: FieldTracker, outputs: Collection[str]) -> bool:
     return is_return and isinstance(name, str) and name in outputs
 
 
-def _asked(found: FieldTracker, outputs: Collection[str]) -> list[Message]:
+def _request_part(found: FieldTracker, outputs: Collection[str]) -> list[Message]:
     """Read a part of a request as a message. Other parts give none, and stay in the request."""
     kind, name = found.peek("part_kind"), found.peek("tool_name")
     if _closes(found, outputs):
@@ -206,7 +206,7 @@ def _unread(found: FieldTracker, kind: JsonValue) -> None:
 
 def _response(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
     found.take("kind")
-    said = [_said(part, outputs, unused) for part in found.objects("parts")]
+    said = [_request_message(part, outputs, unused) for part in found.objects("parts")]
     whole: dict[str, object] = {
         "id": found.id("provider_response_id", "vendor_id"),
         "timestamp": found.time("timestamp"),
@@ -217,7 +217,7 @@ def _response(found: FieldTracker, outputs: Collection[str], unused: Collection[
     return split_reply(said, {"model": model}, {**whole, "extra": found.leftover()})
 
 
-def _said(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
+def _request_message(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
     kind = found.peek("part_kind")
     if kind in ("tool-call", "builtin-tool-call"):
         return _call(found, outputs, unused)

@@ -67,7 +67,7 @@ class RowsReader(RowReader):
         if said and len(rest) > len(said) and utterances(rest[: len(said)]) == utterances(said):
             messages, replies = [*(own or systems)], rest  # the response repeats the input
         sample = build_row_sample(row, identity, append_reply(messages, replies, row), {}, tools)
-        _must_suffice(sample, require_object(record))
+        _check_complete(sample, require_object(record))
         return sample
 
 
@@ -116,7 +116,7 @@ def _answers(payload: Payload, kind: type[HumanMessage | AIMessage]) -> bool:
     return any(kind is HumanMessage or not isinstance(message, HumanMessage) for message in payload.messages)
 
 
-def _must_suffice(sample: Sample, row: JsonObject) -> None:
+def _check_complete(sample: Sample, row: JsonObject) -> None:
     """Check that a row has what it needs, and that no column of another system holds it instead.
 
     Raises:
@@ -137,10 +137,10 @@ def _must_suffice(sample: Sample, row: JsonObject) -> None:
             renamed["input"] = "context"
         columns = " ".join(column_option(name, ours) for name, ours in renamed.items())
         raise TraceError(f"this row has no {lacking}; if the column has another name: {columns}")
-    lost = [one for one in sample.trace.warnings if one.where in fields and one.where not in VERBATIM_COLUMNS]
+    lost = [one for one in sample.trace.warnings if one.path in fields and one.path not in VERBATIM_COLUMNS]
     if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):
         found = (
-            join_limited(f"{one.where}: {one.found}" for one in lost)
+            join_limited(f"{one.path}: {one.message}" for one in lost)
             or f"found the columns {', '.join(map(repr, row))}"
         )
         needed = "an 'input' or 'response', a prediction, a ranking or measured numbers"

@@ -34,7 +34,7 @@ class ShareGPTReader:
     """A reader of turns. Each is a message, and one with several tool results is a message for each."""
 
     name = "sharegpt"
-    gathers = False
+    joins_lines = False
     shape = 'sharegpt: {"conversations": [{"from": "human", "value": ...}, {"from": "gpt", "value": ...}]}'
 
     def recognizes(self, value: JsonValue) -> bool:

@@ -38,7 +38,7 @@ class Tau2Reader:
     """
 
     name = "tau2"
-    gathers = False
+    joins_lines = False
     shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
 
     def recognizes(self, value: JsonValue) -> bool:
@@ -136,10 +136,10 @@ def _is_simulation(value: JsonValue) -> bool:
         return False
     first = head(messages_field(value))
     of_others = any(lookup(one, "tool_call_id") is not None for one in first)
-    return not of_others and any(map(_is_telling, first))
+    return not of_others and any(map(_is_recognizable, first))
 
 
-def _is_telling(message: JsonValue) -> bool:
+def _is_recognizable(message: JsonValue) -> bool:
     if not isinstance(message, dict) or "role" not in message:
         return False
     called = any("requestor" in as_object(call) for call in head(message.get("tool_calls"))[:1])

@@ -41,10 +41,10 @@ class ToolBenchReader(RowReader):
             unfinished = " (valid_data is false: the search ended without an answer)"
             raise TraceError(f"contains no messages{unfinished if answer.peek('valid_data') is False else ''}")
         number = len(found) - 1
-        path = FieldTracker({f"train_messages[{number}]": found[-1]}, answer.where, row.warnings)
+        path = FieldTracker({f"train_messages[{number}]": found[-1]}, answer.path, row.warnings)
         messages = read_messages(path.objects(f"train_messages[{number}]"))
         if not messages:
-            raise TraceError(f"{answer.where}.train_messages[{number}]: contains no messages")
+            raise TraceError(f"{answer.path}.train_messages[{number}]: contains no messages")
         messages[-1] = _finished(messages[-1], path)
         whole = as_list(found[-1])
         if all(isinstance(one, list) and whole[: len(one)] == one for one in found):

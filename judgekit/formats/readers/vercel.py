@@ -56,7 +56,7 @@ class VercelReader:
     """
 
     name = "vercel"
-    gathers = False
+    joins_lines = False
     shape = (
         'vercel: {"messages": [{"role": "assistant", "parts": [{"type": "tool-NAME", "state": ...}, ...]}, ...]}, or '
         '{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": ...}]}, or the list alone'

@@ -70,7 +70,7 @@ function confusionCard(counts) {
 
 const differencesOf = ({ name, disagreements }) =>
   inHalves([plural(disagreements.length, "disagreement"), disagreements.length > 1 ? ", worst first" : ""], name, disagreements, (one) =>
-    [[{ annotator: "the judge", label: one.label, value: one.judged, reason: one.reason }], one.opinions]);
+    [[{ annotator: "the judge", label: one.label, value: one.judge_value, reason: one.reason }], one.opinions]);
 
 /** Returns samples on which two sides disagree, with the opinions of both: some, and the others on demand. */
 function inHalves(title, scorer, found, halves) {

@@ -16,7 +16,7 @@ function compared(comparison) {
       cell("pairs", count(one.pairs)),
       cell("worse", change("worse", one.worse)),
       cell("better", change("better", one.better)),
-      cell("left out", change("left out", one.left_out)),
+      cell("left out", change("left out", one.excluded)),
       cell("detectable", typeof one.detectable === "number" ? `± ${figure(one.detectable)}` : "–"));
   });
   const heads = ["scorer", "A", "B", "difference", "interval", "p (Holm)", "pairs", "worse", "better", "left out", "detectable"];

@@ -19,7 +19,7 @@ function judgesTable({ title, heads, rows }) {
 }
 
 function flipsOf({ a, b, scorer, flips }) {
-  const people = ({ human }) => (human === null ? [] : [{ annotator: "people", label: null, value: human, reason: "" }]);
+  const people = ({ human_value }) => (human_value === null ? [] : [{ annotator: "people", label: null, value: human_value, reason: "" }]);
   return inHalves([recorded(a), " and ", recorded(b), `: ${plural(flips.length, "flip")}`], scorer, flips, (one) =>
     [[{ annotator: a, ...one.a }], [{ annotator: b, ...one.b }, ...people(one)]]);
 }

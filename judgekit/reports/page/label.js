@@ -1,10 +1,10 @@
 // Labelling of one sample after another, by keyboard or mouse. The labels are downloaded as CSV.
 
 const sheet = JSON.parse(document.getElementById("head").textContent);
-const SIZE = sheet.drawn.length;
+const SIZE = sheet.samples.length;
 const STORED = `judgekit-labels-${sheet.key}`;
 
-const state = { at: 0, annotator: "", unsaved: false, labels: sheet.drawn.map(() => ({ value: "", reason: "" })) };
+const state = { at: 0, annotator: "", unsaved: false, labels: sheet.samples.map(() => ({ value: "", reason: "" })) };
 const steps = [];
 let isKept = false;
 
@@ -199,9 +199,9 @@ function cell(value) {
 }
 
 function csv() {
-  const rows = sheet.drawn.map(([number, sample, drawn, probability], at) => {
+  const rows = sheet.samples.map(([number, sample, selection, probability], at) => {
     const { value, reason } = state.labels[at];
-    const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, recordings: sheet.recordings, drawn, probability };
+    const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, recordings: sheet.recordings, selection, probability };
     return sheet.columns.map((name) => row[name]);
   });
   return `\ufeff${[sheet.columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("")}`;

@@ -34,7 +34,7 @@ _ONE_NEGATED = "matched, although only one of the response and the expected text
 class _Match(NamedTuple):
     """An expected text compared with the response; the greatest is the best."""
 
-    equal: bool
+    is_equal: bool
     similarity: float
     expected: str
     words: set[str]
@@ -126,7 +126,7 @@ class AnswerMatch(SyncScore):
             details={
                 "similarity": best.similarity,
                 "threshold": self.threshold,
-                "equal": best.equal,
+                "equal": best.is_equal,
                 "expected": best.expected,
                 **sides,
                 "measure": self.measure,
@@ -141,7 +141,7 @@ class AnswerMatch(SyncScore):
         return _Match(normalize_text(response) == normalize_text(expected), similarity, expected, there)
 
     def _matches(self, match: _Match) -> bool:
-        return match.equal or match.similarity >= self.threshold
+        return match.is_equal or match.similarity >= self.threshold
 
     def _warnings(self, words: set[str], best: _Match) -> Iterator[str]:
         if not (words and best.words):
@@ -150,7 +150,7 @@ class AnswerMatch(SyncScore):
             yield _ONE_NEGATED
 
     def _reason(self, best: _Match, sides: Mapping[str, Sequence[JsonValue]]) -> str:
-        if best.equal:
+        if best.is_equal:
             return f"equal to {short_repr(best.expected)} ignoring case, width, whitespace and surrounding punctuation"
         compared = "at least" if self._matches(best) else "below"
         words = [

@@ -45,7 +45,7 @@ class BinaryScorer(RankingScorer):
         check_grade("relevant_from", self.relevant_from)
 
     def _measured(self, graded: GradedRanking) -> Score:
-        least, judged = self.relevant_from, graded.judged
+        least, judged = self.relevant_from, graded.judged_grades
         if not (relevant := len([grade for grade in judged if grade >= least])):
             why = f"no judged document is relevant (relevant_from={least:g}), so every order is equally good"
             return Score.skipped(self.name, why)

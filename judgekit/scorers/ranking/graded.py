@@ -23,7 +23,7 @@ class GradedScorer(RankingScorer):
     """
 
     def _measured(self, graded: GradedRanking) -> Score:
-        if max(graded.judged, default=0) <= 0:
+        if max(graded.judged_grades, default=0) <= 0:
             return Score.skipped(self.name, "no judged document is relevant, so every order is equally good")
         return Score.scored(self.name, self._value(graded), explain=partial(self._explain, graded))
 
@@ -39,7 +39,7 @@ class GradedScorer(RankingScorer):
         k = self._options["k"]
         first = graded.grades[: k if isinstance(k, int) else None]
         ranks = [rank for rank, grade in enumerate(first, 1) if grade > 0]
-        judged = sorted((grade for grade in graded.judged if grade > 0), reverse=True)
+        judged = sorted((grade for grade in graded.judged_grades if grade > 0), reverse=True)
         details: JsonObject = {
             "found": graded.found(ranks),
             "judged": list(judged),
@@ -55,7 +55,7 @@ class GradedScorer(RankingScorer):
 
 
 def _grades(grades: Iterable[float]) -> str:
-    return join_limited((f"{grade:g}" for grade in grades), most=10, between=", ")
+    return join_limited((f"{grade:g}" for grade in grades), limit=10, separator=", ")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class NDCG(GradedScorer):
         return {"k": self.k, "gains": self.gains}
 
     def _value(self, graded: GradedRanking) -> float:
-        return measures.ndcg(graded.grades, graded.judged, self.k, self.gains)
+        return measures.ndcg(graded.grades, graded.judged_grades, self.k, self.gains)
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,6 @@ class ERR(GradedScorer):
         return {"k": self.k, "max_grade": self.max_grade}
 
     def _value(self, graded: GradedRanking) -> float:
-        if (top := max(graded.judged)) > self.max_grade:
+        if (top := max(graded.judged_grades)) > self.max_grade:
             raise ValueError(f"the highest grade {top:g} is above max_grade={self.max_grade:g}")
         return measures.err(graded.grades[: self.k], self.max_grade)

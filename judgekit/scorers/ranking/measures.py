@@ -98,8 +98,8 @@ _SHARES: Mapping[Gains, Callable[[float, float], float]] = {
 """The gain of a grade relative to that of the highest, which avoids overflow for high and underflow for low grades."""
 
 
-def _dcg(grades: Sequence[float], worth: Mapping[float, float]) -> float:
-    gains: Iterable[float] = map(mul, map(worth.__getitem__, grades), _discounts(len(grades).bit_length()))
+def _dcg(grades: Sequence[float], gains_by_grade: Mapping[float, float]) -> float:
+    gains: Iterable[float] = map(mul, map(gains_by_grade.__getitem__, grades), _discounts(len(grades).bit_length()))
     return sum(gains)
 
 

@@ -29,10 +29,10 @@ class GradedRanking(NamedTuple):
     """The ids of the documents, best first."""
     grades: Sequence[float]
     """The grade at each rank; 0 for an unjudged document."""
-    judged: Sequence[float]
+    judged_grades: Sequence[float]
     """The grades of all judged documents, retrieved or not."""
     scores: Sequence[float] | None
-    judged_as: Mapping[str, str]
+    normalized_ids: Mapping[str, str]
     """The judged id of each retrieved id that equals it only after normalization."""
 
     @classmethod
@@ -53,15 +53,15 @@ class GradedRanking(NamedTuple):
 
     def explained(self, reason: str, details: JsonObject) -> tuple[str, JsonObject]:
         """Return an explanation, with a note on ids that are equal only after normalization."""
-        if not self.judged_as:
+        if not self.normalized_ids:
             return reason, details
-        return reason + self.normalized, {**details, "normalized": {**self.judged_as}}
+        return reason + self.normalized, {**details, "normalized": {**self.normalized_ids}}
 
     @property
     def normalized(self) -> str:
         """A note on ids that are equal only after normalization."""
-        pairs = [f"{short_repr(one)} matches {short_repr(judged)}" for one, judged in self.judged_as.items()]
-        return f"; after normalization, {join_limited(pairs, most=10)}" if pairs else ""
+        pairs = [f"{short_repr(one)} matches {short_repr(judged)}" for one, judged in self.normalized_ids.items()]
+        return f"; after normalization, {join_limited(pairs, limit=10)}" if pairs else ""
 
     def found(self, ranks: Iterable[int]) -> list[JsonValue]:
         """Return the documents at these ranks, for details."""
@@ -148,4 +148,4 @@ def check_grade(option: str, grade: float) -> None:
 
 def format_ranks(ranks: Sequence[int]) -> str:
     """Return ranks as text."""
-    return f"rank{'s' if len(ranks) > 1 else ''} {join_limited(map(str, ranks), most=10, between=', ')}"
+    return f"rank{'s' if len(ranks) > 1 else ''} {join_limited(map(str, ranks), limit=10, separator=', ')}"

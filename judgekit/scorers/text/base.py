@@ -36,13 +36,13 @@ class TextScorer(SyncScore, ABC):
     """A scorer that only compares a sample's response with its references."""
 
     name: str
-    _few: ClassVar[int] = 4_000
+    _quick_length: ClassVar[int] = 4_000
     """The total number of characters that are compared within 5 ms."""
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample. Long texts are compared in a worker thread."""
         characters = len(sample.trace.response or "") + sum(map(len, sample.all_references))
-        return await compute_score(lambda: self.compute(sample), large=characters > self._few)
+        return await compute_score(lambda: self.compute(sample), large=characters > self._quick_length)
 
     @final
     def compute(self, sample: Sample, /) -> Score:

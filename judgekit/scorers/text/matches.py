@@ -88,7 +88,7 @@ class StringPresence(TextScorer):
 
 @dataclass(frozen=True)
 class Regex(SyncScore):
-    r"""1 if the pattern is found in the response, or with ``full=True`` if it matches the whole response, else 0.
+    r"""1 if the pattern is found in the response, or with ``full_match=True`` if it matches the whole response, else 0.
 
     The pattern uses the syntax of the package regex, a superset of `re` with features such as ``\p{Han}``; ``(?i)`` at
     the start ignores case. An empty response is matched like any other, and whitespace is not stripped. A search that
@@ -105,7 +105,7 @@ class Regex(SyncScore):
     """
 
     pattern: str
-    full: bool = False
+    full_match: bool = False
     name: str = "regex"
 
     def __post_init__(self) -> None:
@@ -125,22 +125,22 @@ class Regex(SyncScore):
         if (response := sample.trace.response) is None:
             return Score.skipped(self.name, NO_RESPONSE)
         try:
-            found = await self._found(response)
+            found = await self._search(response)
         except TimeoutError as error:
             raise TimeoutError(
                 f"the search for {self.pattern!r} timed out after {_SECONDS:g} s in a response of "
                 f"{len(response):,} characters; avoid nested repeats in the pattern"
             ) from error
-        pattern, place = short_repr(self.pattern), "the whole response" if self.full else "the response"
+        pattern, place = short_repr(self.pattern), "the whole response" if self.full_match else "the response"
         if found is None:
-            reason = f"{pattern} does not match {place}" if self.full else f"{pattern} is not in {place}"
+            reason = f"{pattern} does not match {place}" if self.full_match else f"{pattern} is not in {place}"
             return Score.scored(self.name, 0, reason=reason, details={"start": None, "end": None})
         start, end = found.span()
-        reason = f"{pattern} matches {place}" if self.full else f"{pattern} is in {place}: {short_repr(found[0])}"
+        reason = f"{pattern} matches {place}" if self.full_match else f"{pattern} is in {place}: {short_repr(found[0])}"
         return Score.scored(self.name, 1, reason=reason, details={"start": start, "end": end})
 
-    async def _found(self, response: str) -> "Match[str] | None":
-        search = self._compiled.fullmatch if self.full else self._compiled.search
+    async def _search(self, response: str) -> "Match[str] | None":
+        search = self._compiled.fullmatch if self.full_match else self._compiled.search
         try:
             return search(response, timeout=_SECONDS_INLINE)
         except TimeoutError:

@@ -19,13 +19,13 @@ def ngrams(words: Sequence[str], n: int) -> Iterable[Hashable]:
     return words if n == 1 else zip(*(words[start:] for start in range(n)), strict=False)
 
 
-def multiset_overlap(ones: Iterable[Hashable], others: Iterable[Hashable]) -> int:
+def multiset_overlap(a: Iterable[Hashable], b: Iterable[Hashable]) -> int:
     """Return the size of the multiset intersection of two lists."""
     left: dict[Hashable, int] = {}
-    for other in others:
+    for other in b:
         left[other] = left.get(other, 0) + 1
     common = 0
-    for one in ones:
+    for one in a:
         if count := left.get(one):
             left[one] = count - 1
             common += 1

@@ -105,10 +105,10 @@ class BLEU(TextScorer):
     def __post_init__(self) -> None:
         check_choice("smoothing of BLEU", self.smooth, get_args(Smooth))
         _at_least(1, max_order=self.max_order)
-        _ = self._made  # report a missing tokenizer now, not for each sample
+        _ = self._tokenizer  # report a missing tokenizer now, not for each sample
 
     @cached_property
-    def _made(self) -> tuple[SplitFunction, str, str]:
+    def _tokenizer(self) -> tuple[SplitFunction, str, str]:
         """The tokenizer, and the signatures of sentence and corpus BLEU, without numbers of references."""
         import sacrebleu  # noqa: PLC0415 - slow to import
 
@@ -124,7 +124,7 @@ class BLEU(TextScorer):
         except (ImportError, RuntimeError, AssertionError, OSError) as error:
             why = "pip install 'judgekit[japanese]'" if self.tokenize == "ja-mecab" else " ".join(str(error).split())
             raise ConfigError(f"tokenize={self.tokenize!r} needs a missing dependency: {why}") from error
-        tokenize = _forgetful(metric.tokenizer)
+        tokenize = _without_cache(metric.tokenizer)
 
         def split(text: str) -> list[str]:
             if "mecab" in self.tokenize and "\0" in text:
@@ -135,7 +135,7 @@ class BLEU(TextScorer):
 
     def counts(self, response: str, references: Sequence[str]) -> NgramCounts:
         """Return the counts that BLEU is computed from."""
-        split = self._made[0]
+        split = self._tokenizer[0]
         return count_ngrams(split(response), [split(reference) for reference in references], self.max_order)
 
     def sentence(self, counts: NgramCounts) -> "BLEUScore":
@@ -147,9 +147,9 @@ class BLEU(TextScorer):
         if not counts.reference_length:
             return Score.skipped(self.name, _NO_WORDS)
         sentence = self.sentence(counts)
-        _, recipe, corpus = self._made
+        _, recipe, corpus = self._tokenizer
         numbered = f"nrefs:{len(texts.references)}|"
-        warnings = _glued(*texts, because=f"tokenize={self.tokenize!r}", instead="'zh', 'ja-mecab' or 'char'")
+        warnings = _unsplit_warning(*texts, because=f"tokenize={self.tokenize!r}", instead="'zh', 'ja-mecab' or 'char'")
         return Score.scored(
             self.name,
             min(1.0, sentence.score / 100),
@@ -213,7 +213,7 @@ class CHRF(TextScorer):
         _at_least(0, word_order=self.word_order)
 
     @cached_property
-    def _made(self) -> "tuple[sacrebleu.CHRF, str]":
+    def _tokenizer(self) -> "tuple[sacrebleu.CHRF, str]":
         import sacrebleu  # noqa: PLC0415 - slow to import
 
         metric = sacrebleu.CHRF(self.char_order, self.word_order, self.beta, self.lowercase)
@@ -221,7 +221,7 @@ class CHRF(TextScorer):
 
     def counts(self, response: str, references: Sequence[str]) -> ChrfCounts:
         """Return the counts of chrF with the best reference."""
-        metric, _ = self._made
+        metric, _ = self._tokenizer
         if self.lowercase:
             response, references = response.lower(), [reference.lower() for reference in references]
         # The public functions return no counts, and write into the metric, which samples share.
@@ -243,7 +243,7 @@ class CHRF(TextScorer):
                 "metric": f"chrF{self.beta}{'+' * self.word_order}",
                 **counts._asdict(),
                 "beta": self.beta,
-                "signature": f"nrefs:{len(texts.references)}|{self._made[1]}",
+                "signature": f"nrefs:{len(texts.references)}|{self._tokenizer[1]}",
             },
             aggregate="corpus_chrf",
         )
@@ -288,14 +288,14 @@ class TER(TextScorer):
     asian_support: bool = False
     case_sensitive: bool = False
     name: str = "ter"
-    _few: ClassVar[int] = 100
+    _quick_length: ClassVar[int] = 100
 
     @cached_property
-    def _made(self) -> tuple[SplitFunction, str]:
+    def _tokenizer(self) -> tuple[SplitFunction, str]:
         import sacrebleu  # noqa: PLC0415 - slow to import
 
         metric = sacrebleu.TER(self.normalized, self.no_punct, self.asian_support, self.case_sensitive)
-        tokenize = _forgetful(metric.tokenizer)
+        tokenize = _without_cache(metric.tokenizer)
         return (lambda text: tokenize(text.rstrip()).split()), _recipe(metric)
 
     def counts(self, response: str, references: Sequence[str]) -> EditCounts:
@@ -306,7 +306,7 @@ class TER(TextScorer):
         """
         from sacrebleu.metrics.lib_ter import translation_edit_rate  # noqa: PLC0415 - as above
 
-        split, _ = self._made
+        split, _ = self._tokenizer
         words, known = split(response), [split(reference) for reference in references]
         if (longest := max(map(len, [words, *known]))) > MOST_WORDS:
             raise ValueError(
@@ -322,8 +322,10 @@ class TER(TextScorer):
         ter = counts.edits / counts.reference_length
         reason = f"edits from response to reference: {counts.edits}, for {counts.reference_length:g} reference words"
         is_split = self.normalized and self.asian_support
-        warnings = () if is_split else _glued(*texts, because="TER", instead="normalized=True, asian_support=True")
-        signature = f"nrefs:{len(texts.references)}|{self._made[1]}"
+        warnings = (
+            () if is_split else _unsplit_warning(*texts, because="TER", instead="normalized=True, asian_support=True")
+        )
+        signature = f"nrefs:{len(texts.references)}|{self._tokenizer[1]}"
         return Score.scored(
             self.name,
             # With several references, the rate of an empty response may be below 1.
@@ -347,15 +349,15 @@ def _recipe(metric: "Metric") -> str:
     return str(metric.get_signature()).partition("|")[2]
 
 
-def _forgetful(tokenizer: object) -> Callable[[str], str]:
+def _without_cache(tokenizer: object) -> Callable[[str], str]:
     """Return a tokenizer of sacrebleu without its cache, which would keep the last 65,536 texts of any length."""
     own = vars(tokenizer)
     if (after := own.get("_post_tokenizer")) is not None:
-        own["_post_tokenizer"] = _forgetful(after)
+        own["_post_tokenizer"] = _without_cache(after)
     return partial(unwrap(type(tokenizer).__call__), tokenizer)
 
 
-def _glued(response: str, references: Sequence[str], *, because: str, instead: str) -> tuple[str, ...]:
+def _unsplit_warning(response: str, references: Sequence[str], *, because: str, instead: str) -> tuple[str, ...]:
     """Return a warning if words are split at spaces in a script without them."""
     if any(not text.isascii() and _unspaced(text) for text in (response, *references)):
         return (f"{because} treats Chinese, Japanese, Thai and similar scripts as a few long words; use {instead}",)

@@ -44,16 +44,16 @@ class ToolCallAccuracy(SyncScore):
         check_choice("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
-    def _how(self) -> ToolMatch:
+    def _rules(self) -> ToolMatch:
         order: Literal["sequence", "any"] = "sequence" if self.strict_order else "any"
         return ToolMatch(order=order, parallel="ordered", args=self.args, credit="recall", args_credit="fraction")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
-        match = await Match.of(self._how, sample, self.requestor, include_failed=self.include_failed)
+        match = await Match.of(self._rules, sample, self.requestor, include_failed=self.include_failed)
         if isinstance(match, str):
             return Score.skipped(self.name, match)
-        expected, made = [call.name for call in match.expected], [one.call.name for one in match.made]
+        expected, made = [call.name for call in match.expected], [one.call.name for one in match.actual]
         if not self.strict_order:
             expected, made = sorted(expected), sorted(made)
         aligned = expected == made
@@ -66,12 +66,12 @@ class ToolCallAccuracy(SyncScore):
 
 
 def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a private function
-    if not aligned and match.how.order == "sequence":  # extra calls explain more than positions do
-        in_order = match.how.model_copy(update={"order": "in_order"})
-        match = replace(match, how=in_order)
+    if not aligned and match.rules.order == "sequence":  # extra calls explain more than positions do
+        in_order = match.rules.model_copy(update={"order": "in_order"})
+        match = replace(match, rules=in_order)
     reason, details = explain_match(match)
     if not aligned:
-        expected, made = (call.name for call in match.expected), (one.call.name for one in match.made)
+        expected, made = (call.name for call in match.expected), (one.call.name for one in match.actual)
         is_reordered = sorted(expected) == sorted(made)
         what = "the expected tools in a different order" if is_reordered else "different tools than expected"
         reason = f"{what}: {reason}"

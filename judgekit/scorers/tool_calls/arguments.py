@@ -44,16 +44,16 @@ class ArgDifference(NamedTuple):
 
     path: str
     expected: ArgumentValue
-    made: ArgumentValue
+    actual: ArgumentValue
 
-    def as_text(self, found: str, longest: int) -> str:
-        """Return one line such as ``PATH expected X, found Y``, with at most ``longest`` characters for each part."""
-        expected, made = side_text(self.expected, longest), side_text(self.made, longest)
-        return f"{truncated(self.path, longest)} expected {expected}, {found} {made}"
+    def as_text(self, verb: str, max_length: int) -> str:
+        """Return one line such as ``PATH expected X, found Y``, with at most ``max_length`` characters for each part."""
+        expected, made = side_text(self.expected, max_length), side_text(self.actual, max_length)
+        return f"{truncated(self.path, max_length)} expected {expected}, {verb} {made}"
 
-    def as_json(self, made: str = "made") -> JsonObject:
-        """Return the path and the value on each side, with the second one under the key ``made``."""
-        sides = {"expected": self.expected, made: self.made}
+    def as_json(self, actual_key: str = "actual") -> JsonObject:
+        """Return the path and the value on each side, with the second one under the key ``actual_key``."""
+        sides = {"expected": self.expected, actual_key: self.actual}
         return {"path": self.path, **{name: side for name, side in sides.items() if not isinstance(side, Absent)}}
 
 
@@ -118,7 +118,7 @@ class ArgMatch(FrozenModel):
         return any_glob(self.ignore)
 
     @cached_property
-    def is_asked_for(self) -> Callable[[str], bool]:
+    def is_compared(self) -> Callable[[str], bool]:
         """A test of whether a path is to be compared."""
         return any_glob(("*",) if self.only is None else self.only)
 
@@ -176,16 +176,16 @@ def _glob(pattern: str) -> str:
 
 
 def compare_arguments(
-    how: ArgRules, expected: ExpectedCall, made: ToolCall, tools: Sequence[ToolDefinition] = ()
+    rules: ArgRules, expected: ExpectedCall, actual: ToolCall, tools: Sequence[ToolDefinition] = ()
 ) -> ArgComparison:
     """Return the comparison of two calls' arguments.
 
     If the expected call has ``compare_args``, only these are compared. Unreadable arguments agree with nothing.
 
     Args:
-        how: The rules, or a function that compares.
+        rules: The rules, or a function that compares.
         expected: The expected call, whose values may be value matchers, such as `near`.
-        made: The actual call.
+        actual: The actual call.
         tools: The tool definitions for ``mode="schema"``.
 
     Raises:
@@ -194,23 +194,23 @@ def compare_arguments(
     """
     if parse_matcher(expected.args) is not None:
         raise ValueError("a value matcher replaces a value, not all arguments; compare_args=[] accepts any arguments")
-    if expected.compare_args == () or (isinstance(how, ArgMatch) and how.mode == "ignore"):
+    if expected.compare_args == () or (isinstance(rules, ArgMatch) and rules.mode == "ignore"):
         return EQUAL_ARGS
-    if made.args_error is not None:
-        return ArgComparison(0.0, (ArgDifference("args", expected.args, made.args_raw),))
-    if not isinstance(how, ArgMatch):
-        wanted, found = _narrowed(expected.args, expected), _narrowed(made.args, expected)
-        score = _checked(how(wanted, found), f"the comparison function for the arguments of {made.name}")
+    if actual.args_error is not None:
+        return ArgComparison(0.0, (ArgDifference("args", expected.args, actual.args_raw),))
+    if not isinstance(rules, ArgMatch):
+        wanted, found = _narrowed(expected.args, expected), _narrowed(actual.args, expected)
+        score = _checked(rules(wanted, found), f"the comparison function for the arguments of {actual.name}")
         return EQUAL_ARGS if score == 1 else ArgComparison(score, (ArgDifference("args", wanted, found),))
-    if how.mode == "schema":
-        problems = schema_problems(made, tools)
+    if rules.mode == "schema":
+        problems = schema_problems(actual, tools)
         return (
-            ArgComparison(0.0, tuple(ArgDifference("args", one, made.args) for one in problems))
+            ArgComparison(0.0, tuple(ArgDifference("args", one, actual.args) for one in problems))
             if problems
             else EQUAL_ARGS
         )
-    walk = _Walk(how)
-    return ArgComparison(walk.arguments(expected, made), tuple(walk.differences), tuple(walk.similarities))
+    walk = _Walk(rules)
+    return ArgComparison(walk.arguments(expected, actual), tuple(walk.differences), tuple(walk.similarities))
 
 
 def _narrowed(args: JsonObject, expected: ExpectedCall) -> JsonObject:
@@ -234,69 +234,77 @@ class _Walk:
     Each step returns a score in [0, 1], or ``None`` if there is nothing to compare.
     """
 
-    def __init__(self, how: ArgMatch, *, notes: bool = True) -> None:
-        self.how = how
+    def __init__(self, rules: ArgMatch, *, notes: bool = True) -> None:
+        self.rules = rules
         self.notes = notes
         self.differences: list[ArgDifference] = []
         self.similarities: list[tuple[str, float]] = []
 
-    def arguments(self, expected: ExpectedCall, made: ToolCall) -> float:
+    def arguments(self, expected: ExpectedCall, actual: ToolCall) -> float:
         """Return the mean score of the arguments."""
-        left, right = _narrowed(expected.args, expected), _narrowed(made.args, expected)
-        for name, default in self.how.defaults.items():
-            if name in right and self.how.mode != "at_least":  # which allows unexpected arguments
+        left, right = _narrowed(expected.args, expected), _narrowed(actual.args, expected)
+        for name, default in self.rules.defaults.items():
+            if name in right and self.rules.mode != "at_least":  # which allows unexpected arguments
                 left = {name: default, **left}
-            elif name in left and self.how.mode != "at_most":
+            elif name in left and self.rules.mode != "at_most":
                 right = {name: default, **right}
-        scores = self._object("args", left, right, asked=self.how.only is None)
+        scores = self._object("args", left, right, selected=self.rules.only is None)
         scores += [1.0 for name in {*(expected.compare_args or ())} if name not in left and name not in right]
         return fsum(scores) / len(scores) if scores else 1.0
 
-    def value(self, path: str, expected: ArgumentValue, made: ArgumentValue, *, asked: bool) -> float | None:
-        """Return the score of the values at a path; ``asked`` is whether an enclosing path is to be compared."""
+    def value(self, path: str, expected: ArgumentValue, actual: ArgumentValue, *, selected: bool) -> float | None:
+        """Return the score of the values at a path; ``selected`` is whether an enclosing path is to be compared."""
         pattern = path.removeprefix("args").removeprefix(".")
-        if self.how.is_ignored(pattern):
+        if self.rules.is_ignored(pattern):
             return None
-        asked = asked or self.how.is_asked_for(pattern)
+        selected = selected or self.rules.is_compared(pattern)
         if isinstance(expected, dict) and (matcher := parse_matcher(expected)):
-            spelled = _spelled(made) if self.how.types == "coerce" else made
-            fits = any(side is not ABSENT and matcher.matches(side) for side in (made, spelled))
-            return self._noted(path, expected, made, float(fits)) if asked else None
-        left, right = expected, made
-        if self.how.types == "coerce" and isinstance(expected, str) != isinstance(made, str):
-            left, right = _spelled(expected), _spelled(made)
-        if asked and not any(isinstance(left, kind) and isinstance(right, kind) for kind in (dict, list)):
-            return self._noted(path, expected, made, self._scalar(path, left, right))
+            spelled = _spelled(actual) if self.rules.types == "coerce" else actual
+            fits = any(side is not ABSENT and matcher.matches(side) for side in (actual, spelled))
+            return self._record(path, expected, actual, float(fits)) if selected else None
+        left, right = expected, actual
+        if self.rules.types == "coerce" and isinstance(expected, str) != isinstance(actual, str):
+            left, right = _spelled(expected), _spelled(actual)
+        if selected and not any(isinstance(left, kind) and isinstance(right, kind) for kind in (dict, list)):
+            return self._record(path, expected, actual, self._scalar(path, left, right))
         # If a container is not to be compared, something in it may be, even if the other side has none.
-        scores = self._object(path, *(side if isinstance(side, dict) else {} for side in (left, right)), asked=asked)
-        scores += self._list(path, *(side if isinstance(side, list) else [] for side in (left, right)), asked=asked)
-        return min(scores) if scores else 1.0 if asked else None
+        scores = self._object(
+            path, *(side if isinstance(side, dict) else {} for side in (left, right)), selected=selected
+        )
+        scores += self._list(
+            path, *(side if isinstance(side, list) else [] for side in (left, right)), selected=selected
+        )
+        return min(scores) if scores else 1.0 if selected else None
 
-    def _object(self, path: str, expected: JsonObject, made: JsonObject, *, asked: bool) -> list[float]:
-        names = expected if self.how.mode == "at_least" else made if self.how.mode == "at_most" else expected | made
+    def _object(self, path: str, expected: JsonObject, actual: JsonObject, *, selected: bool) -> list[float]:
+        names = (
+            expected if self.rules.mode == "at_least" else actual if self.rules.mode == "at_most" else expected | actual
+        )
         scores = [
-            self.value(f"{path}{_step(name)}", expected.get(name, ABSENT), made.get(name, ABSENT), asked=asked)
+            self.value(f"{path}{_step(name)}", expected.get(name, ABSENT), actual.get(name, ABSENT), selected=selected)
             for name in names
         ]
         return [score for score in scores if score is not None]
 
-    def _list(self, path: str, expected: list[JsonValue], made: list[JsonValue], *, asked: bool) -> list[float]:
-        if self.how.lists != "ordered":
-            return self._free_list(path, expected, made, asked=asked)
+    def _list(self, path: str, expected: list[JsonValue], actual: list[JsonValue], *, selected: bool) -> list[float]:
+        if self.rules.lists != "ordered":
+            return self._free_list(path, expected, actual, selected=selected)
         scores = [
-            self.value(f"{path}[{index}]", one, other, asked=asked)
-            for index, (one, other) in enumerate(zip_longest(expected, made, fillvalue=ABSENT))
+            self.value(f"{path}[{index}]", one, other, selected=selected)
+            for index, (one, other) in enumerate(zip_longest(expected, actual, fillvalue=ABSENT))
         ]
         return [score for score in scores if score is not None]
 
-    def _free_list(self, path: str, expected: list[JsonValue], made: list[JsonValue], *, asked: bool) -> list[float]:
-        if asked and not contains_matcher(expected):
-            wanted, found = Counter(map(canonical_json, expected)), Counter(map(canonical_json, made))
-            if wanted == found or (self.how.lists == "contains" and wanted <= found):
+    def _free_list(
+        self, path: str, expected: list[JsonValue], actual: list[JsonValue], *, selected: bool
+    ) -> list[float]:
+        if selected and not contains_matcher(expected):
+            wanted, found = Counter(map(canonical_json, expected)), Counter(map(canonical_json, actual))
+            if wanted == found or (self.rules.lists == "contains" and wanted <= found):
                 return []  # everything agrees, without pairing
-        trial = _Walk(self.how, notes=False)
+        trial = _Walk(self.rules, notes=False)
         weights = [
-            [trial.value(f"{path}[{index}]", one, other, asked=asked) for other in made]
+            [trial.value(f"{path}[{index}]", one, other, selected=selected) for other in actual]
             for index, one in enumerate(expected)
         ]
         pairs = dict(bottleneck_pairs([[1.0 if weight is None else weight for weight in row] for row in weights]))
@@ -305,40 +313,40 @@ class _Walk:
             if index in pairs and not self.notes:  # otherwise each nested list would double the work
                 scores.append(weights[index][pairs[index]])
             else:
-                other = made[pairs[index]] if index in pairs else ABSENT
-                scores.append(self.value(f"{path}[{index}]", one, other, asked=asked))
-        if self.how.lists == "unordered":
-            surplus = sorted({*range(len(made))}.difference(pairs.values()))
-            scores += [self.value(f"{path}[{index}]", ABSENT, made[index], asked=asked) for index in surplus]
+                other = actual[pairs[index]] if index in pairs else ABSENT
+                scores.append(self.value(f"{path}[{index}]", one, other, selected=selected))
+        if self.rules.lists == "unordered":
+            surplus = sorted({*range(len(actual))}.difference(pairs.values()))
+            scores += [self.value(f"{path}[{index}]", ABSENT, actual[index], selected=selected) for index in surplus]
         return [score for score in scores if score is not None]
 
-    def _scalar(self, path: str, expected: ArgumentValue, made: ArgumentValue) -> float:
-        if isinstance(expected, Absent) or isinstance(made, Absent):
+    def _scalar(self, path: str, expected: ArgumentValue, actual: ArgumentValue) -> float:
+        if isinstance(expected, Absent) or isinstance(actual, Absent):
             return 0.0
-        if same_json(expected, made):
+        if same_json(expected, actual):
             return 1.0
-        text = self.how.text
-        if not (isinstance(expected, str) and isinstance(made, str)) or text == "exact":
+        text = self.rules.text
+        if not (isinstance(expected, str) and isinstance(actual, str)) or text == "exact":
             return 0.0
         if callable(text):
-            similarity = _checked(text(expected, made), "the comparison function for texts")
+            similarity = _checked(text(expected, actual), "the comparison function for texts")
             if self.notes:
                 self.similarities.append((path, similarity))
             return similarity
         if not isinstance(text, str):
             raise TypeError(f"{text.name} runs before calls are paired; see Match.of")
         fold = str.casefold if text == "casefold" else fold_text
-        return float(fold(expected) == fold(made))
+        return float(fold(expected) == fold(actual))
 
-    def _noted(self, path: str, expected: ArgumentValue, made: ArgumentValue, score: float) -> float:
+    def _record(self, path: str, expected: ArgumentValue, actual: ArgumentValue, score: float) -> float:
         if score < 1 and self.notes:
-            self.differences.append(ArgDifference(path, expected, made))
+            self.differences.append(ArgDifference(path, expected, actual))
         return score
 
 
-def side_text(side: ArgumentValue, longest: int) -> str:
-    """Return one side of a difference as text of at most ``longest`` characters."""
-    return side.value if isinstance(side, Absent) else truncated(compact_json(side), longest)
+def side_text(side: ArgumentValue, max_length: int) -> str:
+    """Return one side of a difference as text of at most ``max_length`` characters."""
+    return side.value if isinstance(side, Absent) else truncated(compact_json(side), max_length)
 
 
 def _step(name: str) -> str:

@@ -43,7 +43,7 @@ def check_text_comparer(option: object) -> TextComparer:
 
 
 async def text_similarities(
-    asked: Mapping[TextComparison, Scorer],
+    scorers: Mapping[TextComparison, Scorer],
 ) -> tuple[Mapping[TextComparison, float], Collection[str]]:
     """Return the similarities of texts by these scorers, which run concurrently, and the scorers' warnings.
 
@@ -52,7 +52,7 @@ async def text_similarities(
     Raises:
         ValueError: A scorer returned a failed score.
     """
-    pairs = [(scorer, expected, made) for (_, expected, made), scorer in asked.items()]
+    pairs = [(scorer, expected, made) for (_, expected, made), scorer in scorers.items()]
     ours = [(scorer, expected, made) for scorer, expected, made in pairs if isinstance(scorer, TextScorer)]
     if len(ours) == len(pairs) > _FEW:
         scores = await run_in_thread(lambda: [scorer.compute(_texts(*texts)) for scorer, *texts in ours])
@@ -66,8 +66,8 @@ async def text_similarities(
     for score in scores:
         if score.value is None:
             warnings[f"{score.scorer} skips some argument texts ({score.reason}); they count as different"] = None
-    return {one: score.value or 0.0 for one, score in zip(asked, scores, strict=True)}, warnings
+    return {one: score.value or 0.0 for one, score in zip(scorers, scores, strict=True)}, warnings
 
 
-def _texts(expected: str, made: str) -> Sample:
-    return Sample(id="arguments", trace=Trace(messages=[AIMessage(made)]), reference=expected)
+def _texts(expected: str, actual: str) -> Sample:
+    return Sample(id="arguments", trace=Trace(messages=[AIMessage(actual)]), reference=expected)

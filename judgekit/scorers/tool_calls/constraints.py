@@ -65,7 +65,7 @@ class Constraint(FrozenModel, ABC):
     """A requirement on a conversation. Tools are named by patterns, in which ``*`` matches any text."""
 
     @abstractmethod
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check whether the constraint holds."""
 
     def __str__(self) -> str:
@@ -96,9 +96,9 @@ class Require(Constraint):
     tool: str = Field(kw_only=False)
     args: _Args | None = Field(default=None, kw_only=False)
 
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that a call matches."""
-        calls = conduct.calls_of(self.tool)
+        calls = behavior.calls_of(self.tool)
         for made in calls:
             if _has(made.call, self.args):
                 return ConstraintResult(holds=True, reason=_place(made))
@@ -118,13 +118,13 @@ class Forbid(Constraint):
     tool: str = Field(kw_only=False)
     args: _Args | None = Field(default=None, kw_only=False)
 
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call matches."""
-        calls = conduct.calls_of(self.tool)
+        calls = behavior.calls_of(self.tool)
         if forbidden := [made for made in calls if _has(made.call, self.args)]:
-            return ConstraintResult(holds=False, reason=_told(map(_place, forbidden)))
+            return ConstraintResult(holds=False, reason=_joined(map(_place, forbidden)))
         if unread := [made for made in calls if made.call.args_error is not None]:
-            return ConstraintResult(holds=None, reason=f"unreadable arguments: {_told(map(_place, unread))}")
+            return ConstraintResult(holds=None, reason=f"unreadable arguments: {_joined(map(_place, unread))}")
         return ConstraintResult(holds=True, reason="not called with these arguments" if calls else "not called")
 
 
@@ -144,9 +144,9 @@ class Count(Constraint):
             raise ValueError(f"max must be at least min, found min={self.min} and max={self.max}")
         return self
 
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that the number of calls is within bounds."""
-        number = len(conduct.calls_of(self.tool))
+        number = len(behavior.calls_of(self.tool))
         holds = self.min <= number and (self.max is None or number <= self.max)
         return ConstraintResult(holds, _number(number, "call"))
 
@@ -161,13 +161,13 @@ class Before(Constraint):
     first: str = Field(kw_only=False)
     then: str = Field(kw_only=False)
 
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call of ``then`` comes too early."""
-        calls = conduct.calls_of(self.then)
-        start = min((made.message for made in conduct.calls_of(self.first)), default=len(conduct.trace.messages))
+        calls = behavior.calls_of(self.then)
+        start = min((made.message for made in behavior.calls_of(self.first)), default=len(behavior.trace.messages))
         early = [made for made in calls if made.message <= start]
         if early:
-            reason = f"{_told(map(_place, early))} without {_name(self.first)} before it"
+            reason = f"{_joined(map(_place, early))} without {_name(self.first)} before it"
             return ConstraintResult(holds=False, reason=reason)
         return ConstraintResult(holds=True, reason=_place(calls[0]) if calls else f"{_name(self.then)} is not called")
 
@@ -181,18 +181,18 @@ class NoRepeat(Constraint):
     type: Literal["no_repeat"] = "no_repeat"
     tool: str = Field(default="*", kw_only=False)
 
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call is a repeat."""
         before: dict[str, tuple[int, bool]] = {}
         repeats: list[str] = []
-        for made, failed in conduct.outcomes_of(self.tool):
+        for made, failed in behavior.outcomes_of(self.tool):
             key = canonical_call(made.call)
             message, may_retry = before.get(key, (0, True))
             if message == made.message or not may_retry:
                 repeats.append(f"{_place(made)} repeats message {message}")
             if may_retry:
                 before[key] = made.message, failed is True
-        return ConstraintResult(not repeats, _told(repeats) or "no repeats")
+        return ConstraintResult(not repeats, _joined(repeats) or "no repeats")
 
 
 class Status(Constraint):
@@ -206,19 +206,19 @@ class Status(Constraint):
     tool: str = Field(kw_only=False)
     status: Literal["ok", "error", "recovered"] = Field(kw_only=False)
 
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that the calls of each tool ended with the status."""
         outcomes = defaultdict[str, list[bool | None]](list)
-        for made, failed in conduct.outcomes_of(self.tool):
+        for made, failed in behavior.outcomes_of(self.tool):
             outcomes[made.call.name].append(_not(failed))
         if not outcomes:
             return ConstraintResult(holds=None, reason="not called")
-        verdicts = {tool: self._ended_so(successes) for tool, successes in outcomes.items()}
+        verdicts = {tool: self._has_status(successes) for tool, successes in outcomes.items()}
         holds = _all(verdicts.values())
         told = (_ending(tool, outcomes[tool]) for tool, verdict in verdicts.items() if verdict is holds)
-        return ConstraintResult(holds, _told(told))
+        return ConstraintResult(holds, _joined(told))
 
-    def _ended_so(self, successes: Sequence[bool | None]) -> bool | None:
+    def _has_status(self, successes: Sequence[bool | None]) -> bool | None:
         if self.status == "ok":
             return _all(successes)
         if self.status == "error":
@@ -232,9 +232,9 @@ class MaxSteps(Constraint):
     type: Literal["max_steps"] = "max_steps"
     n: int = Field(ge=0, kw_only=False)
 
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that there are no more messages."""
-        steps = sum(isinstance(message, CALLER_MESSAGES[conduct.requestor]) for message in conduct.trace.messages)
+        steps = sum(isinstance(message, CALLER_MESSAGES[behavior.requestor]) for message in behavior.trace.messages)
         return ConstraintResult(steps <= self.n, _number(steps, "message"))
 
 
@@ -247,20 +247,20 @@ class SchemaValid(Constraint):
 
     type: Literal["schema_valid"] = "schema_valid"
 
-    def check(self, conduct: Behavior, /) -> ConstraintResult:
+    def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call has a problem."""
-        if not conduct.trace.tools:
+        if not behavior.trace.tools:
             return ConstraintResult(holds=None, reason="the trace defines no tools")
         problems: list[str] = []
         undecided: list[str] = []
-        for made in conduct.calls:
+        for made in behavior.calls:
             try:
-                problems += [f"{_place(made)}: {one}" for one in schema_problems(made.call, conduct.trace.tools)]
+                problems += [f"{_place(made)}: {one}" for one in schema_problems(made.call, behavior.trace.tools)]
             except ValueError as error:
                 undecided.append(f"{_place(made)}: {error}")
         if problems:
-            return ConstraintResult(holds=False, reason=_told(problems))
-        reason = _told(undecided) or f"{_number(len(conduct.calls), 'call')}, all valid"
+            return ConstraintResult(holds=False, reason=_joined(problems))
+        reason = _joined(undecided) or f"{_number(len(behavior.calls), 'call')}, all valid"
         return ConstraintResult(None if undecided else True, reason)
 
 
@@ -312,8 +312,8 @@ class ToolConstraints(SyncScore):
         return await compute_score(lambda: self._checked(sample.trace), large=large)
 
     def _checked(self, trace: Trace) -> Score:
-        conduct = Behavior(trace, self.requestor)
-        verdicts = [(str(constraint), constraint.check(conduct)) for constraint in self.constraints]
+        behavior = Behavior(trace, self.requestor)
+        verdicts = [(str(constraint), constraint.check(behavior)) for constraint in self.constraints]
         held, broken, undecided = (sum(one.holds is what for _, one in verdicts) for what in (True, False, None))
         told = [
             f"{constraint}{' is undecided' if one.holds is None else ''}: {one.reason}"
@@ -351,8 +351,8 @@ def _name(tool: str) -> str:
     return quoted_name(truncated(tool, 80))
 
 
-def _place(made: ActualCall) -> str:
-    return f"{_name(made.call.name)} in message {made.message}"
+def _place(call: ActualCall) -> str:
+    return f"{_name(call.call.name)} in message {call.message}"
 
 
 def _ending(tool: str, successes: Sequence[bool | None]) -> str:
@@ -368,7 +368,7 @@ def _number(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _told(items: Iterable[str], most: int = 3) -> str:
+def _joined(items: Iterable[str], most: int = 3) -> str:
     told = list(items)
     more = f" and {len(told) - most} more" if len(told) > most else ""
     return ", ".join(told[:most]) + more

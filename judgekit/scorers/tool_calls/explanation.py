@@ -19,7 +19,7 @@ _LONGEST = 120
 
 class _Aligned(NamedTuple):
     expected: int
-    made: int
+    actual: int
     comparison: ArgComparison
 
 
@@ -34,14 +34,16 @@ def explain_match(match: Match) -> tuple[str, JsonObject]:
     pairs, displaced = _align(match)
     both = [*pairs, *displaced]
     missing = sorted(set(range(len(match.expected))).difference(pair.expected for pair in both))
-    extra = sorted(set(range(len(match.made))).difference(pair.made for pair in both))
+    extra = sorted(set(range(len(match.actual))).difference(pair.actual for pair in both))
     return (
-        _in_words(match, pairs, displaced, missing, extra),
+        _reason(match, pairs, displaced, missing, extra),
         {
             **_counts(match),
             "pairs": [_pair_as_json(match, pair) for pair in pairs],
             "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-            "extra": [{"made": at, "message": match.made[at].message, **_as_json(match.made[at].call)} for at in extra],
+            "extra": [
+                {"actual": at, "message": match.actual[at].message, **_as_json(match.actual[at].call)} for at in extra
+            ],
             "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
         },
     )
@@ -52,22 +54,22 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
 
     Unpaired calls are paired by the tools' names to show how their arguments differ; these pairs are worth nothing.
     """
-    numbered = match.how.compares_texts
+    numbered = match.rules.compares_texts
     pairs = [
         _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.compare(one, other))
         for one, other, credit in match.pairs
     ]
-    by_turn = match.how.scope == "turn"
+    by_turn = match.rules.scope == "turn"
     ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
     for one, other, _ in match.pairs:
         ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))
     displaced: list[_Aligned] = []
     wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
-    found = set(range(len(match.made))).difference(pair.made for pair in pairs)
+    found = set(range(len(match.actual))).difference(pair.actual for pair in pairs)
     for one, other in sorted(match.unordered_pairs(sorted(wanted), sorted(found), match.score)):
         places = ordered[match.expected[one].turn if by_turn else None]
         at, block = bisect(places, (one, 0)), match.block(other)
-        in_order = match.how.order == "any" or (
+        in_order = match.rules.order == "any" or (
             all(before <= block for _, before in places[at - 1 : at])
             and all(block <= behind for _, behind in places[at : at + 1])
         )
@@ -81,7 +83,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
 
 def _counts(match: Match) -> JsonObject:
     counts = {"tp": match.tp, "fp": match.fp, "fn": match.fn}
-    whole = match.how.args_credit == "all"
+    whole = match.rules.args_credit == "all"
     return {
         **{name: int(count) if whole else count for name, count in counts.items()},
         "precision": match.precision,
@@ -90,10 +92,10 @@ def _counts(match: Match) -> JsonObject:
 
 
 def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
-    message, _, call = match.made[pair.made]
+    message, _, call = match.actual[pair.actual]
     shown: JsonObject = {
         "expected": pair.expected,
-        "made": pair.made,
+        "actual": pair.actual,
         "message": message,
         "name": call.name,
         "score": pair.comparison.score,
@@ -113,19 +115,21 @@ def _as_json(call: ToolCall) -> JsonObject:
     return {"name": call.name, "args_raw": call.args_raw, "args_error": call.args_error}
 
 
-def _in_words(
+def _reason(
     match: Match, pairs: Sequence[_Aligned], displaced: Sequence[_Aligned], missing: Sequence[int], extra: Sequence[int]
 ) -> str:
     if match.expected:
         matched = sum(pair.comparison.score == 1 for pair in pairs)
         head = f"{matched} of {len(match.expected)} expected calls matched"
     else:
-        head = f"no call was expected{'' if match.made else ' and none was made'}"
-    allowed = {name: ", allowed" if getattr(match.how, name) == "allow" else "" for name in ("missing", "extra")}
+        head = f"no call was expected{'' if match.actual else ' and none was made'}"
+    allowed = {name: ", allowed" if getattr(match.rules, name) == "allow" else "" for name in ("missing", "extra")}
     lists = {
         f"missing{allowed['missing']}": ((match.expected[at].name, None) for at in missing),
-        "out of order": ((match.made[pair.made].call.name, match.made[pair.made].message) for pair in displaced),
-        f"extra{allowed['extra']}": ((match.made[at].call.name, match.made[at].message) for at in extra),
+        "out of order": (
+            (match.actual[pair.actual].call.name, match.actual[pair.actual].message) for pair in displaced
+        ),
+        f"extra{allowed['extra']}": ((match.actual[at].call.name, match.actual[at].message) for at in extra),
     }
     differing = join_limited((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)
     others = [f"{what}: {names}" for what, named in lists.items() if (names := _named(named))]
@@ -133,7 +137,7 @@ def _in_words(
 
 
 def _pair_in_words(match: Match, pair: _Aligned) -> str:
-    call = match.made[pair.made].call
+    call = match.actual[pair.actual].call
     if call.args_error is not None:
         return f"{_name(call.name)}: unreadable arguments ({call.args_error})"
     similarities = {path: f" (similarity {number:.2f})" for path, number in pair.comparison.similarities}

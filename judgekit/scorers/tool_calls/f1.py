@@ -40,9 +40,9 @@ class ToolCallF1(SyncScore):
         check_choice("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
-    def _how(self) -> ToolMatch:
+    def _rules(self) -> ToolMatch:
         return ToolMatch(order="any", args=self.args, credit="f1")
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
-        return await score_calls(self.name, self._how, sample, self.requestor, include_failed=self.include_failed)
+        return await score_calls(self.name, self._rules, sample, self.requestor, include_failed=self.include_failed)

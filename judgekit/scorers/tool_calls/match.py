@@ -46,10 +46,10 @@ class ToolCallMatch(SyncScore):
 
 
 async def score_calls(
-    name: str, how: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool
+    name: str, rules: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool
 ) -> Score:
     """Return the score of a sample's calls under a mode."""
-    match = await Match.of(how, sample, requestor, include_failed=include_failed)
+    match = await Match.of(rules, sample, requestor, include_failed=include_failed)
     if isinstance(match, str):
         return Score.skipped(name, match)
 

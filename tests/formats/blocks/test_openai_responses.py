@@ -446,7 +446,7 @@ def test_what_an_item_does_not_say_is_told(item, told):
     found = FieldTracker({"input": [item]})
     assert read_items(found.objects("input")) == [AIMessage([OtherPart(item)])]
     [warning] = found.warnings
-    assert (warning.found[: len(told)], warning.where) == (told, "input[0]")
+    assert (warning.message[: len(told)], warning.path) == (told, "input[0]")
 
 
 def test_what_makes_the_provider_compact_is_known():

@@ -24,7 +24,7 @@ OK = HumanMessage("ok")
 
 
 def model(*asked: Message, to: Message | None = None, **fields: object) -> dict:
-    return {"kind": "model", "asked": asked, "answered": () if to is None else [to], **fields}
+    return {"kind": "model", "input_messages": asked, "output_messages": () if to is None else [to], **fields}
 
 
 def tool(call: ToolCall | None = CALL, result: str | None = None, **fields: object) -> dict:
@@ -299,10 +299,10 @@ def test_an_id_that_is_used_twice_names_the_calls_in_their_order() -> None:
 
 def test_without_calls_of_models_tools_make_the_conversation_of_their_agent() -> None:
     made = trace(
-        agent("helper", asked=[U], answered=[DONE]),
+        agent("helper", input_messages=[U], output_messages=[DONE]),
         tool(result="12C", under=0),
         tool(ToolCall("g"), error="boom", under=0),
-        agent("helper", asked=[U2], answered=[DONE2]),
+        agent("helper", input_messages=[U2], output_messages=[DONE2]),
     )
     assert said(made.messages) == ["u:Weather?", "a:f", "t:12C", "a:g", "t:boom", "a:12C", "u:And tomorrow?", "a:13C"]
     assert [one.is_error for one in made.messages if isinstance(one, ToolMessage)] == [None, True]
@@ -310,7 +310,9 @@ def test_without_calls_of_models_tools_make_the_conversation_of_their_agent() ->
 
 def test_an_agent_s_own_messages_are_not_said_again() -> None:
     made = trace(
-        agent("helper", asked=[U], answered=[DONE], lasts=9), model(U, to=A, under=0), model(U, A, R, to=DONE, under=0)
+        agent("helper", input_messages=[U], output_messages=[DONE], lasts=9),
+        model(U, to=A, under=0),
+        model(U, A, R, to=DONE, under=0),
     )
     assert said(made.messages) == said([U, A, R, DONE])
     assert (made.children, made.metadata) == ((), {})
@@ -336,7 +338,7 @@ def test_calls_that_have_nothing_in_common_are_told():
     warnings: list[TraceWarning] = []
     made = trace(model(U, to=DONE), model(U2, to=DONE2), model(U, DONE, to=OK), warnings=warnings)
     assert said(made.messages)[:4] == ["u:Weather?", "a:12C", "u:And tomorrow?", "a:13C"]
-    assert [one.found.split(":")[0] for one in warnings] == [
+    assert [one.message.split(":")[0] for one in warnings] == [
         "model calls that repeat none of the earlier messages, found 1"
     ]
     warnings.clear()
@@ -404,7 +406,7 @@ def test_of_later_turns_too_only_the_question_may_be_recorded() -> None:
     turn = (agent("helper", lasts=9), model(U2, to=B, **LATER), RAN2 | LATER, model(U2, to=D3, **LATER))
     made = trace(AGENT, model(U, to=A, **WITHIN), dict(RAN), model(U, to=DONE, **WITHIN), *turn, warnings=warnings)
     assert said(made.messages) == [*ANSWERED, "u:And tomorrow?", "a:g", "t:rain", "a:It rains"]
-    assert [one.found.split(":")[0] for one in warnings] == [
+    assert [one.message.split(":")[0] for one in warnings] == [
         "model calls that repeat none of the earlier messages, found 1"
     ]
 
@@ -498,7 +500,7 @@ def test_calls_that_may_or_may_not_follow_one_another_are_told(
     made = trace(*(dict(step) for step in (AGENT, *steps)), warnings=warnings)
     assert said(made.messages) == expected
     assert [said(child.messages) for child in made.children] == children
-    assert [one.found.partition(";")[0] for one in warnings] == told
+    assert [one.message.partition(";")[0] for one in warnings] == told
 
 
 def test_runs_of_one_agent_at_the_same_time_are_kept_apart() -> None:

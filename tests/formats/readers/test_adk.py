@@ -119,7 +119,7 @@ def test_the_instructions_are_those_of_the_first_request(forgotten):
     assert [message.text for message in trace.messages if message.role == "system"] == ["Be kind"]
     assert [tool.name for tool in trace.tools] == ["f", "g"]
     assert trace.extra["event_logs"][2]["model_request"]["config"]["system_instruction"] == "Find trees"
-    assert [warning.found for warning in trace.warnings] == [
+    assert [warning.message for warning in trace.warnings] == [
         "the instructions of 2 requests differ from the first, kept in extra"
     ]
     assert forgotten(READER, session) == []
@@ -130,7 +130,7 @@ def test_parts_of_a_streamed_message_are_not_doubled():
     session = {"events": [event("user", {"text": "x"}), *parts, event("shop", {"text": "An oak"}, partial=False)]}
     trace = READER.sample(session, 0).trace
     assert [message.text for message in trace.messages] == ["x", "An oak"]
-    assert [warning.where for warning in trace.warnings] == ["events[1].content", "events[2].content"]
+    assert [warning.path for warning in trace.warnings] == ["events[1].content", "events[2].content"]
     cut = READER.sample({"events": session["events"][:-1]}, 0).trace
     assert [message.text for message in cut.messages] == ["x", "An ", "oak"]
     assert len(cut.warnings) == 2
@@ -159,7 +159,7 @@ def test_failures_and_rewinding_are_told():
         ]
     }
     trace = READER.sample(session, 0).trace
-    assert [(warning.where, warning.found[:20]) for warning in trace.warnings] == [
+    assert [(warning.path, warning.message[:20]) for warning in trace.warnings] == [
         ("events[1]", "the agent failed her"),
         ("events[2]", "the session was rewo"),
     ]

@@ -143,14 +143,14 @@ def test_a_line_of_a_batch_is_named_by_its_custom_id():
 
 def test_an_error_in_place_of_the_answer_is_told_and_kept():
     trace = READER.sample({"request": REQUEST, "response": {"type": "error", "error": {"message": "x"}}}, 0).trace
-    assert [(one.found, one.where) for one in trace.warnings] == [("contains no answer: {'message': 'x'}", "response")]
+    assert [(one.message, one.path) for one in trace.warnings] == [("contains no answer: {'message': 'x'}", "response")]
     assert trace.extra["response"] == {"type": "error", "error": {"message": "x"}}
 
 
 @pytest.mark.parametrize("tools", ["[]", ["x"]])
 def test_tools_that_are_none_are_kept(tools):
     trace = READER.sample({**REQUEST, "tools": tools}, 0).trace
-    assert (trace.tools, trace.extra["tools"], [one.where for one in trace.warnings]) == ((), tools, ["tools"])
+    assert (trace.tools, trace.extra["tools"], [one.path for one in trace.warnings]) == ((), tools, ["tools"])
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_stream_that_is_not_whole_says_so(events, told, no_question):
     paired = READER.sample({"request": REQUEST, "response": events}, 0).trace
     for trace, unasked in ((streamed, [no_question.found]), (paired, [])):
         assert trace.messages[-1].text == "It failed."
-        assert [warning.found for warning in trace.warnings] == [*told, *unasked]
+        assert [warning.message for warning in trace.warnings] == [*told, *unasked]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "lists.jsonl", "lists.json"])

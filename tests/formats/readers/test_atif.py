@@ -93,7 +93,7 @@ def test_a_trajectory_is_read_as_ours():
     assert sample.trace.usage == Usage(input_tokens=9, output_tokens=2, extra={"total_steps": 4})
     assert sample.trace.tools == (ToolDefinition("f", description="d", parameters={}),)
     assert sample.trace.extra["agent"] == {"name": "terminus", "version": "1", "model_name": "m"}
-    assert [warning.where for warning in sample.trace.warnings] == [
+    assert [warning.path for warning in sample.trace.warnings] == [
         "steps[0]",
         "steps[2].metrics.logprobs",
         "messages[5]",
@@ -114,7 +114,7 @@ def test_results_that_name_no_call_answer_by_order(results, paired, warned):
     trace = READER.sample(found, 0).trace
     pairs = pair_results(trace.messages).calls
     assert {trace.messages[index].text: caller.call.name for index, caller in pairs.items()} == paired
-    assert any("paired in order" in warning.found for warning in trace.warnings) is warned
+    assert any("paired in order" in warning.message for warning in trace.warnings) is warned
 
 
 def test_one_result_of_several_calls_says_which_it_answers():
@@ -175,16 +175,16 @@ def test_what_stands_in_another_file_is_told():
     assert trace.warnings == (
         TraceWarning(
             "the trajectory of a sub-agent is in another file",
-            where="steps[1].observation.results[0].subagent_trajectory_ref",
+            path="steps[1].observation.results[0].subagent_trajectory_ref",
         ),
-        TraceWarning("the conversation continues in another file", where="continued_trajectory_ref"),
+        TraceWarning("the conversation continues in another file", path="continued_trajectory_ref"),
     )
 
 
 def test_tools_of_another_kind_are_told():
     agent = {**FILE["agent"], "tool_definitions": ["f"]}
     trace = READER.sample({**FILE, "agent": agent}, 0).trace
-    assert "agent.tool_definitions" in [warning.where for warning in trace.warnings]
+    assert "agent.tool_definitions" in [warning.path for warning in trace.warnings]
 
 
 def test_trajectories_of_one_name_stay_apart():
@@ -264,4 +264,4 @@ def test_a_part_of_an_unknown_kind_is_kept_and_told():
     part = {"type": "dream", "text": "sheep"}
     trace = READER.sample({**FILE, "steps": [{**USER, "message": [part]}]}, 0).trace
     assert trace.messages[0].content == (OtherPart(part),)
-    assert "unreadable part of type 'dream', kept as is" in [one.found for one in trace.warnings]
+    assert "unreadable part of type 'dream', kept as is" in [one.message for one in trace.warnings]

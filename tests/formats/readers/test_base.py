@@ -71,4 +71,4 @@ def test_messages_beside_the_conversation_are_told_unless_a_child_says_them():
     outer = Trace(id="0", messages=[HumanMessage("Go")], children=[child])
     said = {"messages": [HumanMessage("Hi")]}
     traces = [build_sample(FieldTracker(beside), 0, {**said, "children": one}).trace for one in ([], [child], [outer])]
-    assert [[one.where for one in trace.warnings] for trace in traces] == [["notes"], [], []]
+    assert [[one.path for one in trace.warnings] for trace in traces] == [["notes"], [], []]

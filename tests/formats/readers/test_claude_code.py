@@ -131,7 +131,7 @@ def test_parallel_calls_fork_the_tree_and_nothing_of_them_is_left_out():
         ("tool", "two", "c2"),
         ("assistant", "done"),
     ]
-    assert [warning.found for warning in trace.warnings] == ["rows of unread types, kept in extra: 1 progress"]
+    assert [warning.message for warning in trace.warnings] == ["rows of unread types, kept in extra: 1 progress"]
 
 
 def test_branches_that_were_left_are_kept_apart_and_counted():
@@ -147,7 +147,7 @@ def test_branches_that_were_left_are_kept_apart_and_counted():
     )
     assert [message.text for message in trace.messages] == ["go", "what?", "went on", "done"]
     assert [left["uuid"] for left in trace.extra["abandoned"]] == ["u2", "a2", "r1", "u9"]
-    assert [warning.found for warning in trace.warnings] == [
+    assert [warning.message for warning in trace.warnings] == [
         "4 rows of abandoned branches, kept in extra as 'abandoned'"
     ]
 
@@ -209,7 +209,7 @@ def test_copies_of_rows_count_once():
     rows = [user("u1", None, "go"), says("a1", "u1", "m1", call("c1")), answers("r1", "a1", "c1")]
     trace = trace_of(*rows, *rows, says("a2", "r1", "m2", text("done")))
     assert outline(trace) == [("user", "go"), ("assistant", "", "c1"), ("tool", "ok", "c1"), ("assistant", "done")]
-    assert [warning.found for warning in trace.warnings] == ["3 duplicate rows, dropped"]
+    assert [warning.message for warning in trace.warnings] == ["3 duplicate rows, dropped"]
 
 
 def side(agent: str | None, uuid: str, parent: str | None, said: dict) -> dict:
@@ -339,7 +339,7 @@ def test_lines_that_cannot_be_read_are_kept_and_told():
     ]
     trace = trace_of(user("u1", None, "go"), *broken, {"type": "file-history-snapshot", "snapshot": {"a": 1}})
     assert [message.text for message in trace.messages] == ["go"]
-    assert [(warning.found, warning.where) for warning in trace.warnings] == [
+    assert [(warning.message, warning.path) for warning in trace.warnings] == [
         (
             "unreadable row, kept in extra: rows[1].message.content: expected a string or a list of blocks, found 5",
             "rows[1]",
@@ -357,7 +357,7 @@ def test_a_reply_whose_message_is_of_another_role_is_kept_and_told(role):
     odd["message"]["role"] = role
     trace = trace_of(user("u", None, "Hi"), odd, says("b", "a", "s", text("Yes")))
     assert [message.text for message in trace.messages] == ["Hi", "Yes"]
-    assert "unreadable row, kept in extra: " in trace.warnings[0].found
+    assert "unreadable row, kept in extra: " in trace.warnings[0].message
     assert trace.extra["rows"] == [odd]
 
 

@@ -114,7 +114,7 @@ def test_a_session_in_lines_is_one_conversation(tmp_path):
     assert made.usage == Usage(input_tokens=30, output_tokens=5, cached_tokens=2)
     assert (made.started_at.second, made.ended_at.second) == (0, 9)
     [warning] = made.warnings
-    assert warning.found == "9 events that repeat items or count tokens, dropped"
+    assert warning.message == "9 events that repeat items or count tokens, dropped"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_count_of_tokens_is_that_of_the_reply_beside_it(rows, counts, told):
     made = trace(*(tokens(at := next(number), at) if one == "count" else known[one] for one in rows.split()))
     replies = [message for message in made.messages if message.role == "assistant"]
     assert [one.usage.input_tokens for one in replies] == counts
-    found = [warning.found for warning in made.warnings if "to no reply" in warning.found]
+    found = [warning.message for warning in made.warnings if "to no reply" in warning.message]
     assert found == [f"{told} token counts belong to no reply in this file"] * bool(told)
 
 
@@ -162,7 +162,7 @@ def test_turns_that_the_user_took_back_are_left_out():
     made = trace(said("user", "a"), said("assistant", "b"), said("user", "c"), said("assistant", "d"), back)
     assert [message.text for message in made.messages] == ["a", "b"]
     [warning] = made.warnings
-    assert (warning.found, warning.where) == (
+    assert (warning.message, warning.path) == (
         "2 messages of 1 turns that the user undid, dropped",
         "[4].payload",
     )
@@ -181,7 +181,7 @@ def test_a_compacted_history_stays_whole_and_the_summary_is_kept():
     made = trace(said("user", "a"), row("compacted", message="a summary"), said("user", "b"))
     assert [message.text for message in made.messages] == ["a", "b"]
     assert made.extra["rows"][0]["payload"]["message"] == "a summary"
-    assert "summary replaced the history" in made.warnings[0].found
+    assert "summary replaced the history" in made.warnings[0].message
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_messages_that_codex_itself_wrote_are_told_from_those_that_only_begin_so
 
 def test_tools_of_another_kind_are_told():
     [warning] = trace(row("session_meta", id="x", dynamic_tools=[5]), said("user", "a")).warnings
-    assert warning.where == "[0].payload.dynamic_tools"
+    assert warning.path == "[0].payload.dynamic_tools"
 
 
 @pytest.mark.parametrize(("code", "is_error"), [(0, False), (127, True), (-1, True)])
@@ -262,7 +262,7 @@ def test_snapshots_of_the_files_are_no_messages():
 
 def test_rows_that_are_no_objects_are_told():
     made = trace(said("user", "a"), 42, "x")
-    assert [warning.where for warning in made.warnings] == ["[1]", "[2]"]
+    assert [warning.path for warning in made.warnings] == ["[1]", "[2]"]
 
 
 @pytest.mark.parametrize("rows", [[], [META | {"payload": {"id": "1"}}], [42]])
@@ -289,7 +289,7 @@ def test_a_session_with_an_odd_row_is_read_or_refused(one, data):
 @pytest.mark.parametrize("unknown", [row("dream", text="sheep"), {"type": "event_msg"}])
 def test_a_row_of_an_unknown_kind_is_kept_and_told(unknown):
     made = trace(META, said("user", "a"), unknown)
-    assert [(one.where, one.found) for one in made.warnings] == [
+    assert [(one.path, one.message) for one in made.warnings] == [
         ("[2]", f"unreadable row of type {unknown['type']}, kept in extra")
     ]
     assert unknown in made.extra["rows"]

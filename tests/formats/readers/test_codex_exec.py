@@ -78,7 +78,7 @@ def trace(*rows: object):
 
 
 def told(*rows: object) -> list[str]:
-    return [warning.found for warning in trace(*rows).warnings]
+    return [warning.message for warning in trace(*rows).warnings]
 
 
 def test_a_command_that_exits_with_an_error_failed_whatever_its_status():
@@ -145,7 +145,7 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
     assert made.usage == Usage(input_tokens=90, output_tokens=5, cached_tokens=20, reasoning_tokens=3)
     *found, last = made.warnings
     assert last == no_question
-    assert [warning.found for warning in found] == [
+    assert [warning.message for warning in found] == [
         "an error: 'a model is deprecated'",
         "earlier versions of updated items, dropped, found 1",
     ]
@@ -172,7 +172,7 @@ def test_the_threads_of_a_file_are_conversations_and_a_resumed_one_goes_on(tmp_p
     ]
     assert (first.trace.usage, second.trace.usage.output_tokens) == (None, 5)
     assert (
-        first.trace.warnings[0].found
+        first.trace.warnings[0].message
         == "token counts of turns, which may include earlier turns, kept in extra, found 2"
     )
     assert first.trace.extra["rows"][1] == {"type": "turn.completed", "usage": USAGE}

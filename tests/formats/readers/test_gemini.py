@@ -406,8 +406,8 @@ def test_calls_that_the_sdk_made_by_itself_stand_between_question_and_answer():
         assert roles == ["user", "assistant", "tool", "assistant"]
     trace = READER.sample({"request": {"contents": "Ho"}, "response": response}, 0).trace
     assert [message.text for message in trace.messages] == ["Hi", "", "1", "a"]
-    assert [one.where for one in trace.warnings] == ["request.contents"]
-    assert "instead of continuing them" in trace.warnings[0].found
+    assert [one.path for one in trace.warnings] == ["request.contents"]
+    assert "instead of continuing them" in trace.warnings[0].message
 
 
 def test_chunks_that_were_streamed_after_calls_of_the_sdk_each_have_the_history():
@@ -438,7 +438,7 @@ def test_an_error_in_place_of_the_answer_is_told_and_kept():
     assert detect(document).name == "gemini"
     trace = READER.sample(document, 0).trace
     assert (trace.messages, trace.extra) == ((HumanMessage("Hi"),), {"response": {"error": {"code": 429}}})
-    assert [(one.found, one.where) for one in trace.warnings] == [("contains no answer: {'code': 429}", "response")]
+    assert [(one.message, one.path) for one in trace.warnings] == [("contains no answer: {'code': 429}", "response")]
 
 
 def test_many_candidates_take_time_in_proportion_to_their_number():
@@ -506,7 +506,7 @@ def test_a_response_without_an_answer_keeps_its_usage_and_says_why_it_ended(
         answer = trace.messages[-1]
         assert (answer.text, answer.finish_reason, answer.model, answer.id) == ("", reason, "m", "r")
         assert answer.usage.input_tokens == 7
-        assert [one.found for one in trace.warnings] == [*told, *unasked]
+        assert [one.message for one in trace.warnings] == [*told, *unasked]
         assert forgotten(READER, document) == []
 
 
@@ -514,7 +514,7 @@ def test_an_error_among_the_chunks_of_a_stream_is_told():
     document = {"request": {"contents": [HI]}, "response": [*STREAM[:2], {"error": {"code": 503}}]}
     trace = READER.sample(document, 0).trace
     assert trace.response == "Hel"
-    assert [(one.found, one.where) for one in trace.warnings] == [
+    assert [(one.message, one.path) for one in trace.warnings] == [
         ("the stream reports an error: {'code': 503}", "response[2].error")
     ]
 

@@ -189,7 +189,7 @@ def test_metadata_that_does_not_fit_the_field_of_its_name_stays_and_is_told():
     sample = READER.sample(record, 0)
     assert (sample.label, sample.documents) == ("l", None)
     assert sample.metadata == {"documents": [{"title": "t"}], "task_time": "long"}
-    told = [(one.where, one.found.partition(":")[0]) for one in sample.trace.warnings if "metadata" in one.where]
+    told = [(one.path, one.message.partition(":")[0]) for one in sample.trace.warnings if "metadata" in one.path]
     assert told == [("sample.metadata", "not used, kept as is")] * 2
 
 
@@ -197,7 +197,7 @@ def test_metadata_that_fits_alone_but_not_together_stays_and_is_told():
     metadata = {"reference": ["a"], "references": ["b"], "label": "l"}
     sample = READER.sample({**SAMPLE, "target": "", "metadata": metadata}, 0)
     assert (sample.references, sample.label, sample.metadata) == (("a",), "l", {"references": ["b"]})
-    assert any("keep one" in one.found for one in sample.trace.warnings)
+    assert any("keep one" in one.message for one in sample.trace.warnings)
 
 
 @pytest.mark.parametrize("header", [{}, {"eval": {"task": "t"}}])
@@ -237,7 +237,7 @@ def test_an_agent_whose_messages_stand_in_events_alone_is_a_child():
 
 def test_what_is_left_out_is_told():
     [record] = READER.records(LOG)
-    warnings = {warning.where: warning.found for warning in READER.sample(record, 0).trace.warnings}
+    warnings = {warning.path: warning.message for warning in READER.sample(record, 0).trace.warnings}
     assert warnings.keys() == {
         "sample.events",
         "sample.events_data",
@@ -428,7 +428,7 @@ def test_a_part_of_an_unknown_kind_is_kept_and_told():
     parts = [{"type": "dream", "text": "sheep"}, {"type": "data", "data": {"a": 1}}]
     trace = READER.sample({"messages": [{**ASKED, "content": parts}, REPLY], "epoch": 1}, 0).trace
     assert trace.messages[0].content == tuple(map(OtherPart, parts))
-    assert [(one.where, one.found) for one in trace.warnings] == [
+    assert [(one.path, one.message) for one in trace.warnings] == [
         ("messages[0].content[0]", "unreadable part of type 'dream', kept as is")
     ]
 

@@ -244,7 +244,7 @@ def test_other_kinds_of_messages():
     ]
     assert trace.messages[3].extra == {"id": ["langchain_core", "messages", "ai", "AIMessageChunk"]}
     assert trace.extra["messages"][4] == remove
-    assert [warning.where for warning in trace.warnings] == ["messages[4]", "messages[2]"]
+    assert [warning.path for warning in trace.warnings] == ["messages[4]", "messages[2]"]
 
 
 @pytest.mark.parametrize("shape", [SHAPES["model_dump"], SHAPES["messages_to_dict"]])
@@ -253,7 +253,7 @@ def test_streamed_pieces_are_not_put_together_which_is_told(shape):
     asked = {"type": "human", "content": "q"}
     trace = READER.sample([shape(piece) for piece in (asked, *pieces)], 0).trace
     assert len(trace.messages) == 4
-    assert [warning.where for warning in trace.warnings] == ["messages[2]"]
+    assert [warning.path for warning in trace.warnings] == ["messages[2]"]
 
 
 def test_the_status_of_a_result_is_unknown_where_it_is_not_given():

@@ -159,7 +159,7 @@ def test_of_several_choices_the_first_is_read():
     response = {**CHAT_OUT, "choices": [*CHAT_OUT["choices"], other]}
     made = read(trace(span("CHAT_MODEL", "chat", CHAT_IN, response, id="a"))).trace
     assert [text for _, text, _ in told(made)] == ["Be brief", "Hi", ""]
-    assert [one.found.partition(";")[0] for one in made.warnings] == ["2 choices"]
+    assert [one.message.partition(";")[0] for one in made.warnings] == ["2 choices"]
 
 
 def test_the_recording_of_others_is_read_whole(shared_data, forgotten):
@@ -348,7 +348,7 @@ def test_rows_of_search_traces_are_whole_traces(tmp_path, name, text):
     assert (made.labels, made.usage, made.cost_usd) == (expected.labels, expected.usage, expected.cost_usd)
     assert (made.termination, made.started_at, made.metadata) == ("OK", expected.started_at, expected.metadata)
     [judged] = made.warnings
-    assert judged.found == "model calls by evaluators, guardrails or rerankers, not part of the conversation, found 1"
+    assert judged.message == "model calls by evaluators, guardrails or rerankers, not part of the conversation, found 1"
 
 
 def test_columns_of_ones_own_beside_those_of_search_traces_come_along(forgotten):

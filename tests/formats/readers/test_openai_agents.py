@@ -181,7 +181,7 @@ def test_without_messages_the_calls_of_tools_are_the_conversation():
     assert [one.call for one in made.tool_calls()] == [ToolCall("f", {"a": 1}), ToolCall("g")]
     results = [message for message in made.messages if message.role == "tool"]
     assert [(result.text, result.is_error) for result in results] == [("x", False), ("bad", True)]
-    assert "only tool calls; message contents are not in the file" in made.warnings[0].found
+    assert "only tool calls; message contents are not in the file" in made.warnings[0].message
 
 
 @pytest.mark.parametrize(
@@ -281,4 +281,4 @@ def test_a_span_of_an_unknown_kind_is_told():
     unknown = span("s9", None, 8, 9, type="dream", input="sheep", output="wool")
     [record] = READER.records([*SPOKEN, unknown])
     warnings = READER.sample(record, 0).trace.warnings
-    assert "unreadable span of type 'dream', kept in extra" in [one.found for one in warnings]
+    assert "unreadable span of type 'dream', kept in extra" in [one.message for one in warnings]

@@ -281,7 +281,7 @@ def test_a_part_that_cannot_be_read_is_told():
     parts = [{"type": "image_url", "image_url": 5}, {"type": "text", "text": [1]}, {"text": "x"}, use]
     trace = READER.sample([{"role": "system", "content": parts}, HI], 0).trace
     kinds = ["of type 'image_url'", "of type 'text'", "without a type", "of type 'tool_use'"]
-    assert [(one.found, one.where) for one in trace.warnings] == [
+    assert [(one.message, one.path) for one in trace.warnings] == [
         (f"unreadable part {kind}, kept as is", f"messages[0].content[{index}]") for index, kind in enumerate(kinds)
     ]
 
@@ -290,8 +290,8 @@ def test_a_call_in_the_content_that_differs_from_that_of_its_id_is_told():
     used = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 2}}
     trace = READER.sample([HI, assistant(content=[used], tool_calls=[function("f", '{"a": 1}', "1")])], 0).trace
     [warning] = trace.warnings
-    assert "differs from the call" in warning.found
-    assert warning.where == "messages[1].content[0]"
+    assert "differs from the call" in warning.message
+    assert warning.path == "messages[1].content[0]"
 
 
 def test_ids_that_are_numbers_become_text():
@@ -355,7 +355,7 @@ def test_legacy_functions_without_ids_are_paired_by_name():
 def test_a_result_that_answers_no_call_stays_with_a_warning():
     trace = READER.sample([HI, {"role": "tool", "tool_call_id": "9", "content": "x"}], 0).trace
     assert trace.messages[1] == ToolMessage("x", tool_call_id="9")
-    assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", where="messages[1]"),)
+    assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", path="messages[1]"),)
 
 
 @pytest.mark.parametrize(
@@ -638,7 +638,7 @@ def test_an_error_in_place_of_the_answer_is_told_and_kept(response):
     [sample] = samples_of({"request": {"messages": [HI]}, "response": response})
     assert sample.trace.messages == (HumanMessage("Hi"),)
     assert sample.trace.extra == {"response": response}
-    told = [(one.found, one.where) for one in sample.trace.warnings]
+    told = [(one.message, one.path) for one in sample.trace.warnings]
     assert told == [("contains no answer: {'code': 400}", "response")]
 
 
@@ -777,7 +777,7 @@ def test_a_stream_that_is_not_whole_says_so(no_question):
     pair = {"request": {"messages": [HI]}, "response": stream}
     for document, reader, unasked in ((stream, CHUNKS, [no_question.found]), (pair, READER, [])):
         [sample] = samples_of(document, reader)
-        assert [warning.found for warning in sample.trace.warnings] == [*expected, *unasked]
+        assert [warning.message for warning in sample.trace.warnings] == [*expected, *unasked]
         assert "breaks_off" not in str(sample.trace.extra)
 
 
@@ -946,7 +946,7 @@ def test_recorded_requests_and_responses_are_read_alone_and_as_pairs(recorded, n
                 assert trace.warnings == (
                     (no_question,)
                     if kind == "response"
-                    else (TraceWarning("contains no answer", where="response"),)
+                    else (TraceWarning("contains no answer", path="response"),)
                     if unanswered
                     else ()
                 )
@@ -997,19 +997,19 @@ def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
 def test_what_stands_beside_an_answered_conversation_is_named_in_a_warning(column, value, found):
     row = {"messages": [HI, {"role": "assistant", "content": "Hello"}], column: value}
     [warning] = READER.sample(row, 0).trace.warnings
-    assert (warning.found[: len(found)], warning.where) == (found, column)
+    assert (warning.message[: len(found)], warning.path) == (found, column)
 
 
 def test_a_text_that_may_be_the_answer_is_named():
     [warning] = READER.sample({"messages": [HI], "bot_said": "Hello to you"}, 0).trace.warnings
-    assert warning.found == "no final answer, and the text of 'bot_said' is not read"
+    assert warning.message == "no final answer, and the text of 'bot_said' is not read"
 
 
 @pytest.mark.parametrize("response", ['{"choices": [{"message": {"role": "assistant"}}]}', "{}"])
 def test_json_text_beside_messages_is_no_answer_but_named(response):
     trace = READER.sample({"messages": [HI], "response": response}, 0).trace
     assert len(trace.messages) == 1
-    assert [warning.where for warning in trace.warnings] == ["response"]
+    assert [warning.path for warning in trace.warnings] == ["response"]
 
 
 def test_whether_a_tool_failed_is_known_where_a_recorder_says_so():
@@ -1021,7 +1021,7 @@ def test_whether_a_tool_failed_is_known_where_a_recorder_says_so():
 def test_an_empty_message_with_a_text_elsewhere_is_named(field):
     said = [{"content_type": "text", "text": "Hello you"}] if field in ("items", "blocks") else "Hello you"
     [warning] = READER.sample([{"role": "user", field: said}, {"role": "assistant", "content": "Yo"}], 0).trace.warnings
-    assert warning == TraceWarning("messages or tool calls not read, found 1", where="messages[0].extra")
+    assert warning == TraceWarning("messages or tool calls not read, found 1", path="messages[0].extra")
 
 
 @pytest.mark.parametrize(
@@ -1036,7 +1036,7 @@ def test_an_empty_message_with_a_text_elsewhere_is_named(field):
 )
 def test_calls_and_results_in_unknown_places_of_a_message_are_named(extra):
     trace = READER.sample([HI, {"role": "assistant", "content": "Hello", **extra}], 0).trace
-    assert [warning.where for warning in trace.warnings] == ["messages[1].extra"]
+    assert [warning.path for warning in trace.warnings] == ["messages[1].extra"]
 
 
 def test_what_repeats_the_conversation_is_kept_without_a_word():
@@ -1048,8 +1048,8 @@ def test_what_repeats_the_conversation_is_kept_without_a_word():
 def test_fields_of_a_message_that_hold_what_it_says_are_named_in_a_warning():
     for field in ({"text": "x"}, {"parts": [{"text": "x"}]}, {"toolInvocations": [{"toolName": "f", "args": {}}]}):
         [warning] = READER.sample([HI, {"role": "assistant", **field}], 0).trace.warnings
-        assert warning.found.startswith("messages or tool calls not read, found ")
-        assert warning.where == "messages[1].extra"
+        assert warning.message.startswith("messages or tool calls not read, found ")
+        assert warning.path == "messages[1].extra"
 
 
 @pytest.mark.parametrize("response", [{"error": {"message": "boom"}}, [{"type": "ping"}]])
@@ -1057,7 +1057,7 @@ def test_an_answer_that_cannot_be_read_is_told(response):
     asked = [{"role": "user", "content": "Hi"}]
     for row in ({"request": {"messages": asked}, "response": response}, {"messages": asked, "response": response}):
         (warning,) = READER.sample(row, 0).trace.warnings
-        assert (warning.found[:18], warning.where) == ("contains no answer", "response")
+        assert (warning.message[:18], warning.path) == ("contains no answer", "response")
     answered = [*asked, {"role": "assistant", "content": "Hello"}]
     assert not READER.sample({"messages": answered, "response": {"latency": 1}}, 0).trace.warnings
 
@@ -1087,7 +1087,7 @@ MIXED = "chunks with different ids, read as one response; responses streamed at 
 
 
 def told(sample: Sample) -> list[str]:
-    return [one.found for one in sample.trace.warnings]
+    return [one.message for one in sample.trace.warnings]
 
 
 def test_chunks_with_an_id_each_are_one_response_to_their_request(forgotten):

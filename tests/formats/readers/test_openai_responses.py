@@ -126,7 +126,7 @@ def test_a_request_that_failed_keeps_its_error_and_nobody_answers(response):
     trace = sample({"request": REQUEST, "response": response}).trace
     assert trace.messages[-1].role == "tool"
     assert trace.extra["response"]["error"] == {"code": "server_error"}
-    told = [(one.found, one.where) for one in trace.warnings]
+    told = [(one.message, one.path) for one in trace.warnings]
     assert told == [("contains no answer: {'code': 'server_error'}", "response")]
     with pytest.raises(TraceError, match=r"contains no answer: {'code': 'server_error'}"):
         sample(FAILED)
@@ -147,7 +147,7 @@ def test_a_line_of_a_batch_is_named_by_its_custom_id():
 @pytest.mark.parametrize("tools", ["[]", ["x"]])
 def test_tools_that_are_none_are_kept(tools):
     trace = sample({**REQUEST, "tools": tools}).trace
-    assert (trace.tools, trace.extra["tools"], [one.where for one in trace.warnings]) == ((), tools, ["tools"])
+    assert (trace.tools, trace.extra["tools"], [one.path for one in trace.warnings]) == ((), tools, ["tools"])
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_a_response_is_named_by_its_source_and_those_of_a_conversation_are_a_gro
 def test_history_that_stands_with_the_provider_is_told(name):
     trace = sample({**REQUEST, name: "it"}).trace
     [warning] = trace.warnings
-    assert warning.found == f"part of the history is not in the file, only this {name}"
-    assert warning.where == name
+    assert warning.message == f"part of the history is not in the file, only this {name}"
+    assert warning.path == name
     assert trace.extra[name] == "it"
 
 
@@ -207,8 +207,8 @@ FOREIGN = {
 def test_items_and_parts_of_other_apis_are_told(item, told, wrapped):
     trace = sample(wrapped([HI, CALL, RESULT, item])).trace
     [warning] = trace.warnings
-    assert warning.found == told
-    assert warning.where.startswith("input[3]")
+    assert warning.message == told
+    assert warning.path.startswith("input[3]")
 
 
 @pytest.mark.parametrize("empty", [{"model": "m", "input": []}, {"object": "response", "output": []}, []])
@@ -225,15 +225,15 @@ def test_a_stream_in_lines_is_as_good_as_its_response(tmp_path, lines, no_questi
     expected = sample(RESPONSE).trace.messages
     assert [made.trace.messages for made in samples] == [expected, expected]
     assert samples[0].trace.source.format == "openai-responses-stream"
-    told = [warning.found for warning in samples[-1].trace.warnings]
+    told = [warning.message for warning in samples[-1].trace.warnings]
     assert told == ["4 streamed events; only finished items are kept", no_question.found]
 
 
 def test_a_stream_that_breaks_off_keeps_what_was_finished():
     trace = STREAM.sample(EVENTS[:3], 0).trace
     assert trace.messages[-1].text == "Done"
-    assert "the stream ends before the response is complete" in trace.warnings[0].found
-    told = STREAM.sample([*EVENTS[:3], {"type": "error", "message": "x"}], 0).trace.warnings[0].found
+    assert "the stream ends before the response is complete" in trace.warnings[0].message
+    told = STREAM.sample([*EVENTS[:3], {"type": "error", "message": "x"}], 0).trace.warnings[0].message
     assert "an error: {'type': 'error', 'message': 'x'}" in told
 
 
@@ -282,7 +282,7 @@ def test_recordings_hold_what_was_counted_in_them(shared_data, kind, counts, no_
         found.update("system" if message.role == "developer" else message.role for message in made.trace.messages)
         found["calls"] += len(made.trace.tool_calls())
         found["alone"] += made.trace.warnings.count(no_question)
-        told = [warning.found for warning in made.trace.warnings if warning != no_question]
+        told = [warning.message for warning in made.trace.warnings if warning != no_question]
         assert told == TOLD.get((path.parent.parent.name, kind), [])
     assert +found == counts
 

@@ -138,7 +138,7 @@ def test_recordings_of_others_are_read_whole(shared_data):
             "smolagents_live_spans": ["a tool result that answers no earlier call"],  # its observations are text
             "openinference_live_spans": ["model calls that repeat none of the earlier messages, found 1"],
         }
-        assert [one.found.split(":")[0] for one in trace.warnings] == told.get(path.stem, [])
+        assert [one.message.split(":")[0] for one in trace.warnings] == told.get(path.stem, [])
         assert all(one.is_error is not True for one in trace.messages if one.role == "tool")
 
 
@@ -457,7 +457,7 @@ def test_results_in_langchain_s_wrapping_are_read(data):
 def test_of_several_choices_the_first_is_read(parameters, answers, expected):
     trace = read(llm([USER], answers, llm__invocation_parameters=parameters)).trace
     assert [text for _, text, _ in told(trace)[1:]] == expected
-    assert [one.found.partition(";")[0] for one in trace.warnings] == ["2 choices"] * (2 - len(expected))
+    assert [one.message.partition(";")[0] for one in trace.warnings] == ["2 choices"] * (2 - len(expected))
 
 
 def test_tools_and_feedback_that_are_malformed_are_kept_and_told():
@@ -466,14 +466,14 @@ def test_tools_and_feedback_that_are_malformed_are_kept_and_told():
     assert (len(trace.messages), trace.tools, trace.labels) == (2, (), ())
     (left,) = trace.extra["spans"]
     assert (left["attributes"]["llm.tools"], left["attributes"]["annotations"]) == ("none", [1])
-    assert [one.where for one in trace.warnings] == ["spans[0].attributes.llm.tools", "spans[0].attributes.annotations"]
+    assert [one.path for one in trace.warnings] == ["spans[0].attributes.llm.tools", "spans[0].attributes.annotations"]
 
 
 def test_values_that_were_cut_off_are_told():
     with pytest.raises(TraceError, match="OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"):
         read(span("LLM", llm__input_messages='[{"message": {"ro'))
     trace = read(span("LLM", input__value='{"messages": [{"ro', output__value="Hello")).trace
-    assert "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT" in trace.warnings[0].found
+    assert "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT" in trace.warnings[0].message
 
 
 def test_feedback_becomes_labels():
@@ -518,7 +518,7 @@ def test_hidden_messages_are_told():
     with pytest.raises(TraceError, match=r"hidden messages.*OPENINFERENCE_HIDE_INPUTS"):
         read(span("CHAIN", input__value="__REDACTED__"))
     trace = read(llm([{"role": "user", "content": "__REDACTED__"}], [{"role": "assistant", "content": "Hello"}])).trace
-    assert [one.found for one in trace.warnings] == ["1 messages are masked"]
+    assert [one.message for one in trace.warnings] == ["1 messages are masked"]
 
 
 @pytest.mark.parametrize("broken", [{"role": "judge", "content": "x"}, {"role": "user", "content": 3}, call("c1", 3)])

@@ -319,7 +319,7 @@ def test_of_several_choices_the_first_is_read(document: JsonValue, expected: lis
     calls = [",".join(call.name for call in getattr(message, "tool_calls", ())) for message in made.messages]
     assert [f"{one.role} {one.text or call}" for one, call in zip(made.messages, calls, strict=True)] == expected
     whole = len(expected) == 3
-    assert [one.found.partition(";")[0] for one in made.warnings] == ([] if whole else ["2 choices"])
+    assert [one.message.partition(";")[0] for one in made.warnings] == ([] if whole else ["2 choices"])
     assert len(made.messages[-1].extra.get("choices", [])) == (0 if whole else 1)
 
 

@@ -171,7 +171,7 @@ def test_the_messages_of_a_strands_session_are_no_messages_of_converse():
 
 def test_streamed_events_of_converse_are_told():
     trace = READERS["bedrock"].sample({"request": REQUESTS["bedrock"][0], "response": CONVERSE}, 0).trace
-    assert [(one.found, one.where) for one in trace.warnings] == [
+    assert [(one.message, one.path) for one in trace.warnings] == [
         ("contains an answer in another format; kept as is", "response")
     ]
     assert trace.extra["response"] == CONVERSE
@@ -230,8 +230,8 @@ def test_an_error_in_place_of_the_answer_is_told_and_the_request_is_read(api, ki
     asked, trace = reader.sample(alone, 0).trace, reader.sample(record, 0).trace
     assert trace.messages == asked.messages
     [told] = [one for one in trace.warnings if one not in asked.warnings]
-    assert told.where == "response"
-    assert told.found.startswith("contains no answer")
+    assert told.path == "response"
+    assert told.message.startswith("contains no answer")
     if error is not None:
         assert trace.extra["response"] == error
 
@@ -241,5 +241,5 @@ def test_an_error_beside_the_request_is_told(api):
     reader = READERS[api]
     [record] = reader.records({"request": REQUESTS[api][0], "error": "timeout"})
     trace = reader.sample(record, 0).trace
-    assert [(one.found, one.where) for one in trace.warnings] == [("contains no answer: 'timeout'", "error")]
+    assert [(one.message, one.path) for one in trace.warnings] == [("contains no answer: 'timeout'", "error")]
     assert trace.extra["error"] == "timeout"

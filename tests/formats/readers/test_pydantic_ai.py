@@ -270,7 +270,7 @@ def test_parts_of_an_unknown_kind_are_kept_and_told():
         "part_kind": "user-prompt",
     }
     trace = trace_of(request(asked, unknown), response(unknown))
-    assert [(one.where, one.found) for one in trace.warnings] == [
+    assert [(one.path, one.message) for one in trace.warnings] == [
         ("messages[0].parts[0].content[1]", "unreadable part of type 'dream', kept as is"),
         ("messages[0].parts[1]", "unreadable part of type 'dream', kept as is"),
         ("messages[1].parts[0]", "unreadable part of type 'dream', kept as is"),

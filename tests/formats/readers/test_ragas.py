@@ -105,7 +105,7 @@ SINGLE_TURN = {
             {"user_input": [{"type": "human", "content": "q"}], "response": "kept", "reference_tool_calls": []},
             Sample(
                 id="0",
-                trace=Trace(id="0", messages=[HumanMessage("q")], warnings=[TraceWarning(UNREAD, where="response")]),
+                trace=Trace(id="0", messages=[HumanMessage("q")], warnings=[TraceWarning(UNREAD, path="response")]),
                 fields={"response": "kept"},
                 reference_tool_calls=[],
             ),
@@ -140,7 +140,7 @@ def test_null_content_is_none_and_odd_values_are_kept():
     message = {"type": "ai", "content": None, "metadata": 5, "tool_calls": [{"name": "f", "args": "{"}]}
     trace = READER.sample({"user_input": [message], "id": {"a": 1}}, 0).trace
     assert trace.messages == (AIMessage("", tool_calls=[ToolCall("f", "{")], extra={"metadata": 5}),)
-    assert [warning.where for warning in trace.warnings] == ["id", "user_input[0].metadata"]
+    assert [warning.path for warning in trace.warnings] == ["id", "user_input[0].metadata"]
 
 
 @given(
@@ -170,7 +170,7 @@ def test_a_row_without_messages_is_refused():
 def test_a_result_that_answers_no_call_stays_with_a_warning():
     trace = READER.sample({"user_input": [{"type": "tool", "content": "x"}]}, 0).trace
     assert trace.messages == (ToolMessage("x"),)
-    assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", where="messages[0]"),)
+    assert trace.warnings == (TraceWarning("a tool result that answers no earlier call", path="messages[0]"),)
 
 
 @pytest.mark.parametrize(

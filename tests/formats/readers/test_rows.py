@@ -98,7 +98,7 @@ JSON = "neither a string nor messages, read as its JSON text"
 def test_an_object_is_its_one_text_or_its_json_with_a_warning(value, text, warning):
     trace = read({"input": value, "response": value}).trace
     assert [(message.role, message.text) for message in trace.messages] == [("user", text), ("assistant", text)]
-    assert trace.warnings == (TraceWarning(warning, where="input"), TraceWarning(warning, where="response"))
+    assert trace.warnings == (TraceWarning(warning, path="input"), TraceWarning(warning, path="response"))
 
 
 ASKED = {"role": "user", "content": "Where is order 7?"}
@@ -145,7 +145,7 @@ def test_calls_in_an_output_are_calls_in_the_format_of_any_provider(output, writ
     assert (asked.role, asked.text, called.role) == ("user", "Where is order 7?", "assistant")
     assert [(call.name, call.args, call.id) for call in called.tool_calls] == [(CALL.name, CALL.args, CALL.id)]
     told = [] if write(output) is output else ["messages as JSON text, read as messages"]
-    assert [warning.found for warning in trace.warnings] == told
+    assert [warning.message for warning in trace.warnings] == told
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_call_in_the_input_and_in_the_output_counts_once():
     for given in ([ASKED, CALLED], [ASKED, CALLED, result], [ASKED, CALLED, result, SAID]):
         trace = read({"input": given, "output": CALLED}).trace
         assert [call.call for call in trace.tool_calls()] == [CALL]
-        assert [warning.found for warning in trace.warnings] == [
+        assert [warning.message for warning in trace.warnings] == [
             "the response is already in the messages, and is read once"
         ]
 
@@ -222,19 +222,19 @@ def test_a_call_that_is_made_again_counts_again():
 def test_an_error_or_an_id_is_no_answer():
     for output in ({"error": "timeout"}, {"id": "run-123"}, {"status": "ok"}):
         trace = read({"input": "q", "output": output}).trace
-        assert (trace.response, [one.found for one in trace.warnings]) == (json.dumps(output), [JSON])
+        assert (trace.response, [one.message for one in trace.warnings]) == (json.dumps(output), [JSON])
 
 
 def test_an_output_with_messages_of_the_user_alone_is_no_conversation():
     trace = read({"input": "q", "output": [{"role": "user", "content": "x"}]}).trace
     assert [message.role for message in trace.messages] == ["user", "assistant"]
-    assert [warning.found for warning in trace.warnings] == [JSON]
+    assert [warning.message for warning in trace.warnings] == [JSON]
 
 
 def test_json_text_and_pythons_text_in_cells():
     trace = read({"input": '{"question": "2+2?"}', "output": "{'answer': '4'}"}).trace
     assert [message.text for message in trace.messages] == ["2+2?", "{'answer': '4'}"]
-    assert [warning.found for warning in trace.warnings] == [
+    assert [warning.message for warning in trace.warnings] == [
         ONE,
         "a list or dict as Python prints it, read as plain text; write JSON instead",
     ]
@@ -265,14 +265,14 @@ def test_results_are_scores_and_pieces_of_a_stream_are_no_answers():
 
 def test_a_text_that_may_be_the_question_is_named():
     [warning] = read({"response": "a", "the_users_words": "Where is order 7?", "note": "of a test"}).trace.warnings
-    assert warning.found == "no user message, and the text of 'the_users_words' is not read"
+    assert warning.message == "no user message, and the text of 'the_users_words' is not read"
 
 
 def test_what_is_said_again_in_another_column_is_no_loss():
     row = {"input": "q", "response": "a", "question": "q", "answer": "a", "error": False, "parent_company": "c"}
     assert read(row).trace.warnings == ()
     [warning] = read({**row, "observations": [{"role": "user", "content": "x"}]}).trace.warnings
-    assert warning == TraceWarning("messages or tool calls not read, found 1", where="observations")
+    assert warning == TraceWarning("messages or tool calls not read, found 1", path="observations")
 
 
 UNREAD = "the column {!r} is not read, although other evaluation systems use it"
@@ -312,8 +312,8 @@ def test_a_column_of_another_system_is_named_in_a_warning(column, value, found):
     sample = read({"input": "a", "response": "b", column: value})
     assert sample.fields == {column: value}
     [warning] = sample.trace.warnings
-    assert warning.found.startswith(found.format(column))
-    assert warning.where == column
+    assert warning.message.startswith(found.format(column))
+    assert warning.path == column
 
 
 def test_a_column_of_ones_own_is_kept_without_a_word():

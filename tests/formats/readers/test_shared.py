@@ -57,7 +57,7 @@ def test_every_file_is_recognised_and_read(files):
         try:
             samples = list(read(path, on_error="raise"))
         except TraceError as error:
-            refused[name] = error.found
+            refused[name] = error.problem
             continue
         assert {sample.trace.source.format for sample in samples} <= FORMATS[path.parent.name], name
     errors = {name for name in refused if name.endswith("/error.json")}  # error responses of APIs

@@ -43,7 +43,7 @@ def test_of_two_answers_the_preferred_one_is_read_and_the_other_kept():
     trace = READER.sample(row, 0).trace
     assert trace.messages == (HumanMessage("well?"), AIMessage("yes"))
     assert trace.extra == {"rejected": bad}
-    assert [warning.where for warning in trace.warnings] == ["rejected"]
+    assert [warning.path for warning in trace.warnings] == ["rejected"]
 
 
 def test_a_conversation_with_calls_of_both_kinds_is_read():

@@ -94,8 +94,8 @@ def test_the_history_is_read_without_demonstrations():
     assert (sample.id, trace.termination, trace.cost_usd) == ("4", "submitted", 0.5)
     assert trace.usage == Usage(input_tokens=100, output_tokens=20)
     assert trace.warnings == (
-        TraceWarning("a demonstration, not part of the conversation, dropped", where="history[1]"),
-        TraceWarning("the steps' queries repeat the history and are dropped", where="trajectory"),
+        TraceWarning("a demonstration, not part of the conversation, dropped", path="history[1]"),
+        TraceWarning("the steps' queries repeat the history and are dropped", path="trajectory"),
     )
     assert trace.extra["info"] == {"submission": "diff --git", "model_stats": {"api_calls": 2}}
     assert trace.extra["trajectory"][0]["execution_time"] == 0.25
@@ -110,7 +110,7 @@ def test_a_trajectory_of_mini_swe_agent_is_read():
     assert said.timestamp == datetime.fromtimestamp(100.5, UTC)
     assert (sample.id, sample.trace.termination, sample.trace.cost_usd) == ("django__1", "Submitted", 0.25)
     assert sample.trace.extra["messages"][3] == MINI["messages"][3]
-    assert [one.where for one in sample.trace.warnings] == ["messages"]  # the exit status is not read
+    assert [one.path for one in sample.trace.warnings] == ["messages"]  # the exit status is not read
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_several_results_in_one_row_stay_unpaired_and_are_told():
     history = [*FILE["history"][:5], row("tool", "x", "observation", tool_call_ids=["a", "b"])]
     trace = READER.sample({"history": history}, 0).trace
     assert trace.messages[-1].extra["tool_call_ids"] == ["a", "b"]
-    assert trace.warnings[-1].found == "a tool result that answers no earlier call"
+    assert trace.warnings[-1].message == "a tool result that answers no earlier call"
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_simulation_becomes_a_sample():
                 ToolMessage("boom", tool_call_id="c", is_error=True),
                 ToolMessage("?", tool_call_id="none"),
             ],
-            warnings=[TraceWarning("a tool result that answers no earlier call", where="messages[6]")],
+            warnings=[TraceWarning("a tool result that answers no earlier call", path="messages[6]")],
         ),
     )
 
@@ -350,7 +350,7 @@ def test_where_a_simulation_was_checked_for_other_actions_the_checks_win_and_the
         TraceWarning(
             "the checked actions differ from the task's; the task is kept in extra, and the checked actions are the "
             "expected calls",
-            where="task",
+            path="task",
         ),
     )
     assert forgotten(READER, document) == []
@@ -389,7 +389,7 @@ def test_what_was_not_checked_keeps_its_task_only_if_a_trial_confirms_it_where_o
         "5 (another version)",
         "6",
     ]
-    told = [[one.found.partition(";")[0] for one in sample.trace.warnings] for sample in samples]
+    told = [[one.message.partition(";")[0] for one in sample.trace.warnings] for sample in samples]
     assert told[3] == ["the file holds tasks of another version"]
     assert told[9] == ["the file has no task '6'"]
 
@@ -409,7 +409,7 @@ def test_checks_say_what_was_expected_of_a_simulation_whose_task_is_not_in_the_f
         sample = sample_of(document)
         assert [one.name for one in sample.reference_tool_calls] == ["f"]
         assert "the file has no task '4'; the checked actions are the expected calls" in [
-            one.found for one in sample.trace.warnings
+            one.message for one in sample.trace.warnings
         ]
         assert forgotten(READER, document) == []
 
@@ -428,10 +428,10 @@ def test_tasks_of_two_domains_are_two_groups_and_a_simulation_without_a_domain_i
     assert groups == ["a 4", "b 4"]
     simulation = FILE["simulations"][0]
     told = "no domain given: task '4' of another domain would get the same group"
-    assert told in [one.found for one in sample_of(simulation).trace.warnings]
+    assert told in [one.message for one in sample_of(simulation).trace.warnings]
     sample = sample_of({**simulation, "domain": "a"})
     assert (sample.group, sample.domain) == ("a 4", "a")
-    assert told not in [one.found for one in sample.trace.warnings]
+    assert told not in [one.message for one in sample.trace.warnings]
 
 
 def test_values_of_any_kind_are_refused_or_read(crashes):

@@ -89,7 +89,7 @@ def test_what_a_trial_lacks_is_not_invented():
     assert (sample.id, sample.reference_tool_calls, sample.trace.labels) == ("7", None, ())
     assert sample.group == "7"
     assert sample.trace.warnings == (
-        TraceWarning("no domain given: task '7' of another domain would get the same group", where="info"),
+        TraceWarning("no domain given: task '7' of another domain would get the same group", path="info"),
     )
 
 

@@ -93,7 +93,7 @@ def test_the_answer_is_what_finish_was_called_with_unless_the_agent_gave_up(argu
 def test_an_answer_that_cannot_be_read_is_told():
     trace = ended('{"return_type": "give_answer", "final_answer": "Be')
     assert trace.messages[-1].tool_calls[0].name == "Finish"
-    assert [one.found for one in trace.warnings] == ["cannot read the answer: the arguments of Finish are invalid"]
+    assert [one.message for one in trace.warnings] == ["cannot read the answer: the arguments of Finish are invalid"]
 
 
 def test_a_call_of_finish_that_was_refused_stays_a_call():
@@ -111,7 +111,7 @@ def test_lists_that_are_no_beginnings_of_the_last_are_kept_with_a_warning():
     assert len(trace.messages) == 5
     assert trace.extra["answer_generation"]["train_messages"] == branches
     assert trace.labels == ()
-    assert [warning.where for warning in trace.warnings] == ["answer_generation"]
+    assert [warning.path for warning in trace.warnings] == ["answer_generation"]
 
 
 @pytest.mark.parametrize(

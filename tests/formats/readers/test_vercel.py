@@ -330,7 +330,7 @@ def test_nothing_is_forgotten(found, forgotten):
 
 def test_tools_of_another_kind_are_told():
     trace = READER.sample({"messages": [{"role": "user", "content": "x"}], "tools": {"f": {}}}, 0).trace
-    assert [warning.where for warning in trace.warnings] == ["tools"]
+    assert [warning.path for warning in trace.warnings] == ["tools"]
 
 
 def test_a_call_that_was_still_being_written_was_not_made():
@@ -338,7 +338,7 @@ def test_a_call_that_was_still_being_written_was_not_made():
     trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(text("a"), part)], 0).trace
     assert trace.messages[1:] == (AIMessage([TextPart("a"), OtherPart(part)]),)
     [warning] = trace.warnings
-    assert (warning.found[:35], warning.where) == ("an unfinished call, kept as a part ", "messages[1].parts[1]")
+    assert (warning.message[:35], warning.path) == ("an unfinished call, kept as a part ", "messages[1].parts[1]")
 
 
 @pytest.mark.parametrize(
@@ -421,6 +421,6 @@ def test_parts_of_an_unknown_kind_are_told_and_those_of_data_and_sources_are_not
     parts = [{"type": "dream", "text": "sheep"}, {"type": "data-chart", "data": {}}, {"type": "source-url", "url": "u"}]
     trace = READER.sample([{"role": "user", "parts": [text("q")]}, assistant(STEP, *parts)], 0).trace
     assert trace.messages[-1].content == tuple(map(OtherPart, parts))
-    assert [(one.where, one.found) for one in trace.warnings] == [
+    assert [(one.path, one.message) for one in trace.warnings] == [
         ("messages[1].parts[1]", "unreadable part of type 'dream', kept as is")
     ]

@@ -63,7 +63,7 @@ def test_the_true_answer_may_be_a_number(truth, reference):
     sample = READER.sample({**CRAFTED, "groundtruth": truth}, 0)
     assert (sample.reference, sample.trace.warnings) == (reference, ())
     unknown = READER.sample({**CRAFTED, "groundtruth": float("nan")}, 0)
-    assert (unknown.reference, unknown.trace.warnings[0].where) == (None, "groundtruth")
+    assert (unknown.reference, unknown.trace.warnings[0].path) == (None, "groundtruth")
 
 
 def test_a_question_is_asked_whatever_blanks_stand_around_it():
@@ -82,8 +82,8 @@ def test_a_question_that_nobody_asks_stands_before_the_history():
     )
     assert [label.value for label in sample.trace.labels] == [False, "Excel_Expert", 0]
     assert sample.trace.warnings == (
-        TraceWarning("not in any user message: placed before the history, whose step 0 is message 2", where="question"),
-        TraceWarning("the instructions of each agent are kept in extra", where="system_prompt"),
+        TraceWarning("not in any user message: placed before the history, whose step 0 is message 2", path="question"),
+        TraceWarning("the instructions of each agent are kept in extra", path="system_prompt"),
     )
     assert sample.trace.extra == {"level": "2", "system_prompt": GENERATED["system_prompt"]}
 

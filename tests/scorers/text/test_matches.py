@@ -117,11 +117,11 @@ def test_presence_says_which_or_that_there_is_none():
 PATTERNS = {
     "somewhere": (Regex(r"W\d{3}"), "order W123!", 1, r"'W\\d{3}' is in the response: 'W123'", (6, 10)),
     "nowhere": (Regex(r"W\d{3}"), "order W12", 0, r"'W\\d{3}' is not in the response", (None, None)),
-    "the whole": (Regex("a+", full=True), "aaa", 1, "'a+' matches the whole response", (0, 3)),
-    "a part": (Regex("a+", full=True), "aaa ", 0, "'a+' does not match the whole response", (None, None)),
+    "the whole": (Regex("a+", full_match=True), "aaa", 1, "'a+' matches the whole response", (0, 3)),
+    "a part": (Regex("a+", full_match=True), "aaa ", 0, "'a+' does not match the whole response", (None, None)),
     "a script": (Regex(r"\p{Han}+"), "in 北京", 1, r"'\\p{Han}+' is in the response: '北京'", (3, 5)),
     "any case": (Regex("(?i)paris"), "PARIS", 1, "'(?i)paris' is in the response: 'PARIS'", (0, 5)),
-    "nothing, and it may": (Regex("a*", full=True), "", 1, "'a*' matches the whole response", (0, 0)),
+    "nothing, and it may": (Regex("a*", full_match=True), "", 1, "'a*' matches the whole response", (0, 0)),
     "nothing, and it may not": (Regex("a"), "", 0, "'a' is not in the response", (None, None)),
 }
 
@@ -160,7 +160,7 @@ def test_a_pattern_is_part_of_the_signature_and_its_compiled_form_is_not():
     used = Regex("a")
     used.score(sample("a"))
     assert signature(used) == signature(Regex("a"))
-    assert len({signature(one) for one in (used, Regex("b"), Regex("a", full=True))}) == 3
+    assert len({signature(one) for one in (used, Regex("b"), Regex("a", full_match=True))}) == 3
 
 
 def levenshtein(one: str, other: str) -> float:

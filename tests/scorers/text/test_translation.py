@@ -143,7 +143,7 @@ def test_mecab_is_not_fooled_by_what_stands_behind_a_nul_character():
 @given(st.text(st.sampled_from("a1 .,-&'!{~`[\n\u3000é中"), max_size=25))
 def test_the_quickened_tokenizers_split_as_sacrebleus_do(text):
     for tokenize, theirs in (("13a", Tokenizer13a()), ("zh", TokenizerZh())):
-        split, _, _ = BLEU(tokenize=tokenize)._made
+        split, _, _ = BLEU(tokenize=tokenize)._tokenizer
         assert split(text) == theirs(text.rstrip()).split()
 
 

@@ -165,14 +165,14 @@ def test_arguments_that_cannot_be_read_are_a_mismatch_that_is_told():
     assert found.details["pairs"] == [
         {
             "expected": 0,
-            "made": 0,
+            "actual": 0,
             "message": 2,
             "name": "search",
             "score": 0.0,
-            "differences": [{"path": "args", "expected": SEARCH.args, "made": '{"query": "pyth'}],
+            "differences": [{"path": "args", "expected": SEARCH.args, "actual": '{"query": "pyth'}],
             "args_error": broken.args_error,
         },
-        {"expected": 1, "made": 1, "message": 3, "name": "filter", "score": 1.0},
+        {"expected": 1, "actual": 1, "message": 3, "name": "filter", "score": 1.0},
     ]
 
 

@@ -191,7 +191,7 @@ def test_nothing_is_a_side_of_its_own():
     """So null is told from nothing."""
     (difference,) = compare({"a": None}, {}).differences
     assert difference.expected is None
-    assert difference.made is ABSENT
+    assert difference.actual is ABSENT
 
 
 COERCED = [
@@ -662,7 +662,7 @@ def test_the_score_is_a_share_and_is_1_just_if_nothing_differs(both, options, co
     assert 0 <= found.score <= 1
     assert (found.score == 1) is (not found.differences)
     assert all(path.startswith("args") for path in paths(found))
-    assert all(difference.expected is not ABSENT or difference.made is not ABSENT for difference in found.differences)
+    assert all(difference.expected is not ABSENT or difference.actual is not ABSENT for difference in found.differences)
 
 
 def at(args, path):

@@ -44,20 +44,20 @@ def test_the_reason_is_one_line_with_all_that_does_not_match():
         "precision": 1 / 4,
         "recall": 1 / 3,
         "pairs": [
-            {"expected": 0, "made": 0, "message": 2, "name": "search", "score": 1.0},
+            {"expected": 0, "actual": 0, "message": 2, "name": "search", "score": 1.0},
             {
                 "expected": 1,
-                "made": 2,
+                "actual": 2,
                 "message": 4,
                 "name": "refund_order",
                 "score": 0.5,
-                "differences": [{"path": "args.amount", "expected": 30.0, "made": 20.0}],
+                "differences": [{"path": "args.amount", "expected": 30.0, "actual": 20.0}],
             },
         ],
         "missing": [{"expected": 2, "name": "send_email", "args": {"to": "a@b.c"}}],
         "extra": [
-            {"made": 1, "message": 4, "name": "search", "args": {"q": "b"}},
-            {"made": 3, "message": 8, "name": "search", "args": {"q": "b"}},
+            {"actual": 1, "message": 4, "name": "search", "args": {"q": "b"}},
+            {"actual": 3, "message": 8, "name": "search", "args": {"q": "b"}},
         ],
         "out_of_order": [],
     }
@@ -108,7 +108,7 @@ def test_a_call_of_another_turn_is_out_of_order():
     how = ToolMatch(order="any", scope="turn")
     found = ToolCallMatch(how).score(Sample.of(messages, reference_tool_calls=expected))
     assert found.reason == "1 of 2 expected calls matched; out of order: b (message 4)"
-    assert found.details["out_of_order"] == [{"expected": 1, "made": 1, "message": 4, "name": "b", "score": 1.0}]
+    assert found.details["out_of_order"] == [{"expected": 1, "actual": 1, "message": 4, "name": "b", "score": 1.0}]
 
 
 def test_differences_say_what_only_one_side_has():
@@ -121,8 +121,8 @@ def test_differences_say_what_only_one_side_has():
     )
     assert found.details["pairs"][0]["differences"] == [
         {"path": "args.none", "expected": None},
-        {"path": 'args.deep.list[1]["odd key"]', "expected": "x", "made": "y"},
-        {"path": "args.more", "made": True},
+        {"path": 'args.deep.list[1]["odd key"]', "expected": "x", "actual": "y"},
+        {"path": "args.more", "actual": True},
     ]
 
 
@@ -131,7 +131,7 @@ def test_calls_that_do_not_match_are_told_as_the_nearest_pairs():
     wanted = [ToolCall("f", {"a": 1, "b": 1}), ToolCall("f", {"a": 2, "b": 2})]
     found = score(FREE, wanted, [ToolCall("f", {"a": 2, "b": 3}), ToolCall("f", {"a": 1, "b": 3})])
     assert found.reason == ("0 of 2 expected calls matched; f: args.b expected 1, got 3; f: args.b expected 2, got 3")
-    assert [(pair["expected"], pair["made"], pair["score"]) for pair in found.details["pairs"]] == [
+    assert [(pair["expected"], pair["actual"], pair["score"]) for pair in found.details["pairs"]] == [
         (0, 1, 0.5),
         (1, 0, 0.5),
     ]
@@ -163,16 +163,16 @@ def test_unreadable_arguments_are_a_mismatch_that_is_kept_as_recorded():
     assert found.details["pairs"] == [
         {
             "expected": 0,
-            "made": 0,
+            "actual": 0,
             "message": 2,
             "name": "f",
             "score": 0.0,
-            "differences": [{"path": "args", "expected": {"a": 1}, "made": '{"a": 1'}],
+            "differences": [{"path": "args", "expected": {"a": 1}, "actual": '{"a": 1'}],
             "args_error": BROKEN.args_error,
         }
     ]
     assert found.details["extra"] == [
-        {"made": 1, "message": 3, "name": "f", "args_raw": '{"a": 1', "args_error": BROKEN.args_error}
+        {"actual": 1, "message": 3, "name": "f", "args_raw": '{"a": 1', "args_error": BROKEN.args_error}
     ]
 
 
@@ -194,7 +194,7 @@ def test_whatever_names_and_values_hold_the_reason_is_one_short_line_and_the_det
     assert found.reason.isprintable()
     assert len(found.reason) < 1_500
     assert [pair["name"] for pair in found.details["pairs"]] == [name]
-    assert found.details["extra"] == [{"made": 1, "message": 2, "name": name, "args": made.args}]
+    assert found.details["extra"] == [{"actual": 1, "message": 2, "name": name, "args": made.args}]
     assert Score.model_validate_json(found.model_dump_json()) == found
 
 

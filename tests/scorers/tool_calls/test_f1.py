@@ -131,7 +131,7 @@ def test_arguments_that_cannot_be_read_match_nothing():
         "extra: weather (message 2)"
     )
     assert found.details["extra"] == [
-        {"made": 1, "message": 2, "name": "weather", "args_raw": '{"city": "Par', "args_error": broken.args_error}
+        {"actual": 1, "message": 2, "name": "weather", "args_raw": '{"city": "Par', "args_error": broken.args_error}
     ]
 
 

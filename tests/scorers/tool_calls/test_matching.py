@@ -84,7 +84,7 @@ def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
 
 def allowed(how: ToolMatch, match: Match) -> Callable[[Sequence[tuple[int, int]]], bool]:
     """Whether the order that is asked for allows these pairs, told from its definition alone."""
-    expected, made, by_turn = match.expected, match.made, how.scope == "turn"
+    expected, made, by_turn = match.expected, match.actual, how.scope == "turn"
 
     def positions(turns: Sequence[int | None]) -> list[int]:
         """Where each call stands among those it is put in order with."""
@@ -120,7 +120,7 @@ def all_pairings(match: Match, weights: Sequence[Sequence[float]]) -> Iterator[l
             return
         yield from go(one + 1, taken)
         used = {other for _, other in taken}
-        for other in range(len(match.made)):
+        for other in range(len(match.actual)):
             if weights[one][other] and other not in used:
                 yield from go(one + 1, [*taken, (one, other)])
 
@@ -128,8 +128,8 @@ def all_pairings(match: Match, weights: Sequence[Sequence[float]]) -> Iterator[l
 
 
 def best_by_trying_all(match: Match) -> float:
-    how = match.how
-    weights = [[credit(how, one, other.call) for other in match.made] for one in match.expected]
+    how = match.rules
+    weights = [[credit(how, one, other.call) for other in match.actual] for one in match.expected]
     allows = allowed(how, match)
     return max(
         sum(weights[one][other] for one, other in taken) for taken in all_pairings(match, weights) if allows(taken)
@@ -149,23 +149,23 @@ def value_of(how: ToolMatch, tp: float, made: int, expected: int) -> float:
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_no_other_pairing_that_the_order_allows_is_worth_more(sides, mode, comparison):
     match = Match(mode.model_copy(update={"args": comparison}), *sides)
-    assert match.value == pytest.approx(value_of(match.how, best_by_trying_all(match), len(sides[1]), len(sides[0])))
+    assert match.value == pytest.approx(value_of(match.rules, best_by_trying_all(match), len(sides[1]), len(sides[0])))
 
 
 @settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_pairs_are_one_to_one_worth_what_they_say_and_as_much_as_can_be(sides, mode, comparison):
     match = Match(mode.model_copy(update={"args": comparison}), *sides)
-    how = match.how
+    how = match.rules
     if how.order == "sequence" and how.credit == "all_or_nothing" and how.extra == how.missing == "forbid":
         how = how.model_copy(update={"order": "in_order"})  # no call may be left over: being in place is being in order
     pairs = [(one, other) for one, other, _ in match.pairs]
     assert len({one for one, _ in pairs}) == len({other for _, other in pairs}) == len(pairs)
     assert allowed(how, match)(pairs)
     assert [pair.credit for pair in match.pairs] == [
-        credit(how, match.expected[one], match.made[other].call) for one, other in pairs
+        credit(how, match.expected[one], match.actual[other].call) for one, other in pairs
     ]
-    assert match.tp == pytest.approx(best_by_trying_all(replace(match, how=how)))
+    assert match.tp == pytest.approx(best_by_trying_all(replace(match, rules=how)))
 
 
 @settings(max_examples=2 * settings.default.max_examples)
@@ -234,9 +234,9 @@ def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, com
     assert value_of(how, details["tp"], len(made), len(expected)) == pytest.approx(match.value)
     both = [*details["pairs"], *details["out_of_order"]]
     assert sorted(one["expected"] for one in [*both, *details["missing"]]) == list(range(len(expected)))
-    assert sorted(one["made"] for one in [*both, *details["extra"]]) == list(range(len(made)))
+    assert sorted(one["actual"] for one in [*both, *details["extra"]]) == list(range(len(made)))
     for one in [*both, *details["extra"]]:
-        assert (one["message"], one["name"]) == (made[one["made"]].message, made[one["made"]].call.name)
+        assert (one["message"], one["name"]) == (made[one["actual"]].message, made[one["actual"]].call.name)
     for one in [*both, *details["missing"]]:
         assert one["name"] == expected[one["expected"]].name
     assert all((one["score"] < 1) == ("differences" in one) for one in both)
@@ -250,12 +250,12 @@ def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_
     match = Match(mode.model_copy(update={"args": comparison}), *sides)
     _, details = explain_match(match)
     in_order = mode if mode.order == "any" else mode.model_copy(update={"order": "in_order"})
-    allows = allowed(in_order, replace(match, how=in_order))
-    pairs = [(pair["expected"], pair["made"]) for pair in details["pairs"]]
+    allows = allowed(in_order, replace(match, rules=in_order))
+    pairs = [(pair["expected"], pair["actual"]) for pair in details["pairs"]]
     assert allows(pairs)
-    displaced = [(pair["expected"], pair["made"]) for pair in details["out_of_order"]]
+    displaced = [(pair["expected"], pair["actual"]) for pair in details["out_of_order"]]
     for one, other in displaced if mode.scope == "conversation" else ():
-        worth = credit(match.how, match.expected[one], match.made[other].call)
+        worth = credit(match.rules, match.expected[one], match.actual[other].call)
         assert not allows([*pairs, (one, other)]) or (mode.order == "sequence" and worth)
 
 
@@ -268,8 +268,8 @@ def test_calls_of_a_turn_are_out_of_order_also_where_calls_of_another_turn_stand
     calls = [(1, 0, ToolCall("f", {"b": 0})), (1, 0, ToolCall("f", {"c": 1})), (3, 2, ToolCall("f", {"a": 0}))]
     how = ToolMatch(order="in_order", scope="turn", parallel="ordered")
     _, details = explain_match(Match(how, expected, [ActualCall(*call) for call in calls]))
-    assert [(pair["expected"], pair["made"]) for pair in details["pairs"]] == [(1, 2), (2, 0)]
-    assert [(pair["expected"], pair["made"]) for pair in details["out_of_order"]] == [(0, 1)]
+    assert [(pair["expected"], pair["actual"]) for pair in details["pairs"]] == [(1, 2), (2, 0)]
+    assert [(pair["expected"], pair["actual"]) for pair in details["out_of_order"]] == [(0, 1)]
 
 
 def in_messages(*calls: ToolCall) -> list[ActualCall]:
@@ -334,7 +334,7 @@ def test_in_turns_a_call_answers_only_what_was_expected_in_its_turn():
     match = Match(ToolMatch(order="any", scope="turn", credit="f1"), expected, made)
     assert [pair[:2] for pair in match.pairs] == [(0, 0), (2, 2)]
     assert match.value == 2 / 3
-    assert replace(match, how=ToolMatch(order="any")).value == 1
+    assert replace(match, rules=ToolMatch(order="any")).value == 1
 
 
 def test_in_turns_positions_begin_anew():
@@ -390,7 +390,7 @@ def test_of_a_sample_the_calls_of_one_side_are_taken_on_both():
     )
     for requestor, name in (("assistant", "f"), ("user", "g")):
         calls = asyncio.run(Match.of(PRESETS["exact"], both, requestor, include_failed=True))
-        assert [call.name for call in calls.expected] == [one.call.name for one in calls.made] == [name]
+        assert [call.name for call in calls.expected] == [one.call.name for one in calls.actual] == [name]
 
 
 def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end_are_not():
@@ -404,4 +404,4 @@ def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end
     )
     for include_failed, names in ((True, "abcd"), (False, "bcd")):
         found = asyncio.run(Match.of(PRESETS["exact"], recorded, "assistant", include_failed=include_failed))
-        assert "".join(one.call.name for one in found.made) == names
+        assert "".join(one.call.name for one in found.actual) == names
