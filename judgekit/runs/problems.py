@@ -41,5 +41,5 @@ class ReadingProblems(list[TraceError]):
         """
         if self.unread_records and not scores:
             raise TraceError(
-                f"none of the {len(self.unread_records)} records could be read; the first: {self.unread_records[0]}"
+                f"none of the {len(self.unread_records)} records could be read; first error: {self.unread_records[0]}"
             )

@@ -460,7 +460,7 @@ def test_where_no_record_can_be_read_nothing_could_be_run(cli):
     ended = cli("run", path, "--scorer", "tool_call_f1")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(
-        "judgekit: none of the 2 records could be read; the first: all.jsonl, record 0 (line 1): "
+        "judgekit: none of the 2 records could be read; first error: all.jsonl, record 0 (line 1): "
     )
 
 

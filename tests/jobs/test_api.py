@@ -165,7 +165,7 @@ def test_many_records_that_cannot_be_read_are_told_in_one_warning(tmp_path):
 def test_a_file_of_which_no_record_can_be_read_is_an_error_and_no_run(tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_text('{"schema_version": 1, "id": 1, "trace": {"messages": 5}}\n')
-    with pytest.raises(TraceError, match=r"none of the 1 records could be read; the first: .*own\.jsonl, record 0"):
+    with pytest.raises(TraceError, match=r"none of the 1 records could be read; first error: .*own\.jsonl, record 0"):
         run(path, [StringPresence()], store=tmp_path / "runs.sqlite")
     assert RunStore(tmp_path / "runs.sqlite").numbers() == []
 
