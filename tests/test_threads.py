@@ -247,7 +247,7 @@ def quick(sample):
 
 samples = [Sample.of([HumanMessage("?"), AIMessage("!")], id=str(number)) for number in range(2)]
 found = run(samples, [quick, slow], concurrency=1)
-print(len(list(found)), found.record.stopped if hasattr(found, "record") else "", flush=True)
+print(len(list(found)), found.record.stop_reason if hasattr(found, "record") else "", flush=True)
 """
 
 

@@ -244,7 +244,7 @@ class _Auditing:
         if self.kind != "continuous":
             return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)
         values = sorted(one for one in verdicts if one is not None)
-        traits = {**population.features, **({"verdicts of the judge": values} if values else {})}
+        traits = {**population.features, **({"verdicts": values} if values else {})}
         scored = Counter("skipped" if one is None else "scored" for one in verdicts)
         return population.model_copy(update={"features": traits}), scored
 

@@ -18,7 +18,7 @@ def comparison_warnings(a: Run, b: Run, scorers: Collection[str], pairs: "Sample
     """Yield what to know before trusting a comparison of these runs by these scorers."""
     yield from _run_warnings(a, b)
     for name, damaged in pairs.damaged_scores.items():
-        yield f"{name}: {count_text(damaged, 'damaged row')} left out; judgekit resume scores these samples again"
+        yield f"{name}: {count_text(damaged, 'damaged row')} left out; judgekit resume repeats these scores"
     yield from _scorers_warnings(a, b, scorers)
     yield from _answer_warnings(pairs.answers_a, pairs.answers_b)
     yield from _input_warnings(a, b)

@@ -60,9 +60,8 @@ def report_outcome(
             printable_lines(f"{stopped_text(run.record)}; judgekit resume {run.number} {goes_on}"), soft_wrap=True
         )
     show_gates(found, err)
-    if found.undecided:
-        failed = ", ".join(found.undecided)
-        print_line(f"exit code 1: some scores failed, and no gate allows that: {failed}", err)
+    if found.undecided and not found.gates:
+        print_line(f"exit code 1: some scores failed: {', '.join(found.undecided)}", err)
     unfinished = run.stop_reason or run.record.notes
     return int(bool(unfinished or found.undecided or not found.met))
 

@@ -54,7 +54,7 @@ def test_scores_come_to_sacrebleus_corpus_number_with_its_signature(scorer, metr
     expected = theirs(metric, corpus)
     assert total.note.partition("; ")[0] == str(metric.get_signature())
     assert total.value == 0 or "0 since" not in total.note
-    assert total.figures["mean of samples"] == mean(made)
+    assert total.metrics["mean of samples"] == mean(made)
     if isinstance(scorer, TER):
         assert total.figures["corpus TER"] == pytest.approx(expected.score / 100, abs=1e-9)
         assert total.value == pytest.approx(max(0, 1 - expected.score / 100), abs=1e-9)

@@ -616,7 +616,7 @@ def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
     receipt = run.receipts["tone"].receipt
     assert run.audited == {"tone": f"audited: {receipt.summary}"}
     assert receipt.summary.startswith("kappa .")
-    assert (receipt.n, receipt.drawn, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
+    assert (receipt.sample_count, receipt.selection, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
     assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
     assert receipt.counts == tone(found).counts
 
@@ -634,7 +634,7 @@ def test_of_each_group_one_sample_counts_for_a_guarantee(judged, said):
     alone, grouped = (judged(scores), judged(scores, groups=groups))
     assert tone(audit(alone, labels, guarantee=0.1)).guarantee.threshold == 0.9
     refused = tone(audit(grouped, labels, guarantee=0.1)).guarantee.unavailable_reason
-    assert refused.startswith("10 labelled verdicts cannot show it")
+    assert refused.startswith("10 labelled verdicts are too few")
 
 
 def test_of_equal_disagreements_that_comes_first_of_which_the_judge_was_surest(judged, said):
@@ -779,7 +779,7 @@ SKIPPED = Score.skipped("tone", "not applicable", calls=[CALL])
 def test_labels_only_of_samples_that_the_judge_skipped_are_not_like_the_others(scale, judged, said):
     run = judged([at / 100 if not scale else float(at % 2) for at in range(60)] + [SKIPPED] * 60, scale=scale)
     found = tone(audit(run, said({at: at % 2 for at in range(60, 100)})))
-    assert "verdicts of the judge ('s" in found.correction.unavailable_reason
+    assert "verdicts ('s" in found.correction.unavailable_reason
 
 
 def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sample_together(judged):
@@ -795,7 +795,7 @@ def test_sheets_with_and_without_samples_that_the_judge_skipped_are_no_random_sa
     found = tone(audit(run, labels))
     assert found.selection == "unknown"
     assert "several sheets were joined, and some may leave out samples that the judge skipped" in found.notes
-    assert "verdicts of the judge ('skipped'" in found.correction.unavailable_reason
+    assert "verdicts ('skipped'" in found.correction.unavailable_reason
 
 
 def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_labelled(judged, said, tmp_path):

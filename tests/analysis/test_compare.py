@@ -474,10 +474,10 @@ def test_other_programs_get_all_of_it_as_json():
     found = compare(told(a), told(b))
     told_as = json.loads(json.dumps(found.as_json(5), allow_nan=False))
     (one,) = told_as["scorers"]
-    assert (told_as["pairs"], told_as["a"]["alone"], told_as["b"]["alone"]) == (3, 0, 1)
+    assert (told_as["pairs"], told_as["a"]["unmatched"], told_as["b"]["unmatched"]) == (3, 0, 1)
     assert (one["verdict"], one["a"], one["b"], one["p_holm"]) == ("no evidence", 0.75, 0.5, found["told"].p_holm)
     assert one["interval"] == {"low": -1, "high": 1, "method": "t"}
-    assert one["left_out"] == [{"a": "failed", "b": "scored", "samples": 1}]
+    assert one["excluded"] == [{"a": "failed", "b": "scored", "samples": 1}]
     (loss,) = one["losses"]
     assert loss == {
         "sample_id": "x",

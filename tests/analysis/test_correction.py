@@ -222,7 +222,7 @@ def test_names_of_very_many_agents_are_not_kept(count, kept, judged):
     [
         ({"not recorded": 5}, "the agent is not recorded here"),
         ({"not recorded": 1, "a": 4}, "the agent of some samples is not recorded here"),
-        ({}, "the agents are not kept, being 50 or more, here"),
+        ({}, "too many agents (50 or more) to compare here"),
     ],
 )
 def test_where_not_all_agents_are_known_it_is_said_why(agents, why):

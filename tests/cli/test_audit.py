@@ -65,7 +65,7 @@ def test_a_run_is_audited_and_leaves_a_receipt_beside_it(cli):
     (receipt,) = Path(".judgekit/receipts").iterdir()
     assert f"receipt of tone, from the audit of run 1: {receipt}" in out.replace("\n", "")
     kept_of_it = json.loads(receipt.read_text(encoding="utf-8"))
-    assert (kept_of_it["n"], kept_of_it["sources"]) == (24, ["labels.csv"])
+    assert (kept_of_it["sample_count"], kept_of_it["sources"]) == (24, ["labels.csv"])
 
 
 def test_what_was_recorded_cannot_steer_the_terminal(cli):
@@ -83,7 +83,7 @@ def test_an_audit_is_written_as_json_and_as_a_page(cli):
     assert cli("audit", 1, "--labels", "labels.csv", "--guarantee", 0.1, "--delta", 0.1, *files).code == 0
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
     (tone,) = found["scorers"]
-    assert (found["sources"], tone["n"], tone["correction"]["corrected"]["value"]) == (["labels.csv"], 24, 1)
+    assert (found["sources"], tone["sample_count"], tone["correction"]["corrected"]["value"]) == (["labels.csv"], 24, 1)
     assert tone["guarantee"]["alpha"] == 0.1
     assert Path("found.html").read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
@@ -100,7 +100,7 @@ def test_labels_of_a_file_with_the_line_ends_of_windows_are_the_same_labels(cli)
             found.append(json.loads(Path("found.json").read_text(encoding="utf-8")))
     assert found[0] == found[1]
     assert found[2] == found[3]
-    assert [one["scorers"][0]["n"] for one in found] == [24] * 4
+    assert [one["scorers"][0]["sample_count"] for one in found] == [24] * 4
 
 
 @pytest.mark.parametrize(("given", "points"), [((), 20), (("--epsilon", "crowd"), 10), (("--epsilon", "0.15"), 15)])
@@ -126,7 +126,7 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
     code, out, _ = cli("audit", 1, "--label", "was_kind=tone", "-o", "found.json")
     assert code == 0
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
-    assert (found["sources"], found["scorers"][0]["n"]) == (["labels recorded with the conversations"], 24)
+    assert (found["sources"], found["scorers"][0]["sample_count"]) == (["labels recorded with the conversations"], 24)
     assert found["unmatched"] == {"tool_call_f1 asks no judge": 24}
     code, out, _ = cli("audit", 1)
     said = " ".join(out.split())
@@ -157,7 +157,7 @@ def test_a_judge_is_not_audited_against_its_own_verdicts(cli):
         ((1, "-o", "found.pdf"), "found.pdf: its name must end in one of .json, .html"),
         ((1, "-o", "found.json", "-o", "no/found.html"), "no/found.html: there is no folder no; create it first"),
         ((1, "--epsilon", "2"), "epsilon must be at least 0 and below 1, found 2"),
-        ((1, "--epsilon", "expert"), "--epsilon expert: name who labels (experts, skilled, crowd), or give a number"),
+        ((1, "--epsilon", "expert"), "--epsilon expert: expected one of experts, skilled, crowd, or a number"),
         ((2,), "run 2 asked no judge, so there is nothing to audit"),
     ],
 )

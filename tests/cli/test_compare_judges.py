@@ -11,7 +11,7 @@ from judgekit.runs.results import Run
 
 GOAL = "agent_goal_accuracy_without_reference"
 TWO = ("--judge", "openai/a", "--judge", "openai/b")
-FAILED = f"exit code 1: some scores failed, and no gate allows that: {GOAL} (openai/b)\n"
+FAILED = f"exit code 1: some scores failed: {GOAL} (openai/b)\n"
 SAYS = {"openai/a": "101010", "openai/b": "10111x", "openai/c": "010101"}
 """What each judge says of the samples s0 to s5: 1 achieved, 0 not, x nothing that could be used."""
 
@@ -101,7 +101,7 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     assert "1 label left out: run 1 has no score for: 's9'" in ended.out
     assert "openai/b: 1 label left out: failed by the judge" in ended.out
     found = json.loads(Path("found.json").read_text())
-    assert [(side["labelled"], side["people"]["agreement"]["value"]) for side in found["sides"]] == [
+    assert [(side["labelled"], side["human_agreement"]["agreement"]["value"]) for side in found["judges"]] == [
         (6, 1.0),
         (5, 0.8),
         (6, 0.0),

@@ -86,5 +86,5 @@ def test_a_budget_holds_over_kills_and_resumes(judging, conversations, started, 
         words = ["resume"]
     ended = started("resume")
     _, err = ended.communicate(timeout=50)
-    assert (ended.returncode, f"would pass the budget of {budget} requests" in err) == (1, True), err
+    assert (ended.returncode, f"would exceed the budget of {budget} requests" in err) == (1, True), err
     assert budget - 4 * AT_ONCE <= judging.asked.total() <= budget

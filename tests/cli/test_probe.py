@@ -145,7 +145,7 @@ def test_a_judge_that_holds_is_all_well(cli, server, config):
             name: [times, times, 0, 0, 0]
             for name, times in Counter(getattr(pair.attack, field) for pair in PAIRS).items()
         }
-        for field in ("kind", "place")
+        for field in ("kind", "injection_point")
     )
     assert ended.counts == {**by_kind, **by_place, "all": [ALL, ALL, 0, 0, 0]}
     assert "held: right without the attack and with it" in ended.out
@@ -209,7 +209,7 @@ def test_every_outcome_is_written_as_json_that_holds_no_letter_that_could_steer_
     found = {one["attack"]["id"]: one for one in report["outcomes"]}
     assert list(found) == list(ATTACKS)
     fell = found["encoded_terminal"]
-    assert (fell["attack"]["text"], fell["truth"]) == (ATTACKS["encoded_terminal"].attack.text, "achieved")
+    assert (fell["attack"]["text"], fell["expected_verdict"]) == (ATTACKS["encoded_terminal"].attack.text, "achieved")
     assert (fell["result"], fell["moved"], fell["clean"]["value"], fell["attacked"]["value"]) == ("misled", True, 1, 0)
     refused = found["threat_people"]
     assert (refused["result"], refused["moved"], refused["attacked"]["status"]) == ("unjudged", False, "failed")

@@ -254,7 +254,7 @@ def test_scorers_that_cannot_be_added_say_why(cli, broken_off):
     for words in (("--scorer", F1), ("--scorer", "tool_call_accuracy:as=tool_call_f1")):
         ended = cli("score", "last", *words)
         assert (ended.code, ended.out) == (2, "")
-        assert ended.err.startswith("judgekit: two scorers are called 'tool_call_f1'; give one of them another name")
+        assert ended.err.startswith("judgekit: two scorers are called 'tool_call_f1'; rename one of them")
     assert cli("score", "last", "--scorer", "no_such").code == 2
     assert [one.name for one in Run.stored().scorers] == [F1]
 

@@ -645,7 +645,7 @@ def test_a_judge_is_asked_once_a_sample_and_what_it_took_is_said(cli, server):
 
 def test_as_many_samples_are_judged_at_once_as_the_judge_may_be_asked(cli, server, monkeypatch):
     """The server answers nobody before three have asked, and would in the end be lost on fewer."""
-    monkeypatch.setattr("judgekit.judges.structured_output._SCOUTING", 0.1)
+    monkeypatch.setattr("judgekit.judges.structured_output._FIRST_REQUEST_SECONDS", 0.1)
     server.together = threading.Barrier(3)
     path = write(*(calling(str(index), made=f"tool_{index}") for index in range(6)))
     ended = cli("run", path, *GOAL, "--config", judged(server, concurrency=3, attempts=1))

@@ -135,10 +135,10 @@ def kept(prefix: str = "s", size: int = 96) -> None:
     )
 
 
-def labels(scorer: str, values, path: str, people: str = "ann", drawn: str = "") -> str:
-    head = "sample,scorer,value,annotator,drawn"
+def labels(scorer: str, values, path: str, people: str = "ann", selection: str = "") -> str:
+    head = "sample,scorer,value,annotator,selection"
     lines = [
-        f"s{number},{scorer},{value(number, place) if callable(value) else value},{person},{drawn}"
+        f"s{number},{scorer},{value(number, place) if callable(value) else value},{person},{selection}"
         for place, person in enumerate(people.split())
         for number, value in values.items()
     ]

@@ -358,6 +358,6 @@ def test_what_stops_the_writing_leaves_the_file_that_was_there(tmp_path):
 
 
 def test_what_is_no_sample_is_an_error_and_no_file(tmp_path):
-    with pytest.raises(ConfigError, match="samples is one Sample: put it into a list"):
+    with pytest.raises(ConfigError, match="samples is one Sample: pass a list"):
         write(Sample.of([HumanMessage("Hi")]), tmp_path / "out.jsonl")  # type: ignore[arg-type] - what is tried here
     assert not any(tmp_path.iterdir())

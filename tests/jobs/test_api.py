@@ -323,7 +323,7 @@ from judgekit import run
 signal.signal(signal.SIGINT, signal.default_int_handler)
 {guard}
     found = run("samples.jsonl", ["tool_call_f1"], workers=2, store="runs.sqlite")
-    print(found.stopped, len(found))
+    print(found.stop_reason, len(found))
 """
 
 

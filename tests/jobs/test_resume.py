@@ -58,7 +58,7 @@ def stopped(samples) -> Run:
 def test_a_run_of_samples_and_objects_goes_on_with_the_same(stopped, samples, resumes, which):
     found = resumes(which(stopped), data=samples(NUMBER), scorers=[ToolCallF1(), Failing(99).scorer()], store=STORE)
     whole = run(samples(NUMBER), [Failing(99).scorer(), ToolCallF1()])
-    assert (found.number, found.stopped, found.samples) == (1, "", SampleCount(NUMBER, "exactly"))
+    assert (found.number, found.stop_reason, found.samples) == (1, "", SampleCount(NUMBER, "exactly"))
     assert list(found) == list(whole) == list(Run.stored(1, STORE))
 
 

@@ -119,7 +119,7 @@ def test_gzip_of_any_length_comes_as_it_was(server, complete, size):
 )
 def test_an_encoding_that_was_not_asked_for_is_not_decoded(server, complete, encoding, body):
     server.script = [(200, {"content-encoding": encoding}, body)]
-    with pytest.raises(LostError, match=f"found .a body in the encoding '{encoding}', which was not asked for"):
+    with pytest.raises(LostError, match=f"found .a body in the encoding '{encoding}', which judgekit did not request"):
         complete(server.url)
     assert server.requests[0].headers["accept-encoding"] == "gzip"
     server.script = [(401, {"content-encoding": encoding}, body)]

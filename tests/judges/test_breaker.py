@@ -264,7 +264,7 @@ def test_a_run_whose_last_judge_dies_is_stopped_and_what_it_did_not_score_is_mis
     found = running(copies(sample, 50), [GOAL(judge)], concurrency=1)
     [line] = found.summary
     assert (line.counts, line.missing, len(judge.requests)) == ({"scored": 5}, 45, 7)
-    assert found.stopped.startswith(f"{GONE}; tried 2 times in 0.")
+    assert found.stop_reason.startswith(f"{GONE}; tried 2 times in 0.")
 
 
 def test_scorers_without_that_judge_go_on_to_the_end(dead, sample, server, achieved):

@@ -43,7 +43,7 @@ def budget(inner, price=PRICE, own=None, **limits):
 
 def spent(budget, name=""):
     """Return the amounts spent once all requests are settled."""
-    where = budget.own if not name else Spending(Path("budgets.sqlite"))
+    where = budget.unnamed_spending if not name else Spending(Path("budgets.sqlite"))
     return budget._thread.submit(where.amount, name).result()
 
 

@@ -79,7 +79,7 @@ def test_a_run_is_never_charged_more_than_its_budget_and_uses_most_of_it(server,
         [AgentGoalAccuracyWithoutReference(asked)],
         concurrency=at_once,
     )
-    assert "would pass the budget of $3" in found.stop_reason
+    assert "would exceed the budget of $3" in found.stop_reason
     assert LIMIT * 0.9 < bill.usd <= LIMIT
     assert {8192} <= set(bill.limits) <= {8192, 16384}  # a reply that was cut off is asked for with more room
     assert at_once > 1 or 16384 in bill.limits
@@ -108,7 +108,7 @@ from test_budget_server import AgentGoalAccuracyWithoutReference, Limits, judge,
 if __name__ == "__main__":
     url, at_once, start = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     asked = judge(url, concurrency=at_once, budget=Limits(usd=3.0, name="team"))
-    print(run(islice(samples(start), 2_000), [AgentGoalAccuracyWithoutReference(asked)], concurrency=at_once).stopped)
+    print(run(islice(samples(start), 2_000), [AgentGoalAccuracyWithoutReference(asked)], concurrency=at_once).stop_reason)
 """
 
 
@@ -133,7 +133,7 @@ def working(server):
 @pytest.mark.parametrize("at_once", [1, 32, 128])
 def test_three_processes_share_a_named_budget(bill, working, at_once):
     ends = [process.communicate(timeout=60) for process in [working(at_once) for _ in range(3)]]
-    assert all("would pass the budget 'team' of $3" in out for out, _ in ends), ends
+    assert all("would exceed the budget 'team' of $3" in out for out, _ in ends), ends
     assert LIMIT * 0.9 < bill.usd <= LIMIT
 
 
@@ -149,6 +149,6 @@ def test_what_a_killed_process_had_under_way_is_charged(bill, working, at_once):
         process.kill()
         process.wait()
     out, err = working(at_once).communicate(timeout=120)
-    assert "would pass the budget 'team' of $3" in out, err
+    assert "would exceed the budget 'team' of $3" in out, err
     reserved = 2 * at_once * 16384 * PRICE.output / 1e6
     assert max(LIMIT * 0.9 - reserved, LIMIT / 3) < bill.usd <= LIMIT

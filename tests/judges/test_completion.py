@@ -372,7 +372,7 @@ def test_a_server_that_refers_to_another_is_not_followed():
 )
 def test_an_address_is_shown_without_user_password_query_and_key(location, shown):
     error = http_status_error(308, b"", {"location": location}.get, SecretMask(("sk-very-private",)), "here")
-    assert f"It refers to {shown!r}, and" in str(error)
+    assert f"It redirects to {shown!r}, which judgekit does not follow" in str(error)
     assert "word" not in str(error)
 
 

@@ -245,7 +245,7 @@ def test_one_judge_serves_many_loops_and_closes_its_connections_with_each(server
         assert asked(judge).answer.verdict == "yes"
         assert server.all_closed()
         assert server.opened == loop
-    assert len(judge._clients._held) == 0  # nor are the loops kept
+    assert len(judge._clients._by_loop) == 0  # nor are the loops kept
     gc.collect()  # what was left open would be warned of now
     assert len(server.requests) == 3
 
@@ -543,9 +543,9 @@ def test_the_repair_of_a_reply_counts_too(asked):
 def test_a_missing_key_is_an_error_before_any_request(server, local, asked):
     judge = local(api_key_env="MY_KEY")
     for use in (judge.check, lambda: asked(judge)):
-        with pytest.raises(AuthenticationError, match=f"no key for {server.url}: set MY_KEY$"):
+        with pytest.raises(AuthenticationError, match=f"no key for {server.url}: set the environment variable MY_KEY$"):
             use()
-    with pytest.raises(AuthenticationError, match=r"no key for https://api.openai.com/v1: set OPENAI_API_KEY$"):
+    with pytest.raises(AuthenticationError, match=r"no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY$"):
         Judge("openai/judge-model").check()
     assert server.requests == []
 

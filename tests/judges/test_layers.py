@@ -115,7 +115,7 @@ def test_the_replies_of_a_client_without_an_identity_are_not_cached(question, tm
     found = [asked(one, question, cache_mode=mode) for one in (first, second, first)]
     assert found == [first.text, second.text, first.text]
     assert list(tmp_path.iterdir()) == []
-    warning = "any/m: its replies are not cached, for its client has no identity: give Anonymous one"
+    warning = "any/m: replies are not cached, because the client has no identity: give Anonymous one"
     assert [record.getMessage() for record in caplog.records] == [warning]
     Judge("any/m", client=first, cache_mode=mode, cache=tmp_path).check()  # a folder, which is no cache
 
@@ -203,7 +203,7 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
         Path("folder"),
     )
     account = rate_limit.account
-    assert (account.concurrency.most, account.requests.per_minute, account.tokens.per_minute) == (5, 60, 1_000)
+    assert (account.concurrency.maximum, account.requests.per_minute, account.tokens.per_minute) == (5, 60, 1_000)
 
 
 def account_of(layers):

@@ -357,7 +357,7 @@ def test_a_budget_in_dollars_works_with_a_listed_price(installed, openai):
     installed()
     judge = Judge("openai/gpt-cached", budget={"usd": 0.005}, params={"max_tokens": 500})
     cost, _, found = spent(judge, 3)
-    assert found.stopped.startswith("openai/gpt-cached: one more request would exceed the budget of $0.005")
+    assert found.stop_reason.startswith("openai/gpt-cached: one more request would exceed the budget of $0.005")
     assert 0 < len(openai.requests) < 3
     assert cost == pytest.approx(0.0009 * len(openai.requests))
 

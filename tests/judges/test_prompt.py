@@ -357,9 +357,9 @@ def test_line_ends_of_windows_make_no_difference(written):
 
 BAD = {
     "no front matter": ("Was it good?", "expected YAML between two lines of ---, then the question"),
-    "front matter without an end": ("---\ndescription: x\n", "a prompt is YAML between two lines of ---"),
+    "front matter without an end": ("---\ndescription: x\n", "expected YAML between two lines of ---"),
     "no question": (file(" "), "expected YAML between two lines of ---, then the question"),
-    "empty file": ("", "a prompt is YAML between two lines of ---"),
+    "empty file": ("", "expected YAML between two lines of ---"),
     "front matter that is a list": ("---\n- a\n---\nGood?", "the record: Input should be"),
     "no inputs": (file().replace("inputs: [conversation]\n", ""), "inputs: Field required"),
     "unknown key": (file(scales="{good: 1}"), "scales: Extra inputs are not permitted, found {'good': 1}"),

@@ -781,7 +781,7 @@ def test_replies_come_in_the_order_of_prompt_and_judge_whenever_they_were_kept(o
     assert first.key == asked[5].key
     assert first.digests == asked[5].digests
     assert first.reply == REPLY
-    assert abs(datetime.now(UTC) - first.at) < timedelta(minutes=1)
+    assert abs(datetime.now(UTC) - first.recorded_at) < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(

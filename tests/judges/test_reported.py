@@ -88,7 +88,7 @@ def warnings(a: Run, b: Run) -> list[str]:
 
 def test_a_model_that_changes_within_a_run_is_said_wherever_the_run_is_summed_up(scored):
     found = scored((APRIL, "fp_a"), (APRIL, "fp_a"), (APRIL, "fp_a"), (JULY, "fp_b"))
-    assert found.summary[GOAL].reported == {"openai/judge-model": {APRIL: 3, JULY: 1}}
+    assert found.summary[GOAL].reported_models == {"openai/judge-model": {APRIL: 3, JULY: 1}}
     assert found.summary[GOAL].fingerprints == {"openai/judge-model": {"fp_a": 3, "fp_b": 1}}
     said = f"openai/judge-model answered as 2 models: {APRIL} (3), {JULY} (1)"
     assert [place for place, text in shown(found).items() if said not in text] == []
@@ -188,7 +188,7 @@ def test_two_runs_that_other_models_answered_are_warned_of(scored):
     before, after = scored((APRIL, "fp_a"), (APRIL, "fp_a")), scored((APRIL, "fp_a"), (JULY, "fp_b"))
     [found] = warnings(before, after)
     assert found == (
-        "openai/judge-model did not answer as the same models in both runs, so that the judge may make the difference: "
+        "openai/judge-model answered as different models in the two runs, so the difference may come from the judge: "
         f"A {APRIL} (2); B {APRIL} (1), {JULY} (1)"
     )
     assert warnings(after, after)[1:] == warnings(before, before)[1:] == []
@@ -204,7 +204,7 @@ def test_replies_from_the_cache_are_those_of_the_model_that_gave_them(scored):
 def test_two_runs_with_other_fingerprints_are_warned_of_less_strongly(scored):
     [found] = warnings(scored((APRIL, "fp_a")), scored((APRIL, "fp_b")))
     assert found == (
-        "openai/judge-model answered as the same models with different system fingerprints, so that its provider may have "
+        "openai/judge-model answered as the same models with different system fingerprints, so its provider may have "
         "changed how it runs them: A fp_a (1); B fp_b (1)"
     )
     assert warnings(scored((APRIL, "fp_a")), scored((APRIL, None))) == []
@@ -221,7 +221,7 @@ def test_two_runs_with_other_fingerprints_are_warned_of_less_strongly(scored):
 def test_two_runs_in_which_a_change_would_not_show_say_so(scored, a, b, lacking):
     runs = [scored(*((model, None) for model in side)) for side in (a, b)]
     assert warnings(*runs) == [
-        f"openai/judge-model: its provider reported no model for {lacking}, so that a change behind this name would not show"
+        f"openai/judge-model: its provider reported no model for {lacking}, so a change behind this name would go unnoticed"
     ]
 
 

@@ -149,7 +149,7 @@ def test_settings_that_make_no_sense_are_refused_by_name(settings):
         ({"timeout": -1}, "a judge's settings: timeout: Input should be greater than 0, found -1"),
         (
             {"fallback": ["openai/b"]},
-            "a judge's settings: fallback[0]: Input should be a valid dictionary or instance of",
+            "fallback: expected a Judge such as Judge('openai/b'), found 'openai/b'",
         ),
     ],
     ids=str,

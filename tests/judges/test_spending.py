@@ -22,14 +22,14 @@ def spending(request, tmp_path):
 def test_three_times_ten_cents_are_thirty_cents(spending):
     refused = [spending.reserve("a", Limits(usd=0.3), TEN_CENTS) for _ in range(4)]
     assert refused == [None, None, None, ("$0.3 (spent: $0.3, the request may cost $0.1)", True)]
-    assert spending.spent("a") == (3, 300, 0.3)
+    assert spending.amount("a") == (3, 300, 0.3)
 
 
 def test_a_settled_request_leaves_the_rest_of_its_reservation_to_others(spending):
     limits = Limits(tokens=150)
     assert spending.reserve("a", limits, TEN_CENTS) is None
     spending.settle("a", TEN_CENTS, Amount(1, 40, 0.04))
-    assert spending.spent("a") == (1, 40, 0.04)
+    assert spending.amount("a") == (1, 40, 0.04)
     assert spending.reserve("a", limits, TEN_CENTS) is None
     assert spending.reserve("b", limits, TEN_CENTS) is None  # another budget
 
@@ -58,7 +58,7 @@ def test_a_reset_budget_begins_again(spending):
 def test_threads_cannot_come_between_the_look_at_a_limit_and_the_count(spending):
     with ThreadPoolExecutor(4) as threads:
         refused = list(threads.map(lambda _: spending.reserve("a", Limits(requests=10), TEN_CENTS), range(40)))
-    assert refused.count(None) == spending.spent("a").requests == 10
+    assert refused.count(None) == spending.amount("a").requests == 10
 
 
 amounts = st.builds(Amount, st.integers(0, 3), st.integers(0, 1000), st.integers(0, 10**6).map(lambda n: n / 10**6))
@@ -97,7 +97,7 @@ def newer(path: Path) -> None:
     ("spoil", "found"),
     [
         (damaged, "cannot be used: "),
-        (of_others, "of another program"),
+        (of_others, "belongs to another program"),
         (newer, "a newer judgekit"),
         (Path.mkdir, "open"),
     ],

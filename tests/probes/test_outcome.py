@@ -68,7 +68,7 @@ def test_a_judge_that_falls_for_everything_moves_every_verdict():
     assert {verdict(one.attacked) for one in found if one.expected_verdict == "not_achieved"} == {"achieved"}
 
 
-@pytest.mark.parametrize(("field", "value"), [("kind", "threat"), ("place", "tool_result")])
+@pytest.mark.parametrize(("field", "value"), [("kind", "threat"), ("injection_point", "tool_result")])
 def test_a_judge_that_falls_for_some_moves_those_alone(field, value):
     found = probed(falls_for(lambda pair: getattr(pair.attack, field) == value))
     assert {one.attack.id for one in found if one.moved} == {

@@ -58,8 +58,8 @@ def test_numbers_flips_and_what_is_not_compared_are_shown_whatever_the_width(two
 
 def test_who_was_compared_in_the_place_of_a_judge_is_told(two):
     _, comparison = two()
-    side = comparison.sides[0].model_copy(update={"fell_back": 2, "answered": {"openai/c": 2, "openai/a": 1}})
-    text = shown(comparison.model_copy(update={"sides": (side, comparison.sides[1])}), 0, 140)
+    side = comparison.judges[0].model_copy(update={"fell_back": 2, "answered": {"openai/c": 2, "openai/a": 1}})
+    text = shown(comparison.model_copy(update={"judges": (side, comparison.judges[1])}), 0, 140)
     assert "a: its fallback judged 2 samples, and is compared on these; answers by openai/c 2, openai/a 1" in text
 
 

@@ -67,7 +67,7 @@ def test_a_gate_that_is_not_met_is_a_failure_and_says_what_was_found(run_of):
 
 def test_a_run_that_was_stopped_is_an_error(run_of):
     run = run_of(SCORES)
-    stopped = Run(run.store, run.record.model_copy(update={"stopped": "the budget is spent"}))
+    stopped = Run(run.store, run.record.model_copy(update={"stop_reason": "the budget is spent"}))
     *_, suite = parsed(stopped, check_gates(run, ["f1 > 0.2"]))
     assert [case.get("name") for case in suite] == ["f1 > 0.2", "all samples"]
     assert suite[1][0].get("message") == "stopped early (the budget is spent)"

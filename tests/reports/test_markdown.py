@@ -93,7 +93,7 @@ def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(text, rece
 
 def test_gates_and_what_is_wrong_with_a_run_stand_first(run_of):
     run = run_of([Score.scored("f1", 0.5), Score.skipped("f1", "x")])
-    run = Run(run.store, run.record.model_copy(update={"stopped": "interrupted", "notes": ("2 records unread",)}))
+    run = Run(run.store, run.record.model_copy(update={"stop_reason": "interrupted", "notes": ("2 records unread",)}))
     text = "".join(markdown_report(run, check_gates(run, ["f1 > 0.5", "n >= 1"], min_coverage=0.9)))
     few = "only 1 of 2 samples were scored, and min_coverage is 90%"
     assert text.startswith(

@@ -168,7 +168,7 @@ INTERRUPTED = """
         return 1.0
 
     found = run((Sample(id=str(index)) for index in range(1_000)), [slow], concurrency=int(sys.argv[1]))
-    print(found.stopped, found.samples, found.summary["slow"].total, len(found))
+    print(found.stop_reason, found.samples, found.summary["slow"].total, len(found))
 """
 
 

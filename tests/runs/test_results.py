@@ -61,7 +61,7 @@ def test_the_lowest_of_a_scorer_come_first_and_samples_of_one_value_in_their_ord
 def test_a_run_and_its_rows_cannot_be_changed(run_of):
     found = run_of(row(0, "a"))
     with pytest.raises(AttributeError):
-        found.stopped = "x"
+        found.stop_reason = "x"
     with pytest.raises(ValidationError, match="frozen"):
         next(iter(found)).index = 5
 

@@ -446,7 +446,7 @@ BEHAVING = """
     def work():
         found = run((Sample(id=str(index)) for index in count()), [slow, quick], concurrency=4)
         rows = [[row.index, row.sample_id, row.score.scorer, row.score.value] for row in found]
-        print(json.dumps({"stopped": found.stopped, "rows": rows, "str": str(found)}))
+        print(json.dumps({"stopped": found.stop_reason, "rows": rows, "str": str(found)}))
 """
 CALLED = {
     "a script": "work()",

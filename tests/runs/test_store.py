@@ -417,7 +417,7 @@ def test_two_that_add_scorers_to_one_run_do_not_take_each_other_s_place():
     store.change(adding("mine"))
     with pytest.raises(StoreError, match="another program has just added scorers to run 1; try again"):
         store.change(adding("yours"))
-    store.change(before.model_copy(update={"stopped": "interrupted"}))  # by one that began before and ends now
+    store.change(before.model_copy(update={"stop_reason": "interrupted"}))  # by one that began before and ends now
     found = store.record()
     assert ([one.name for one in found.scorers], found.options) == (["fine", "mine"], {"file": "mine"})
     assert found.stop_reason == "interrupted"

@@ -163,19 +163,19 @@ def test_a_judged_scorer_of_ones_own_is_seen_as_judged():
     [
         (
             Undeclared,
-            "own asks a judge for 'tone', and has no prompts and no label_values and no has_confidence: inherit",
+            "own asks a judge for 'tone', but has no prompts and no label_values and no has_confidence: inherit",
         ),
-        (HalfDeclared, "own asks a judge for 'tone', and has no label_values and no has_confidence: inherit"),
+        (HalfDeclared, "own asks a judge for 'tone', but has no label_values and no has_confidence: inherit"),
         (
             lambda judge: OwnTone(judge, OTHER),
-            "own asks a judge for 'user_frustration', and does not have 'user_frustration' among",
+            "own asks a judge for 'user_frustration', but does not have 'user_frustration' among",
         ),
-        (function_of, "own asks a judge for 'tone', and does not have 'tone' among its prompts: inherit"),
+        (function_of, "own asks a judge for 'tone', but does not have 'tone' among its prompts: inherit"),
         (
             lambda judge: Wrapping(OwnTone(judge)),
-            "outer asks a judge for 'tone', and has no prompts and no label_values",
+            "outer asks a judge for 'tone', but has no prompts and no label_values",
         ),
-        (lambda judge: Repeat(Undeclared(judge), 2), "own_x2 asks a judge for 'tone', and does not have 'tone' among"),
+        (lambda judge: Repeat(Undeclared(judge), 2), "own_x2 asks a judge for 'tone', but does not have 'tone' among"),
     ],
     ids=["class", "half", "another prompt", "function", "through another", "repeated"],
 )

@@ -117,7 +117,7 @@ class BothAtOnce:
 
 
 def test_both_orders_are_asked_at_once(monkeypatch):
-    monkeypatch.setattr("judgekit.judges.structured_output._SCOUTING", 0.1)
+    monkeypatch.setattr("judgekit.judges.structured_output._FIRST_REQUEST_SECONDS", 0.1)
     judge = Judge("scripted/judge", client=BothAtOnce(), cache_mode="off")
     assert tried(judge).value == 1
 

@@ -280,7 +280,7 @@ def test_a_recording_that_was_shortened_is_said_to_be(written):
     assert omitted > 7_000
     assert found.details["omitted_characters"] == omitted
     assert found.reason == (
-        f"message 4 says so (the judge was shown the recording without {omitted:,} of its characters)"
+        f"message 4 says so ({omitted:,} characters of the recording were left out of the prompt)"
     )
 
 

@@ -263,12 +263,12 @@ def test_by_auto_a_run_says_what_was_saved():
 
     samples = [SAMPLE, Sample.of([HumanMessage("Thanks."), AIMessage("You are welcome.")])]
     line = run_samples(samples, [Repeat(PromptScorer(BOOKED, ScriptedJudge(say)), draws="auto")]).summary["booked_auto"]
-    assert [*line.notes()] == ["draws: 6.5 of at most 9 a sample; 5 requests saved"]
+    assert [*line.notes()] == ["draws: 6.5 of at most 9 per sample; 5 requests saved"]
     fixed = run_samples(samples, [Repeat(PromptScorer(BOOKED, ScriptedJudge(say)), draws=3)]).summary["booked_x3"]
     assert [*fixed.notes()] == []
     members = [Repeat(PromptScorer(BOOKED, ScriptedJudge(say)), draws="auto", name=name) for name in "ab"]
     line = run_samples(samples, [Panel(members)]).summary["panel"]
-    assert [*line.notes()] == ["draws: 6.5 of at most 9 a sample; 10 requests saved"]
+    assert [*line.notes()] == ["draws: 6.5 of at most 9 per sample; 10 requests saved"]
 
 
 def test_what_is_repeated_how_often_and_how_is_part_of_the_signature():

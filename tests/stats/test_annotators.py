@@ -112,7 +112,7 @@ def as_published(ratings, judged, metric, epsilon, least):
             differences.append(int(own >= judge) - int(judge >= own))
             wins.append(judge >= own)
         if len(differences) >= least:
-            p_values[one] = ttest_1samp(differences, epsilon, alternative_test="less").pvalue
+            p_values[one] = ttest_1samp(differences, epsilon, alternative="less").pvalue
             advantages.append(np.mean(wins))
     rejected, adjusted, *_ = multipletests(list(p_values.values()), 0.05, method="fdr_by")
     p = [None] * len(ratings)

@@ -22,7 +22,7 @@ OBSERVERS = [1, 1, 1, 2, 3, 4, 5]
 
 def log_likelihood(ratings, raters, found, smoothing):
     """From the definition: each item, each class, each rating in turn."""
-    total = smoothing * (np.log(found.shares).sum() + np.log(found.confusions).sum())
+    total = smoothing * (np.log(found.class_shares).sum() + np.log(found.confusions).sum())
     for item in np.asarray(ratings, float).T:
         likely = 0
         for number, share in enumerate(found.shares):

@@ -353,7 +353,7 @@ def test_events_make_the_response_that_would_have_come_in_one_piece():
         )
     ]
     assert [message.text for message in second] == ["again"]
-    assert [warning.found for warning in warnings] == ["the stream ends before the response is complete"]
+    assert [warning.message for warning in warnings] == ["the stream ends before the response is complete"]
 
 
 def test_blocks_of_a_stream_stand_in_the_order_of_their_numbers():

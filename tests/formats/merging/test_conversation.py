@@ -260,7 +260,7 @@ def test_what_may_be_a_repetition_is_told(steps: list, expected: list[Message], 
     made = trace(*steps, warnings=warnings)
     assert said(made.messages) == said(expected)
     assert made.children == ()
-    told = [one.found for one in warnings if "repeat an earlier one" in one.found]
+    told = [one.message for one in warnings if "repeat an earlier one" in one.message]
     assert [one.rpartition(", found ")[2] for one in told] == ([] if warned is None else [str(warned)])
 
 

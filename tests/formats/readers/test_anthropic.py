@@ -178,7 +178,7 @@ def test_a_stream_that_is_not_whole_says_so(events, told, no_question):
     [record] = AnthropicStreamReader().records(events)
     streamed = AnthropicStreamReader().sample(record, 0).trace
     paired = READER.sample({"request": REQUEST, "response": events}, 0).trace
-    for trace, unasked in ((streamed, [no_question.found]), (paired, [])):
+    for trace, unasked in ((streamed, [no_question.message]), (paired, [])):
         assert trace.messages[-1].text == "It failed."
         assert [warning.message for warning in trace.warnings] == [*told, *unasked]
 

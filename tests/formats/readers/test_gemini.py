@@ -499,7 +499,7 @@ def test_a_response_without_an_answer_keeps_its_usage_and_says_why_it_ended(
 ):
     alone = spelled(response)
     pair = {"request": {"contents": [HI]}, "response": [alone] if streamed else alone}
-    for document, unasked in ((pair, []), (alone, [no_question.found])):
+    for document, unasked in ((pair, []), (alone, [no_question.message])):
         assert detect(document).name == "gemini"
         [record] = READER.records(document)
         trace = READER.sample(record, 0).trace

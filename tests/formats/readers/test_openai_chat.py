@@ -775,7 +775,7 @@ def test_a_stream_that_is_not_whole_says_so(no_question):
     stream = [*STREAM[:-2], chunk(None, error={"message": "x"})]
     expected = ["the stream ends before the response is complete", "the response reports an error: {'message': 'x'}"]
     pair = {"request": {"messages": [HI]}, "response": stream}
-    for document, reader, unasked in ((stream, CHUNKS, [no_question.found]), (pair, READER, [])):
+    for document, reader, unasked in ((stream, CHUNKS, [no_question.message]), (pair, READER, [])):
         [sample] = samples_of(document, reader)
         assert [warning.message for warning in sample.trace.warnings] == [*expected, *unasked]
         assert "breaks_off" not in str(sample.trace.extra)

@@ -226,7 +226,7 @@ def test_a_stream_in_lines_is_as_good_as_its_response(tmp_path, lines, no_questi
     assert [made.trace.messages for made in samples] == [expected, expected]
     assert samples[0].trace.source.format == "openai-responses-stream"
     told = [warning.message for warning in samples[-1].trace.warnings]
-    assert told == ["4 streamed events; only finished items are kept", no_question.found]
+    assert told == ["4 streamed events; only finished items are kept", no_question.message]
 
 
 def test_a_stream_that_breaks_off_keeps_what_was_finished():

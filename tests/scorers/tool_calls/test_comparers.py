@@ -232,7 +232,7 @@ def test_a_class_is_refused_since_it_is_no_scorer_yet():
     }
     for option, makers in made.items():
         for make in makers:
-            with pytest.raises(ConfigError, match=rf"^{option} is the class ROUGE: call it, ROUGE\(\)$"):
+            with pytest.raises(ConfigError, match=rf"^{option}: expected a scorer, found the class ROUGE: call it, ROUGE\(\)$"):
                 make()
 
 
