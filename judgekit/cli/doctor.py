@@ -33,9 +33,9 @@ def doctor(
     config: options.ConfigFile = None,
     offline: Annotated[bool, typer.Option("--offline", help="Send no requests to other machines.")] = False,
 ) -> None:
-    """Ask each judge a short question, to see what it can do and when its model shuts down.
+    """Test each judge with a short question.
 
-    Exit code 0: every judge gave the right answer; 1: one did not. Shutdown dates do not change it.
+    Also report when its model shuts down, if known. Exit code 0: every judge gave the right answer; 1: one did not.
     """
     settings = Config(config, judge, os.environ, offline=offline)
     judges = settings.selected_judges()

@@ -56,7 +56,7 @@ def test_scores_come_to_sacrebleus_corpus_number_with_its_signature(scorer, metr
     assert total.value == 0 or "0 since" not in total.note
     assert total.metrics["mean of samples"] == mean(made)
     if isinstance(scorer, TER):
-        assert total.figures["corpus TER"] == pytest.approx(expected.score / 100, abs=1e-9)
+        assert total.metrics["corpus TER"] == pytest.approx(expected.score / 100, abs=1e-9)
         assert total.value == pytest.approx(max(0, 1 - expected.score / 100), abs=1e-9)
     else:
         assert total.value == pytest.approx(expected.score / 100, abs=1e-9)
@@ -150,4 +150,4 @@ def test_scores_made_in_different_ways_have_no_corpus_number(one, other, aggrega
     assert (total.value, total.name) == (None, "undefined")
     assert total.note.startswith("its scores have different settings: ")
     assert all(kind in total.note for kind in kinds)
-    assert total.figures == {"mean of samples": pytest.approx(1)}
+    assert total.metrics == {"mean of samples": pytest.approx(1)}

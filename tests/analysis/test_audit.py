@@ -616,7 +616,12 @@ def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
     receipt = run.receipts["tone"].receipt
     assert run.audited == {"tone": f"audited: {receipt.summary}"}
     assert receipt.summary.startswith("kappa .")
-    assert (receipt.sample_count, receipt.selection, receipt.run, receipt.fingerprint) == (60, "random", 1, run.scorers[0].signature)
+    assert (receipt.sample_count, receipt.selection, receipt.run, receipt.fingerprint) == (
+        60,
+        "random",
+        1,
+        run.scorers[0].signature,
+    )
     assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
     assert receipt.counts == tone(found).counts
 

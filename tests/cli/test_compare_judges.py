@@ -107,8 +107,8 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
         (6, 0.0),
     ]
     (flip,) = found["pairs"][0]["flips"]
-    assert (flip["sample_id"], flip["a"]["value"], flip["b"]["value"], flip["human"]) == ("s3", 0.0, 1.0, 0.0)
-    assert found["pairs"][0]["left_out"] == [{"a": "scored", "b": "failed", "samples": 1}]
+    assert (flip["sample_id"], flip["a"]["value"], flip["b"]["value"], flip["human_value"]) == ("s3", 0.0, 1.0, 0.0)
+    assert found["pairs"][0]["excluded"] == [{"a": "scored", "b": "failed", "samples": 1}]
 
 
 def test_labels_that_came_with_the_conversations_are_used_by_their_name(cli, calling):

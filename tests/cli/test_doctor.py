@@ -88,7 +88,7 @@ def test_a_date_stands_below_a_problem(cli, server):
     assert (ended.code, ended.out.splitlines()[-2:]) == (
         1,
         [
-            "default: it says that 2 + 2 is not 4",
+            "default: the judge says that 2 + 2 is not 4",
             "default: org/m was to shut down on 2020-01-01: choose another model",
         ],
     )

@@ -99,7 +99,13 @@ def test_one_run_is_shown_with_what_it_was_told_what_it_read_and_its_summary(cli
 
 def test_what_came_from_outside_steers_no_terminal(cli):
     hostile = Input(path=f"/{NASTY}.jsonl", sha256="0" * 64, size=1, modified_at=1.0)
-    record = {"stop_reason": NASTY, "ended_at": BEGAN, "notes": (NASTY,), "inputs": (hostile,), "options": {"file": NASTY}}
+    record = {
+        "stop_reason": NASTY,
+        "ended_at": BEGAN,
+        "notes": (NASTY,),
+        "inputs": (hostile,),
+        "options": {"file": NASTY},
+    }
     began(**record, scorers=RunStore().begin(RunRecord(started_at=BEGAN)).scorers)
     for words in ((), (1,)):
         shown = cli("runs", *words).out

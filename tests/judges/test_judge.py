@@ -545,7 +545,9 @@ def test_a_missing_key_is_an_error_before_any_request(server, local, asked):
     for use in (judge.check, lambda: asked(judge)):
         with pytest.raises(AuthenticationError, match=f"no key for {server.url}: set the environment variable MY_KEY$"):
             use()
-    with pytest.raises(AuthenticationError, match=r"no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY$"):
+    with pytest.raises(
+        AuthenticationError, match=r"no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY$"
+    ):
         Judge("openai/judge-model").check()
     assert server.requests == []
 

@@ -279,9 +279,7 @@ def test_a_recording_that_was_shortened_is_said_to_be(written):
     omitted = judge.requests[0].omitted
     assert omitted > 7_000
     assert found.details["omitted_characters"] == omitted
-    assert found.reason == (
-        f"message 4 says so ({omitted:,} characters of the recording were left out of the prompt)"
-    )
+    assert found.reason == (f"message 4 says so ({omitted:,} characters of the recording were left out of the prompt)")
 
 
 # Prompts

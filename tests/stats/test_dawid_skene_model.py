@@ -25,7 +25,7 @@ def log_likelihood(ratings, raters, found, smoothing):
     total = smoothing * (np.log(found.class_shares).sum() + np.log(found.confusions).sum())
     for item in np.asarray(ratings, float).T:
         likely = 0
-        for number, share in enumerate(found.shares):
+        for number, share in enumerate(found.class_shares):
             term = share
             for rater, said in zip(raters, item, strict=True):
                 if not np.isnan(said):

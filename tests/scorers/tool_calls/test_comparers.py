@@ -232,7 +232,9 @@ def test_a_class_is_refused_since_it_is_no_scorer_yet():
     }
     for option, makers in made.items():
         for make in makers:
-            with pytest.raises(ConfigError, match=rf"^{option}: expected a scorer, found the class ROUGE: call it, ROUGE\(\)$"):
+            with pytest.raises(
+                ConfigError, match=rf"^{option}: expected a scorer, found the class ROUGE: call it, ROUGE\(\)$"
+            ):
                 make()
 
 
