@@ -204,10 +204,7 @@ def test_a_package_that_is_broken_is_named_and_leaves_the_rest(cli, install):
     )
     _, out, err = cli("run", "talk.jsonl", "--scorer", "string_presence", "--scorer", "polite")
     assert means(out).get("polite") == "1.000", err
-    assert (
-        "the format acme-turns of an installed package is not recognized: my_reader:TurnsReader: ZeroDivisionError"
-        in err
-    )
+    assert "skipped the format acme-turns of an installed package: my_reader:TurnsReader: ZeroDivisionError" in err
     (site / "my_scorers.py").write_text("x = 1 / 0\n")
     code, out, _ = cli("scorers")
     assert code == 0
