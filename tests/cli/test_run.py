@@ -1089,7 +1089,7 @@ def test_what_is_under_way_is_finished_after_a_signal(server, number, code, tmp_
         while server.together.n_waiting < 2:
             time.sleep(0.01)
         process.send_signal(number)
-        assert process.stderr.readline().startswith("stopping when the samples under way are done")
+        assert process.stderr.readline().startswith("finishing the samples in progress")
         server.together.wait(5)
         _, err = process.communicate(timeout=20)
     finally:
@@ -1115,7 +1115,7 @@ def test_a_second_signal_ends_it_at_once(server, tmp_path):
         while server.together.n_waiting < 1:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.stderr.readline().startswith("stopping when the samples under way are done")
+        assert process.stderr.readline().startswith("finishing the samples in progress")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=4)
     finally:

@@ -139,7 +139,7 @@ def test_a_signal_before_the_first_score_keeps_the_run_for_the_request_that_may_
     process = started("run", path, *GOAL, "--workers", workers)
     until(lambda: judging.asked)
     process.send_signal(number)
-    assert process.stderr.readline().startswith("stopping when the samples under way are done")
+    assert process.stderr.readline().startswith("finishing the samples in progress")
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
     answering.set()

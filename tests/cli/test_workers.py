@@ -53,7 +53,7 @@ def test_with_more_processes_a_run_is_the_same(cli, judging, started):
     process = started(*words, "--workers", 2)
     out, err = process.communicate(timeout=50)
     code, *said = cli(*words)
-    assert (process.returncode, err.replace("run 1, ", "run 2, ")) == (code, said[1])
+    assert (process.returncode, err.replace("run 1 ", "run 2 ")) == (code, said[1])
     assert out.split("asked a judge")[0].split() == said[0].split("asked a judge")[0].split()
     assert (code, err.count("3 records could not be read:"), err.count("references match no sample")) == (1, 1, 1)
     assert len(rows(1)) == 2 * 597
@@ -184,7 +184,7 @@ def test_what_ends_a_worker_is_said_as_if_there_were_one_process(cli, started):
     words = ("run", path, *F1, "--strict")
     process = started(*words, "--workers", 2)
     out, err = process.communicate(timeout=50)
-    assert (process.returncode, out, err.replace("run 1,", "run 2,").replace("resume 1", "resume 2")) == cli(*words)
+    assert (process.returncode, out, err.replace("run 1 ", "run 2 ").replace("resume 1", "resume 2")) == cli(*words)
     *_, error = err.splitlines(keepends=True)
     assert (process.returncode, out) == (2, "")
     assert error.startswith("judgekit: samples.jsonl, record 550 (line 551): not JSON")

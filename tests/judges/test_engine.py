@@ -116,7 +116,7 @@ def test_a_schema_that_the_engine_cannot_use_is_left_out_from_then_on(local, sam
 
 def test_a_model_that_knows_no_schema_is_held_to_json(local, asked):
     judge = local()
-    judge._schema_support.step = "json_object"
+    judge._schema_support.output_mode = "json_object"
     with ledger() as calls, pytest.raises(ReplyError) as info:
         asked(judge, Word)
     assert isinstance(json.loads(info.value.text), dict)
@@ -128,7 +128,7 @@ def test_a_model_that_is_held_to_nothing_is_read_all_the_same(local, asked, form
     answer = Word(verdict="certainly, for all that anybody can see")
     said = form.replace("{}", answer.model_dump_json())
     judge = local(params={"grammar": f"root ::= {json.dumps(said)}"})  # which the engine heeds if nothing else holds it
-    judge._schema_support.step = "text"
+    judge._schema_support.output_mode = "text"
     judgment = asked(judge, Word)
     assert judgment.answer == answer
     assert [one.error for one in judgment.calls] == [None]
@@ -145,7 +145,7 @@ def test_a_wrong_key_is_refused_once(local, asked, monkeypatch):
 
 
 def test_a_wrong_address_is_told_from_a_wrong_key(local, engine, asked):
-    with ledger() as calls, pytest.raises(ModelError, match=r"HTTP 404.*and the base_url\?"):
+    with ledger() as calls, pytest.raises(ModelError, match=r"HTTP 404.*Check the model name and the base_url"):
         asked(local(base_url=f"{engine}/v1"), Word)
     assert [one.error for one in calls] == ["ModelError"]
 
@@ -176,7 +176,7 @@ def test_a_reply_that_is_cut_off_is_given_twice_the_room_once(local, asked):
 
 def test_a_reply_that_does_not_end_is_given_up_in_time_and_the_engine_goes_on(local, asked):
     judge = local(params={"ignore_eos": True}, timeout=0.1, attempts=1)
-    judge._schema_support.step = "text"
+    judge._schema_support.output_mode = "text"
     with pytest.raises(LostError, match=r"no reply within 0.1 s"):
         asked(judge, Word)
     assert [one.error for one in asked(local(), Word).calls] == [None]
