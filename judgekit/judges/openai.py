@@ -77,7 +77,7 @@ class OpenAIClient:
         try:
             async with asyncio.timeout(self._timeout):
                 status, headers, body = await self._send(request)
-        except Exception as error:  # noqa: BLE001 - the SDK does not wrap all errors of its transports
+        except Exception as error:  # noqa: BLE001 - HTTP clients and their transports raise errors of many kinds
             problem = self._problem(error, handled, where)
         else:
             if status // 100 == 2:
