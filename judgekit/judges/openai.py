@@ -10,13 +10,13 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import date
+from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-import judgekit
 from judgekit.errors import ConfigError, JudgeError, LostError, ReplyError, UnreachableError
 from judgekit.judges.bodies import ACCEPT_ENCODING, read_body
 from judgekit.judges.client import Reply, Request
@@ -144,7 +144,7 @@ def _headers(connection: Connection, api_key: str) -> dict[str, str]:
         "accept-encoding": ACCEPT_ENCODING,
         "authorization": f"Bearer {api_key}",
         "content-type": "application/json",
-        "user-agent": f"judgekit/{judgekit.__version__}",
+        "user-agent": f"judgekit/{version('judgekit')}",
         **{name: os.environ[key] for name, key in _ACCOUNT.items() if is_openai and os.environ.get(key)},
         **{name.lower(): value for name, value in connection.extras.headers.items()},
     }
