@@ -80,10 +80,10 @@ class TraceError(JudgekitError):
         self.index = index
         self.line = line
         where = "" if path is None else path_text(path)
-        if index is not None:
-            where += f"{', ' if where else ''}record {index}"
         if line is not None:
-            where += f" (line {line})"
+            where += f" (line {line})" if where else f"line {line}"
+        elif index is not None:
+            where += f"{', ' if where else ''}record {index}"
         super().__init__(f"{where}: {found}" if where else found)
 
     def without_words(self) -> "TraceError":

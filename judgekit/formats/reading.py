@@ -331,7 +331,7 @@ def _detected(file: File, records: Iterable[FileRecord]) -> Reader:
             found.append(_recognised(_value(value)))
         except TraceError as error:
             said = error.problem
-            if said.startswith("not JSON: EOF"):
+            if said.startswith("not JSON: the text ends"):
                 said += ". (Use the suffix .json for a file with a single JSON document)"
             failures.append(TraceError(said, path=file.path, line=line))
             continue
