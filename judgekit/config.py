@@ -221,8 +221,9 @@ class Config:
         if not isinstance(asked, str):
             raise ConfigError(f"{spec.name}: judge must be a name or a model, found {asked!r}")
         if asked == "default" and asked not in self.judges:
+            called = f"{spec.name}:{spec.argument}" if isinstance(spec.argument, str) else spec.name
             raise ConfigError(
-                f"{spec.name} asks a judge: name one with --judge provider/model, "
+                f"{called} asks a judge: name one with --judge provider/model, "
                 f"in {JUDGE_VARIABLE}, or as [judges.default] in {CONFIG_FILE}"
             )
         found = self.judges_used[asked] = self.judge(asked)

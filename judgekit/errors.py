@@ -73,23 +73,23 @@ class TraceError(JudgekitError):
     """
 
     def __init__(
-        self, found: str, *, path: Path | str | None = None, index: int | None = None, line: int | None = None
+        self, problem: str, *, path: Path | str | None = None, index: int | None = None, line: int | None = None
     ) -> None:
-        self.problem = found
+        self.problem = problem
         self.path = path
         self.index = index
         self.line = line
         where = "" if path is None else path_text(path)
-        if index is not None:
-            where += f"{', ' if where else ''}record {index}"
         if line is not None:
-            where += f" (line {line})"
-        super().__init__(f"{where}: {found}" if where else found)
+            where += f" (line {line})" if where else f"line {line}"
+        elif index is not None:
+            where += f"{', ' if where else ''}record {index}"
+        super().__init__(f"{where}: {problem}" if where else problem)
 
     def without_words(self) -> "TraceError":
         """Return the error with the place of the problem and without a description of it."""
-        found = f"cannot be read; {_NOT_SHOWN}"
-        return TraceError(found, path=self.path, index=self.index, line=self.line)
+        problem = f"cannot be read; {_NOT_SHOWN}"
+        return TraceError(problem, path=self.path, index=self.index, line=self.line)
 
 
 @final

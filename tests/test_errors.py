@@ -72,7 +72,7 @@ def test_just_the_leaves_are_final():
         ({"index": 3}, "record 3: is empty"),
         ({"path": "a.json", "index": 0}, "a.json, record 0: is empty"),
         ({"path": "a.jsonl", "line": 5}, "a.jsonl (line 5): is empty"),
-        ({"path": "a.jsonl", "index": 3, "line": 5}, "a.jsonl, record 3 (line 5): is empty"),
+        ({"path": "a.jsonl", "index": 3, "line": 5}, "a.jsonl (line 5): is empty"),
     ],
 )
 def test_a_trace_error_says_where(where, message):

@@ -62,7 +62,9 @@ def convert(
         lines.append(f"{to} has no place for these:")
         lines += [f"  {times:,} x {kind}" for kind, times in missing.items()]
     if found.problem_count:
-        lines.append(f"not read: {found.unread_records:,} records, {len(recordings.failed):,} files")
+        lines.append(
+            f"not read: {count_text(found.unread_records, 'record')}, {count_text(len(recordings.failed), 'file')}"
+        )
         lines += [f"  {str(problem).partition(chr(10))[0]}" for problem in found.problems]
         if (more := found.problem_count - len(found.problems)) > 0:
             lines.append(f"  and {more:,} more")

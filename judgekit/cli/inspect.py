@@ -7,6 +7,7 @@ import typer
 
 from judgekit.cli import options
 from judgekit.cli.app import app
+from judgekit.errors import count_text
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.terminal import console, printable, printable_lines
@@ -57,7 +58,8 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
         yield "tool calls", said + _more(found.unanswered_calls, "without a result")
     if results := found.results.total():
         said = f"{results:,}{_more(found.unpaired, 'without a call')}"
-        said += _more(found.results["error"], "errors")
+        if errors := found.results["error"]:
+            said += f"; {count_text(errors, 'error')}"
         said += _more(found.results["unknown"], "whose success is unknown")
         yield "tool results", said
     elif calls:
@@ -76,7 +78,8 @@ def _lines(recordings: Recordings, found: Inspection) -> Iterator[tuple[str, str
     if (more := len(warnings.counts) - _SHOWN) > 0:
         yield "", f"and {more:,} other kinds"
     if found.problem_count:
-        yield "not read", f"{found.unread_records:,} records{_more(len(recordings.failed), 'files')}"
+        files = f"; {count_text(len(recordings.failed), 'file')}" if recordings.failed else ""
+        yield "not read", count_text(found.unread_records, "record") + files
         for problem in found.problems:
             yield "", str(problem).partition("\n")[0]
         if (more := found.problem_count - len(found.problems)) > 0:

@@ -138,9 +138,11 @@ def resume(
 ) -> None:
     """Continue a run that stopped early."""
     outputs = check_outputs(output)
-    raise run_and_report(
-        resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=workers), show, outputs
-    )
+    session = resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=workers)
+    before = session.before
+    if not retry_failed and before is not None and before.ended_at is not None and not before.stop_reason:
+        print_line(f"run {before.number} has already finished; resume only adds missing scores", console(stderr=True))
+    raise run_and_report(session, show, outputs)
 
 
 @app.command()

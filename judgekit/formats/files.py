@@ -429,4 +429,6 @@ def _parsed(text: bytes, encoding: str) -> tuple[JsonValue, bool]:
 
 
 def _not_json(error: ValueError) -> str:
-    return decode_error_text(error) if isinstance(error, UnicodeDecodeError) else f"not JSON: {error}"
+    if isinstance(error, UnicodeDecodeError):
+        return decode_error_text(error)
+    return f"not JSON: {error}".replace("not JSON: EOF", "not JSON: the text ends")

@@ -331,8 +331,8 @@ def _detected(file: File, records: Iterable[FileRecord]) -> Reader:
             found.append(_recognised(_value(value)))
         except TraceError as error:
             said = error.problem
-            if said.startswith("not JSON: EOF"):
-                said += ". (Use the suffix .json for a file with a single JSON document)"
+            if said.startswith("not JSON: the text ends"):
+                said += "; if the file is a single JSON document, give it the suffix .json"
             failures.append(TraceError(said, path=file.path, line=line))
             continue
         if found[-1].name not in FALLBACKS:

@@ -118,7 +118,9 @@ def _open_run(run: RunReference, path: Path | str | None) -> tuple[RunStore, Run
         return store, store.record(run.number)
     if run != "last" and not isinstance(run, int):  # pyright: ignore[reportUnnecessaryIsInstance] - users may give anything
         raise ConfigError(f"expected a Run, its number, or 'last', found {run!r}")
-    store = RunStore(path or DEFAULT_RUNS_PATH)
+    path = path or DEFAULT_RUNS_PATH
+    RunStore(path, read_only=True)  # raises an error if there is no such file, instead of creating it
+    store = RunStore(path)
     return store, store.record(None if run == "last" else run)
 
 

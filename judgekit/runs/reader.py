@@ -153,8 +153,9 @@ class RunReader:
         sql = "SELECT * FROM runs WHERE ?1 IS NULL OR number = ?1 ORDER BY number DESC LIMIT 1"
         found = next(self._select(sql, number), None)
         if found is None:
-            wanted = "contains no runs" if number is None else f"contains no run {number}"
-            raise StoreError(f"{self.path}: {wanted}; judgekit runs lists the runs")
+            if number is None:
+                raise StoreError(f"{self.path}: there are no runs yet; judgekit run creates one")
+            raise StoreError(f"{self.path}: contains no run {number}; judgekit runs lists the runs")
         if not is_intact(found):
             raise self._damaged(f"run {found[0]}")
         with self._undamaged(f"run {found[0]}"):

@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_written(cli, recorded):
     Path("c.json").write_text("{oops")
     ended = cli(".", "-o", "out.jsonl")
     assert ended.code == 1
-    assert ended.err.splitlines()[:2] == ["wrote out.jsonl: 3 conversations", "not read: 1 records, 1 files"]
+    assert ended.err.splitlines()[:2] == ["wrote out.jsonl: 3 conversations", "not read: 1 record, 1 file"]
     assert [one.id for one in read("out.jsonl")] == ["x", "1", "3"]
 
 
@@ -105,7 +105,7 @@ def test_where_nothing_can_be_read_or_written_it_is_an_error_and_nothing_is_touc
     Path("older.jsonl").write_text("older")
     Path("b.jsonl").write_text('{"messages": [{"role": "user", "content": 5}]}\n')
     for words, said in (
-        (("b.jsonl", "-o", "older.jsonl"), "judgekit: none of 1 records could be read; first error: b.jsonl, record 0"),
+        (("b.jsonl", "-o", "older.jsonl"), "judgekit: none of 1 records could be read; first error: b.jsonl (line 1)"),
         ((recorded, "-o", "older.jsonl", "--to", "tau2"), "judgekit: no format to write is called 'tau2'"),
         ((recorded, "-o", "missing/a.jsonl"), "judgekit: --output missing/a.jsonl: cannot be written: "),
     ):

@@ -53,7 +53,7 @@ def test_a_folder_whose_name_is_no_utf8_is_read_and_its_bad_lines_are_reported(c
         file.write(f"{GOOD}{{broken\n")
     done = cli("run", folder, *COUNTED)
     assert done.code == 1
-    assert "%FF/two.jsonl, record 1 (line 2)" in done.err
+    assert "%FF/two.jsonl (line 2)" in done.err
 
 
 def test_a_name_that_is_no_utf8_is_no_name_of_a_scorer(cli):

@@ -135,8 +135,8 @@ def test_the_format_of_each_of_many_files_is_counted_and_what_is_not_read_is_tol
     ended = cli("inspect", ".")
     assert ended.code == 1
     assert ended.lines["format"] == "openai-chat (1), rows (1) in 2 files"
-    assert ended.lines["not read"] == "7 records; 1 files"
-    assert "a.jsonl, record 2 (line 3): not JSON" in ended.out
+    assert ended.lines["not read"] == "7 records; 1 file"
+    assert "a.jsonl (line 3): not JSON" in ended.out
     assert "and 3 more" in ended.out
 
 
@@ -158,7 +158,7 @@ def test_a_conversation_that_has_no_room_is_not_shown(cli):
     [
         (
             ['{"messages": [{"role": "user", "content": 5}]}'] * 2,
-            "none of 2 records could be read; first error: a.jsonl, record 0",
+            "none of 2 records could be read; first error: a.jsonl (line 1)",
         ),
         (["[]"], "a.jsonl (line 1): unknown format: found an empty list"),
     ],
@@ -194,6 +194,6 @@ def test_what_was_read_of_a_file_that_breaks_off_is_counted(cli):
     row = json.dumps(ROWS[1]) + "\n"
     path.write_bytes(gzip.compress(row.encode() * 2_000)[:-9])
     ended = cli("inspect", path)
-    assert (ended.code, ended.lines["not read"]) == (1, "0 records; 1 files")
+    assert (ended.code, ended.lines["not read"]) == (1, "0 records; 1 file")
     assert int(ended.lines["conversations"].partition(";")[0].replace(",", "")) > 1_000
     assert "a.jsonl.gz: cannot be read: " in ended.out

@@ -151,9 +151,9 @@ def test_what_cannot_be_read_is_counted_once_and_the_rest_is_joined(cli):
         path.write_text('{"trace": 3}\n' + path.read_text())
     ended = cli(*files, "-o", PAIRS)
     assert ended.code == 1
-    assert ended.err.startswith("2 records could not be read:\n  a.jsonl, record 0 (line 1): ")
-    assert "\n  b.jsonl, record 0 (line 1): " in ended.err
-    assert ended.err.count("record 0") == 2
+    assert ended.err.startswith("2 records could not be read:\n  a.jsonl (line 1): ")
+    assert "\n  b.jsonl (line 1): " in ended.err
+    assert ended.err.count("(line 1)") == 2
     assert list(last_words()) == ["x", "y"]
 
 

@@ -429,7 +429,7 @@ def three_with_one_broken() -> Path:
 def test_one_broken_record_is_reported_with_its_index_and_the_rest_is_scored(cli):
     ended = cli("run", three_with_one_broken(), "--scorer", "tool_call_f1", "-o", "rows.jsonl")
     assert (ended.code, ended.table["tool_call_f1"]) == (1, ["1.000", "2 of 2", "0", "0"])
-    assert "1 record could not be read:\n  samples.jsonl, record 1 (line 2): trace.messages[0].content: " in ended.err
+    assert "1 record could not be read:\n  samples.jsonl (line 2): trace.messages[0].content: " in ended.err
     assert [(row.index, row.sample_id) for row in rows("rows.jsonl")] == [(0, "a"), (2, "c")]
 
 
@@ -439,7 +439,7 @@ def test_strict_stops_at_the_first_broken_record_and_keeps_what_was_done(cli):
     kept, goes_on, error = ended.err.splitlines()
     assert kept == "saved as run 1 in .judgekit/runs.sqlite"
     assert goes_on == "judgekit resume 1 continues from there"
-    assert error.startswith("judgekit: samples.jsonl, record 1 (line 2): trace.messages[0].content: ")
+    assert error.startswith("judgekit: samples.jsonl (line 2): trace.messages[0].content: ")
     assert [row.sample_id for row in Run.stored()] == ["a"]
 
 
@@ -459,9 +459,7 @@ def test_where_no_record_can_be_read_nothing_could_be_run(cli):
     path.write_text('{"trace": {"messages": 1}}\n{"trace": {"messages": 2}}\n')
     ended = cli("run", path, "--scorer", "tool_call_f1")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(
-        "judgekit: none of the 2 records could be read; first error: all.jsonl, record 0 (line 1): "
-    )
+    assert ended.err.startswith("judgekit: none of the 2 records could be read; first error: all.jsonl (line 1): ")
 
 
 def test_a_sample_without_what_a_scorer_needs_is_skipped_with_the_reason(cli, replayed):
@@ -493,6 +491,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
         (["--scorer", "topic_adherence:mode", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 'mode'"),
         (["--scorer", "json_match:mode"], "json_match: expected option=value"),
         (["--scorer", "topic_adherence"], "topic_adherence asks a judge: name one with --judge"),
+        (["--scorer", "prompt:tone"], "prompt:tone asks a judge: name one with --judge"),
         (["--scorer", "topic_adherence", "--judge", "gpt-x"], "no judge is called 'gpt-x', did you mean 'openai/gpt-x'? Known: provider/model"),
         (["--scorer", "prompt:ton", "--judge", "openai/a"], "no prompt is called 'ton', did you mean 'tone'? Known: agent_goal_with_reference, "),
         (["--scorer", "tone", "--judge", "openai/a"], "no scorer is called 'tone', did you mean 'prompt:tone'? Known: "),

@@ -175,7 +175,7 @@ def test_the_last_of_no_runs_cannot_be_removed(cli):
     RunStore(DEFAULT_RUNS_PATH)
     ended = cli("runs", "--remove", "last")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("judgekit: .judgekit/runs.sqlite: contains no runs")
+    assert ended.err.startswith("judgekit: .judgekit/runs.sqlite: there are no runs yet")
 
 
 def test_while_another_program_reads_it_is_said_that_words_may_be_left():

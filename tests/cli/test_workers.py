@@ -187,4 +187,4 @@ def test_what_ends_a_worker_is_said_as_if_there_were_one_process(cli, started):
     assert (process.returncode, out, err.replace("run 1 ", "run 2 ").replace("resume 1", "resume 2")) == cli(*words)
     *_, error = err.splitlines(keepends=True)
     assert (process.returncode, out) == (2, "")
-    assert error.startswith("judgekit: samples.jsonl, record 550 (line 551): not JSON")
+    assert error.startswith("judgekit: samples.jsonl (line 551): not JSON")

@@ -72,7 +72,7 @@ def test_a_column_cannot_take_the_name_of_another(tmp_path):
     met: list[TraceError] = []
     samples = list(read(path, columns={"question": "input"}, on_error=met.append))
     assert [sample.trace.messages[0].text for sample in samples] == ["q", "i"]
-    assert [str(error) for error in met] == [f"{path}, record 1 (line 2): {found}"]
+    assert [str(error) for error in met] == [f"{path} (line 2): {found}"]
     table = tmp_path / "a.csv"
     table.write_text("question,input\nq,i\n")
     with pytest.raises(TraceError, match=f"^{re.escape(f'{table} (line 1): {found}')}$"):

@@ -110,8 +110,8 @@ UNREADABLE = {
     "blank lines only": ("a.jsonl", "\n \n", "has only blank lines"),
     "blank lines only, packed": ("a.jsonl.gz", "\n \n", "has only blank lines"),
     "nothing packed": ("a.jsonl.gz", "", "has only blank lines"),
-    "blank document": ("a.json", "\n \n", "not JSON: EOF"),
-    "BOM only": ("a.json", BOM, "not JSON: EOF"),
+    "blank document": ("a.json", "\n \n", "not JSON: the text ends"),
+    "BOM only": ("a.json", BOM, "not JSON: the text ends"),
     "not JSON": ("a.json", "hello", "not JSON: "),
     "cut document": ("a.json", DOCUMENT[:-3], "not JSON: "),
     "another encoding": ("a.json", GOOD.encode("utf-32"), "not JSON: "),
@@ -173,11 +173,11 @@ def test_an_unknown_format_is_an_error_that_says_what_was_seen_and_tried(write, 
 
 def test_the_first_line_of_a_jsonl_file_that_is_no_json_is_named_with_the_likely_reason(write):
     path = write("a.jsonl", DOCUMENT)
-    hint = "(Use the suffix .json for a file with a single JSON document)"
+    hint = "; if the file is a single JSON document, give it the suffix .json"
     with pytest.raises(TraceError, match=f"^{re.escape(str(path))} \\(line 1\\): not JSON: .*{re.escape(hint)}$"):
         read(path)
     path = write("b.jsonl", "{'a': 1}")
-    with pytest.raises(TraceError, match=r"^.* \(line 1\): not JSON: [^(]*$"):
+    with pytest.raises(TraceError, match=r"^.* \(line 1\): not JSON: (?!.*suffix).*$"):
         read(path)
 
 
@@ -232,11 +232,11 @@ class TestABrokenRecordAmongGoodOnes:
         assert [sample.id for sample in read(path, on_error=met.append)] == good
         assert [(error.path, error.index, error.line) for error in met] == [(path, *where) for where in broken]
         line = broken[0][1]
-        assert str(met[0]).startswith(f"{path}, record 1{f' (line {line})' if line else ''}: {CONTENT_PATH}")
+        assert str(met[0]).startswith(f"{path}{f' (line {line})' if line else ', record 1'}: {CONTENT_PATH}")
 
     def test_is_a_warning_where_the_samples_are_asked_for(self, write, name, content, broken, good):
         path = write(name, content)
-        with pytest.warns(UserWarning, match="record") as met:
+        with pytest.warns(UserWarning, match=r"record|line") as met:
             assert [sample.id for sample in read(path)] == good
         assert len(met) == len(broken)
         assert CONTENT_PATH in str(met[0].message)
@@ -255,9 +255,7 @@ def test_a_broken_record_of_our_own_format_is_explained_too(write):
     path = write("a.jsonl", "\n".join(map(json.dumps, rows)))
     met: list[TraceError] = []
     assert [sample.id for sample in read(path, on_error=met.append)] == ["a", "2"]
-    assert [str(error) for error in met] == [
-        f"{path}, record 1 (line 2): trace.contnt: Extra inputs are not permitted, found 1"
-    ]
+    assert [str(error) for error in met] == [f"{path} (line 2): trace.contnt: Extra inputs are not permitted, found 1"]
 
 
 DAMAGES = {
@@ -420,7 +418,7 @@ def test_a_broken_line_has_one_line_number(write):
     path = write("a.jsonl", f'{GOOD}\n{{"a": \n')
     with pytest.raises(TraceError) as info:
         list(read(path, on_error="raise"))
-    assert str(info.value) == f"{path}, record 1 (line 2): not JSON: EOF while parsing a value at column 5"
+    assert str(info.value) == f"{path} (line 2): not JSON: the text ends while parsing a value at column 5"
 
 
 # --- many files

@@ -39,7 +39,7 @@ def read_both(path: Path, **how: object) -> tuple[list[Sample], list[str]]:
     """Return the samples, and the reported messages without their file."""
     met: list[TraceError] = []
     samples = list(read(path, on_error=met.append, **how))
-    return samples, [str(error).removeprefix(f"{path}, ") for error in met]
+    return samples, [str(error).removeprefix(str(path)).lstrip(", ") for error in met]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -134,15 +134,15 @@ def test_no_column_is_of_two_kinds():
 def test_a_cell_that_does_not_fit_is_told_with_its_column_and_line(write, column, cell, found):
     samples, [told] = read_both(write(f"response,{column}\na,\nb,{cell}\nc,\n"))
     assert [sample.trace.response for sample in samples] == ["a", "c"]
-    assert told.startswith(f"record 1 (line 3): {found}")
+    assert told.startswith(f"(line 3): {found}")
 
 
 def test_a_row_of_another_length_is_told_and_the_rest_is_read(write):
     samples, told = read_both(write('input,output\n\n"q\nq",a\nr\nr,b,c\n\ns,d\n'))
     assert [(sample.id, sample.trace.response) for sample in samples] == [("0", "a"), ("3", "d")]
     assert told == [
-        "record 1 (line 5): has 1 cells, but the first row names 2 columns",
-        "record 2 (line 6): has 3 cells, but the first row names 2 columns",
+        "(line 5): has 1 cells, but the first row names 2 columns",
+        "(line 6): has 3 cells, but the first row names 2 columns",
     ]
 
 
@@ -150,8 +150,8 @@ def test_a_broken_quote_is_told_with_the_line_where_its_row_starts(write):
     samples, told = read_both(write('input,output\nq,a\n"x"y,b\nr,c\nz,"open\ns,d\n'))
     assert [sample.trace.response for sample in samples] == ["a", "c"]
     assert told == [
-        "record 1 (line 3): not CSV: ',' expected after '\"'",
-        "record 3 (line 5): not CSV: a quote that is opened in this row is never closed",
+        "(line 3): not CSV: ',' expected after '\"'",
+        "(line 5): not CSV: a quote that is opened in this row is never closed",
     ]
 
 

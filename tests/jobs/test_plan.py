@@ -94,7 +94,7 @@ def test_a_judge_that_was_planned_with_can_be_asked_afterwards_and_the_other_way
 def test_what_cannot_be_read_is_warned_of(plans, conversations):
     path = conversations(2)
     path.write_text(f"no JSON\n{path.read_text()}")
-    with pytest.warns(UserWarning, match="record 0.*: not JSON") as told:
+    with pytest.warns(UserWarning, match=r"\(line 1\): not JSON") as told:
         found = plans(path, ["tool_call_f1"])
     assert (found.summary["tool_call_f1"].total, len(found.problems), len(told)) == (2, 1, 1)
 

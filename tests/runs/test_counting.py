@@ -97,7 +97,7 @@ def test_records_that_cannot_be_read_are_told_though_the_run_did_not_reach_them(
     monkeypatch.chdir(tmp_path)
     path = Path(written())
     path.write_text(path.read_text() + "no JSON\n")
-    with pytest.warns(UserWarning, match="^1 record could not be read: samples.jsonl, record 50"):
+    with pytest.warns(UserWarning, match=r"^1 record could not be read: samples.jsonl \(line 51\)"):
         found = run(path, [spent_after(5)], concurrency=1)
     assert (found.samples, found.record.notes) == (SampleCount(50, "exactly"), ("1 record could not be read",))
 
