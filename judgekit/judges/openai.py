@@ -89,7 +89,7 @@ class OpenAIClient:
         """Return the date on which the server will shut down a model, or did; ``None`` if it does not say."""
         try:
             async with asyncio.timeout(min(self._timeout, _LOOKUP)):
-                response = await self._http.send(self._request(f"models/{quote(model, safe='')}"), stream=True)
+                response = await self._http.send(self._request(f"models/{quote(model, safe=':')}"), stream=True)
                 body = await read_body(self._max_reply_bytes, response)
             return date.fromisoformat(from_json(body)["shutdown_date"]) if response.is_success else None
         except Exception:  # noqa: BLE001 - most servers have no such date, many no such route

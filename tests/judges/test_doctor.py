@@ -157,7 +157,7 @@ def test_the_name_of_a_model_is_one_part_of_the_address(server):
     server.script, server.model = [server.says(TRUE)], model_object(shutdown_date="2020-02-29")
     judge = Judge("openai/org/a model?x#../:free", base_url=server.url, cache_mode="off")
     assert examined(judge).shutdown_date == date(2020, 2, 29)
-    assert server.lookups[0].line == "GET /v1/models/org%2Fa%20model%3Fx%23..%2F%3Afree HTTP/1.1"
+    assert server.lookups[0].line == "GET /v1/models/org%2Fa%20model%3Fx%23..%2F:free HTTP/1.1"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,8 @@ def test_a_server_that_says_no_date_is_no_problem(server, line):
     server.script, server.model = [server.says(TRUE)], line
     found = examined(local(server, timeout=1))
     assert (found.problem, found.is_reachable, found.shutdown_date) == ("", True, None)
-    assert len(server.lookups) == len(server.requests) == 1
+    assert len(server.requests) == 1
+    assert len(server.lookups) in (1, 2)  # aiohttp repeats a GET whose connection broke
 
 
 def test_a_model_object_is_read_up_to_the_limit(server):

@@ -39,7 +39,7 @@ NO_CONVERSATION = {
     "inspect/log_valid.txt": "samples: the log contains none",
     "inspect/log_version_3.txt": "samples: the log contains none",
     "inspect/log_with_nan.txt": "samples: the log contains none",
-    "otel/autogen_live_spans.json": "the capture of content was switched off",
+    "otel/autogen_live_spans.json": "content capture was off",
 }
 """Files with nothing to score, and their errors. ToolTalk's are tasks of a benchmark, not recordings."""
 
