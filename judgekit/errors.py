@@ -293,9 +293,9 @@ def unknown_name_message(
     return f"no {kind} is called {name!r}{hint} Known: {join_limited(names, limit, ', ') or 'none'}"
 
 
-def closest_name(name: str, names: Iterable[str]) -> str:
-    """Return the name most similar to the given one; an empty string if none is similar."""
-    return next(iter(get_close_matches(name, list(names), 1)), "")
+def closest_name(name: str, names: Iterable[str], similarity: float = 0.6) -> str:
+    """Return the name most similar to the given one; an empty string if none is similar enough (by `difflib`)."""
+    return next(iter(get_close_matches(name, list(names), 1, similarity)), "")
 
 
 def error_with_location(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""What README.md and the docs list is there, and their configs load. `test_site` runs their code."""
+"""README.md and the docs: what they list exists, and their configs load. `test_site` runs their code."""
 
 import asyncio
 import inspect

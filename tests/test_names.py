@@ -100,10 +100,8 @@ def test_docstrings_refer_to_names_that_exist():
 
 def test_nothing_that_is_read_names_a_model_that_openai_withdrew():
     """Tests and benchmarks may: there these names are recorded data."""
-    texts = [
-        ROOT / "README.md",
-        *(path for folder in ("docs", "examples", "judgekit") for path in (ROOT / folder).rglob("*")),
-    ]
+    folders = (ROOT / "docs", ROOT / "examples", PACKAGE)
+    texts = [ROOT / "README.md", *(path for folder in folders for path in folder.rglob("*"))]
     lines = {path: path.read_bytes() for path in texts if path.is_file() and "__pycache__" not in path.parts}
     assert len(lines) > 300
     assert [path for path, text in lines.items() if re.search(rb"gpt-(3|4)", text)] == []

@@ -9,15 +9,21 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from judgekit.errors import closest_name
 from judgekit.formats.values import parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.sample import References
 from judgekit.traces.trace import TraceWarning
 
 _Spoken: TypeAlias = str | tuple[str, str]
 """A text, or the name and arguments of a tool call."""
 
 RESPONSE_COLUMNS = ("response", "output")
-_OWN = frozenset(("input", *RESPONSE_COLUMNS, "reference", "label", "prediction"))
+_REFERENCES = {re.sub("_", "", name): name for name in References.__annotations__ if name.startswith("reference")}
+_OWN = {**{name: name for name in ("input", *RESPONSE_COLUMNS, "label", "prediction")}, **_REFERENCES}
+"""Our columns, by their names without separators."""
+_SIMILAR = 0.85
+"""The similarity from which a name counts as a misspelling, as `difflib` measures it."""
 _MEANT: Mapping[str, str] = {
     theirs: ours
     for ours, names in {
@@ -85,11 +91,14 @@ _ASIDE = frozenset(("scores", "score", "reductions", "eval", "plan"))
 
 @lru_cache(maxsize=1_000)  # every row has the same few columns
 def canonical_column(column: str) -> str | None:
-    """Return our name for a column of another system, ignoring case and separators."""
+    """Return our name for a column of another system or for a misspelled one, ignoring case and separators."""
     name = re.sub(r"[\W_]", "", column).lower()
     if name == "expectedoutput" and column != "expected_output":
         return "reference"
-    return _MEANT.get(name) or (name if name in _OWN and name != column else None)
+    if ours := _MEANT.get(name) or _OWN.get(name):
+        return ours if ours != column else None
+    near = closest_name(name, _REFERENCES, _SIMILAR) if name.startswith("ref") else ""
+    return _REFERENCES[near] if near and not name.startswith(near) else None  # `reference_id` is another column
 
 
 def column_option(old_name: str, new_name: str) -> str:

@@ -989,6 +989,12 @@ def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
         ("output", "It was sent.", "messages or tool calls not read, found 1"),
         ("output_message", {"role": "assistant", "content": "x"}, "messages or tool calls not read, found "),
         ("ideal", "4", "the column 'ideal' is not read; to read it as reference: --column ideal=reference"),
+        (
+            "reference_toolcalls",
+            [{"name": "f", "args": {}}],
+            "the column 'reference_toolcalls' is not read; to read it as reference_tool_calls: --column reference_tool",
+        ),
+        ("refrence", "4", "the column 'refrence' is not read; to read it as reference: --column refrence=reference"),
         ("scores", {"correct": 1}, "the column 'scores' is not read, although other evaluation systems use it"),
         ("history", [HI, {**HI, "content": "Before"}], "messages or tool calls not read, found 1"),
         ("metadata", {"calls": [{"tool_calls": [{"function": {"name": "f"}}]}]}, "messages or tool calls not read"),

@@ -294,6 +294,11 @@ UNREAD = "the column {!r} is not read, although other evaluation systems use it"
             "the column 'retrieval_context' is not read; to read it as documents: --column retrieval_context=",
         ),
         ("question", "q", "the column 'question' is not read; to read it as input: --column question=input"),
+        (
+            "referenceTopic",
+            ["refunds"],
+            "the column 'referenceTopic' is not read; to read it as reference_topics: --column referenceTopic=",
+        ),
         ("scores", {"correct": 1}, UNREAD),
         ("observations", [{"type": "SPAN"}], UNREAD),
         ("trace_id", "t", UNREAD),
@@ -318,6 +323,7 @@ def test_a_column_of_another_system_is_named_in_a_warning(column, value, found):
 
 def test_a_column_of_ones_own_is_kept_without_a_word():
     row = {"language": "en", "difficulty": 3, "tags": ["a"], "topic": {"name": "refunds", "id": 5}, "turn": 1}
+    row |= {"reference_id": 7, "preference": "b", "referrer": "r", "difference": 2, "reference_source": "wiki"}
     sample = read({"input": "a", "response": "b", **row})
     assert (sample.fields, sample.trace.warnings) == (row, ())
 
