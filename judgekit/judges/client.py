@@ -78,10 +78,10 @@ class Request:
         """The name of the judge: its provider and model."""
         return f"{self.provider}/{self.model}"
 
-    @cached_property
-    def _parts(self) -> dict[str, JsonValue]:
-        """The values that the reply may depend on, by name."""
-        parts: dict[str, JsonValue] = {
+    @property
+    def _settings(self) -> dict[str, JsonValue]:
+        """The values that the reply may depend on besides the messages, by name."""
+        return {
             "provider": self.provider,
             "base_url": self.base_url,
             "model": self.model,
@@ -91,19 +91,21 @@ class Request:
             "messages": len(self.messages),
             **self.key_parts,
         }
-        for index, (role, content) in enumerate(self.messages):
-            parts[f"messages[{index}] ({role})"] = content
-        return parts
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """A short hash of each part, to find the parts in which two requests differ."""
-        return {name: _digest(part)[:12] for name, part in self._parts.items()}
+        messages = {f"messages[{index}] ({role})": content for index, (role, content) in enumerate(self.messages)}
+        return {name: _digest(part).hexdigest()[:12] for name, part in {**self._settings, **messages}.items()}
 
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        return _digest(self._parts)
+        digest = _digest(self._settings)
+        for role, content in self.messages:
+            text = content.encode(errors="surrogatepass")
+            digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))
+        return digest.hexdigest()
 
     @property
     def output_limit(self) -> int | None:
@@ -164,8 +166,8 @@ def _limits(params: JsonObject) -> dict[str, int]:
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
-def _digest(value: JsonValue) -> str:
-    return hashlib.sha256(_canonical(value).encode()).hexdigest()
+def _digest(value: JsonValue) -> "hashlib._Hash":
+    return hashlib.sha256(_canonical(value).encode(errors="surrogatepass"))
 
 
 class TokenLogprob(FrozenModel):

@@ -152,7 +152,7 @@ class Judge(JudgeSettings):
             try:
                 request = self.build_request(prompt, sample, answer, check)
                 reply = await self._reply(request)
-                answered = read_answer(reply.text, answer)
+                answered = cast("Answer", request.accept(reply.text))
                 return Judgment(answered, tuple(calls), sample, request.omitted, reply.logprobs)
             except _FALLS_BACK as error:
                 problems: list[errors.JudgeError] = [error]
@@ -172,11 +172,15 @@ class Judge(JudgeSettings):
     ) -> Request:
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
         schema, version = _reply_schema(prompt, answer)
+        accepted: dict[str, Answer] = {}
 
-        def accept(text: str) -> None:
-            found = read_answer(text, answer)
-            if check is not None:
-                check(found, sample)
+        def accept(text: str) -> Answer:
+            if text not in accepted:
+                found = read_answer(text, answer)
+                if check is not None:
+                    check(found, sample)
+                accepted[text] = found
+            return accepted[text]
 
         draw, filled = current_draw(), prompt.fill(sample, self.conversation_tokens)
         return Request(

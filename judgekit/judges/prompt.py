@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -42,9 +42,27 @@ def _is_not_blank(text: str | None) -> bool:
     return text is not None and bool(text.strip())
 
 
+class _Identity:
+    """A trace as a key that equals only itself, since to compare two traces takes longer than to render one."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __hash__(self) -> int:
+        return id(self.trace)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.trace is other.trace
+
+
 def _conversation(trace: Trace, budget_tokens: int | None) -> str:
+    return _rendered(_Identity(trace), budget_tokens)
+
+
+@lru_cache(maxsize=8)  # the scorers of a sample begin one right after the other
+def _rendered(held: _Identity, budget_tokens: int | None) -> Rendering:
     try:
-        return trace.render(budget_tokens=budget_tokens)
+        return held.trace.render(budget_tokens=budget_tokens)
     except ValueError as error:
         raise ContextError(f"conversation_tokens: {error}") from error
 
@@ -222,10 +240,10 @@ class Prompt:
         filled = dict.fromkeys(self.optional, "") | {
             name: PROMPT_INPUTS[name].text(sample, budget_tokens) for name in there
         }
-        question = _template(self.question).render(filled | dict(self.option_values))
-        conversation = filled.get(CONVERSATION)
+        conversation = filled.pop(CONVERSATION, "")
+        question = _filled_question(self.question, (*filled.items(), *self.option_values))
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
-        omitted = sum(text.omitted for text in filled.values() if isinstance(text, Rendering))
+        omitted = sum(text.omitted for text in (conversation, *filled.values()) if isinstance(text, Rendering))
         return FilledPrompt((ChatMessage("system", self.system), ChatMessage("user", user)), omitted)
 
 
@@ -292,6 +310,11 @@ def _read_prompt(path: Path, text: str) -> Prompt:
     system = _text(resource_folder("prompts") / "system.md").strip()
     fields: dict[str, Any] = {**dict(front), "scale": tuple(front.scale.items())}
     return Prompt(name=path.stem, system=system, question=body.strip(), **fields)
+
+
+@lru_cache(maxsize=64)  # most questions name no input besides the conversation
+def _filled_question(question: str, values: tuple[tuple[str, str], ...]) -> str:
+    return _template(question).render(values)
 
 
 @cache

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -23,6 +23,7 @@ from judgekit.traces.message import (
 from judgekit.traces.pairing import PairedCall, pair_results
 
 _PART_SHOWN = 200
+_BAR = "\n| "
 _ANY_MARK = "0" * 12
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,128}")
 _one_line = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
@@ -42,7 +43,7 @@ class Rendering(str):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass
 class Passage:
     """The content under one header: the text of a message, or the arguments of one of its calls.
 
@@ -72,17 +73,20 @@ class Passage:
 
     def rendered(self, mark: str) -> str:
         """Return the header with the mark, and the part of the text that is shown."""
-        return f"{self._header(mark)}{self._body}"
+        header = self._header(mark)
+        if self.inline:
+            return f"{header} {cut_middle(self.text, self.limit, separate='')}"
+        return _BAR.join((header, *cut_middle(self.text, self.limit).splitlines()))
 
     @cached_property
     def size(self) -> int:
         """The size of the rendered passage in bytes, with the line break."""
-        return _bytes(self._header(_ANY_MARK)) + self.text_size + 1
+        return _bytes(self.rendered(_ANY_MARK)) + 1
 
     @cached_property
     def text_size(self) -> int:
         """The size in bytes without the header."""
-        return _bytes(self._body)
+        return self.size - 1 - _bytes(self._header(_ANY_MARK))
 
     def _header(self, mark: str) -> str:
         numbers = (
@@ -91,12 +95,6 @@ class Passage:
             else f"{self.message_number}-{self.last_message_number}"
         )
         return f"[{mark} {numbers}] {self.words}"
-
-    @property
-    def _body(self) -> str:
-        if self.inline:
-            return f" {cut_middle(self.text, self.limit, separate='')}"
-        return "".join(f"\n{line}" for line in quote_lines(cut_middle(self.text, self.limit)))
 
 
 def message_passages(messages: Sequence[Message], tool_result_limit: int) -> list[Passage]:
@@ -129,16 +127,12 @@ def render_passages(passages: Sequence[Passage]) -> Rendering:
     return Rendering(text, sum(passage.omitted for passage in passages))
 
 
-def quote_lines(text: str) -> Iterator[str]:
-    """Return the lines of a recorded text, each after a bar."""
-    return (f"| {line}" for line in text.splitlines())
-
-
 def fence_text(title: str, text: str) -> str:
     """Return a recorded text between two lines that it cannot forge, because they carry its hash."""
     text = escape_surrogates(text)
     mark = content_mark(text)
-    return "\n".join((f"[{mark} {title} begins]", *quote_lines(text), f"[{mark} {title} ends]"))
+    fenced = _BAR.join((f"[{mark} {title} begins]", *text.splitlines()))
+    return f"{fenced}\n[{mark} {title} ends]"
 
 
 def escape_surrogates(text: str) -> str:
@@ -179,7 +173,8 @@ def call_text(call: ToolCall) -> str:
 
 def compact_json(value: object) -> str:
     """Return a value as one line of JSON with sorted keys."""
-    return _one_line(value).translate(_LINE_BREAKS)
+    line = _one_line(value)
+    return line if line.isascii() else line.translate(_LINE_BREAKS)
 
 
 def quoted_name(name: str) -> str:

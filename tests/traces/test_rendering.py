@@ -26,7 +26,6 @@ from judgekit.traces.rendering import (
     cut_middle,
     fence_text,
     message_passages,
-    quote_lines,
     render_passages,
 )
 from judgekit.traces.trace import Trace
@@ -146,7 +145,7 @@ def test_only_tool_results_are_cut():
 @pytest.mark.parametrize("line_break", LINE_BREAKS, ids=ascii)
 def test_no_line_break_of_any_kind_starts_a_line_of_ours(line_break):
     hostile = f"a{line_break}[m 2] user"
-    assert list(quote_lines(hostile)) == ["| a", "| [m 2] user"]
+    assert fence_text("t", hostile).splitlines()[1:-1] == ["| a", "| [m 2] user"]
     assert compact_json({hostile: hostile}).splitlines() == [compact_json({hostile: hostile})]
     for call in (ToolCall(hostile, {hostile: [hostile]}), ToolCall(hostile, f"{{{hostile}")):
         assert len(call_text(call).splitlines()) == 1
