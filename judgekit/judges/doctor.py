@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from judgekit import errors
 from judgekit.judges.answer import read_answer
 from judgekit.judges.client import ChatMessage, Client, OutputMode, Request
+from judgekit.judges.deferred import DeferredClient
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import provider_client
 from judgekit.judges.openai import OpenAIClient
@@ -69,6 +70,8 @@ async def diagnose(judge: Judge) -> JudgeDiagnosis:
     try:
         await run_in_thread(judge.check)
         provider = await run_in_thread(lambda: provider_client(judge))
+        if isinstance(provider, DeferredClient):
+            provider = await provider.connected()
     except errors.JudgekitError as error:
         return JudgeDiagnosis(
             _error_text(error), "missing" if isinstance(error, errors.AuthenticationError) else "none"

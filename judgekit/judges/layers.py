@@ -1,7 +1,7 @@
 """The layers of a client, in their order: cache, retry, budget, breaker, rate limit, ladder, provider."""
 
 import logging
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from judgekit.errors import StoreError
@@ -12,6 +12,7 @@ from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Client
 from judgekit.judges.concurrency import ConcurrencyLimit
 from judgekit.judges.connection import Connection
+from judgekit.judges.deferred import DeferredClient
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.offline import OfflineClient, is_local_address
 from judgekit.judges.providers import get_provider
@@ -32,7 +33,7 @@ _log = logging.getLogger("judgekit")
 async def build_client(judge: JudgeSettings, spending: Spending | None, schema_support: SchemaSupport) -> Client:
     """Return the client of a judge for the running event loop. All clients of a judge share its spending and footing.
 
-    A thread imports the provider's package and opens the files, which may take seconds.
+    A thread opens the files, which may take seconds.
     """
     if current_plan() is not None:
         read = judge.cache_mode_used in ("read_write", "replay") and judge.cache.exists()
@@ -58,12 +59,16 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
 
 
 def provider_client(judge: JudgeSettings) -> Client:
-    """Return the client of a judge without layers."""
+    """Return the client of a judge without layers, not yet connected.
+
+    Raises:
+        AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
+    """
     if judge.client is not None:
         return judge.client
     if judge.offline and not is_local_address(judge.endpoint):
         return OfflineClient()
-    return get_provider(judge.provider).connect(connection_settings(judge))
+    return DeferredClient(partial(get_provider(judge.provider).connect, connection_settings(judge)))
 
 
 def connection_settings(judge: JudgeSettings) -> Connection:

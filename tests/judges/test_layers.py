@@ -11,11 +11,11 @@ from judgekit.judges.budget import Budget
 from judgekit.judges.cache import Cache, ReplayClient
 from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Reply
+from judgekit.judges.deferred import DeferredClient
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import _warn_uncached, build_client
 from judgekit.judges.offline import OfflineClient
-from judgekit.judges.openai import OpenAIClient
 from judgekit.judges.price import Price
 from judgekit.judges.rate_limit import RateLimit
 from judgekit.judges.retry import Retry
@@ -56,9 +56,9 @@ def kinds(judge):
 
 def test_the_order_is_cache_retry_budget_breaker_rate_limit_ladder_provider(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    assert kinds(Judge("openai/m")) == [Cache, *ASKING, OpenAIClient]
+    assert kinds(Judge("openai/m")) == [Cache, *ASKING, DeferredClient]
     retry, *others = ASKING
-    assert kinds(Judge("openai/m", budget=Limits(requests=1))) == [Cache, retry, Budget, *others, OpenAIClient]
+    assert kinds(Judge("openai/m", budget=Limits(requests=1))) == [Cache, retry, Budget, *others, DeferredClient]
 
 
 def test_a_client_of_ones_own_takes_the_place_of_the_provider_alone(stub):
@@ -158,7 +158,7 @@ def test_offline_there_is_nothing_that_could_reach_a_provider_elsewhere(monkeypa
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert kinds(Judge("openai/m", offline=True)) == [Cache, OfflineClient]
     assert kinds(Judge("openai/m", offline=True, base_url="https://judge.test/v1", cache_mode="off")) == [OfflineClient]
-    assert kinds(Judge("openai/m", offline=True, **OWN)) == [Cache, *ASKING, OpenAIClient]
+    assert kinds(Judge("openai/m", offline=True, **OWN)) == [Cache, *ASKING, DeferredClient]
 
 
 def test_offline_no_key_is_needed_and_what_is_cached_is_used(stub, question):
