@@ -23,7 +23,7 @@ ANSWER: dict[str, object] = {
         }
     ]
 }
-PREFERRED = {"achieved", "answered", "yes", "true", "1", "CORRECT"}
+PREFERRED = {"achieved", "answered", "yes", "true", "1", "Y"}
 """Labels that the counting server chooses where it may, so that every tool finds the goal achieved."""
 
 
