@@ -5,10 +5,11 @@ Scripts start it with `running`.
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 SECONDS = 0.05
@@ -137,10 +138,22 @@ def message_for(asked: Mapping[str, Any]) -> Mapping[str, object]:
         call = {"id": "call_1", "type": "function", "function": {"name": function["name"], "arguments": arguments}}
         return {"tool_calls": [call]}
     form = asked.get("response_format", {})
-    if form.get("type") == "json_schema":
-        schema = form["json_schema"]["schema"]
+    if form:
+        named = form.get("json_schema")
+        schema = named["schema"] if named else schema_in(asked["messages"])
         return {"content": json.dumps(valid(schema, schema.get("$defs", {})))}
     return {"content": "The table is booked, as the user asked.\n\nGRADE: C"}
+
+
+def schema_in(messages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The schema that a prompt holds, which asks for JSON in words."""
+    text = "\n".join(part for message in messages for part in texts(message.get("content")))
+    for brace in re.finditer("{", text):
+        with suppress(ValueError):
+            found, _ = json.JSONDecoder().raw_decode(text, brace.start())
+            if "properties" in found:
+                return found
+    raise ValueError("there is no schema in the prompt")
 
 
 def valid(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Any:

@@ -1,42 +1,56 @@
-"""judgekit beside other tools: makes an environment for each, gives them the same work in turns, and writes the page.
+"""judgekit beside other tools: an environment for each, the same work in turns, and a page with tables and a plot.
 
-python -m benchmarks.peers
+python -m benchmarks.peers [--environments FOLDER] [--only TOOL ...]
 """
 
 import argparse
-import datetime
-import json
 import os
 import platform
-import resource
-import statistics
-import subprocess
 import tempfile
-import urllib.request
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from benchmarks.peers import work
-from benchmarks.peers.page import Row, Section, plot, table
-from benchmarks.peers.tools import JUDGEKIT, PEERS, ROOT, Worker, environment, workers_of
+from benchmarks.peers.measure import SECTIONS, Bench
+from benchmarks.peers.page import cell, filled, plot, table
+from benchmarks.peers.tools import JUDGEKIT, PEERS, ROOT, workers_of
 from benchmarks.server import running
 
-ROUNDS = 5
-CONVERSATIONS = 1_000
-JUDGED, AT_ONCE, EQUAL = 64, 32, 50
-TEXTS = {20: 200, 200: 20, 2_000: 1}
-"""Words of a text, and how many pairs a round has."""
-QUERIES = 1_000
-MANY = 100_000
-TURNED = "CPU time is the median of {rounds} rounds, in which the tools take turns, after one that warms up."
-
-Answers = dict[str, list[dict[str, Any]]]
+TITLE = "CPU time beside judgekit's: to the right of 1x, judgekit is faster"
 
 
-class Benchmark:
-    """The workers, and what they are asked."""
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    cache = Path.home() / ".cache" / "judgekit-peers"
+    parser.add_argument("--environments", type=Path, default=cache, help="where the tools are installed")
+    parser.add_argument("--only", nargs="*", default=[tool.name for tool in PEERS], help="the tools to compare with")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs", help="the folder of benchmarks.md and its plot")
+    given = parser.parse_args()
+    tools = (JUDGEKIT, *(tool for tool in PEERS if tool.name in given.only))
+    with tempfile.TemporaryDirectory() as folder, running("counting") as url:
+        workers, errors = workers_of(tools, given.environments.absolute(), Path(folder))
+        bench = Bench(workers, url, Path(folder))
+        try:
+            sections = [found for section in SECTIONS for found in section(bench)]
+        finally:
+            bench.stop()
+    page = given.output / "benchmarks.md"
+    parts = {section.name: table(section) for section in sections}
+    parts["measured"] = measured([requirement for tool in tools for requirement in tool.requirements], errors)
+    page.write_text(filled(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
+    page.with_suffix(".svg").write_text(plot(sections, TITLE), encoding="utf-8")
+    for disagreement in bench.disagreements:
+        print(f"not equal: {disagreement}")
+    print(f"written: {page}, {page.with_suffix('.svg')}")
 
-    def __init__(self, workers: Sequence[Worker], errors: dict[str, str], folder: Path, scale: int) -> None:
-        self.workers = {worker.tool.name: worker for worker in workers}
-        self.errors, self.folder, self.scale = errors, folder, scale
+
+def measured(versions: Sequence[str], errors: Mapping[str, str]) -> str:
+    """When, on what and with what, and which tools could not be installed."""
+    day = f"{datetime.now(tz=UTC):%Y-%m-%d}"
+    machine = f"Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} CPUs"
+    lines = [f"Measured on {day}: {machine}; {', '.join(f'`{one}`' for one in versions)}.\n"]
+    return "\n".join([*lines, *(f"{name} could not be installed: {cell(error)}\n" for name, error in errors.items())])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 """The page and the plot that are made of the figures."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.sax.saxutils import escape
@@ -17,13 +17,16 @@ class Row(NamedTuple):
 
 @dataclass
 class Section:
-    """A table with what to know about it."""
+    """A table of the page."""
 
     title: str
-    about: str
     columns: Sequence[str]
     rows: list[Row] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What its place in the page is called."""
+        return self.title.lower().replace(" ", "-")
 
 
 def cell(text: str) -> str:
@@ -38,13 +41,13 @@ def times(ratio: float | None) -> str:
 def table(section: Section) -> str:
     """The section in Markdown."""
     columns = ["tool", *section.columns, "beside judgekit"]
-    rows = [[cell(row.tool), *map(cell, row.cells), times(row.ratio)] for row in section.rows]
+    rows = [
+        [cell(row.tool), *map(cell, row.cells), *[""] * (len(section.columns) - len(row.cells)), times(row.ratio)]
+        for row in section.rows
+    ]
     if all(row.ratio is None for row in section.rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    lines = [f"| {' | '.join(row)} |" for row in (columns, ["---"] * len(columns), *rows)]
-    notes = [f"- {note}" for note in section.notes]
-    parts = [f"## {section.title}", section.about, "\n".join(lines), *(["\n".join(notes)] if notes else [])]
-    return "\n\n".join(parts) + "\n"
+    return "".join(f"| {' | '.join(row)} |\n" for row in (columns, ["---"] * len(columns), *rows))
 
 
 def plot(sections: Sequence[Section], title: str) -> str:
@@ -105,3 +108,15 @@ line.one {{ stroke: var(--text); }}
 {drawn}
 </svg>
 """
+
+
+def filled(text: str, parts: Mapping[str, str]) -> str:
+    """The page with these parts, each between ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
+    for name, part in parts.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, found, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        assert found, name
+        assert closed, name
+        text = f"{before}{begin}\n{part}\n{end}{after}"
+    return text

@@ -41,7 +41,12 @@ CALLS = "from judgekit import Sample, ToolCallAccuracy, ToolCallF1"
 JUDGED = "from judgekit import Sample, Judge, AgentGoalAccuracyWithoutReference"
 JUDGEKIT = Tool("judgekit", (), CALLS, CALLS)
 PEERS = (
-    Tool("ragas", ("ragas==0.4.3",), "from ragas.metrics.collections import ToolCallAccuracy, ToolCallF1", CALLS),
+    Tool(
+        "ragas",
+        ("ragas==0.4.3", "langchain-community<0.4", "instructor>=1.11"),  # what it imports, and openai's newer client
+        "from ragas.metrics.collections import ToolCallAccuracy, ToolCallF1",
+        CALLS,
+    ),
     Tool("deepeval", ("deepeval==4.3.1",), "from deepeval.metrics import ToolCorrectnessMetric", CALLS),
     Tool(
         "agentevals",
@@ -49,7 +54,7 @@ PEERS = (
         "from agentevals.trajectory.match import create_trajectory_match_evaluator",
         CALLS,
     ),
-    Tool("inspect-ai", ("inspect-ai==0.3.265", "openai"), "from inspect_ai.scorer import model_graded_qa", JUDGED),
+    Tool("inspect-ai", ("inspect-ai==0.3.285", "openai"), "from inspect_ai.scorer import model_graded_qa", JUDGED),
     Tool("autoevals", ("autoevals==0.4.1", "openai"), "from autoevals import ClosedQA", JUDGED),
     Tool(
         "openevals",
@@ -146,12 +151,12 @@ class Worker:
             self.process = None
 
 
-def commands(folder: Path, home: Path, only: Sequence[str]) -> tuple[list[Worker], dict[str, str]]:
-    """A worker for judgekit and for each peer that can be installed, and the errors of the others."""
-    workers, errors = [], {}
-    for tool in (JUDGEKIT, *(peer for peer in PEERS if peer.name in only)):
+def workers_of(tools: Sequence[Tool], folder: Path, home: Path) -> tuple[dict[str, Worker], dict[str, str]]:
+    """A worker for each tool that can be installed, and the errors of the others."""
+    workers, errors = dict[str, Worker](), dict[str, str]()
+    for tool in tools:
         try:
-            workers.append(Worker(tool, installed(tool, folder), home / tool.name))
+            workers[tool.name] = Worker(tool, installed(tool, folder), home / tool.name)
         except (OSError, RuntimeError) as error:
             errors[tool.name] = str(error)
     return workers, errors

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,10 @@ def pairs(numbers: Iterable[int], *, deviating: bool) -> Iterator[tuple[list[Cal
 def messages(number: int, made: list[Call]) -> list[dict[str, Any]]:
     """A conversation in which the agent makes these calls one after another."""
     found: list[dict[str, Any]] = [
-        {"role": "user", "content": f"Please send order {ORDERS[number % 50]} to 1 Elm St, Austin. I am guest {number}."}
+        {
+            "role": "user",
+            "content": f"Please send order {ORDERS[number % 50]} to 1 Elm St, Austin. I am guest {number}.",
+        }
     ]
     for at, (name, args) in enumerate(made):
         call = {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
@@ -67,14 +70,14 @@ def transcript(number: int) -> str:
     )
 
 
-def records(numbers: range, *, deviating: bool) -> Iterator[dict[str, Any]]:
+def records(numbers: Sequence[int], *, deviating: bool) -> Iterator[dict[str, Any]]:
     """Conversations with the calls that were expected."""
-    for number, (made, expected) in zip(numbers, pairs(numbers, deviating=deviating), strict=True):
+    for at, (number, (made, expected)) in enumerate(zip(numbers, pairs(numbers, deviating=deviating), strict=True)):
         known = [{"name": name, "args": args} for name, args in expected]
-        yield {"id": f"c{number}", "messages": messages(number, made), "reference_tool_calls": known}
+        yield {"id": f"c{at}", "messages": messages(number, made), "reference_tool_calls": known}
 
 
-def write(path: Path, numbers: range, *, deviating: bool) -> None:
+def write(path: Path, numbers: Sequence[int], *, deviating: bool) -> None:
     """Write these conversations as OpenAI Chat JSONL."""
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(record) + "\n" for record in records(numbers, deviating=deviating))

@@ -56,7 +56,7 @@ def main() -> None:
             asked = json.loads(line)
             try:
                 if failed:
-                    raise RuntimeError(failed)  # noqa: TRY301
+                    raise RuntimeError(failed)
                 answer = done(getattr(adapter, asked["job"]), asked["params"], loop)
             except Exception as error:  # noqa: BLE001 - the page says so
                 traceback.print_exc()

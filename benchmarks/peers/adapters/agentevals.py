@@ -8,7 +8,7 @@ from benchmarks.peers import work
 MODES = ("strict", "unordered")
 
 
-def tool_calls(number: int, deviating: bool) -> Callable[[], dict[str, list[float]]]:
+def tool_calls(*, number: int, deviating: bool) -> Callable[[], dict[str, list[float]]]:
     matches = {mode: create_trajectory_match_evaluator(trajectory_match_mode=mode) for mode in MODES}
     given = [
         (work.messages(at, made), work.messages(at, expected))

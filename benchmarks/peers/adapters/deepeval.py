@@ -25,12 +25,10 @@ def tool_case(made: list[work.Call], expected: list[work.Call]) -> LLMTestCase:
 
 def correctness(*, reason: bool) -> ToolCorrectnessMetric:
     compared = [ToolCallParams.INPUT_PARAMETERS]
-    return ToolCorrectnessMetric(
-        evaluation_params=compared, model=NEVER_ASKED, include_reason=reason, async_mode=False
-    )
+    return ToolCorrectnessMetric(evaluation_params=compared, model=NEVER_ASKED, include_reason=reason, async_mode=False)
 
 
-def tool_calls(number: int, deviating: bool) -> Callable[[], dict[str, list[float]]]:
+def tool_calls(*, number: int, deviating: bool) -> Callable[[], dict[str, list[float]]]:
     metric = correctness(reason=False)
     given = [tool_case(*pair) for pair in work.pairs(range(number), deviating=deviating)]
     return lambda: {"tool_correctness": [metric.measure(case, _show_indicator=False) for case in given]}

@@ -37,7 +37,11 @@ async def recorded(numbers: list[int]) -> EvalLog:
             EvalSample(id=at, epoch=1, input=messages[0].text, target=CRITERION, messages=messages, output=output)
         )
     spec = EvalSpec(
-        created="2026-01-01T00:00:00+00:00", task="goal", dataset=EvalDataset(), model="mockllm/model", config=EvalConfig()
+        created="2026-01-01T00:00:00+00:00",
+        task="goal",
+        dataset=EvalDataset(),
+        model="mockllm/model",
+        config=EvalConfig(),
     )
     return EvalLog(eval=spec, status="success", samples=samples)
 

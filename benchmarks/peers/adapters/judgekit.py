@@ -29,7 +29,7 @@ RANKINGS = [NDCG(gains="linear"), AveragePrecision(), ReciprocalRank()]
 RECALL = ToolMatch(order="any", extra="allow", credit="recall", args_credit="fraction")
 
 
-def samples(numbers: range, *, deviating: bool) -> list[Sample]:
+def samples(numbers: Sequence[int], *, deviating: bool) -> list[Sample]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "conversations.jsonl")
         work.write(path, numbers, deviating=deviating)
@@ -48,12 +48,12 @@ async def by_name(scorers: Sequence[Scorer], given: Sequence[Sample]) -> dict[st
     return {scorer.name: await values(scorer, given) for scorer in scorers}
 
 
-def tool_calls(number: int, deviating: bool) -> Callable[[], Awaitable[object]]:
+def tool_calls(*, number: int, deviating: bool) -> Callable[[], Awaitable[object]]:
     given = samples(range(number), deviating=deviating)
     return lambda: by_name([ToolCallAccuracy(), ToolCallF1()], given)
 
 
-def other_modes(number: int, deviating: bool) -> Callable[[], Awaitable[object]]:
+def other_modes(*, number: int, deviating: bool) -> Callable[[], Awaitable[object]]:
     """The same work in the modes of other tools."""
     given = samples(range(number), deviating=deviating)
     modes = {"strict": "exact", "unordered": "same_calls", "tool_correctness": RECALL}
@@ -85,15 +85,15 @@ def bleu(words: int, number: int, turn: int) -> Callable[[], Awaitable[object]]:
 def ranking(number: int) -> Callable[[], Awaitable[object]]:
     found, judged = work.rankings(number)
     return lambda: all_values(
-        RANKINGS, [Sample(id=query, ranking=Ranking([*scored.items()], judged[query])) for query, scored in found.items()]
+        RANKINGS,
+        [Sample(id=query, ranking=Ranking([*scored.items()], judged[query])) for query, scored in found.items()],
     )
 
 
 def judged(url: str, numbers: list[int], at_once: int, cache: str | None) -> Callable[[], Awaitable[object]]:
     path, mode = Path(cache or "none.sqlite"), "read_write" if cache else "off"
     judge = Judge("openai/gpt-4o-mini", base_url=url, concurrency=at_once, cache=path, cache_mode=mode)
-    known = {number: sample for number in {*numbers} for sample in samples(range(number, number + 1), deviating=False)}
-    given = [known[number].model_copy(update={"id": str(at)}) for at, number in enumerate(numbers)]
+    given = samples(numbers, deviating=False)
     return lambda: _judged(AgentGoalAccuracyWithoutReference(judge), given, at_once)
 
 

@@ -44,7 +44,7 @@ def conversations(path: str) -> EvaluationDataset:
     return EvaluationDataset(samples=[conversation(record) for record in work.parsed(Path(path))])
 
 
-def tool_calls(number: int, deviating: bool) -> Callable[[], Awaitable[dict[str, list[float]]]]:
+def tool_calls(*, number: int, deviating: bool) -> Callable[[], Awaitable[dict[str, list[float]]]]:
     given = [conversation(record) for record in work.records(range(number), deviating=deviating)]
     return lambda: scores(given)
 
@@ -73,11 +73,7 @@ def judged(url: str, numbers: list[int], at_once: int, cache: str | None) -> Cal
     held = DiskCacheBackend(cache) if cache else None
     llm = llm_factory("gpt-4o-mini", client=AsyncOpenAI(base_url=url, api_key="-"), cache=held)
     metric = AgentGoalAccuracyWithoutReference(llm=llm)
-    given = [
-        conversation(record).user_input
-        for number in numbers
-        for record in work.records(range(number, number + 1), deviating=False)
-    ]
+    given = [conversation(record).user_input for record in work.records(numbers, deviating=False)]
 
     async def one(messages: Any) -> float:
         return (await metric.ascore(user_input=messages)).value
