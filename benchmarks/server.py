@@ -31,13 +31,12 @@ PREFERRED = {"achieved", "answered", "yes", "true", "1", "Y"}
 @contextmanager
 def running(kind: str) -> Iterator[str]:
     """The base URL of a server of a kind: ``same``, ``slow`` or ``counting``."""
-    server = subprocess.Popen([sys.executable, __file__, kind], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-    finally:
-        server.kill()
-        server.wait()
+    with subprocess.Popen([sys.executable, __file__, kind], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        finally:
+            server.kill()
 
 
 def http(document: object) -> bytes:

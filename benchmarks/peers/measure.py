@@ -13,12 +13,13 @@ from benchmarks.peers import work
 from benchmarks.peers.page import Row, Section
 from benchmarks.peers.tools import Worker, environment
 
-ROUNDS, JUDGED_ROUNDS = 5, 3
+ROUNDS, FEW = 5, 3
+"""Rounds, and how many there are of what takes long."""
 CONVERSATIONS, READ, QUERIES, MANY = 1_000, 2_000, 1_000, 100_000
 JUDGED, AT_ONCE, EQUAL = 48, 32, 50
 TEXTS = {20: 200, 200: 20, 2_000: 1}
 """Words of a text, and how many pairs a round has."""
-MEMORY_SECONDS = 60
+MEMORY_SECONDS = 80
 """How long a tool may take for the conversations of the memory table; slower tools get fewer."""
 
 Answer = dict[str, Any]
@@ -94,7 +95,7 @@ def imports(bench: Bench) -> list[Section]:
     }
     found: dict[tuple[str, str], list[float]] = {key: [] for key in programs}
     errors: dict[str, str] = {}
-    for turn in range(ROUNDS + 1):
+    for turn in range(FEW + 1):
         for name, program in sorted(programs):
             worker = bench.workers[name]
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -254,7 +255,7 @@ def judged(bench: Bench) -> list[Section]:
             "cache": cache,
         }
 
-    fresh = bench.turns("judged", tools, JUDGED_ROUNDS, asked(0, None))
+    fresh = bench.turns("judged", tools, FEW, asked(0, None))
     requests = Section(
         "Judged samples",
         ("judgement", "us", "requests", "characters of messages", "of schemas and tools"),
@@ -272,7 +273,7 @@ def judged(bench: Bench) -> list[Section]:
 
     with_cache = [name for name in tools if CACHES[name] != "none"]
     # the first round fills the cache with what later ones ask for
-    again = bench.turns("judged", with_cache, JUDGED_ROUNDS, lambda _: asked(100_000, "replies")(0))
+    again = bench.turns("judged", with_cache, FEW, lambda _: asked(100_000, "replies")(0))
     equal = bench.turns(
         "judged",
         with_cache,
@@ -319,7 +320,8 @@ def memory(bench: Bench) -> list[Section]:
             continue
         worker = bench.workers[name]
         worker.stop()  # a new process, for what it holds afterwards
-        first = worker.ask("memory", path=str(few))
+        for _ in range(2):  # the first one loads what it needs
+            first = worker.ask("memory", path=str(few))
         if "error" not in first:
             number = min(MANY, int(500 / first["wall"] * MEMORY_SECONDS) // 100 * 100)
             work.write(many, range(number), deviating=True)

@@ -116,7 +116,7 @@ def filled(text: str, parts: Mapping[str, str]) -> str:
         begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         before, found, rest = text.partition(begin)
         _, closed, after = rest.partition(end)
-        assert found, name
-        assert closed, name
+        if not found or not closed:
+            raise ValueError(f"the page has no place for {name}")
         text = f"{before}{begin}\n{part}\n{end}{after}"
     return text

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 150
+SECONDS = 240
 """How long one job may take."""
 QUIET = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
@@ -43,7 +43,7 @@ JUDGEKIT = Tool("judgekit", (), CALLS, CALLS)
 PEERS = (
     Tool(
         "ragas",
-        ("ragas==0.4.3", "langchain-community<0.4", "instructor>=1.11"),  # what it imports, and openai's newer client
+        ("ragas==0.4.3", "langchain-community==0.3.31", "instructor==1.17.0"),  # what it imports, and openai's newer client
         "from ragas.metrics.collections import ToolCallAccuracy, ToolCallF1",
         CALLS,
     ),
@@ -54,8 +54,8 @@ PEERS = (
         "from agentevals.trajectory.match import create_trajectory_match_evaluator",
         CALLS,
     ),
-    Tool("inspect-ai", ("inspect-ai==0.3.285", "openai"), "from inspect_ai.scorer import model_graded_qa", JUDGED),
-    Tool("autoevals", ("autoevals==0.4.1", "openai"), "from autoevals import ClosedQA", JUDGED),
+    Tool("inspect-ai", ("inspect-ai==0.3.285", "openai==3.54.0"), "from inspect_ai.scorer import model_graded_qa", JUDGED),
+    Tool("autoevals", ("autoevals==0.4.1", "openai==3.54.0"), "from autoevals import ClosedQA", JUDGED),
     Tool(
         "openevals",
         ("openevals==0.2.2", "langchain-openai==1.7.3"),
