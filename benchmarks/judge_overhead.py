@@ -10,13 +10,13 @@ python benchmarks/judge_overhead.py
 import asyncio
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from server import running
 
 if TYPE_CHECKING:
     import openai
@@ -27,64 +27,6 @@ ROUNDS = 7
 REQUESTS = 512
 AT_ONCE = (1, 32, 256)
 CACHED = 10_000
-ANSWER: dict[str, object] = {
-    "goals": [
-        {
-            "goal": "A table for four tonight.",
-            "end_state": "The table is booked for 20:00.",
-            "reason": "The tool confirms the booking, and the agent tells the user so.",
-            "evidence": [7, 8],
-            "verdict": "achieved",
-        }
-    ]
-}
-
-
-def completion(answer: dict[str, object], prompt_tokens: int) -> bytes:
-    """The answer as a server sends it."""
-    said = json.dumps(
-        {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "judge",
-            "choices": [
-                {
-                    "index": 0,
-                    "finish_reason": "stop",
-                    "message": {"role": "assistant", "content": json.dumps(answer), "refusal": None},
-                }
-            ],
-            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": 60, "total_tokens": prompt_tokens + 60},
-        }
-    ).encode()
-    return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(said), said)
-
-
-class Server(asyncio.Protocol):
-    """Says the same to every request."""
-
-    said = completion(ANSWER, 900)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-        self.received = b""
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-        head, found, body = self.received.partition(b"\r\n\r\n")
-        if found and len(body) >= int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]):
-            self.received = b""
-            self.reply(body)
-
-    def reply(self, _body: bytes) -> None:
-        self.transport.write(self.said)  # type: ignore[attr-defined]
-
-
-async def serve(protocol: type[Server]) -> None:
-    server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
 
 
 def samples(numbers: range) -> "Iterator[Sample]":
@@ -192,38 +134,31 @@ async def hits(url: str, cache: Path) -> float:
 def main() -> None:
     from judgekit import AgentGoalAccuracyWithoutReference, run
 
-    server = subprocess.Popen([sys.executable, __file__, "serve"], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        with tempfile.TemporaryDirectory() as folder:
-            cache = Path(folder) / "cache.sqlite"
-            fresh = iter(range(0, 10_000_000, REQUESTS))
-            print(f"transport: {'aiohttp' if has_aiohttp() else 'httpx'}\n")
-            print("| at once | raw AsyncOpenAI, us | judgekit, us | ratio |\n|---|---|---|---|")
-            for at_once in AT_ONCE:
-                found: list[tuple[float, float]] = []
-                for turn in range(ROUNDS + 1):
-                    numbers = range(start := next(fresh), start + REQUESTS)
-                    pair = asyncio.run(raw(url, numbers, at_once)), asyncio.run(judged(url, cache, numbers, at_once))
-                    found += [pair] if turn else []  # the first round warms up
-                ratio = statistics.median(mine / theirs for theirs, mine in found)
-                medians = " | ".join(f"{statistics.median(figures):.0f}" for figures in zip(*found, strict=True))
-                print(f"| {at_once} | {medians} | {ratio:.2f} |", flush=True)
-            asyncio.run(judged(url, cache, range(10_000_000, 10_000_000 + CACHED), 32))
-            print(
-                f"\na reply from the cache: {statistics.median(asyncio.run(hits(url, cache)) for _ in range(ROUNDS)):.0f} us"
-            )
-            held = list(samples(range(10_000_000, 10_000_000 + CACHED)))
-            began = time.perf_counter()
-            again = run(held, [AgentGoalAccuracyWithoutReference(judge_at(url, cache, 32))], concurrency=32)
-            took = time.perf_counter() - began
-            assert again.summary["agent_goal_accuracy_without_reference"].cached == CACHED
-            print(f"{CACHED:,} judged samples, all cached: {took:.1f} s")
-    finally:
-        server.kill()
-        server.wait()
+    with running("same") as url, tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder) / "cache.sqlite"
+        fresh = iter(range(0, 10_000_000, REQUESTS))
+        print(f"transport: {'aiohttp' if has_aiohttp() else 'httpx'}\n")
+        print("| at once | raw AsyncOpenAI, us | judgekit, us | ratio |\n|---|---|---|---|")
+        for at_once in AT_ONCE:
+            found: list[tuple[float, float]] = []
+            for turn in range(ROUNDS + 1):
+                numbers = range(start := next(fresh), start + REQUESTS)
+                pair = asyncio.run(raw(url, numbers, at_once)), asyncio.run(judged(url, cache, numbers, at_once))
+                found += [pair] if turn else []  # the first round warms up
+            ratio = statistics.median(mine / theirs for theirs, mine in found)
+            medians = " | ".join(f"{statistics.median(figures):.0f}" for figures in zip(*found, strict=True))
+            print(f"| {at_once} | {medians} | {ratio:.2f} |", flush=True)
+        asyncio.run(judged(url, cache, range(10_000_000, 10_000_000 + CACHED), 32))
+        print(
+            f"\na reply from the cache: {statistics.median(asyncio.run(hits(url, cache)) for _ in range(ROUNDS)):.0f} us"
+        )
+        held = list(samples(range(10_000_000, 10_000_000 + CACHED)))
+        began = time.perf_counter()
+        again = run(held, [AgentGoalAccuracyWithoutReference(judge_at(url, cache, 32))], concurrency=32)
+        took = time.perf_counter() - began
+        assert again.summary["agent_goal_accuracy_without_reference"].cached == CACHED
+        print(f"{CACHED:,} judged samples, all cached: {took:.1f} s")
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Server)) if sys.argv[1:] == ["serve"] else main()
+    main()

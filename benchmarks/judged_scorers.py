@@ -8,22 +8,18 @@ python benchmarks/judged_scorers.py
 """
 
 import asyncio
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from judge_overhead import Server, completion, serve
+from server import SECONDS, running
 
 if TYPE_CHECKING:
     from judgekit import Judge, Sample, Score, Scorer
 
-SECONDS = 0.05
 AT_ONCE = 32
 ROUNDS = 7
 SAMPLES = 1_024
@@ -34,40 +30,6 @@ CRITERIA = {
     "alternatives": "Did the agent offer other choices where the first one was not to be had?",
     "clear_explanation": "Did the agent explain what it did so that the user could follow?",
 }
-
-
-class SlowServer(Server):
-    """Answers in the form that is asked for, after a while."""
-
-    def reply(self, body: bytes) -> None:
-        asked = json.loads(body)
-        schema = asked["response_format"]["json_schema"]["schema"]
-        answer = valid(schema, schema.get("$defs", {}))
-        said = completion(answer, sum(len(message["content"]) for message in asked["messages"]))
-        asyncio.get_running_loop().call_later(SECONDS, self.transport.write, said)  # type: ignore[attr-defined]
-
-
-def valid(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Any:
-    """The least that fits a schema: the first label, message 1; of a list of named things each once."""
-    if "$ref" in schema:
-        return valid(defs[schema["$ref"].rpartition("/")[2]], defs)
-    if "anyOf" in schema:
-        return None if {"type": "null"} in schema["anyOf"] else valid(schema["anyOf"][0], defs)
-    if "const" in schema or "enum" in schema:
-        return schema["const"] if "const" in schema else schema["enum"][0]
-    if schema["type"] == "object":
-        return {name: valid(inner, defs) for name, inner in schema["properties"].items()}
-    if schema["type"] == "array":
-        item = valid(schema["items"], defs)
-        return [{**item, name: value} for name, value in named(schema["items"], defs)] or [item]
-    return {"integer": 1, "number": 1, "boolean": True, "string": "It was booked."}[schema["type"]]
-
-
-def named(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The names that the items of a list bear in their first property."""
-    item = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    first, inner = next(iter(item.get("properties", {"": {}}).items()))
-    return [(first, value) for value in inner.get("enum", [inner["const"]] if "const" in inner else [])]
 
 
 def samples(number: int, first: int = 0) -> "Iterator[Sample]":
@@ -168,28 +130,21 @@ async def rate(scorer: "Scorer", first: int) -> float:
 def main() -> None:
     from judgekit import AgentGoalAccuracyWithoutReference, TopicAdherence, run
 
-    server = subprocess.Popen([sys.executable, __file__, "serve"], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        with tempfile.TemporaryDirectory() as folder:
-            scorers = judged_scorers(judges(url, Path(folder) / "each.sqlite"))
-            held = list(samples(14))
-            print("| scorer | requests | prompt characters | of rendered inputs | allowed | used at most |")
-            print("|---|---|---|---|---|---|")
-            for scorer in scorers:
-                print(row(scorer, held, [one.score for one in run(held, [scorer])]), flush=True)
-            limit = AT_ONCE / SECONDS
-            print(f"\n| scorer | samples a second | of {limit:.0f} |\n|---|---|---|")
-            judge = judges(url, Path(folder) / "rate.sqlite")[0]
-            for fast in (TopicAdherence(judge), AgentGoalAccuracyWithoutReference(judge)):
-                rates = [asyncio.run(rate(fast, turn * (SAMPLES + AT_ONCE))) for turn in range(ROUNDS)]
-                middle = statistics.median(rates)
-                print(f"| {fast.name} | {middle:.0f} | {middle / limit:.0%} |", flush=True)
-    finally:
-        server.kill()
-        server.wait()
+    with running("slow") as url, tempfile.TemporaryDirectory() as folder:
+        scorers = judged_scorers(judges(url, Path(folder) / "each.sqlite"))
+        held = list(samples(14))
+        print("| scorer | requests | prompt characters | of rendered inputs | allowed | used at most |")
+        print("|---|---|---|---|---|---|")
+        for scorer in scorers:
+            print(row(scorer, held, [one.score for one in run(held, [scorer])]), flush=True)
+        limit = AT_ONCE / SECONDS
+        print(f"\n| scorer | samples a second | of {limit:.0f} |\n|---|---|---|")
+        judge = judges(url, Path(folder) / "rate.sqlite")[0]
+        for fast in (TopicAdherence(judge), AgentGoalAccuracyWithoutReference(judge)):
+            rates = [asyncio.run(rate(fast, turn * (SAMPLES + AT_ONCE))) for turn in range(ROUNDS)]
+            middle = statistics.median(rates)
+            print(f"| {fast.name} | {middle:.0f} | {middle / limit:.0%} |", flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(SlowServer)) if sys.argv[1:] == ["serve"] else main()
+    main()

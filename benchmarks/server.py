@@ -1,0 +1,189 @@
+"""A server on loopback with OpenAI's chat API, in a process of its own, that answers at once, slowly, or counting.
+
+Scripts start it with `running`.
+"""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+SECONDS = 0.05
+ANSWER: dict[str, object] = {
+    "goals": [
+        {
+            "goal": "A table for four tonight.",
+            "end_state": "The table is booked for 20:00.",
+            "reason": "The tool confirms the booking, and the agent tells the user so.",
+            "evidence": [7, 8],
+            "verdict": "achieved",
+        }
+    ]
+}
+PREFERRED = {"achieved", "answered", "yes", "true", "1", "Y"}
+"""Labels that the counting server chooses where it may, so that every tool finds the goal achieved."""
+
+
+@contextmanager
+def running(kind: str) -> Iterator[str]:
+    """The base URL of a server of a kind: ``same``, ``slow`` or ``counting``."""
+    with subprocess.Popen([sys.executable, __file__, kind], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        finally:
+            server.kill()
+
+
+def http(document: object) -> bytes:
+    """A response of JSON."""
+    said = json.dumps(document).encode()
+    return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(said), said)
+
+
+def completion(message: Mapping[str, object], prompt_tokens: int) -> bytes:
+    """The answer as a server sends it."""
+    choice = {
+        "index": 0,
+        "finish_reason": "tool_calls" if "tool_calls" in message else "stop",
+        "message": {"role": "assistant", "content": None, "refusal": None, **message},
+    }
+    return http(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "judge",
+            "choices": [choice],
+            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": 60, "total_tokens": prompt_tokens + 60},
+        }
+    )
+
+
+class Server(asyncio.Protocol):
+    """Says the same to every request."""
+
+    said = completion({"content": json.dumps(ANSWER)}, 900)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.received = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        head, found, body = self.received.partition(b"\r\n\r\n")
+        if found and len(body) >= int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0):
+            self.received = b""
+            self.reply(body)
+
+    def reply(self, _body: bytes) -> None:
+        self.write(self.said)
+
+    def write(self, said: bytes) -> None:
+        self.transport.write(said)  # type: ignore[attr-defined]
+
+
+class SlowServer(Server):
+    """Answers in the form that is asked for, after a while, and counts a token per character."""
+
+    def reply(self, body: bytes) -> None:
+        asked = json.loads(body)
+        schema = asked["response_format"]["json_schema"]["schema"]
+        said = completion(
+            {"content": json.dumps(valid(schema, schema.get("$defs", {})))},
+            sum(len(message["content"]) for message in asked["messages"]),
+        )
+        asyncio.get_running_loop().call_later(SECONDS, self.write, said)
+
+
+class CountingServer(Server):
+    """Answers every form of request, and tells a GET what came since the last one."""
+
+    counts: tuple[int, int, int] = (0, 0, 0)
+    """Requests, characters of their messages, and characters of their schemas and tools."""
+
+    def reply(self, body: bytes) -> None:
+        if not body:
+            said, CountingServer.counts = http(CountingServer.counts), (0, 0, 0)
+            return self.write(said)
+        asked = json.loads(body)
+        characters = sum(len(text) for message in asked["messages"] for text in texts(message.get("content")))
+        forms = [asked[name] for name in ("response_format", "tools") if name in asked]
+        before = CountingServer.counts
+        CountingServer.counts = (
+            before[0] + 1,
+            before[1] + characters,
+            before[2] + sum(len(json.dumps(form)) for form in forms),
+        )
+        return self.write(completion(message_for(asked), characters // 4))
+
+
+def texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    for part in content if isinstance(content, list) else ():
+        yield part.get("text", "")
+
+
+def message_for(asked: Mapping[str, Any]) -> Mapping[str, object]:
+    """A call of the first tool, what the schema wants, or a grade in words."""
+    if asked.get("tools"):
+        function = asked["tools"][0]["function"]
+        arguments = json.dumps(valid(function["parameters"], function["parameters"].get("$defs", {})))
+        call = {"id": "call_1", "type": "function", "function": {"name": function["name"], "arguments": arguments}}
+        return {"tool_calls": [call]}
+    form = asked.get("response_format", {})
+    if form:
+        named = form.get("json_schema")
+        schema = named["schema"] if named else schema_in(asked["messages"])
+        return {"content": json.dumps(valid(schema, schema.get("$defs", {})))}
+    return {"content": "The table is booked, as the user asked.\n\nGRADE: C"}
+
+
+def schema_in(messages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The schema that a prompt holds, which asks for JSON in words."""
+    text = "\n".join(part for message in messages for part in texts(message.get("content")))
+    for brace in re.finditer("{", text):
+        with suppress(ValueError):
+            found, _ = json.JSONDecoder().raw_decode(text, brace.start())
+            if "properties" in found:
+                return found
+    raise ValueError("there is no schema in the prompt")
+
+
+def valid(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Any:
+    """The least that fits a schema: the first label, message 1; of a list of named things each once."""
+    if "$ref" in schema:
+        return valid(defs[schema["$ref"].rpartition("/")[2]], defs)
+    if "anyOf" in schema:
+        return None if {"type": "null"} in schema["anyOf"] else valid(schema["anyOf"][0], defs)
+    if "const" in schema or "enum" in schema:
+        labels = [schema["const"]] if "const" in schema else schema["enum"]
+        return next((label for label in labels if str(label) in PREFERRED), labels[0])
+    if schema["type"] == "object":
+        return {name: valid(inner, defs) for name, inner in schema["properties"].items()}
+    if schema["type"] == "array":
+        item = valid(schema["items"], defs)
+        return [{**item, name: value} for name, value in named(schema["items"], defs)] or [item]
+    return {"integer": 1, "number": 1, "boolean": True, "string": "It was booked."}[schema["type"]]
+
+
+def named(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The names that the items of a list bear in their first property."""
+    item = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    first, inner = next(iter(item.get("properties", {"": {}}).items()))
+    return [(first, value) for value in inner.get("enum", [inner["const"]] if "const" in inner else [])]
+
+
+async def serve(protocol: type[Server]) -> None:
+    server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve({"same": Server, "slow": SlowServer, "counting": CountingServer}[sys.argv[1]]))
