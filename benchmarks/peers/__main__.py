@@ -7,10 +7,11 @@ import argparse
 import os
 import platform
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+import judgekit
 from benchmarks.peers.measure import SECTIONS, Bench
 from benchmarks.peers.page import cell, filled, plot, table
 from benchmarks.peers.tools import JUDGEKIT, PEERS, ROOT, workers_of
@@ -36,7 +37,9 @@ def main() -> None:
             bench.stop()
     page = given.output / "benchmarks.md"
     parts = {section.name: table(section) for section in sections}
-    parts["measured"] = measured([requirement for tool in tools for requirement in tool.requirements], errors)
+    parts["measured"] = measured(
+        dict.fromkeys(requirement for tool in tools for requirement in tool.requirements), errors
+    )
     page.write_text(filled(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
     page.with_suffix(".svg").write_text(plot(sections, TITLE), encoding="utf-8")
     for disagreement in bench.disagreements:
@@ -44,11 +47,11 @@ def main() -> None:
     print(f"written: {page}, {page.with_suffix('.svg')}")
 
 
-def measured(versions: Sequence[str], errors: Mapping[str, str]) -> str:
+def measured(versions: Iterable[str], errors: Mapping[str, str]) -> str:
     """When, on what and with what, and which tools could not be installed."""
     day = f"{datetime.now(tz=UTC):%Y-%m-%d}"
     machine = f"Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} CPUs"
-    lines = [f"Measured on {day}: {machine}; {', '.join(f'`{one}`' for one in versions)}.\n"]
+    lines = [f"Measured on {day}: {machine}; judgekit {judgekit.__version__}, {', '.join(versions)}.\n"]
     return "\n".join([*lines, *(f"{name} could not be installed: {cell(error)}\n" for name, error in errors.items())])
 
 

@@ -16,12 +16,15 @@ from benchmarks.peers.tools import Worker, environment
 ROUNDS, FEW = 5, 3
 """Rounds, and how many there are of what takes long."""
 CONVERSATIONS, READ, QUERIES, MANY = 1_000, 2_000, 1_000, 100_000
-JUDGED, AT_ONCE, EQUAL = 48, 32, 50
+JUDGED, AT_ONCE, EQUAL = 128, 32, 50
 TEXTS = {20: 200, 200: 20, 2_000: 1}
 """Words of a text, and how many pairs a round has."""
 MEMORY_SECONDS = 80
 """How long a tool may take for the conversations of the memory table; slower tools get fewer."""
 
+FOUR_DIGITS = 5e-5
+"""ragas rounds its F1."""
+LOOPBACK = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 Answer = dict[str, Any]
 
 
@@ -32,9 +35,9 @@ class Bench:
         self.workers, self.url, self.folder = workers, url, folder
         self.disagreements: list[str] = []
 
-    def agree(self, what: str, mine: Sequence[float], theirs: Sequence[float]) -> str:
+    def agree(self, what: str, mine: Sequence[float], theirs: Sequence[float], within: float = 1e-9) -> str:
         """How many of two lists of numbers are the same; where not all of them are, this is remembered."""
-        same = sum(abs(one - other) < 1e-9 for one, other in zip(mine, theirs, strict=True))
+        same = sum(abs(one - other) < within for one, other in zip(mine, theirs, strict=True))
         found = f"{same:,} of {len(mine):,}"
         if same < len(mine):
             self.disagreements.append(f"{what}: {found}")
@@ -65,7 +68,7 @@ class Bench:
         return {**self.workers[name].ask(job, **params), "counts": self.counts()}
 
     def counts(self) -> list[int]:
-        with urllib.request.urlopen(self.url) as response:  # noqa: S310 - on loopback
+        with LOOPBACK.open(self.url) as response:
             return json.load(response)
 
     def stop(self) -> None:
@@ -125,9 +128,10 @@ def imports(bench: Bench) -> list[Section]:
         mine, theirs, bare = (
             seconds[key] for key in (("judgekit", worker.tool.ours), (name, worker.tool.imports), (name, "pass"))
         )
-        cells = [worker.tool.imports, f"{theirs:.2f}", f"{bare:.3f}", f"{mine:.2f}"]
+        code = f"`{worker.tool.imports}`"
+        cells = [code, f"{theirs:.2f}", f"{bare:.3f}", f"{mine:.2f}"]
         if name in errors:
-            section.rows.append(Row(name, [worker.tool.imports, errors[name]]))
+            section.rows.append(Row(name, [code, errors[name]]))
         else:
             section.rows.append(Row(name, cells, theirs / mine))
     return [section]
@@ -158,7 +162,8 @@ def tool_calls(bench: Bench) -> list[Section]:
         taken = [middle(found[way][name], CONVERSATIONS) for way in params]
         results = found["deviating"][name][0]["result"]
         same = ", ".join(
-            f"{kind}: {bench.agree(f'{name}, {kind}', ours[kind], given)}" for kind, given in results.items()
+            f"{kind}: {bench.agree(f'{name}, {kind}', ours[kind], given, FOUR_DIGITS)}"
+            for kind, given in results.items()
         )
         cells = [kinds[name], *map(us, taken), "" if name == "judgekit" else same]
         section.rows.append(Row(name, cells, taken[0] / base))
@@ -222,7 +227,7 @@ def pair(bench: Bench, found: Mapping[str, Sequence[Answer]], peer: str, label: 
         return
     mine, theirs = (middle(found[name], number) for name in ("judgekit", peer))
     same = bench.agree(f"{peer}, {label}", found["judgekit"][0]["result"], found[peer][0]["result"])
-    yield Row(peer, [label, us(theirs), us(mine), same], theirs / mine)
+    yield Row(peer, [label, us(theirs), us(mine), same], theirs / mine, label)
 
 
 JUDGEMENTS = {

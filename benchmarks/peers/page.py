@@ -8,11 +8,12 @@ from xml.sax.saxutils import escape
 
 
 class Row(NamedTuple):
-    """A tool in a table, with the ratio of its figure to judgekit's, if that can be compared."""
+    """A tool in a table, with the ratio of its figure to judgekit's if they compare, and its label in the plot."""
 
     tool: str
     cells: Sequence[str]
     ratio: float | None = None
+    label: str = ""
 
 
 @dataclass
@@ -61,7 +62,7 @@ def plot(sections: Sequence[Section], title: str) -> str:
     high = max([1, *(math.ceil(math.log10(one)) for one in ratios)])
 
     def x(ratio: float) -> float:
-        return 200 + (math.log10(ratio) - low) / (high - low) * 460
+        return 230 + (math.log10(ratio) - low) / (high - low) * 430
 
     parts: list[str] = []
     y = 56
@@ -73,7 +74,7 @@ def plot(sections: Sequence[Section], title: str) -> str:
             left, right = sorted((x(1), x(ratio)))
             kind = "slower" if ratio >= 1 else "faster"
             parts += [
-                f'<text x="190" y="{y + 12}" text-anchor="end">{escape(row.tool)}</text>',
+                f'<text x="220" y="{y + 12}" text-anchor="end">{escape(row.label or row.tool)}</text>',
                 f'<rect class="{kind}" x="{left:.1f}" y="{y + 2}" width="{max(right - left, 1):.1f}" height="13"/>',
                 f'<text x="{right + 5:.1f}" y="{y + 12}">{times(ratio)}</text>',
             ]
@@ -86,7 +87,9 @@ def plot(sections: Sequence[Section], title: str) -> str:
         for tick in ticks
     ]
     drawn = "\n".join((*grid, *parts))
-    said = "; ".join(f"{name}: " + ", ".join(f"{row.tool} {times(row.ratio)}" for row in rows) for name, rows in shown)
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{row.label or row.tool} {times(row.ratio)}" for row in rows) for name, rows in shown
+    )
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 {y + 8}" role="img" aria-labelledby="title desc">
 <title id="title">{escape(title)}</title>
 <desc id="desc">{escape(said)}</desc>

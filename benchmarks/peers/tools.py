@@ -43,7 +43,11 @@ JUDGEKIT = Tool("judgekit", (), CALLS, CALLS)
 PEERS = (
     Tool(
         "ragas",
-        ("ragas==0.4.3", "langchain-community==0.3.31", "instructor==1.17.0"),  # what it imports, and openai's newer client
+        (
+            "ragas==0.4.3",
+            "langchain-community==0.3.31",
+            "instructor==1.17.0",
+        ),  # what it imports, and openai's newer client
         "from ragas.metrics.collections import ToolCallAccuracy, ToolCallF1",
         CALLS,
     ),
@@ -54,7 +58,9 @@ PEERS = (
         "from agentevals.trajectory.match import create_trajectory_match_evaluator",
         CALLS,
     ),
-    Tool("inspect-ai", ("inspect-ai==0.3.285", "openai==3.54.0"), "from inspect_ai.scorer import model_graded_qa", JUDGED),
+    Tool(
+        "inspect-ai", ("inspect-ai==0.3.285", "openai==3.54.0"), "from inspect_ai.scorer import model_graded_qa", JUDGED
+    ),
     Tool("autoevals", ("autoevals==0.4.1", "openai==3.54.0"), "from autoevals import ClosedQA", JUDGED),
     Tool(
         "openevals",
