@@ -19,7 +19,7 @@ CONVERSATIONS, READ, QUERIES, MANY = 1_000, 2_000, 1_000, 100_000
 JUDGED, AT_ONCE, EQUAL = 128, 32, 50
 TEXTS = {20: 200, 200: 20, 2_000: 1}
 """Words of a text, and how many pairs a round has."""
-MEMORY_SECONDS = 80
+MEMORY_SECONDS = 100
 """How long a tool may take for the conversations of the memory table; slower tools get fewer."""
 
 FOUR_DIGITS = 5e-5
