@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from judgekit.runs.counted import CountedRow
 from judgekit.runs.results import Run
-from judgekit.runs.rows import LabelValue, Row
+from judgekit.runs.rows import LabelValue
 from judgekit.score import STATUSES, ScoreStatus
 
 MAX_LISTED = 10_000
@@ -65,7 +66,7 @@ class Listing:
 
         def entries() -> Iterator[ListedSample]:
             nonlocal samples
-            for number, rows in groupby(run.rows(), key=lambda row: row.index):
+            for number, rows in groupby(run.counted_rows(), key=lambda row: row.index):
                 samples += 1
                 entry = _entry([*rows], included=number in included)
                 for name, cell in entry.scores.items():
@@ -96,7 +97,7 @@ class Listing:
         }
 
 
-def _entry(rows: Sequence[Row], *, included: bool) -> ListedSample:
+def _entry(rows: Sequence[CountedRow], *, included: bool) -> ListedSample:
     row = rows[0]
     scores: dict[str, ListedScore] = {
         one.scorer: ListedScore(one.score.status, one.score.value, one.score.label) for one in rows

@@ -23,10 +23,11 @@ from judgekit.database import (
     schema_version,
 )
 from judgekit.errors import StoreError
+from judgekit.runs.counted import CountedRow, PlainScore
 from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.hashes import SampleHashes
-from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunRecord
-from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, is_intact
+from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord, construct
+from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, decompress, is_intact
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.message import FrozenModel, JsonObject
 from judgekit.traces.sample import Sample
@@ -185,7 +186,7 @@ class RunReader:
         sql = f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value, sample LIMIT ?"
         asked, found = limit, list[Row]()
         while place is not None and len(found) < limit:
-            rows = [row for _, row in self._rows(sql, run, place, asked)]
+            rows = list(self._rows(sql, run, place, asked, is_ordered=False))
             found = [row for row in rows if row.score.value is not None]
             if len(rows) < asked:
                 break
@@ -221,35 +222,65 @@ class RunReader:
             sql += " AND scorer IN (SELECT value FROM json_each(?))"
             values.append(to_json([place for place, name in self._names(run).items() if name == scorer]).decode())
         last = (-1, -1)
-        for key, row in self._rows(f"{sql} ORDER BY sample, scorer", run, *values):
-            if row.score.error != DAMAGED_ROW:
-                if key <= last:
-                    raise self._damaged(f"the order of the scores of run {run}")
-                last = key
+        for row in self._rows(f"{sql} ORDER BY sample, scorer", run, *values):
             if statuses is None or row.score.status in statuses:
                 yield row
 
-    def _rows(self, sql: str, run: int, *values: object) -> Iterator[tuple[tuple[int, int], Row]]:
-        """Yield the rows that a statement selects, each with its sample's number and its scorer's place."""
+    def counted_rows(self, run: int) -> Iterator[CountedRow]:
+        """Yield all rows of a run in short, in the same order and with the same errors as `rows`."""
+        last: tuple[Any, ...] = ()
+        labels: dict[str, LabelValue] = {}
+        for name, index, line, sample in self._checked(f"{_SCORES} ORDER BY sample, scorer", run):
+            if sample is not last:
+                last = sample
+                labels = from_json(sample[6]) if sample and sample[6] else {}
+            score = line if isinstance(line, Score) else self._plain(name, line)
+            if sample:
+                yield CountedRow(index, sample[2], score, sample[4], sample[5], labels)
+            else:
+                yield CountedRow(index, f"#{index}", score, None, None, labels)
+
+    def _rows(self, sql: str, run: int, *values: object, is_ordered: bool = True) -> Iterator[Row]:
+        """Yield the rows that a statement selects."""
+        for name, index, line, sample in self._checked(sql, run, *values, is_ordered=is_ordered):
+            yield _row_of(index, line if isinstance(line, Score) else self._score(name, line), sample)
+
+    def _checked(
+        self, sql: str, run: int, *values: object, is_ordered: bool = True
+    ) -> Iterator[tuple[str, int, Score | tuple[Any, ...], tuple[Any, ...]]]:
+        """Yield the scores that a statement selects, each with its scorer, its sample's number, and its sample.
+
+        Both are table rows; a failed score stands for one that is damaged, and an empty row for a damaged sample.
+        """
         names = self._names(run)
         sample: tuple[Any, ...] = ()
-        has_sample = False
+        intact: tuple[Any, ...] = ()
+        last = (-1, -1)
         with self._undamaged("a score"):
             for line in self._select(sql, run, *values):
                 score = line[:_SCORE_COLUMNS]
                 if line[_SCORE_COLUMNS:] != sample:
                     sample = line[_SCORE_COLUMNS:]
-                    has_sample = is_intact(sample)
-                name = names.get(score[2])
-                if name is None or not isinstance(score[1], int):
+                    intact = sample if is_intact(sample) else ()
+                _, index, place, *_ = score
+                name = names.get(place)
+                if name is None or not isinstance(index, int):
                     continue  # no scorer has this place, so the score counts as missing
-                if has_sample and is_intact(score):
-                    made = self._score(name, score)
+                if intact and is_intact(score):
+                    if is_ordered and (index, place) <= last:
+                        raise self._damaged(f"the order of the scores of run {run}")
+                    last = index, place
+                    yield name, index, score, intact
                 else:
-                    what = "its row" if has_sample else "the row of its sample"
+                    what = "its row" if intact else "the row of its sample"
                     reason = f"{what} in {self.path} is damaged; judgekit resume repeats the score"
-                    made = Score.failed(name, reason, error=DAMAGED_ROW)
-                yield (score[1], score[2]), _row_of(score[1], made, sample if has_sample else ())
+                    yield name, index, Score.failed(name, reason, error=DAMAGED_ROW), intact
+
+    def _plain(self, scorer: str, line: tuple[Any, ...]) -> PlainScore | Score:
+        _, _, _, status, value, _, label, _, aggregate, warnings, calls, _, _ = line
+        if status != "scored" or aggregate is not None or calls is not None:
+            return self._score(scorer, line)
+        return PlainScore(scorer, value, label, from_json(warnings) if warnings else ())
 
     def _score(self, scorer: str, line: tuple[Any, ...]) -> Score:
         _, index, _, status, value, confidence, label, error, aggregate, warnings, calls, explanation, _ = line
@@ -258,18 +289,24 @@ class RunReader:
             with self._undamaged(f"the score of sample {index}"):
                 return cast("tuple[str, JsonObject]", from_json(explanation))
 
-        return Score.from_stored(
-            explain,
-            scorer=scorer,
-            status=status,
-            value=value,
-            label=label,
-            error=error,
-            aggregate="mean" if aggregate is None else aggregate,
-            warnings=tuple(from_json(warnings)) if warnings else (),
-            calls=CALLS_ADAPTER.validate_json(calls) if calls else (),
-            confidence=confidence,
+        score = construct(
+            Score,
+            {
+                "scorer": scorer,
+                "status": status,
+                "value": value,
+                "label": label,
+                "reason": "",
+                "details": {},
+                "calls": CALLS_ADAPTER.validate_json(calls) if calls else (),
+                "confidence": confidence,
+                "error": error,
+                "aggregate": "mean" if aggregate is None else aggregate,
+                "warnings": tuple(from_json(warnings)) if warnings else (),
+            },
         )
+        score._explain_with(explain)  # noqa: SLF001 - part of constructing it
+        return score
 
     def counts(self, run: int) -> RunCounts:
         """Return the numbers of samples, scores and failed scores in a run."""
@@ -322,11 +359,10 @@ class RunReader:
             SELECT * FROM samples WHERE run = ? AND effort IS NOT NULL
                 AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
         """
-        for line in self._select(sql, run):
-            if is_intact(line):
-                with self._undamaged(f"run {run}"):
-                    found = ConversationEffort(*from_json(line[8]))
-                yield line[1], found
+        with self._undamaged(f"run {run}"):
+            for line in self._select(sql, run):
+                if is_intact(line):
+                    yield line[1], ConversationEffort(*from_json(line[8]))
 
     def effort(self, run: int) -> EffortTotals:
         """Return the effort of all conversations that have a score."""
@@ -380,18 +416,21 @@ class RunReader:
         Raises:
             StoreError: One of them is damaged, and not listed in ``except_scorers``.
         """
-        names = self._names(run)
+        scorers = {place: (one.name, one.exchange_dictionary) for place, one in enumerate(self.record(run).scorers)}
         for line in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
-            number, scorer, call = line[1], names.get(line[2], ""), line[3]
+            number, place, call = line[1:4]
+            scorer, dictionary = scorers.get(place, ("", b""))
             if (number, scorer, call) not in except_scorers:
                 what = f"a judge's reply about sample {number} of run {run}"
-                yield number, scorer, call, self._unpacked(JudgeExchange, line, what)
+                yield number, scorer, call, self._unpacked(JudgeExchange, line, what, dictionary)
 
-    def _unpacked(self, kind: type[PackedRecord], line: Sequence[Any], what: str) -> PackedRecord:
+    def _unpacked(
+        self, kind: type[PackedRecord], line: Sequence[Any], what: str, dictionary: bytes = b""
+    ) -> PackedRecord:
         if not is_intact(line):
             raise self._damaged(what)
         with self._undamaged(what):
-            return kind.model_validate_json(zlib.decompress(line[-2]))
+            return kind.model_validate_json(decompress(line[-2], dictionary))
 
 
 def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
@@ -399,13 +438,16 @@ def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
     if not sample:
         return Row(index=index, sample_id=f"#{index}", score=score)
     _, _, sample_id, trace_id, group, domain, labels, label_sources, *_ = sample
-    return Row.model_construct(
-        index=index,
-        sample_id=sample_id,
-        score=score,
-        trace_id=trace_id,
-        group=group,
-        domain=domain,
-        labels=from_json(labels) if labels else {},
-        label_sources=from_json(label_sources) if label_sources else {},
+    return construct(
+        Row,
+        {
+            "index": index,
+            "sample_id": sample_id,
+            "score": score,
+            "trace_id": trace_id,
+            "group": group,
+            "domain": domain,
+            "labels": from_json(labels) if labels else {},
+            "label_sources": from_json(label_sources) if label_sources else {},
+        },
     )

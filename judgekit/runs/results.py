@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgekit.errors import count_text
+from judgekit.runs.counted import CountedRow
 from judgekit.runs.effort import EffortTotals
 from judgekit.runs.population import Population, describe_population
 from judgekit.runs.receipts import AuditStatus, AuditSubject, audit_status
@@ -107,7 +108,7 @@ class Run:
     def _counts_only(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
         summary = Summary({one.name: ScorerSummary(one.name) for one in self.scorers})
-        for row in self:
+        for row in self.counted_rows():
             summary.add(row)
         for scorer, calls in self.store.unscored_calls(self.number):
             if calls is None:
@@ -197,6 +198,10 @@ class Run:
             numbers: Numbers of samples in the run, from 0; see `Row.index`.
         """
         return self.store.rows(self.number, scorer=scorer, statuses=statuses, numbers=numbers)
+
+    def counted_rows(self) -> Iterator[CountedRow]:
+        """Yield all rows in short, in order, without building what only their readers need."""
+        return self.store.counted_rows(self.number)
 
     def lowest(self, scorer: str, limit: int) -> Iterator[Row]:
         """Yield the rows with the lowest values of a scorer, lowest first.
