@@ -4,7 +4,7 @@ import os
 import sqlite3
 import weakref
 import zlib
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.message import FrozenModel, JsonObject
 from judgekit.traces.sample import Sample
 
-_READ_AT_ONCE = 64  # conversations
+_READ_AT_ONCE = 1_000  # numbers of conversations
 _ADVICE = {
     sqlite3.SQLITE_FULL: "free some disk space; the scores so far are saved",
     sqlite3.SQLITE_BUSY: "another program is writing to it; try again when it is done",
@@ -48,6 +48,22 @@ _SCORES = """
     WHERE scores.run = ?
 """
 _SCORE_COLUMNS = 13
+_OF_NUMBERS = " AND sample IN (SELECT value FROM json_each(?))"
+"""Many numbers as one value, since the number of values in a statement is limited."""
+_WORST = """
+    SELECT sample FROM scores
+    WHERE run = ? AND scorer < ? AND sample NOT IN (SELECT value FROM json_each(?))
+    GROUP BY sample
+    ORDER BY
+        CASE
+            WHEN sample IN (SELECT value FROM json_each(?)) THEN -2.0
+            WHEN sample IN (SELECT value FROM json_each(?)) THEN -1.0
+            ELSE min(CASE WHEN value IS NOT NULL THEN value WHEN status = 'skipped' THEN 2.0 ELSE -1.0 END)
+        END,
+        sample
+    LIMIT ?
+"""
+_CONVERSATION = "SELECT * FROM conversations WHERE run = ? AND number = ?"
 
 
 class RunCounts(NamedTuple):
@@ -215,22 +231,23 @@ class RunReader:
         """
         sql = _SCORES
         values: list[object] = []
-        if numbers is not None:  # as one value, since the number of values in a statement is limited
-            sql += " AND sample IN (SELECT value FROM json_each(?))"
-            values.append(to_json(sorted(numbers)).decode())
+        if numbers is not None:
+            sql += _OF_NUMBERS
+            values.append(_listed(numbers))
         if scorer is not None:
             sql += " AND scorer IN (SELECT value FROM json_each(?))"
-            values.append(to_json([place for place, name in self._names(run).items() if name == scorer]).decode())
+            values.append(_listed(place for place, name in self._names(run).items() if name == scorer))
         last = (-1, -1)
         for row in self._rows(f"{sql} ORDER BY sample, scorer", run, *values):
             if statuses is None or row.score.status in statuses:
                 yield row
 
-    def counted_rows(self, run: int) -> Iterator[CountedRow]:
-        """Yield all rows of a run in short, in the same order and with the same errors as `rows`."""
+    def counted_rows(self, run: int, numbers: Collection[int] | None = None) -> Iterator[CountedRow]:
+        """Yield the rows of a run, or of some of its samples, in short; in the order and with the errors of `rows`."""
+        sql, values = (_SCORES, []) if numbers is None else (f"{_SCORES}{_OF_NUMBERS}", [_listed(numbers)])
         last: tuple[Any, ...] = ()
         labels: dict[str, LabelValue] = {}
-        for name, index, line, sample in self._checked(f"{_SCORES} ORDER BY sample, scorer", run):
+        for name, index, line, sample in self._checked(f"{sql} ORDER BY sample, scorer", run, *values):
             if sample is not last:
                 last = sample
                 labels = from_json(sample[6]) if sample and sample[6] else {}
@@ -316,6 +333,28 @@ class RunReader:
         """
         return RunCounts(*map(int, next(self._select(sql, run))))
 
+    def scored_samples(self, run: int) -> int:
+        """Return the number of samples that have a score."""
+        sql = "SELECT count(DISTINCT sample) FROM scores WHERE run = ? AND scorer < ?"
+        return int(next(self._select(sql, run, len(self._names(run))))[0])
+
+    def worst_samples(
+        self,
+        run: int,
+        limit: int,
+        *,
+        included: Iterable[int] = (),
+        left_out: Iterable[int] = (),
+        damaged: Iterable[int] = (),
+    ) -> Sequence[int]:
+        """Return the numbers of the samples that most deserve a look, first those.
+
+        After those to be ``included``, these are samples that failed, abstained or are ``damaged``, then those with the
+        lowest values.
+        """
+        values = (len(self._names(run)), _listed(left_out), _listed(included), _listed(damaged), limit)
+        return [number for (number,) in self._select(_WORST, run, *values)]
+
     def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
         """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.
 
@@ -394,16 +433,16 @@ class RunReader:
         Raises:
             StoreError: One of them is damaged.
         """
-        sql = "SELECT * FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
+        numbers = "SELECT number FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
         last = -1
         # An open statement would keep this connection from writing once another connection has written.
-        while block := list(self._select(sql, run, last, _READ_AT_ONCE)):
-            for line in block:
-                number = line[1]
+        while block := list(self._select(numbers, run, last, _READ_AT_ONCE)):
+            for (number,) in block:
                 if not isinstance(number, int) or number <= last:
                     raise self._damaged(f"the order of the conversations of run {run}")
                 last = number
                 if sample_filter(number):
+                    line = next(self._select(_CONVERSATION, run, number), (0,))
                     yield number, self._unpacked(Sample, line, f"sample {number} of run {run}")
 
     def exchanges(
@@ -431,6 +470,10 @@ class RunReader:
             raise self._damaged(what)
         with self._undamaged(what):
             return kind.model_validate_json(decompress(line[-2], dictionary))
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return to_json(sorted(numbers)).decode()
 
 
 def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
