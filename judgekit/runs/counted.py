@@ -1,6 +1,7 @@
 """Rows of a run in short: what summaries, lists and comparisons read of them. A million of these are made in seconds."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from judgekit.runs.rows import LabelValue
@@ -20,7 +21,8 @@ class PlainScore(NamedTuple):
     aggregate: str = "mean"
 
 
-class CountedRow(NamedTuple):
+@dataclass(slots=True)
+class CountedRow:
     """A row with what summaries, lists and comparisons read; see `judgekit.runs.rows.Row`."""
 
     index: int

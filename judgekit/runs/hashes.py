@@ -48,7 +48,11 @@ class SampleHashes(NamedTuple):
                 return cls(references)
             said = next((message.text for message in sample.trace.messages if message.role == "user"), "")
             fields = {name: value for name, value in sample.fields.items() if name not in _PRODUCED}
-            material = canonical_json([_texts(sample.documents), fields]) if fields or sample.documents is not None else _NOTHING
+            material = (
+                canonical_json([_texts(sample.documents), fields])
+                if fields or sample.documents is not None
+                else _NOTHING
+            )
             return cls(references, _hash(material), _hash(said))
         except (TypeError, ValueError):  # a Python object, or a number too long to be written
             return cls()

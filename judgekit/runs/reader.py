@@ -237,7 +237,6 @@ class RunReader:
         if scorer is not None:
             sql += " AND scorer IN (SELECT value FROM json_each(?))"
             values.append(_listed(place for place, name in self._names(run).items() if name == scorer))
-        last = (-1, -1)
         for row in self._rows(f"{sql} ORDER BY sample, scorer", run, *values):
             if statuses is None or row.score.status in statuses:
                 yield row

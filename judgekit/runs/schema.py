@@ -3,6 +3,7 @@
 import marshal
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 APPLICATION_ID = int.from_bytes(b"jrun")
 SCHEMA_VERSION = 2
@@ -79,7 +80,7 @@ def decompress(body: bytes, dictionary: bytes = b"") -> bytes:
     return unpacker.decompress(body) + unpacker.flush()
 
 
-def checksum(row: Sequence[object]) -> int:
+def checksum(row: Sequence[Any]) -> int:
     """Return the checksum of a row of texts, numbers, bytes and ``None``."""
     return zlib.crc32(marshal.dumps(tuple(row), 2))  # version 2 writes equal values alike, and is fixed
 
