@@ -1,10 +1,7 @@
 """The command line's entry point."""
 
-import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pkgutil import iter_modules
-from threading import Thread
 
 import pytest
 from typer.main import get_command_name
@@ -63,44 +60,13 @@ def test_a_run_without_a_judge_needs_neither_scipy_nor_templates(loaded, example
     assert not {"scipy", "sklearn", "openai", "jinja2", "judgekit.reports.html"} & modules
 
 
-ANSWER = {"reason": "Kind.", "evidence": [1], "verdict": "polite"}
-
-
-class Model(BaseHTTPRequestHandler):
-    """A server that gives every request the same answer."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        message = {"role": "assistant", "content": json.dumps(ANSWER)}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        reply = {"id": "r", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
-        body = json.dumps(reply).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-def test_a_run_whose_replies_are_all_cached_makes_no_connection_ready(run_python, examples, tmp_path):
-    """The libraries that a connection needs, with its TLS context, are loaded by the first request that is sent."""
-    (tmp_path / "polite.md").write_text(
-        "---\ninputs: [conversation]\nscale: {polite: 1.0, rude: 0.0}\n---\nWas the agent polite?\n"
-    )
-    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        judge = f'model = "openai/m"\nbase_url = "http://127.0.0.1:{server.server_port}/v1"\ncache = "cache.sqlite"\n'
-        (tmp_path / "judgekit.toml").write_text(f"[judges.default]\n{judge}")
-        words = ("run", examples / "conversations.jsonl", "--scorer", "prompt:polite.md")
-        first, second = (run_python("-c", LOADED, *words, OPENAI_API_KEY="k") for _ in range(2))
-        server.shutdown()
-    assert (first.returncode, second.returncode) == (0, 0), first.stderr
-    assert "openai" in first.stderr.split()
-    assert not {"openai", "httpx", "httpx2"} & {*second.stderr.split()}
-    assert "cached" in second.stdout
+def test_a_run_that_replays_its_replies_loads_no_client(loaded, examples, tmp_path):
+    """Nor does it make a TLS context, which the libraries of clients do."""
+    recorded, config = str(examples / "conversations.jsonl"), str(examples / "judgekit.toml")
+    words = ("run", recorded, "--config", config, "--scorer", "topic_adherence")
+    modules = loaded(*words, "--store", str(tmp_path / "runs.sqlite"))
+    assert "judgekit.scorers.topic" in modules
+    assert not {"openai", "httpx", "httpx2", "aiohttp", "litellm"} & modules
 
 
 def test_a_command_loads_no_other(loaded):
