@@ -321,7 +321,7 @@ class RunReader:
                 "warnings": tuple(from_json(warnings)) if warnings else (),
             },
         )
-        score._explain_with(explain)  # noqa: SLF001 - part of constructing it
+        score._explain_with(explain)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - part of constructing it
         return score
 
     def counts(self, run: int) -> RunCounts:
