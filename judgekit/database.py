@@ -43,7 +43,7 @@ def schema_version(db: sqlite3.Connection, path: Path | None, application: int, 
     """Return the version of the schema of a database, within a transaction; 0 if it is new.
 
     Raises:
-        StoreError: The database is another program's, or was written by a newer judgekit.
+        StoreError: The database is another program's, or was written by another version of judgekit.
     """
     (found,), (version,), (tables,) = (
         db.execute(sql).fetchone()
@@ -55,6 +55,8 @@ def schema_version(db: sqlite3.Connection, path: Path | None, application: int, 
         raise StoreError(
             f"{path}: written by a newer judgekit (schema {version}); update judgekit, or name another file"
         )
+    if 0 < version < newest:
+        raise StoreError(f"{path}: written by an older judgekit (schema {version}); name another file")
     return int(version)
 
 

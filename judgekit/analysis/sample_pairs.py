@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgekit.aggregates.total import reduced_for_aggregate
 from judgekit.runs.answers import AnswerCounts
+from judgekit.runs.counted import PlainScore
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.results import Run
 from judgekit.runs.rows import DAMAGED_ROW
@@ -210,9 +211,9 @@ class _Column:
         self.values = array("d")
         self._scores: dict[int, Score] = {}
 
-    def add(self, score: Score | None) -> None:
+    def add(self, score: PlainScore | Score | None) -> None:
         value = None if score is None else score.value
-        if score is not None and value is not None and score.aggregate != "mean":
+        if isinstance(score, Score) and value is not None and score.aggregate != "mean":
             self._scores[len(self.values)] = reduced_for_aggregate(score)
         self.outcomes.append(_OUTCOMES.index("missing" if score is None else score.status))
         self.values.append(0.0 if value is None else value)
@@ -238,7 +239,7 @@ class _Side:
     def read(self, run: Run, repeated: Collection[str]) -> Iterator[_Key | None]:
         """Yield the key by which each sample is paired; ``None`` if samples with its id cannot be told apart."""
         times = Counter[str]()
-        for number, rows in groupby(run, key=lambda row: row.index):
+        for number, rows in groupby(run.counted_rows(), key=lambda row: row.index):
             found = list(rows)
             first, scores = found[0], {row.scorer: row.score for row in found}
             for name, column in self.columns.items():

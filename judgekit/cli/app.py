@@ -68,9 +68,8 @@ app = typer.Typer(
 
 def load_commands(words: Sequence[str]) -> None:
     """Import the module of the command that is called, or all of them, since help and some errors list all commands."""
-    if words != ["--version"]:
-        for name in words[:1] if words and words[0] in COMMAND_MODULES else COMMAND_MODULES:
-            import_module(f"judgekit.cli.{COMMAND_MODULES[name]}")
+    for name in words[:1] if words and words[0] in COMMAND_MODULES else COMMAND_MODULES:
+        import_module(f"judgekit.cli.{COMMAND_MODULES[name]}")
 
 
 def main() -> None:

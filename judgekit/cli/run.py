@@ -20,11 +20,9 @@ from judgekit.formats.reading import read
 from judgekit.jobs.building import BuiltScorers, build_scorers
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.options import RunOptions
-from judgekit.jobs.plan import make_plan
 from judgekit.jobs.resume import extension_session, resume_session
 from judgekit.jobs.session import Session
 from judgekit.jobs.starting import new_session
-from judgekit.judges.judge import Judge
 from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import show_plan
 from judgekit.resources import resource_folder
@@ -42,7 +40,7 @@ def demo() -> None:
     Replays judge replies that were written by hand.
     """
     folder = resource_folder("examples")
-    judge = Judge("demo/handwritten", cache=folder / "replies.jsonl", cache_mode="replay")
+    judge = judgekit.Judge("demo/handwritten", cache=folder / "replies.jsonl", cache_mode="replay")
     scorers: list[Scorer] = [
         judgekit.ToolCallAccuracy(),
         judgekit.ToolCallF1(),
@@ -175,6 +173,8 @@ def _run_reference(run: str) -> int | Literal["last"]:
 
 def show_planned(built: BuiltScorers) -> None:
     """Show the requests that a run would send, and the budgets of its judges."""
+    from judgekit.jobs.plan import make_plan  # noqa: PLC0415 - loads judges, which a run may not need
+
     plan = asyncio.run(make_plan(built))
     show_plan(plan.summary, console())
     for judge in plan.judges.values():

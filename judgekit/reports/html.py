@@ -333,8 +333,8 @@ def _samples(side: _Side) -> Iterator[tuple[str, str]]:
     numbers = [entry.number for entry in side.listing.entries]
     found = zip(
         numbers,
-        _grouped(numbers, ((row.index, row) for row in run.rows())),
-        _grouped(numbers, run.conversations()),
+        _grouped(numbers, ((row.index, row) for row in run.rows(numbers=numbers))),
+        _grouped(numbers, run.conversations(set(numbers).__contains__)),
         _grouped(numbers, ((number, (scorer, place, said)) for number, scorer, place, said in run.exchanges())),
         strict=True,
     )

@@ -1,15 +1,15 @@
 """The samples of a run that a report lists, in columns."""
 
-import heapq
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from judgekit.runs.counted import CountedRow
 from judgekit.runs.results import Run
-from judgekit.runs.rows import LabelValue, Row
+from judgekit.runs.rows import LabelValue
 from judgekit.score import STATUSES, ScoreStatus
 
 MAX_LISTED = 10_000
@@ -26,9 +26,8 @@ class ListedScore(NamedTuple):
 
 
 class ListedSample(NamedTuple):
-    """A sample of the list, with its scores by scorer. The lower its ``sort_key``, the more it deserves a look."""
+    """A sample of the list, with its scores by scorer."""
 
-    sort_key: float
     number: int
     id: str
     domain: str | None
@@ -53,29 +52,17 @@ class Listing:
 
     @classmethod
     def of(cls, run: Run, *, included: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":
-        """Return the listing of a run, whose rows are read once.
+        """Return the listing of a run.
 
         Args:
             run: The run.
             included: The numbers of samples to list before others.
             left_out: The numbers of samples not to list.
         """
-        histograms = {one.name: [0] * _BINS for one in run.scorers}
-        samples = 0
-
-        def entries() -> Iterator[ListedSample]:
-            nonlocal samples
-            for number, rows in groupby(run.rows(), key=lambda row: row.index):
-                samples += 1
-                entry = _entry([*rows], included=number in included)
-                for name, cell in entry.scores.items():
-                    if cell.value is not None:
-                        histograms[name][min(int(cell.value * _BINS), _BINS - 1)] += 1
-                if number not in left_out:
-                    yield entry
-
-        listed = heapq.nsmallest(MAX_LISTED, entries(), key=lambda entry: (entry.sort_key, entry.number))
-        return cls(tuple(sorted(listed, key=lambda entry: entry.number)), samples, histograms)
+        numbers = set(run.worst_samples(MAX_LISTED, included=included, left_out=left_out))
+        rows = groupby(run.counted_rows(numbers), key=lambda row: row.index)
+        histograms = {line.scorer: _histogram(line.values) for line in run.summary}
+        return cls(tuple(_entry([*one]) for _, one in rows), run.store.scored_samples(run.number), histograms)
 
     def columns(self, scorers: Iterable[str]) -> JsonValue:
         """Return the list in the form that the page reads."""
@@ -96,12 +83,16 @@ class Listing:
         }
 
 
-def _entry(rows: Sequence[Row], *, included: bool) -> ListedSample:
+def _entry(rows: Sequence[CountedRow]) -> ListedSample:
     row = rows[0]
     scores: dict[str, ListedScore] = {
         one.scorer: ListedScore(one.score.status, one.score.value, one.score.label) for one in rows
     }
-    concerns = (
-        value if value is not None else 2.0 if status == "skipped" else -1.0 for status, value, _ in scores.values()
-    )
-    return ListedSample(-2.0 if included else min(concerns), row.index, row.sample_id, row.domain, row.labels, scores)
+    return ListedSample(row.index, row.sample_id, row.domain, row.labels, scores)
+
+
+def _histogram(values: Iterable[float]) -> list[int]:
+    found = [0] * _BINS
+    for value in values:
+        found[min(int(value * _BINS), _BINS - 1)] += 1
+    return found

@@ -14,6 +14,7 @@ from judgekit.traces.trace import Trace
 _BYTES = 8
 _PRODUCED = frozenset((*MEASUREMENT_FIELDS, "results", "expected_output"))
 """Fields that are measurements of the agent, or references."""
+_NOTHING = canonical_json([None, {}])
 
 
 class SampleHashes(NamedTuple):
@@ -47,7 +48,12 @@ class SampleHashes(NamedTuple):
                 return cls(references)
             said = next((message.text for message in sample.trace.messages if message.role == "user"), "")
             fields = {name: value for name, value in sample.fields.items() if name not in _PRODUCED}
-            return cls(references, _hash(canonical_json([_texts(sample.documents), fields])), _hash(said))
+            material = (
+                canonical_json([_texts(sample.documents), fields])
+                if fields or sample.documents is not None
+                else _NOTHING
+            )
+            return cls(references, _hash(material), _hash(said))
         except (TypeError, ValueError):  # a Python object, or a number too long to be written
             return cls()
 

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import weakref
 import zlib
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,15 +23,16 @@ from judgekit.database import (
     schema_version,
 )
 from judgekit.errors import StoreError
+from judgekit.runs.counted import CountedRow, PlainScore
 from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.hashes import SampleHashes
-from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Row, RunRecord
-from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, is_intact
+from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord, construct
+from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, decompress, is_intact
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.message import FrozenModel, JsonObject
 from judgekit.traces.sample import Sample
 
-_READ_AT_ONCE = 64  # conversations
+_READ_AT_ONCE = 1_000  # numbers of conversations
 _ADVICE = {
     sqlite3.SQLITE_FULL: "free some disk space; the scores so far are saved",
     sqlite3.SQLITE_BUSY: "another program is writing to it; try again when it is done",
@@ -47,6 +48,22 @@ _SCORES = """
     WHERE scores.run = ?
 """
 _SCORE_COLUMNS = 13
+_OF_NUMBERS = " AND sample IN (SELECT value FROM json_each(?))"
+"""Many numbers as one value, since the number of values in a statement is limited."""
+_WORST = """
+    SELECT sample FROM scores
+    WHERE run = ? AND scorer < ? AND sample NOT IN (SELECT value FROM json_each(?))
+    GROUP BY sample
+    ORDER BY
+        CASE
+            WHEN sample IN (SELECT value FROM json_each(?)) THEN -2.0
+            WHEN sample IN (SELECT value FROM json_each(?)) THEN -1.0
+            ELSE min(CASE WHEN value IS NOT NULL THEN value WHEN status = 'skipped' THEN 2.0 ELSE -1.0 END)
+        END,
+        sample
+    LIMIT ?
+"""
+_CONVERSATION = "SELECT * FROM conversations WHERE run = ? AND number = ?"
 
 
 class RunCounts(NamedTuple):
@@ -185,7 +202,7 @@ class RunReader:
         sql = f"{_SCORES} AND scorer = ? AND value IS NOT NULL ORDER BY value, sample LIMIT ?"
         asked, found = limit, list[Row]()
         while place is not None and len(found) < limit:
-            rows = [row for _, row in self._rows(sql, run, place, asked)]
+            rows = list(self._rows(sql, run, place, asked, is_ordered=False))
             found = [row for row in rows if row.score.value is not None]
             if len(rows) < asked:
                 break
@@ -214,42 +231,72 @@ class RunReader:
         """
         sql = _SCORES
         values: list[object] = []
-        if numbers is not None:  # as one value, since the number of values in a statement is limited
-            sql += " AND sample IN (SELECT value FROM json_each(?))"
-            values.append(to_json(sorted(numbers)).decode())
+        if numbers is not None:
+            sql += _OF_NUMBERS
+            values.append(_listed(numbers))
         if scorer is not None:
             sql += " AND scorer IN (SELECT value FROM json_each(?))"
-            values.append(to_json([place for place, name in self._names(run).items() if name == scorer]).decode())
-        last = (-1, -1)
-        for key, row in self._rows(f"{sql} ORDER BY sample, scorer", run, *values):
-            if row.score.error != DAMAGED_ROW:
-                if key <= last:
-                    raise self._damaged(f"the order of the scores of run {run}")
-                last = key
+            values.append(_listed(place for place, name in self._names(run).items() if name == scorer))
+        for row in self._rows(f"{sql} ORDER BY sample, scorer", run, *values):
             if statuses is None or row.score.status in statuses:
                 yield row
 
-    def _rows(self, sql: str, run: int, *values: object) -> Iterator[tuple[tuple[int, int], Row]]:
-        """Yield the rows that a statement selects, each with its sample's number and its scorer's place."""
+    def counted_rows(self, run: int, numbers: Collection[int] | None = None) -> Iterator[CountedRow]:
+        """Yield the rows of a run, or of some of its samples, in short; in the order and with the errors of `rows`."""
+        sql, values = (_SCORES, []) if numbers is None else (f"{_SCORES}{_OF_NUMBERS}", [_listed(numbers)])
+        last: tuple[Any, ...] = ()
+        labels: dict[str, LabelValue] = {}
+        for name, index, line, sample in self._checked(f"{sql} ORDER BY sample, scorer", run, *values):
+            if sample is not last:
+                last = sample
+                labels = from_json(sample[6]) if sample and sample[6] else {}
+            score = line if isinstance(line, Score) else self._plain(name, line)
+            if sample:
+                yield CountedRow(index, sample[2], score, sample[4], sample[5], labels)
+            else:
+                yield CountedRow(index, f"#{index}", score, None, None, labels)
+
+    def _rows(self, sql: str, run: int, *values: object, is_ordered: bool = True) -> Iterator[Row]:
+        """Yield the rows that a statement selects."""
+        for name, index, line, sample in self._checked(sql, run, *values, is_ordered=is_ordered):
+            yield _row_of(index, line if isinstance(line, Score) else self._score(name, line), sample)
+
+    def _checked(
+        self, sql: str, run: int, *values: object, is_ordered: bool = True
+    ) -> Iterator[tuple[str, int, Score | tuple[Any, ...], tuple[Any, ...]]]:
+        """Yield the scores that a statement selects, each with its scorer, its sample's number, and its sample.
+
+        Both are table rows; a failed score stands for one that is damaged, and an empty row for a damaged sample.
+        """
         names = self._names(run)
         sample: tuple[Any, ...] = ()
-        has_sample = False
+        intact: tuple[Any, ...] = ()
+        last = (-1, -1)
         with self._undamaged("a score"):
             for line in self._select(sql, run, *values):
                 score = line[:_SCORE_COLUMNS]
                 if line[_SCORE_COLUMNS:] != sample:
                     sample = line[_SCORE_COLUMNS:]
-                    has_sample = is_intact(sample)
-                name = names.get(score[2])
-                if name is None or not isinstance(score[1], int):
+                    intact = sample if is_intact(sample) else ()
+                _, index, place, *_ = score
+                name = names.get(place)
+                if name is None or not isinstance(index, int):
                     continue  # no scorer has this place, so the score counts as missing
-                if has_sample and is_intact(score):
-                    made = self._score(name, score)
+                if intact and is_intact(score):
+                    if is_ordered and (index, place) <= last:
+                        raise self._damaged(f"the order of the scores of run {run}")
+                    last = index, place
+                    yield name, index, score, intact
                 else:
-                    what = "its row" if has_sample else "the row of its sample"
+                    what = "its row" if intact else "the row of its sample"
                     reason = f"{what} in {self.path} is damaged; judgekit resume repeats the score"
-                    made = Score.failed(name, reason, error=DAMAGED_ROW)
-                yield (score[1], score[2]), _row_of(score[1], made, sample if has_sample else ())
+                    yield name, index, Score.failed(name, reason, error=DAMAGED_ROW), intact
+
+    def _plain(self, scorer: str, line: tuple[Any, ...]) -> PlainScore | Score:
+        _, _, _, status, value, _, label, _, aggregate, warnings, calls, _, _ = line
+        if status != "scored" or aggregate is not None or calls is not None:
+            return self._score(scorer, line)
+        return PlainScore(scorer, value, label, from_json(warnings) if warnings else ())
 
     def _score(self, scorer: str, line: tuple[Any, ...]) -> Score:
         _, index, _, status, value, confidence, label, error, aggregate, warnings, calls, explanation, _ = line
@@ -258,18 +305,24 @@ class RunReader:
             with self._undamaged(f"the score of sample {index}"):
                 return cast("tuple[str, JsonObject]", from_json(explanation))
 
-        return Score.from_stored(
-            explain,
-            scorer=scorer,
-            status=status,
-            value=value,
-            label=label,
-            error=error,
-            aggregate="mean" if aggregate is None else aggregate,
-            warnings=tuple(from_json(warnings)) if warnings else (),
-            calls=CALLS_ADAPTER.validate_json(calls) if calls else (),
-            confidence=confidence,
+        score = construct(
+            Score,
+            {
+                "scorer": scorer,
+                "status": status,
+                "value": value,
+                "label": label,
+                "reason": "",
+                "details": {},
+                "calls": CALLS_ADAPTER.validate_json(calls) if calls else (),
+                "confidence": confidence,
+                "error": error,
+                "aggregate": "mean" if aggregate is None else aggregate,
+                "warnings": tuple(from_json(warnings)) if warnings else (),
+            },
         )
+        score._explain_with(explain)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - part of constructing it
+        return score
 
     def counts(self, run: int) -> RunCounts:
         """Return the numbers of samples, scores and failed scores in a run."""
@@ -278,6 +331,28 @@ class RunReader:
             FROM scores WHERE run = ?1
         """
         return RunCounts(*map(int, next(self._select(sql, run))))
+
+    def scored_samples(self, run: int) -> int:
+        """Return the number of samples that have a score."""
+        sql = "SELECT count(DISTINCT sample) FROM scores WHERE run = ? AND scorer < ?"
+        return int(next(self._select(sql, run, len(self._names(run))))[0])
+
+    def worst_samples(
+        self,
+        run: int,
+        limit: int,
+        *,
+        included: Iterable[int] = (),
+        left_out: Iterable[int] = (),
+        damaged: Iterable[int] = (),
+    ) -> Sequence[int]:
+        """Return the numbers of the samples that most deserve a look, first those.
+
+        After those to be ``included``, these are samples that failed, abstained or are ``damaged``, then those with the
+        lowest values.
+        """
+        values = (len(self._names(run)), _listed(left_out), _listed(included), _listed(damaged), limit)
+        return [number for (number,) in self._select(_WORST, run, *values)]
 
     def unscored_calls(self, run: int, first: int = 0) -> Iterator[tuple[str, Sequence[JudgeCall] | None]]:
         """Yield the judge calls of attempts that gave no score or were repeated, each with its scorer.
@@ -322,11 +397,10 @@ class RunReader:
             SELECT * FROM samples WHERE run = ? AND effort IS NOT NULL
                 AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
         """
-        for line in self._select(sql, run):
-            if is_intact(line):
-                with self._undamaged(f"run {run}"):
-                    found = ConversationEffort(*from_json(line[8]))
-                yield line[1], found
+        with self._undamaged(f"run {run}"):
+            for line in self._select(sql, run):
+                if is_intact(line):
+                    yield line[1], ConversationEffort(*from_json(line[8]))
 
     def effort(self, run: int) -> EffortTotals:
         """Return the effort of all conversations that have a score."""
@@ -358,16 +432,16 @@ class RunReader:
         Raises:
             StoreError: One of them is damaged.
         """
-        sql = "SELECT * FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
+        numbers = "SELECT number FROM conversations WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
         last = -1
         # An open statement would keep this connection from writing once another connection has written.
-        while block := list(self._select(sql, run, last, _READ_AT_ONCE)):
-            for line in block:
-                number = line[1]
+        while block := list(self._select(numbers, run, last, _READ_AT_ONCE)):
+            for (number,) in block:
                 if not isinstance(number, int) or number <= last:
                     raise self._damaged(f"the order of the conversations of run {run}")
                 last = number
                 if sample_filter(number):
+                    line = next(self._select(_CONVERSATION, run, number), (0,))
                     yield number, self._unpacked(Sample, line, f"sample {number} of run {run}")
 
     def exchanges(
@@ -380,18 +454,25 @@ class RunReader:
         Raises:
             StoreError: One of them is damaged, and not listed in ``except_scorers``.
         """
-        names = self._names(run)
+        scorers = {place: (one.name, one.exchange_dictionary) for place, one in enumerate(self.record(run).scorers)}
         for line in self._select("SELECT * FROM exchanges WHERE run = ? ORDER BY sample, scorer, call", run):
-            number, scorer, call = line[1], names.get(line[2], ""), line[3]
+            number, place, call = line[1:4]
+            scorer, dictionary = scorers.get(place, ("", b""))
             if (number, scorer, call) not in except_scorers:
                 what = f"a judge's reply about sample {number} of run {run}"
-                yield number, scorer, call, self._unpacked(JudgeExchange, line, what)
+                yield number, scorer, call, self._unpacked(JudgeExchange, line, what, dictionary)
 
-    def _unpacked(self, kind: type[PackedRecord], line: Sequence[Any], what: str) -> PackedRecord:
+    def _unpacked(
+        self, kind: type[PackedRecord], line: Sequence[Any], what: str, dictionary: bytes = b""
+    ) -> PackedRecord:
         if not is_intact(line):
             raise self._damaged(what)
         with self._undamaged(what):
-            return kind.model_validate_json(zlib.decompress(line[-2]))
+            return kind.model_validate_json(decompress(line[-2], dictionary))
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return to_json(sorted(numbers)).decode()
 
 
 def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
@@ -399,13 +480,16 @@ def _row_of(index: int, score: Score, sample: tuple[Any, ...]) -> Row:
     if not sample:
         return Row(index=index, sample_id=f"#{index}", score=score)
     _, _, sample_id, trace_id, group, domain, labels, label_sources, *_ = sample
-    return Row.model_construct(
-        index=index,
-        sample_id=sample_id,
-        score=score,
-        trace_id=trace_id,
-        group=group,
-        domain=domain,
-        labels=from_json(labels) if labels else {},
-        label_sources=from_json(label_sources) if label_sources else {},
+    return construct(
+        Row,
+        {
+            "index": index,
+            "sample_id": sample_id,
+            "score": score,
+            "trace_id": trace_id,
+            "group": group,
+            "domain": domain,
+            "labels": from_json(labels) if labels else {},
+            "label_sources": from_json(label_sources) if label_sources else {},
+        },
     )

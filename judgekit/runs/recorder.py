@@ -3,7 +3,6 @@
 import asyncio
 import random
 import sqlite3
-import zlib
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
-from judgekit.runs.schema import checksum, is_intact, upsert
+from judgekit.runs.schema import checksum, compress, is_intact, upsert
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import JudgeCall, Score
@@ -27,7 +26,6 @@ from judgekit.traces.sample import Sample
 _AT_ONCE = 0.1  # seconds; scores made within them are written together
 _MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
 _TOGETHER = 50  # rows of one statement
-_COMPRESSION = 1
 _LONG = 2**16  # bytes; the writing thread compresses longer records
 _SAMPLE = upsert(
     "samples",
@@ -69,6 +67,7 @@ class Recorder:
         self._textless = None if record.keeps_text else textless or TextRemover()
         self._places = {one.name: place for place, one in enumerate(record.scorers)}
         self._judged = {place for place, one in enumerate(record.scorers) if one.judged}
+        self._dictionaries = [one.exchange_dictionary for one in record.scorers]
         self._is_new = store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting: dict[str, list[_Line]] = {}
@@ -147,8 +146,33 @@ class Recorder:
     def _add(self, sql: str, *values: object) -> None:
         if self._failure is not None:
             raise self._failure
-        if (row := _row((self._run, *values), sql)) is not None:
+        if (row := self._row((self._run, *values), sql)) is not None:
             self._waiting.setdefault(sql, []).append(row)
+
+    def _row(self, line: _Line, sql: str) -> _Line | None:
+        """Return a line as tables hold it, with a record as compressed JSON and a checksum at the end.
+
+        A long record stays uncompressed until the writing thread gets it. For short ones, two threads that take turns
+        would cost more than they save.
+        """
+        if sql in _DELETES:
+            return line
+        if isinstance(record := line[-1], FrozenModel):
+            try:
+                body = record.model_dump_json(exclude_none=True).encode()
+            except ValueError:  # UTF-8 cannot hold lone surrogates
+                return None
+            line = (*line[:-1], body)
+            return line if len(body) > _LONG else self._compressed(line, sql)
+        return (*line, checksum(line))
+
+    def _compressed(self, line: _Line, sql: str) -> _Line:
+        """Return a row whose record is compressed."""
+        if not isinstance(body := line[-1], bytes):
+            return line
+        dictionary = self._dictionaries[line[2]] if sql == _EXCHANGE and isinstance(line[2], int) else b""
+        line = (*line[:-1], compress(body, dictionary))
+        return (*line, checksum(line))
 
     def _take_waiting(self) -> dict[str, list[_Line]]:
         """Return the waiting rows, including calls that were paid since for scores in progress."""
@@ -160,7 +184,7 @@ class Recorder:
         return waiting
 
     def _write(self, store: RunStore, waiting: dict[str, list[_Line]]) -> None:
-        rows = {sql: list(map(_compressed, lines)) for sql, lines in waiting.items()}
+        rows = {sql: [self._compressed(line, sql) for line in lines] for sql, lines in waiting.items()}
         with store.transaction() as db:
             if not self._is_new:  # a new run has no scores to replace
                 old = list(self._old_calls(db, waiting.get(_SCORE, ())))
@@ -234,32 +258,6 @@ class Recorder:
 
 
 _DELETES = {_NO_EXCHANGES, _KEPT_CALLS}
-
-
-def _row(line: _Line, sql: str) -> _Line | None:
-    """Return a line as tables hold it, with a record as compressed JSON and a checksum at the end.
-
-    A long record stays uncompressed until the writing thread gets it. For short ones, two threads that take turns would
-    cost more than they save.
-    """
-    if sql in _DELETES:
-        return line
-    if isinstance(record := line[-1], FrozenModel):
-        try:
-            body = record.model_dump_json().encode()
-        except ValueError:  # UTF-8 cannot hold lone surrogates
-            return None
-        line = (*line[:-1], body)
-        return line if len(body) > _LONG else _compressed(line)
-    return (*line, checksum(line))
-
-
-def _compressed(line: _Line) -> _Line:
-    """Return a row whose record is compressed."""
-    if not isinstance(body := line[-1], bytes):
-        return line
-    line = (*line[:-1], zlib.compress(body, _COMPRESSION))
-    return (*line, checksum(line))
 
 
 def _insert(db: sqlite3.Connection, sql: str, rows: Sequence[_Line]) -> None:

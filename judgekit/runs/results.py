@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgekit.errors import count_text
+from judgekit.runs.counted import CountedRow
 from judgekit.runs.effort import EffortTotals
 from judgekit.runs.population import Population, describe_population
 from judgekit.runs.receipts import AuditStatus, AuditSubject, audit_status
-from judgekit.runs.rows import DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
+from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.runs.summary import ScorerSummary, Summary
 from judgekit.score import JudgeExchange, ScoreStatus
@@ -44,6 +45,7 @@ class Run:
     store: RunStore
     record: RunRecord
     _populations: dict[str, Population] = field(default_factory=dict[str, Population], init=False)
+    _damaged_scores: set[int] = field(default_factory=set[int], init=False)
 
     @classmethod
     def stored(cls, number: int | None = None, path: Path | str = DEFAULT_RUNS_PATH) -> "Run":
@@ -107,8 +109,10 @@ class Run:
     def _counts_only(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
         summary = Summary({one.name: ScorerSummary(one.name) for one in self.scorers})
-        for row in self:
+        for row in self.counted_rows():
             summary.add(row)
+            if row.score.error == DAMAGED_ROW:
+                self._damaged_scores.add(row.index)
         for scorer, calls in self.store.unscored_calls(self.number):
             if calls is None:
                 summary[scorer].add_lost_calls()
@@ -197,6 +201,27 @@ class Run:
             numbers: Numbers of samples in the run, from 0; see `Row.index`.
         """
         return self.store.rows(self.number, scorer=scorer, statuses=statuses, numbers=numbers)
+
+    def counted_rows(self, numbers: Collection[int] | None = None) -> Iterator[CountedRow]:
+        """Yield the rows in short, in order: all, or those of the samples with these numbers."""
+        return self.store.counted_rows(self.number, numbers)
+
+    def worst_samples(
+        self, limit: int, *, included: Collection[int] = (), left_out: Collection[int] = ()
+    ) -> Sequence[int]:
+        """Return the numbers of the samples that most deserve a look.
+
+        These are the ``included`` ones, then those that failed or abstained, then those with the lowest values.
+
+        Args:
+            limit: The maximum number of samples.
+            included: The numbers of samples to return before others.
+            left_out: The numbers of samples not to return.
+        """
+        _ = self._counts_only  # finds the damaged scores, which have failed
+        return self.store.worst_samples(
+            self.number, limit, included=included, left_out=left_out, damaged=self._damaged_scores
+        )
 
     def lowest(self, scorer: str, limit: int) -> Iterator[Row]:
         """Yield the rows with the lowest values of a scorer, lowest first.

@@ -1,10 +1,14 @@
 """The tables of a file of runs, and the checksums of their rows."""
 
+import marshal
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+_LEVEL = 1
+"""The level of compression: fast."""
 
 _COLUMNS = {
     "runs": "number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL",
@@ -64,11 +68,21 @@ def upsert(table: str, columns: Sequence[str]) -> str:
     )
 
 
-def checksum(row: Sequence[object]) -> int:
-    """Return the checksum of a row of texts, numbers and ``None``, possibly with bytes in the last place."""
-    if row and isinstance(body := row[-1], bytes):
-        return zlib.crc32(body, zlib.crc32(repr(tuple(row[:-1])).encode()))
-    return zlib.crc32(repr(tuple(row)).encode())
+def compress(record: bytes, dictionary: bytes = b"") -> bytes:
+    """Return a compressed record. A dictionary of text that many records share makes them shorter."""
+    packer = zlib.compressobj(_LEVEL, zdict=dictionary)
+    return packer.compress(record) + packer.flush()
+
+
+def decompress(body: bytes, dictionary: bytes = b"") -> bytes:
+    """Return the record that was compressed with this dictionary."""
+    unpacker = zlib.decompressobj(zdict=dictionary)
+    return unpacker.decompress(body) + unpacker.flush()
+
+
+def checksum(row: Sequence[Any]) -> int:
+    """Return the checksum of a row of texts, numbers, bytes and ``None``."""
+    return zlib.crc32(marshal.dumps(tuple(row), 2))  # version 2 writes equal values alike, and is fixed
 
 
 def is_intact(row: Sequence[object]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from judgekit.aggregates.total import PackedScores, Total, compute_total
 from judgekit.errors import count_text, join_limited
 from judgekit.runs.answers import AnswerCounts, ReportedNames
+from judgekit.runs.counted import CountedRow
 from judgekit.runs.draws import Draws, first_details
 from judgekit.runs.rows import DAMAGED_ROW, Row
 from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
@@ -94,7 +95,7 @@ class ScorerSummary:
     _scores: dict[str, PackedScores] = field(default_factory=dict[str, PackedScores], repr=False)
     _drawn: Counter[str] = field(default_factory=Counter[str], repr=False)
 
-    def add(self, row: Row, packed: bytes | None = None) -> None:
+    def add(self, row: Row | CountedRow, packed: bytes | None = None) -> None:
         """Count one score.
 
         Only what the scorer's number needs is kept, to save memory in long runs: 16 bytes for a mean, and otherwise the
@@ -112,11 +113,12 @@ class ScorerSummary:
             is_new = self._labelled.setdefault(score.value, score.label) != score.label
             self._graded = self._graded or is_new or 0 < score.value < 1
         self._overall = None
-        self.warnings.update(score.warnings)
+        if score.warnings:
+            self.warnings.update(score.warnings)
         for call in score.calls:
             self.answers.add(call)
             self._add_cost(call)
-        if len(score.calls) > 1:
+        if isinstance(score, Score) and len(score.calls) > 1:
             self._add_draws(score)
         if score.value is None:
             if row.group is not None:
@@ -125,7 +127,7 @@ class ScorerSummary:
         self._grouped = self._grouped or row.group is not None
         self._groups.append(hash(row.group if row.group is not None else (row.index,)))
         self._values.append(score.value)
-        if score.aggregate != "mean":
+        if isinstance(score, Score) and score.aggregate != "mean":
             self._scores.setdefault(score.aggregate, PackedScores()).append(packed or PackedScores.pack(score))
 
     def add_reason(self, score: Score) -> None:
@@ -379,23 +381,24 @@ class Summary:
         default_factory=dict[str, "dict[str, Summary] | None"], repr=False
     )
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Row | CountedRow) -> None:
         """Count one score."""
-        packed = None
-        if row.score.value is not None and row.score.aggregate != "mean":
-            packed = PackedScores.pack(row.score)
+        score, packed = row.score, None
+        if isinstance(score, Score) and score.value is not None and score.aggregate != "mean":
+            packed = PackedScores.pack(score)
         self._count(row, packed)
-        self.scorers[row.scorer].add_reason(row.score)
+        if isinstance(score, Score):
+            self.scorers[score.scorer].add_reason(score)
         domain = {} if row.domain is None else {"domain": row.domain}
         for name, value in {**domain, **row.labels, **domain}.items():  # a label "domain" must not count a sample twice
             self._slice(name, str(value), row, packed)
 
-    def _count(self, row: Row, packed: bytes | None) -> None:
+    def _count(self, row: Row | CountedRow, packed: bytes | None) -> None:
         if (line := self.scorers.get(row.scorer)) is None:
             line = self.scorers[row.scorer] = ScorerSummary(row.scorer)
         line.add(row, packed)
 
-    def _slice(self, name: str, value: str, row: Row, packed: bytes | None) -> None:
+    def _slice(self, name: str, value: str, row: Row | CountedRow, packed: bytes | None) -> None:
         if name not in self._slices and len(self._slices) == _NAMES_SLICED:
             return
         values = self._slices.setdefault(name, {})

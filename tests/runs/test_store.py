@@ -348,13 +348,17 @@ def test_rows_that_are_there_are_kept_when_the_work_breaks_off():
 
 def test_a_cancelled_run_keeps_what_was_scored():
     async def work() -> None:
+        reached = asyncio.Event()
+
         @scorer
         async def endless(sample: Sample) -> float:
-            await asyncio.sleep(0 if sample.id == "0" else 60)
+            if sample.id != "0":
+                reached.set()
+                await asyncio.sleep(60)
             return 1.0
 
         task = asyncio.create_task(arun(samples(3), [fine, endless], store=RUNS, concurrency=1))
-        await asyncio.sleep(0.05)
+        await reached.wait()
         task.cancel()
         await task
 

@@ -1,0 +1,38 @@
+"""Rows of a run in short: what summaries, lists and comparisons read of them. A million of these are made in seconds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from judgekit.runs.rows import LabelValue
+from judgekit.score import JudgeCall, Score, ScoreStatus
+
+
+class PlainScore(NamedTuple):
+    """A scored score without judge calls whose aggregate is the mean, in short."""
+
+    scorer: str
+    value: float | None
+    label: str | None
+    warnings: Sequence[str]
+    status: ScoreStatus = "scored"
+    error: str | None = None
+    calls: Sequence[JudgeCall] = ()
+    aggregate: str = "mean"
+
+
+@dataclass(slots=True)
+class CountedRow:
+    """A row with what summaries, lists and comparisons read; see `judgekit.runs.rows.Row`."""
+
+    index: int
+    sample_id: str
+    score: PlainScore | Score
+    group: str | None
+    domain: str | None
+    labels: Mapping[str, LabelValue]
+
+    @property
+    def scorer(self) -> str:
+        """The scorer's name."""
+        return self.score.scorer
