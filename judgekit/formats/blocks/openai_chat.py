@@ -5,6 +5,7 @@ r"""Messages of OpenAI Chat Completions, as most servers and tools write them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -110,7 +111,7 @@ def _plain_message(found: JsonObject) -> Mapping[str, object] | None:
 
 def _plain_caller(found: JsonObject) -> Mapping[str, object] | None:
     content, calls = found.get("content"), found["tool_calls"]
-    if not (found.keys() <= _PLAIN_CALLER and isinstance(calls, list) and isinstance(content, str | None)):
+    if not (found.keys() <= _PLAIN_CALLER and isinstance(calls, list) and _is_text_or_none(content)):
         return None
     made = [call for one in calls if (call := _plain_call(one)) is not None]
     return {"role": "assistant", "content": content or "", "tool_calls": made} if len(made) == len(calls) else None
@@ -120,11 +121,15 @@ def _plain_call(found: JsonValue) -> ToolCall | None:
     if not isinstance(found, dict) or not found.keys() <= _PLAIN_CALL or found.get("type", "function") != "function":
         return None
     function, identity = found.get("function"), found.get("id")
-    if not isinstance(function, dict) or function.keys() != _PLAIN_FUNCTION or not isinstance(identity, str | None):
+    if not isinstance(function, dict) or function.keys() != _PLAIN_FUNCTION or not _is_text_or_none(identity):
         return None
     name, arguments = function["name"], function["arguments"]
     is_plain = isinstance(name, str) and isinstance(arguments, str) and name != ""
     return ToolCall.recorded(name, arguments, id=identity) if is_plain else None
+
+
+def _is_text_or_none(value: JsonValue) -> TypeGuard[str | None]:
+    return value is None or isinstance(value, str)
 
 
 def read_usage(found: FieldTracker | None) -> Usage | None:

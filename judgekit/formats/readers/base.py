@@ -308,8 +308,10 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
     """
     left: JsonObject = {}
     for at, message in enumerate(messages):
+        calls = message.tool_calls if message.role == "assistant" else ()
+        if not (message.extra or calls) and isinstance(message.content, str):
+            continue
         extras = [message.extra] if message.extra else []
-        calls = message.tool_calls if isinstance(message, AIMessage) else ()
         extras += [call.extra for call in calls if call.extra]
         if not isinstance(message.content, str):
             extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
