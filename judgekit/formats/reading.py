@@ -269,7 +269,8 @@ class Recordings:
         for row in rows:
             reader, values = _split_row(row, place)
             for value in values:
-                yield self._read_record(FileRecord(row.line_number, value, row.clean), reader, place, index)
+                record = row if value is row.value else FileRecord(row.line_number, value, row.clean)
+                yield self._read_record(record, reader, place, index)
                 index += 1
 
     def _read_record(self, record: FileRecord, reader: Reader, place: "_Place", index: int) -> _NumberedResult:

@@ -171,6 +171,8 @@ def parse_arguments(found: JsonValue) -> Arguments:
     raw: str | None = None
     args: JsonValue = found
     if isinstance(found, str):
+        if (plain := _plain_object(found)) is not None:
+            return {"args": plain}
         raw = found.encode(errors="backslashreplace").decode()  # lone surrogates become JSON escapes
         try:
             args = _from_json(raw)
@@ -188,6 +190,15 @@ def parse_arguments(found: JsonValue) -> Arguments:
         unwrapped = raw is not None and raw.lstrip().startswith('"')
         return {"args": args, "args_raw": raw} if unwrapped else {"args": args}
     return {"args": {}, "args_raw": raw or json.dumps(args), "args_error": problem}
+
+
+def _plain_object(text: str) -> JsonObject | None:
+    """Return the object in a text if there is one without flaws. This is fast."""
+    try:
+        value = from_json(text, allow_inf_nan=False)
+    except ValueError:  # also for lone surrogates
+        return None
+    return value if isinstance(value, dict) and b"Infinity" not in to_json(value) else None  # 1e999 is too large
 
 
 def _from_json(text: str) -> JsonValue:

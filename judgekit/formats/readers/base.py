@@ -195,7 +195,27 @@ def append_reply(messages: Sequence[Message], replies: Sequence[Message], row: F
 
 def unpaired_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
     """Return a warning for each tool result that answers no call."""
+    if _answer_all(messages):
+        return []
     return [TraceWarning(_NO_CALL, path=f"messages[{index}]") for index in pair_results(messages).orphans]
+
+
+def _answer_all(messages: Sequence[Message]) -> bool:
+    """Return whether each tool result plainly has the id of one earlier call. This is faster than pairing them."""
+    called: set[str | None] = set()
+    waiting: set[str | None] = set()
+    for message in messages:
+        if message.role == "assistant":
+            for call in message.tool_calls:
+                if call.id in called:
+                    return False
+                called.add(call.id)
+                waiting.add(call.id)
+        elif message.role == "tool":
+            if message.tool_call_id not in waiting or message.tool_call_id is None or message.requestor == "user":
+                return False
+            waiting.remove(message.tool_call_id)
+    return True
 
 
 def build_sample(
@@ -309,10 +329,7 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
     left: JsonObject = {}
     for at, message in enumerate(messages):
         calls = message.tool_calls if message.role == "assistant" else ()
-        if not (message.extra or calls) and isinstance(message.content, str):
-            continue
-        extras = [message.extra] if message.extra else []
-        extras += [call.extra for call in calls if call.extra]
+        extras = [one.extra for one in (message, *calls) if one.extra]
         if not isinstance(message.content, str):
             extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
         if extras:
