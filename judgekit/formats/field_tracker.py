@@ -140,7 +140,7 @@ class FieldTracker:
         value = self._fields[name]
         try:
             if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
-                moment = _ISO.validate_json(json.dumps(value))
+                moment = _ISO.validate_strings(value)
             elif isinstance(value, int | float | str) and not isinstance(value, bool):
                 passed = int(value) if isinstance(value, str) else value
                 moment = _EPOCH + timedelta(microseconds=round(passed * 1_000_000 / _UNITS[unit]))

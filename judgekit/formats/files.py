@@ -280,6 +280,9 @@ class File:
 
     def _found_encoding(self) -> str:
         """Return GB18030 if the first megabyte is Chinese and most of its non-ASCII lines are not UTF-8, else UTF-8."""
+        with suppress(TraceError), self.open() as file:
+            if _is_text(file.read(_LOOKED_AT), "utf-8"):
+                return "utf-8"
         foreign = looked_at = 0
         broken: list[bytes] = []
         chinese = True
