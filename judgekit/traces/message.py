@@ -171,9 +171,9 @@ def parse_arguments(found: JsonValue) -> Arguments:
     raw: str | None = None
     args: JsonValue = found
     if isinstance(found, str):
-        if (plain := _plain_object(found)) is not None:
-            return {"args": plain}
         raw = found.encode(errors="backslashreplace").decode()  # lone surrogates become JSON escapes
+        if (plain := _plain_object(raw)) is not None:
+            return {"args": plain}
         try:
             args = _from_json(raw)
             if isinstance(args, str):
@@ -196,7 +196,7 @@ def _plain_object(text: str) -> JsonObject | None:
     """Return the object in a text if there is one without flaws. This is fast."""
     try:
         value = from_json(text, allow_inf_nan=False)
-    except ValueError:  # also for lone surrogates
+    except ValueError:
         return None
     return value if isinstance(value, dict) and b"Infinity" not in to_json(value) else None  # 1e999 is too large
 
