@@ -85,7 +85,12 @@ def agent(number: int) -> dict[str, object]:
     order = f"#W{number * 7919 % 10**7:07}"
     address = {"street": f"{number % 900 + 1} Oak Street", "city": city, "zip": f"{number % 90000 + 10000}"}
     items = [
-        {"name": one, "quantity": at + 1, "price": number % 997 + at / 4, "options": {"color": "black", "gift": at == 1}}
+        {
+            "name": one,
+            "quantity": at + 1,
+            "price": number % 997 + at / 4,
+            "options": {"color": "black", "gift": at == 1},
+        }
         for at, one in enumerate(goods)
     ]
     calls = [
@@ -103,8 +108,14 @@ def agent(number: int) -> dict[str, object]:
         for at, result in enumerate(results)
     ]
     messages = [
-        {"role": "system", "content": f"You are an agent of a shop in {city}. " + "Ask before you change an order. " * 8},
-        {"role": "user", "content": f"Hi! Please send my order {order} to {address['street']}, {city}, and add a gift."},
+        {
+            "role": "system",
+            "content": f"You are an agent of a shop in {city}. " + "Ask before you change an order. " * 8,
+        },
+        {
+            "role": "user",
+            "content": f"Hi! Please send my order {order} to {address['street']}, {city}, and add a gift.",
+        },
         {"role": "assistant", "content": None, "tool_calls": made[:2]},
         *told[:2],
         {"role": "assistant", "content": f"I change order {order} of a {goods[0]}.", "tool_calls": made[2:]},

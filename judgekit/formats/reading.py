@@ -456,7 +456,8 @@ def _make_sample(record: FileRecord, reader: Reader, place: _Place, index: int) 
         replaced = TraceWarning("lone surrogates, which are not valid text, replaced by U+FFFD")
         noted["warnings"] = (*sample.trace.warnings, replaced)
     if not isinstance(reader, JudgekitReader):
-        noted["source"] = TraceSource(format=reader.name, path=path_text(path), index=index)
+        source = {"format": reader.name, "path": path_text(path), "index": index}
+        noted["source"] = TraceSource.model_validate(source)
     for name, known in noted.items():  # the trace is not shared yet, and copies would take a tenth of the time
         object.__setattr__(sample.trace, name, known)
         sample.trace.model_fields_set.add(name)

@@ -2,10 +2,10 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import from_json, to_json
@@ -307,6 +307,16 @@ class _Message(FrozenModel):
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart | RefusalPart))
+
+    @classmethod
+    def parsed(cls, fields: Mapping[str, object], extra: JsonObject) -> Self:
+        """Return a message. Its ``extra`` comes from a JSON parser, so its values are not validated one by one."""
+        if not (extra and _is_valid(extra)):
+            return cls.model_validate({**fields, "extra": extra})
+        message = cls.model_validate(fields)
+        message.__dict__["extra"] = extra
+        message.model_fields_set.add("extra")
+        return message
 
 
 class SystemMessage(_Message):

@@ -78,8 +78,8 @@ def read_messages(whole: FieldTracker, name: str = "messages") -> list[Message]:
     return _MESSAGES.validate_python([read_message(one) if isinstance(one, FieldTracker) else one for one in found])
 
 
-def read_message(found: FieldTracker) -> Message:
-    """Read one message."""
+def read_message(found: FieldTracker, **about: object) -> Message:
+    """Read one message. Its format may know more ``about`` it."""
     role = found.one_of("role", _KINDS)
     kind = _KINDS[role]
     found.take("role")
@@ -96,8 +96,7 @@ def read_message(found: FieldTracker) -> Message:
         fields = {"content": _content(found, calls), "tool_calls": calls}
         fields["name" if kind is HumanMessage else "agent"] = found.text("name")
     fields["id"] = found.id("id")
-    fields["extra"] = found.leftover()
-    return kind.model_validate(fields)
+    return kind.parsed({**fields, **about}, found.leftover())
 
 
 def _plain_message(found: JsonObject) -> Mapping[str, object] | None:
@@ -124,8 +123,9 @@ def _plain_call(found: JsonValue) -> ToolCall | None:
     if not isinstance(function, dict) or function.keys() != _PLAIN_FUNCTION or not _is_text_or_none(identity):
         return None
     name, arguments = function["name"], function["arguments"]
-    is_plain = isinstance(name, str) and isinstance(arguments, str) and name != ""
-    return ToolCall.recorded(name, arguments, id=identity) if is_plain else None
+    if not (isinstance(name, str) and isinstance(arguments, str) and name):
+        return None
+    return ToolCall.recorded(name, arguments, id=identity)
 
 
 def _is_text_or_none(value: JsonValue) -> TypeGuard[str | None]:

@@ -18,7 +18,7 @@ from judgekit.formats.unread import (
     unread_text_warnings,
 )
 from judgekit.formats.values import as_object, head, lookup, objects_in, without
-from judgekit.traces.message import AIMessage, JsonObject, Message
+from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning

@@ -199,7 +199,7 @@ def _reply(response: FieldTracker) -> Message:
     }
     if "id" not in message:
         about["id"] = response.id("id")
-    return read_message(message).model_copy(update=about)
+    return read_message(message, **about)
 
 
 def is_chunk(value: JsonValue) -> bool:
