@@ -104,11 +104,11 @@ def agent(number: int) -> dict[str, object]:
         {"id": f"call_{number}_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
         for at, (name, args) in enumerate(calls)
     ]
-    told = [
+    told: list[dict[str, object]] = [
         {"role": "tool", "tool_call_id": f"call_{number}_{at}", "content": json.dumps(result)}
         for at, result in enumerate(results)
     ]
-    messages = [
+    messages: list[dict[str, object]] = [
         {
             "role": "system",
             "content": f"You are an agent of a shop in {city}. " + "Ask before you change an order. " * 8,

@@ -195,7 +195,7 @@ def parse_arguments(found: JsonValue) -> Arguments:
 def _plain_object(text: str) -> JsonObject | None:
     """Return the object in a text if there is one without flaws. This is fast."""
     try:
-        value = from_json(text, allow_inf_nan=False)
+        value = cast("JsonValue", from_json(text, allow_inf_nan=False))
     except ValueError:
         return None
     return value if isinstance(value, dict) and b"Infinity" not in to_json(value) else None  # 1e999 is too large
@@ -274,7 +274,7 @@ class ToolCall(FrozenModel):
         fields: Arguments = {"args": arguments} if isinstance(arguments, dict) else parse_arguments(arguments)
         args = fields.pop("args", {})
         call = cls.model_validate({"name": name, "id": id, **fields})
-        call.__dict__["args"] = args  # validation would call Python for each value in it
+        vars(call)["args"] = args  # validation would call Python for each value in it
         return call
 
     @model_validator(mode="before")
@@ -314,7 +314,7 @@ class _Message(FrozenModel):
         if not (extra and _is_valid(extra)):
             return cls.model_validate({**fields, "extra": extra})
         message = cls.model_validate(fields)
-        message.__dict__["extra"] = extra
+        vars(message)["extra"] = extra
         message.model_fields_set.add("extra")
         return message
 
