@@ -275,6 +275,7 @@ class ToolCall(FrozenModel):
         args = fields.pop("args", {})
         call = cls.model_validate({"name": name, "id": id, **fields})
         vars(call)["args"] = args  # validation would call Python for each value in it
+        call.model_fields_set.add("args")
         return call
 
     @model_validator(mode="before")
