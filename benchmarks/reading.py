@@ -1,8 +1,9 @@
-"""Conversations a second that become traces, beside parsing their JSON and beside validating them with openai's types.
+"""Microseconds to read a conversation, beside parsing its JSON and beside validating it with openai's types.
 
-OpenAI Chat JSONL, 8 messages a conversation, two parallel tool calls among them, on one core. Each figure is the median
-of five rounds, in which the three take turns. The peak memory is that of a process of its own for each length of file,
-which reads the file and counts.
+8 messages a conversation, three tool calls with nested arguments among them, and something unusual in three of ten: the
+same conversations as OpenAI Chat JSONL and in judgekit's own format. Then other kinds of records, tau2-bench's files
+beside ``json.load`` if they are there, and the peak memory of a process of its own for each length of file, which reads
+the file and counts. On one core; each figure is the median of five rounds, in which the programs take turns.
 
 python benchmarks/reading.py
 """
@@ -14,12 +15,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 ROUNDS = 5
 CONVERSATIONS = 5_000
 LENGTHS = (10_000, 200_000)
+TAU2 = Path(__file__).parents[2] / "shared" / "data" / "traces" / "tau2"
+GOAL_CHAT, GOAL_OWN = 60, 40
+"""Microseconds a conversation."""
+GOAL_TAU2 = 4
+"""Times ``json.load``."""
+GOAL_MEMORY = 1.1
+"""Times the memory that the short file takes."""
+CITIES = ("Austin", "Lisbon", "Kyoto", "Gda\u0144sk", "Quito")
+GOODS = ("desk lamp", "bookshelf", "water bottle", "backpack", "garden hose", "coffee maker", "jigsaw puzzle")
 
 
 def conversation(number: int) -> dict[str, object]:
@@ -67,6 +78,69 @@ def conversation(number: int) -> dict[str, object]:
         {"role": "assistant", "content": "It does: Austin, 78712. Shall I change that to another address of yours?"},
     ]
     return {"id": f"conversation-{number}", "messages": messages}
+
+
+def agent(number: int) -> dict[str, object]:
+    """A conversation with three calls whose arguments are nested. Three of ten are unusual."""
+    city, goods = CITIES[number % len(CITIES)], [GOODS[(number + at) % len(GOODS)] for at in range(3)]
+    order = f"#W{number * 7919 % 10**7:07}"
+    address = {"street": f"{number % 900 + 1} Oak Street", "city": city, "zip": f"{number % 90000 + 10000}"}
+    items = [
+        {
+            "name": one,
+            "quantity": at + 1,
+            "price": number % 997 + at / 4,
+            "options": {"color": "black", "gift": at == 1},
+        }
+        for at, one in enumerate(goods)
+    ]
+    calls = [
+        ("find_orders", {"filter": {"email": f"ann.{number}@example.com", "status": ["pending"]}, "limit": 5}),
+        ("find_customer", {"by": {"order": {"id": order}}, "fields": ["name", "address"], "verbose": False}),
+        ("change_order", {"order_id": order, "items": items, "ship_to": {"address": address, "notify": None}}),
+    ]
+    results = [{"orders": [{"id": order, "items": items}]}, {"name": "Ann Lee", "address": address}, {"changed": order}]
+    made = [
+        {"id": f"call_{number}_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+        for at, (name, args) in enumerate(calls)
+    ]
+    told: list[dict[str, object]] = [
+        {"role": "tool", "tool_call_id": f"call_{number}_{at}", "content": json.dumps(result)}
+        for at, result in enumerate(results)
+    ]
+    messages: list[dict[str, object]] = [
+        {
+            "role": "system",
+            "content": f"You are an agent of a shop in {city}. " + "Ask before you change an order. " * 8,
+        },
+        {
+            "role": "user",
+            "content": f"Hi! Please send my order {order} to {address['street']}, {city}, and add a gift.",
+        },
+        {"role": "assistant", "content": None, "tool_calls": made[:2]},
+        *told[:2],
+        {"role": "assistant", "content": f"I change order {order} of a {goods[0]}.", "tool_calls": made[2:]},
+        told[2],
+        {"role": "assistant", "content": f"Done: your {', '.join(goods)} now go to {city}. Anything else?"},
+    ]
+    return _unusual({"id": f"conversation-{number}", "messages": messages}, messages, number % 20)
+
+
+def _unusual(row: dict[str, object], messages: list[dict[str, object]], kind: int) -> dict[str, object]:
+    """Change a conversation: the first six of twenty kinds have something unusual."""
+    if kind == 0:
+        del row["id"]
+    elif kind == 1:
+        del messages[4]["tool_call_id"]
+    elif kind == 2:
+        messages[6] |= {"content": "Error: the order was shipped already.", "is_error": True}
+    elif kind == 3:
+        messages[7] |= {"reasoning_content": "The order is changed.", "refusal": None}
+    elif kind == 4:
+        messages[1]["content"] = [{"type": "text", "text": messages[1]["content"]}]
+    elif kind == 5:
+        row |= {"reference": "changed", "score": 0.5, "trace_url": "https://example.com/1"}
+    return row
 
 
 def blocks(number: int) -> dict[str, object]:
@@ -120,25 +194,42 @@ def parse(path: Path) -> int:
 
 
 def validate(path: Path) -> int:
-    """With openai's own types, whose tool calls are validated when one walks them."""
+    """With openai's own types, whose tool calls are validated when one walks them. They refuse one in twenty."""
     from openai.types.chat import ChatCompletionMessageParam
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter[list[dict[str, list[object]]]](list[ChatCompletionMessageParam])
     conversations = 0
     with path.open("rb") as file:
         for line in file:
-            for message in adapter.validate_python(json.loads(line)["messages"]):
-                list(message.get("tool_calls", ()))
+            with suppress(ValidationError):
+                for message in adapter.validate_python(json.loads(line)["messages"]):
+                    list(message.get("tool_calls", ()))
             conversations += 1
     return conversations
 
 
-def speed(measured: Callable[[Path], int], path: Path) -> float:
-    """Conversations a second of CPU."""
+def load(path: Path) -> int:
+    with path.open("rb") as file:
+        return len(json.load(file)["simulations"])
+
+
+def microseconds(measured: Callable[[Path], int], path: Path) -> float:
+    """The CPU time of a conversation."""
     began = time.process_time()
-    assert measured(path) == CONVERSATIONS
-    return CONVERSATIONS / (time.process_time() - began)
+    conversations = measured(path)
+    return 1e6 * (time.process_time() - began) / conversations
+
+
+def medians(jobs: Mapping[str, tuple[Callable[[Path], int], Path]]) -> dict[str, float]:
+    """The microseconds of a conversation in each job. They take turns: a machine whose speed drifts is fair to all."""
+    found: dict[str, list[float]] = {name: [] for name in jobs}
+    for measured, path in jobs.values():  # which load what they need
+        measured(path)
+    for _ in range(ROUNDS):
+        for name, (measured, path) in jobs.items():
+            found[name].append(microseconds(measured, path))
+    return {name: statistics.median(times) for name, times in found.items()}
 
 
 def peak(path: Path) -> float:
@@ -147,36 +238,79 @@ def peak(path: Path) -> float:
     return int(subprocess.run(program, check=True, capture_output=True, text=True).stdout) / 1e3
 
 
+def report(goal: str, *, met: bool) -> None:
+    print(f"\nGoal: {goal}: {'met' if met else 'not met'}.")
+
+
+def report_formats(folder: Path) -> None:
+    import judgekit
+
+    chat, own = folder / "chat.jsonl", folder / "own.jsonl"
+    write(chat, CONVERSATIONS, agent)
+    judgekit.write(judgekit.read(chat), own)
+    found = medians(
+        {
+            "json.loads": (parse, chat),
+            "json.loads, then openai's types": (validate, chat),
+            "judgekit.read, OpenAI Chat": (read, chat),
+            "json.loads of our own format": (parse, own),
+            "judgekit.read, our own format": (read, own),
+        }
+    )
+    sizes = [path.stat().st_size / CONVERSATIONS for path in (chat, own)]
+    print(f"| 8 messages, 3 calls: {sizes[0]:,.0f} bytes, {sizes[1]:,.0f} in our own format | us | beside json.loads |")
+    print("|---|---|---|")
+    for name, taken in found.items():
+        print(f"| `{name}` | {taken:,.1f} | {taken / found['json.loads']:.1f}x |")
+    for name, goal in {"OpenAI Chat": GOAL_CHAT, "our own format": GOAL_OWN}.items():
+        report(f"{name}, at most {goal} us a conversation", met=found[f"judgekit.read, {name}"] <= goal)
+
+
+def report_kinds(folder: Path) -> None:
+    path = folder / "kind.jsonl"
+    print("\n| records | bytes a line | judgekit.read, us | json.loads, us |")
+    print("|---|---|---|---|")
+    for record in (conversation, blocks, row, row_of_messages, mixed):
+        write(path, CONVERSATIONS, record)
+        found = medians({"read": (read, path), "parse": (parse, path)})
+        size = path.stat().st_size / CONVERSATIONS
+        print(f"| {record.__name__} | {size:,.0f} | {found['read']:,.0f} | {found['parse']:,.1f} |")
+
+
+def report_tau2() -> None:
+    files = sorted(TAU2.glob("*.json"))
+    if not files:
+        print(f"\ntau2-bench: skipped, its files are not in {TAU2}")
+        return
+    print("\n| tau2-bench | judgekit.read, us | json.load, us | beside json.load |")
+    print("|---|---|---|---|")
+    worst = 0.0
+    for path in files:
+        found = medians({"read": (read, path), "load": (load, path)})
+        worst = max(worst, found["read"] / found["load"])
+        print(f"| {path.stem} | {found['read']:,.0f} | {found['load']:,.0f} | {found['read'] / found['load']:.1f}x |")
+    report(f"at most {GOAL_TAU2} times json.load", met=worst <= GOAL_TAU2)
+
+
+def report_memory(folder: Path) -> None:
+    path = folder / "long.jsonl"
+    print("\n| conversations in the file | MB at most |")
+    print("|---|---|")
+    peaks: list[float] = []
+    for length in LENGTHS:
+        write(path, length, agent)
+        peaks.append(peak(path))
+        print(f"| {length:,} | {peaks[-1]:,.0f} |")
+    report("memory independent of the number of conversations", met=peaks[-1] <= GOAL_MEMORY * peaks[0])
+
+
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "conversations.jsonl")
-        write(path, CONVERSATIONS)
-        for measured in (read, parse, validate):  # which load what they need
-            measured(path)
-        speeds: dict[str, list[float]] = {"json.loads": [], "json.loads, then openai's types": [], "judgekit.read": []}
-        for _ in range(ROUNDS):  # in turn, so that a machine whose speed drifts is fair to all
-            for name, measured in zip(speeds, (parse, validate, read), strict=True):
-                speeds[name].append(speed(measured, path))
-        ours = statistics.median(speeds["judgekit.read"])
-        print(
-            f"| reading {path.stat().st_size / CONVERSATIONS:,.0f} bytes a line | conversations/s | beside judgekit |"
-        )
-        print("|---|---|---|")
-        for name, found in speeds.items():
-            median = statistics.median(found)
-            print(f"| `{name}` | {median:,.0f} | {median / ours:.2f}x |")
-        print("\n| records | bytes a line | judgekit.read, us | json.loads, us |")
-        print("|---|---|---|---|")
-        for record in (conversation, blocks, row, row_of_messages, mixed):
-            write(path, CONVERSATIONS, record)
-            size = path.stat().st_size / CONVERSATIONS
-            taken = [statistics.median(1e6 / speed(one, path) for _ in range(ROUNDS)) for one in (read, parse)]
-            print(f"| {record.__name__} | {size:,.0f} | {taken[0]:,.0f} | {taken[1]:,.1f} |")
-        print("\n| conversations in the file | MB at most |")
-        print("|---|---|")
-        for length in LENGTHS:
-            write(path, length)
-            print(f"| {length:,} | {peak(path):,.0f} |")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        report_formats(folder)
+        report_kinds(folder)
+        report_tau2()
+        report_memory(folder)
 
 
 if __name__ == "__main__":

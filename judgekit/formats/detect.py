@@ -23,6 +23,7 @@ _PLAIN_CHAT = frozenset(
 )
 _PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
 _PLAIN_CALL = frozenset(("id", "type", "function"))
+_NESTED = (dict, list)
 _ROLES = ("system", "user", "assistant", "tool")
 _MARKS = frozenset(
     (
@@ -120,7 +121,7 @@ def _are_plain(messages: JsonValue) -> bool:
     for message in messages:
         if not isinstance(message, dict) or not message.keys() <= _PLAIN_MESSAGE or message.get("role") not in _ROLES:
             return False
-        if not isinstance(message.get("content"), str | None):
+        if not (isinstance(content := message.get("content"), str) or content is None):
             return False
         if calls := message.get("tool_calls"):
             return isinstance(calls, list) and all(map(_is_plain_call, calls))
@@ -130,7 +131,7 @@ def _are_plain(messages: JsonValue) -> bool:
 def _is_plain_row(value: JsonObject) -> bool:
     """Return whether a record is flat and has no column by which other readers recognize flat records."""
     return _MARKS.isdisjoint(value) and not any(
-        isinstance(item, dict | list) or "." in name for name, item in value.items()
+        isinstance(item, _NESTED) or "." in name for name, item in value.items()
     )
 
 

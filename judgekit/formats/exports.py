@@ -26,7 +26,7 @@ _SESSIONS = ("session_id", "sessionId", "thread_id", "threadId", "conversation_i
 _WITHIN = ("metadata", "context")
 """Nested objects that may hold a record's trace id."""
 _COMPARED = 1_000
-_START, _ENDS = 2, 20
+_ENDS = 20
 MORE_PAGES = "the next page is not in this file"
 
 
@@ -144,10 +144,11 @@ class RepeatedHistories:
     def add(self, trace: Trace) -> None:
         """Compare a conversation with earlier ones that begin like it, by their last messages."""
         messages = trace.messages
-        if len(messages) < _START or messages[-1].role != "assistant":
+        if len(messages) < 2 or messages[-1].role != "assistant":
             return
-        ends = self._latest.setdefault(hash(tuple(message.text for message in messages[:_START])), {})
-        self._repeated += any(size < len(messages) and hash(messages[size - 1].text) == end for size, end in ends)
+        ends = self._latest.setdefault(hash((messages[0].text, messages[1].text)), {})
+        if ends:
+            self._repeated += any(size < len(messages) and hash(messages[size - 1].text) == end for size, end in ends)
         ends[len(messages), hash(messages[-1].text)] = None
         if len(ends) > _ENDS:
             del ends[next(iter(ends))]

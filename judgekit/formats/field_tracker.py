@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic.types import Strict
@@ -13,6 +13,7 @@ from judgekit.formats.values import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.trace import TraceWarning
 
+Read = TypeVar("Read")
 Unit: TypeAlias = Literal["s", "ms", "ns"]
 
 _UNITS: dict[Unit, int] = {"s": 1, "ms": 10**3, "ns": 10**9}
@@ -139,7 +140,7 @@ class FieldTracker:
         value = self._fields[name]
         try:
             if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
-                moment = _ISO.validate_json(json.dumps(value))
+                moment = _ISO.validate_strings(value)
             elif isinstance(value, int | float | str) and not isinstance(value, bool):
                 passed = int(value) if isinstance(value, str) else value
                 moment = _EPOCH + timedelta(microseconds=round(passed * 1_000_000 / _UNITS[unit]))
@@ -177,14 +178,28 @@ class FieldTracker:
             TraceError: It is not a list, or an item is not an object.
         """
         name = self._name(names)
-        if name is None:
+        return [] if name is None else self.objects_or(name, _never)
+
+    def objects_or(self, name: str, read: Callable[[JsonObject], Read | None]) -> list["FieldTracker | Read"]:
+        """Take a list of objects. Those for which ``read`` returns a value, which must hold all of it, are replaced.
+
+        Raises:
+            TraceError: It is not a list, or an item is not an object.
+        """
+        if name not in self._fields:
             return []
-        objects: list[FieldTracker] = []
-        for index, item in enumerate(self.items(name)):
-            if not isinstance(item, FieldTracker):
+        value = self._fields[name]
+        if not isinstance(value, list):
+            raise self.type_error(name, "a list")
+        del self._fields[name]
+        objects: list[FieldTracker | Read] = []
+        for index, item in enumerate(value):
+            if not isinstance(item, dict):
                 where = _joined(self.path, f"{name}[{index}]")
                 raise TraceError(f"{where}: expected an object, found {short_repr(item)}")
-            objects.append(item)
+            made = read(item)
+            objects.append(FieldTracker(item, (self, name, index), self.warnings) if made is None else made)
+        self._children[name] = [one for one in objects if isinstance(one, FieldTracker)]
         return objects
 
     def optional_objects(self, *names: str) -> list["FieldTracker"]:
@@ -280,6 +295,10 @@ class FieldTracker:
 
     def _warn_type(self, name: str, expected: str) -> None:
         self.warn(f"expected {expected}, found {short_repr(self._fields[name])}; kept as is", name)
+
+
+def _never(_: JsonObject) -> None:
+    return None
 
 
 def _is_identity(value: JsonValue) -> bool:

@@ -36,6 +36,7 @@ STANDARD_STREAM = Path("-")
 """Standard input or output."""
 
 _LOOKED_AT = 1 << 20
+_PIECE = 1 << 16
 _SUFFIXES: dict[str, Container] = {
     "": "document",
     ".json": "document",
@@ -280,6 +281,11 @@ class File:
 
     def _found_encoding(self) -> str:
         """Return GB18030 if the first megabyte is Chinese and most of its non-ASCII lines are not UTF-8, else UTF-8."""
+        with suppress(TraceError), self.open() as file:  # an invalid byte raises one too
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            for _ in range(_LOOKED_AT // _PIECE):
+                decoder.decode(file.read(_PIECE))
+            return "utf-8"
         foreign = looked_at = 0
         broken: list[bytes] = []
         chinese = True

@@ -269,7 +269,8 @@ class Recordings:
         for row in rows:
             reader, values = _split_row(row, place)
             for value in values:
-                yield self._read_record(FileRecord(row.line_number, value, row.clean), reader, place, index)
+                record = row if value is row.value else FileRecord(row.line_number, value, row.clean)
+                yield self._read_record(record, reader, place, index)
                 index += 1
 
     def _read_record(self, record: FileRecord, reader: Reader, place: "_Place", index: int) -> _NumberedResult:
@@ -455,7 +456,8 @@ def _make_sample(record: FileRecord, reader: Reader, place: _Place, index: int) 
         replaced = TraceWarning("lone surrogates, which are not valid text, replaced by U+FFFD")
         noted["warnings"] = (*sample.trace.warnings, replaced)
     if not isinstance(reader, JudgekitReader):
-        noted["source"] = TraceSource(format=reader.name, path=path_text(path), index=index)
+        source = {"format": reader.name, "path": path_text(path), "index": index}
+        noted["source"] = TraceSource.model_validate(source)
     for name, known in noted.items():  # the trace is not shared yet, and copies would take a tenth of the time
         object.__setattr__(sample.trace, name, known)
         sample.trace.model_fields_set.add(name)

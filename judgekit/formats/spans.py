@@ -35,6 +35,14 @@ _MARKS: dict[Convention, tuple[str, ...]] = {
         "pydantic_ai.",
     ),
 }
+_MARK_ROOTS = frozenset(mark.partition(".")[0] for marks in _MARKS.values() for mark in marks)
+_SPAN_FIELDS = frozenset(
+    (
+        *("attributes", "body", "context", "context.trace_id", "event_name", "eventName", "span_context"),
+        *("_spanContext", "trace_id", "traceId"),
+    )
+)
+"""The fields of which each span has at least one, unless it is the bare attributes of one."""
 _RESPONSES = ("gen_ai.response.id", "ai.response.id")
 _CONVERSATIONS = (
     *("gen_ai.conversation.id", "session.id", "gcp.vertex.agent.session_id", "ai.telemetry.metadata.sessionId"),
@@ -283,7 +291,8 @@ def _spans_in(document: JsonValue, depth: int) -> Iterator[JsonObject]:
         for item in document:
             yield from _spans_in(item, depth - 1)
     elif isinstance(document, dict):
-        name = next((name for name in _BATCHES if document.get(name) is not None), None)
+        batches = () if document.keys().isdisjoint(_BATCHES) else _BATCHES
+        name = next((name for name in batches if document.get(name) is not None), None)
         if name is not None:
             yield from _exported(document[name], without(document, name))
         elif isinstance(spans := document.get("spans"), list) and "trajectory" not in document:
@@ -313,6 +322,8 @@ def _exported(batches: JsonValue, beside: JsonObject) -> Iterator[JsonObject]:
 
 def _span(found: JsonObject) -> JsonObject | None:
     """Return an object as a span if it is a span, a log record, or the attributes of one."""
+    if _SPAN_FIELDS.isdisjoint(found) and not _may_have_marks(found):
+        return None
     if "context.trace_id" in found:
         found = _from_columns(found)
     attributes = _plain_attributes(found.get("attributes"))
@@ -363,6 +374,14 @@ def _conventions(span: JsonObject) -> set[Convention]:
             if named.startswith("gen_ai.") or holds_moved_messages(event.get("body")):
                 found.add("openinference" if named.startswith("openinference.") else "otel")
     return found
+
+
+def _may_have_marks(attributes: JsonObject) -> bool:
+    """Return whether an attribute, in dotted form or nested, may have one of the marks. This is fast if not."""
+    return any(
+        name.partition(".")[0] in _MARK_ROOTS and (name not in _MARK_ROOTS or isinstance(value, dict))
+        for name, value in attributes.items()
+    )
 
 
 def _marks(attributes: Iterable[str]) -> set[Convention]:

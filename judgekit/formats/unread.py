@@ -79,6 +79,8 @@ _ARGUMENTS = (
     *("arguments", "args", "input", "inputParameters", "input_parameters", "parameters"),
     *("params", "tool_input", "kwargs"),
 )
+_NESTED = (dict, list)
+_SORTED = json.JSONEncoder(sort_keys=True)
 _LONG = 40
 """The length from which a text is also searched for within other texts, which may quote it."""
 _MOST = 100
@@ -220,7 +222,7 @@ def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
     while pending:
         name, node = pending.pop()
         if isinstance(node, list):
-            pending += [(name, item) for item in node]
+            pending += [(name, item) for item in node if isinstance(item, _NESTED)]
         elif isinstance(node, dict) and (name not in _ASIDE or name == key):
             kind = node.get("type") or node.get("part_kind")
             if (
@@ -231,17 +233,18 @@ def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
                 yield from _call(node)
             if name in _HOLDERS or _is_message(node):
                 yield from (text for field in _SAID if field in node for text in _texts(node[field]))
-            pending += node.items()
+            pending += [item for item in node.items() if isinstance(item[1], _NESTED)]
 
 
 def _has_arguments(node: JsonObject) -> bool:
-    return any(isinstance(node.get(name), dict | str) for name in _ARGUMENTS)
+    return not node.keys().isdisjoint(_ARGUMENTS) and any(isinstance(node.get(name), dict | str) for name in _ARGUMENTS)
 
 
 def _is_message(node: JsonObject) -> bool:
+    if node.keys().isdisjoint(_SAID):
+        return False
     kind = node.get("type")
-    named = any(isinstance(node.get(name), str) for name in _SPEAKERS) or (isinstance(kind, str) and kind in _KINDS)
-    return named and any(name in node for name in _SAID)
+    return any(isinstance(node.get(name), str) for name in _SPEAKERS) or (isinstance(kind, str) and kind in _KINDS)
 
 
 def _texts(said: JsonValue) -> Iterator[str]:
@@ -271,4 +274,4 @@ def _canonical(arguments: JsonValue) -> str:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             return str(arguments)
-    return json.dumps(arguments or {}, sort_keys=True)
+    return _SORTED.encode(arguments or {})

@@ -78,24 +78,28 @@ class _Unanswered:
         self._requestor = requestor
         self._by_id: dict[str, dict[int, deque[PairedCall]]] = {}
         """The calls by id and message: parallel calls may share an id, and are answered in order."""
-        self._turn: dict[str | None, deque[PairedCall]] = {}
-        """The calls of the last turn by name, and all of them under ``None``."""
+        self._turn: list[PairedCall] = []
+        self._named: dict[str | None, deque[PairedCall]] = {}
+        """The calls of the last turn by name, and all of them under ``None``; only made for results without an id."""
         self._began = -1
         self._answered: set[tuple[int, int]] = set()
 
     def add(self, index: int, calls: Sequence[ToolCall], turn: int) -> None:
         if turn != self._began:
-            self._began, self._turn = turn, {}
+            self._began, self._turn, self._named = turn, [], {}
         for position, call in enumerate(calls):
             caller = PairedCall(index, position, call, self._requestor, turn)
+            self._turn.append(caller)
             if call.id is not None:
                 self._by_id.setdefault(call.id, {}).setdefault(index, deque()).append(caller)
-            for name in (None, call.name):
-                self._turn.setdefault(name, deque()).append(caller)
 
     def take(self, result: ToolMessage) -> PairedCall | None:
         if result.tool_call_id is None:
-            return self._first(self._turn.get(result.name))
+            if not self._named:
+                for one in self._turn:
+                    for name in (None, one.call.name):
+                        self._named.setdefault(name, deque()).append(one)
+            return self._first(self._named.get(result.name))
         messages = self._by_id.get(result.tool_call_id)
         while messages:
             nearest = next(reversed(messages))

@@ -17,6 +17,7 @@ from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.files import parse_json
 from judgekit.formats.readers import READERS
 from judgekit.formats.reading import Recordings, read
+from judgekit.formats.writing import write as write_samples
 from judgekit.traces.message import ToolCall
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceSource, TraceWarning
@@ -92,7 +93,9 @@ def test_the_same_conversations_are_read_from_every_kind_of_file(write, name, co
 @given(samples=st.lists(st.from_type(Sample), min_size=1, max_size=3))
 def test_samples_that_are_written_as_lines_are_read_back_unchanged(tmp_path_factory, samples):
     path = tmp_path_factory.getbasetemp() / "round_trip.jsonl"
-    path.write_text("".join(f"{sample.model_dump_json()}\n" for sample in samples), encoding="utf-8")
+    write_samples(samples, path)
+    assert list(read(path)) == samples
+    path.write_text("".join(f"{sample.model_dump_json()}\n" for sample in samples), encoding="utf-8")  # with defaults
     assert list(read(path)) == samples
 
 

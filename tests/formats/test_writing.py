@@ -10,7 +10,17 @@ from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.reading import read
 from judgekit.formats.writing import write
-from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, SystemMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    MediaPart,
+    RefusalPart,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+)
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -84,7 +94,28 @@ def test_a_file_is_packed_as_its_name_says(tmp_path, name):
 
 def test_standard_output_is_a_line(capsysbinary):
     assert write([SAMPLE], "-") == {}
-    assert capsysbinary.readouterr().out == f"{SAMPLE.model_dump_json()}\n".encode()
+    [line, rest] = capsysbinary.readouterr().out.split(b"\n")
+    assert (Sample.model_validate_json(line), rest) == (SAMPLE, b"")
+
+
+def test_our_own_format_leaves_out_defaults_but_not_what_tells_kinds(tmp_path):
+    inner = Trace(messages=[HumanMessage([TextPart("Hi"), RefusalPart("No", extra={"a": None})])])
+    sample = Sample(id="a", trace=Trace(messages=[SystemMessage(), AIMessage(())], children=[inner]), rival=Trace())
+    path = tmp_path / "a.jsonl"
+    write([sample, Sample(id="b")], path)
+    parts = [{"type": "text", "text": "Hi"}, {"type": "refusal", "text": "No", "extra": {"a": None}}]
+    children = [{"schema_version": 1, "messages": [{"role": "user", "content": parts}]}]
+    messages = [{"role": "system"}, {"role": "assistant", "content": []}]
+    assert list(map(json.loads, path.read_text().splitlines())) == [
+        {
+            "schema_version": 1,
+            "id": "a",
+            "trace": {"schema_version": 1, "messages": messages, "children": children},
+            "rival": {"schema_version": 1},
+        },
+        {"schema_version": 1, "id": "b", "trace": {"schema_version": 1}},
+    ]
+    assert list(read(path)) == [sample, Sample(id="b")]
 
 
 def test_nothing_is_touched_before_there_is_something_to_write(tmp_path):

@@ -227,3 +227,32 @@ def test_not_a_number_in_what_was_recorded_is_not_lost():
     message = HumanMessage("x", metadata={"a": [float("nan"), float("inf")]})
     back = HumanMessage.model_validate_json(message.model_dump_json())
     assert repr(back) == repr(message)
+
+
+@given(ANY_VALUE)
+def test_recorded_arguments_are_those_that_validation_makes_of_them(found):
+    for arguments in (found, {"a": found}, json.dumps(found), json.dumps({"a": found}), json.dumps(json.dumps(found))):
+        recorded = ToolCall.recorded("f", arguments, id="1")
+        validated = ToolCall.model_validate({"name": "f", "args": arguments, "id": "1"})
+        assert repr(recorded) == repr(validated)  # NaN is not equal to itself
+
+
+@pytest.mark.parametrize("found", ['{"a": 1e999}', '{"a": -1e999}', '{"a": NaN}', '{"a": [Infinity]}'])
+def test_numbers_that_are_not_finite_are_no_arguments(found):
+    call = ToolCall.recorded("f", found)
+    assert (call.args, call.args_raw) == ({}, found)
+    assert call.args_error.startswith("not valid JSON: it contains ")
+
+
+@pytest.mark.parametrize("depth", [*range(250, 258), 600])
+def test_recorded_arguments_may_be_nested_as_deeply_as_validated_ones(depth):
+    found = {"a": 1}
+    for _ in range(depth - 1):
+        found = {"a": found}
+    results = []
+    for make in (ToolCall.recorded, ToolCall):
+        try:
+            results.append(make("f", found).args is not None)
+        except ValidationError:
+            results.append(False)
+    assert results[0] == results[1] == (depth <= 255)

@@ -5,8 +5,9 @@ r"""Messages of OpenAI Chat Completions, as most servers and tools write them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeGuard
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from judgekit.formats.blocks.common import MediaKind, bare_part, read_counts, tool_name
 from judgekit.formats.blocks.reply import is_blank, nonblank_calls, to_content, unknown_part
@@ -15,6 +16,7 @@ from judgekit.formats.row_facts import to_text
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
+    JsonObject,
     MediaPart,
     Message,
     OtherPart,
@@ -45,6 +47,19 @@ _MEDIA: dict[str, MediaKind] = {
     "file": "file",
     "document_url": "file",  # of Mistral
 }
+_PLAIN = {
+    "system": frozenset(("role", "content")),
+    "user": frozenset(("role", "content", "name")),
+    "assistant": frozenset(("role", "content")),
+    "tool": frozenset(("role", "content", "tool_call_id", "name")),
+}
+"""The fields of most messages by role. They have the same names in our own messages."""
+_PLAIN_CALLER = frozenset(("role", "content", "tool_calls"))
+_PLAIN_CALL = frozenset(("id", "type", "function"))
+_PLAIN_FUNCTION = frozenset(("name", "arguments"))
+_ONLY_TEXTS = {str}
+_NO_NAMES = frozenset[str]()
+_MESSAGES = TypeAdapter(list[Message])
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
 _CALLED = frozenset(("tool_calls", "function_call"))
@@ -53,17 +68,18 @@ _OTHERS = ("tool_result", "tool-call", "tool-result")
 """Parts that are messages or calls in other APIs."""
 
 
-def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
-    """Read messages one by one.
+def read_messages(whole: FieldTracker, name: str = "messages") -> list[Message]:
+    """Read the messages in a field.
 
     Raises:
         TraceError: A message has an unknown role or content, or a tool call has no name.
     """
-    return [read_message(message) for message in found]
+    found = whole.objects_or(name, _plain_message)
+    return _MESSAGES.validate_python([read_message(one) if isinstance(one, FieldTracker) else one for one in found])
 
 
-def read_message(found: FieldTracker) -> Message:
-    """Read one message."""
+def read_message(found: FieldTracker, **about: object) -> Message:
+    """Read one message. Its format may know more ``about`` it."""
     role = found.one_of("role", _KINDS)
     kind = _KINDS[role]
     found.take("role")
@@ -80,8 +96,40 @@ def read_message(found: FieldTracker) -> Message:
         fields = {"content": _content(found, calls), "tool_calls": calls}
         fields["name" if kind is HumanMessage else "agent"] = found.text("name")
     fields["id"] = found.id("id")
-    fields["extra"] = found.leftover()
-    return kind.model_validate(fields)
+    return kind.parsed({**fields, **about}, found.leftover())
+
+
+def _plain_message(found: JsonObject) -> Mapping[str, object] | None:
+    """Return the fields of a message that has no other fields than most messages, all of the usual types."""
+    role = found.get("role")
+    if role == "assistant" and "tool_calls" in found:
+        return _plain_caller(found)
+    is_plain = isinstance(role, str) and found.keys() <= _PLAIN.get(role, _NO_NAMES)
+    return found if is_plain and set(map(type, found.values())) == _ONLY_TEXTS else None
+
+
+def _plain_caller(found: JsonObject) -> Mapping[str, object] | None:
+    content, calls = found.get("content"), found["tool_calls"]
+    if not (found.keys() <= _PLAIN_CALLER and isinstance(calls, list) and _is_text_or_none(content)):
+        return None
+    made = [call for one in calls if (call := _plain_call(one)) is not None]
+    return {"role": "assistant", "content": content or "", "tool_calls": made} if len(made) == len(calls) else None
+
+
+def _plain_call(found: JsonValue) -> ToolCall | None:
+    if not isinstance(found, dict) or not found.keys() <= _PLAIN_CALL or found.get("type", "function") != "function":
+        return None
+    function, identity = found.get("function"), found.get("id")
+    if not isinstance(function, dict) or function.keys() != _PLAIN_FUNCTION or not _is_text_or_none(identity):
+        return None
+    name, arguments = function["name"], function["arguments"]
+    if not (isinstance(name, str) and isinstance(arguments, str) and name):
+        return None
+    return ToolCall.recorded(name, arguments, id=identity)
+
+
+def _is_text_or_none(value: JsonValue) -> TypeGuard[str | None]:
+    return value is None or isinstance(value, str)
 
 
 def read_usage(found: FieldTracker | None) -> Usage | None:
@@ -235,7 +283,7 @@ def _call(found: FieldTracker) -> ToolCall:
 def _function_call(found: FieldTracker, identity: str | None) -> ToolCall:
     given = found.take("arguments", "args", "input", "parameters")
     name = tool_name(found, "name")
-    return ToolCall.model_validate({"name": name, "id": identity, "args": given})  # the model parses text
+    return ToolCall.recorded(name, given, id=identity)
 
 
 def _definition(found: FieldTracker) -> ToolDefinition:

@@ -18,7 +18,7 @@ from judgekit.formats.unread import (
     unread_text_warnings,
 )
 from judgekit.formats.values import as_object, head, lookup, objects_in, without
-from judgekit.traces.message import AIMessage, JsonObject, Message
+from judgekit.traces.message import JsonObject, Message
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
@@ -195,7 +195,27 @@ def append_reply(messages: Sequence[Message], replies: Sequence[Message], row: F
 
 def unpaired_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
     """Return a warning for each tool result that answers no call."""
+    if _answer_all(messages):
+        return []
     return [TraceWarning(_NO_CALL, path=f"messages[{index}]") for index in pair_results(messages).orphans]
+
+
+def _answer_all(messages: Sequence[Message]) -> bool:
+    """Return whether each tool result plainly has the id of one earlier call. This is faster than pairing them."""
+    called: set[str | None] = set()
+    waiting: set[str | None] = set()
+    for message in messages:
+        if message.role == "assistant":
+            for call in message.tool_calls:
+                if call.id in called:
+                    return False
+                called.add(call.id)
+                waiting.add(call.id)
+        elif message.role == "tool":
+            if message.tool_call_id not in waiting or message.tool_call_id is None or message.requestor == "user":
+                return False
+            waiting.remove(message.tool_call_id)
+    return True
 
 
 def build_sample(
@@ -308,9 +328,8 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
     """
     left: JsonObject = {}
     for at, message in enumerate(messages):
-        extras = [message.extra] if message.extra else []
-        calls = message.tool_calls if isinstance(message, AIMessage) else ()
-        extras += [call.extra for call in calls if call.extra]
+        calls = message.tool_calls if message.role == "assistant" else ()
+        extras = [one.extra for one in (message, *calls) if one.extra]
         if not isinstance(message.content, str):
             extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
         if extras:

@@ -183,4 +183,4 @@ def _messages(data: FieldTracker, name: str) -> list[Message]:
     if isinstance(value, str):
         data.take(name)
         return [HumanMessage(value)]
-    return read_items(data.objects(name)) if is_items(value) else openai_chat.read_messages(data.objects(name))
+    return read_items(data.objects(name)) if is_items(value) else openai_chat.read_messages(data, name)

@@ -71,7 +71,7 @@ class OpenAIChatReader:
         """Read one row. Without an id of the row or of the response, the index is its name."""
         row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or row
-        messages = read_messages(request.objects("messages"))
+        messages = read_messages(request)
         system = request.peek("system")
         if system and isinstance(system, str) and not isinstance(next(iter(messages), None), SystemMessage):
             request.take("system")
@@ -199,7 +199,7 @@ def _reply(response: FieldTracker) -> Message:
     }
     if "id" not in message:
         about["id"] = response.id("id")
-    return read_message(message).model_copy(update=about)
+    return read_message(message, **about)
 
 
 def is_chunk(value: JsonValue) -> bool:

@@ -197,7 +197,7 @@ def _message(found: FieldTracker, *, solo: bool) -> Message:
         reply = found.object("raw_data") or FieldTracker({})
         about |= {"usage": read_usage(found.object("usage")), "finish_reason": reply.text("finish_reason")}
         about["model"] = reply.text("model")
-    return read_message(found).model_copy(update=about)
+    return read_message(found, **about)
 
 
 def _action(found: FieldTracker, *, solo: bool) -> JsonObject:

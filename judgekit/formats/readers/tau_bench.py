@@ -40,7 +40,7 @@ class TauBenchReader(RowReader):
         task_id, trial = row.id("task_id"), row.count("trial")
         if task_id is None:
             raise row.type_error("task_id", "a task id")
-        messages = read_messages(row.objects("traj"))
+        messages = read_messages(row, "traj")
         if not messages:
             raise TraceError("contains no messages")
         info = row.object("info") or FieldTracker({})

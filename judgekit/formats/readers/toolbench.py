@@ -42,7 +42,7 @@ class ToolBenchReader(RowReader):
             raise TraceError(f"contains no messages{unfinished if answer.peek('valid_data') is False else ''}")
         number = len(found) - 1
         path = FieldTracker({f"train_messages[{number}]": found[-1]}, answer.path, row.warnings)
-        messages = read_messages(path.objects(f"train_messages[{number}]"))
+        messages = read_messages(path, f"train_messages[{number}]")
         if not messages:
             raise TraceError(f"{answer.path}.train_messages[{number}]: contains no messages")
         messages[-1] = _finished(messages[-1], path)

@@ -3,11 +3,14 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judgekit.formats.detect import detect
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.readers.base import build_sample
-from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.formats.readers.base import build_sample, unpaired_warnings
+from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.pairing import pair_results
 from judgekit.traces.trace import Trace
 
 CHAT = {"id": "c", "choices": [{"index": 0, "message": {"role": "assistant", "content": "Yes"}}]}
@@ -72,3 +75,14 @@ def test_messages_beside_the_conversation_are_told_unless_a_child_says_them():
     said = {"messages": [HumanMessage("Hi")]}
     traces = [build_sample(FieldTracker(beside), 0, {**said, "children": one}).trace for one in ([], [child], [outer])]
     assert [[one.path for one in trace.warnings] for trace in traces] == [["notes"], [], []]
+
+
+IDS = st.sampled_from([None, "", "a", "b", "c"])
+CALLS = st.lists(st.builds(ToolCall, name=st.just("f"), id=IDS), max_size=3)
+RESULT = st.builds(ToolMessage, tool_call_id=IDS, requestor=st.sampled_from(["assistant"] * 4 + ["user"]))
+
+
+@given(st.lists(st.builds(AIMessage, tool_calls=CALLS) | st.builds(HumanMessage, tool_calls=CALLS) | RESULT))
+def test_there_is_a_warning_for_each_result_that_no_call_is_paired_with(messages):
+    orphans = pair_results(messages).orphans
+    assert [one.path for one in unpaired_warnings(messages)] == [f"messages[{index}]" for index in orphans]
