@@ -1,0 +1,142 @@
+"""The expected and the actual calls of a sample, and how the arguments of each pair compare."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgMatch, ArgRules, compare_arguments
+from judgekit.scorers.tool_calls.matchers import contains_matcher
+from judgekit.scorers.tool_calls.modes import ToolMatch
+from judgekit.traces.equality import canonical_json, same_json
+from judgekit.traces.message import JsonObject, Requestor
+from judgekit.traces.pairing import call_errors
+from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.trace import ActualCall, ToolDefinition
+
+
+class ArgItems(NamedTuple):
+    """Arguments as sets for fast comparison: equal sets mean equal arguments."""
+
+    values: frozenset[tuple[str, str]]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, args: JsonObject) -> "ArgItems":
+        """Return a call's arguments as sets."""
+        return cls(frozenset((name, canonical_json(value)) for name, value in args.items()), frozenset(args))
+
+
+class Calls:
+    """Expected and actual calls, identified by their positions from 0.
+
+    Comparisons are made on first access and kept, so scorers with the same rules for arguments share them. They raise a
+    ``ValueError`` as `compare_arguments` does.
+
+    Args:
+        rules: The rules for arguments, ``args`` and ``tools``; the others are not used.
+        expected: The expected calls.
+        actual: The actual calls.
+        definitions: The tool definitions of the trace.
+    """
+
+    def __init__(
+        self,
+        rules: ToolMatch,
+        expected: Sequence[ExpectedCall],
+        actual: Sequence[ActualCall],
+        definitions: Sequence[ToolDefinition] = (),
+    ) -> None:
+        self.rules = rules
+        self.expected = expected
+        self.actual = actual
+        self.definitions = definitions
+        self._plain: dict[int, bool] = {}
+        self._expected_items: dict[int, ArgItems | None] = {}
+        self._actual_items: dict[int, ArgItems | None] = {}
+        self._compared: dict[tuple[int, int], ArgComparison] = {}
+
+    @classmethod
+    def of(cls, rules: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Calls":
+        """Return one side's calls in a sample with ``reference_tool_calls``, which the sample's scorers share.
+
+        ``include_failed=False`` leaves out calls that resulted in an error.
+        """
+        key = (requestor, include_failed, rules.args, rules.tools)
+        shared: list[tuple[object, Calls]] | None = getattr(sample, "_calls", None)
+        if shared is None:
+            shared = []
+            object.__setattr__(sample, "_calls", shared)  # samples are frozen, but this is no part of their value
+        for known, calls in shared:
+            if known == key:
+                return calls
+        expected = [call for call in sample.reference_tool_calls or () if call.requestor == requestor]
+        made: Sequence[ActualCall] = sample.trace.tool_calls(requestor)
+        if not include_failed:
+            errors = call_errors(sample.trace.messages, requestor)
+            made = [call for call, error in zip(made, errors, strict=True) if not error]
+        calls = cls(rules, expected, made, sample.trace.tools)
+        shared.append((key, calls))
+        return calls
+
+    @cached_property
+    def have_same_names(self) -> bool:
+        """Whether each actual call has the name of the expected one at its position."""
+        return [call.name for call in self.expected] == [call.name for _, _, call in self.actual]
+
+    @cached_property
+    def are_equal(self) -> bool:
+        """Whether each actual call agrees with the expected one at its position."""
+        return self.have_same_names and all(self.agree(index, index) for index in range(len(self.actual)))
+
+    def agree(self, expected: int, actual: int) -> bool:
+        """Return whether the arguments of two calls of the same tool fully agree."""
+        if not self._is_plain(expected):
+            return self.compare(expected, actual).score == 1
+        call = self.actual[actual].call
+        return call.args_error is None and same_json(self.expected[expected].args, call.args)
+
+    def compare(self, expected: int, actual: int) -> ArgComparison:
+        """Return the comparison of the arguments of two calls of the same tool."""
+        known = self._compared.get((expected, actual))
+        if known is None:
+            wanted = self.expected[expected]
+            rules = self.rules_by_tool[wanted.name]
+            known = compare_arguments(rules, wanted, self.actual[actual].call, self.definitions)
+            self._compared[expected, actual] = known
+        return known
+
+    def score(self, expected: int, actual: int) -> float:
+        """Return the score of the arguments of two calls of the same tool."""
+        wanted, found = self.expected_items(expected), self.actual_items(actual)
+        if wanted is None:
+            return self.compare(expected, actual).score
+        if found is None:
+            return 0.0
+        return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
+
+    def expected_items(self, expected: int) -> ArgItems | None:
+        """Return the arguments of an expected call; ``None`` unless they are simply compared as typed JSON."""
+        if expected not in self._expected_items:
+            is_plain = self._is_plain(expected)
+            self._expected_items[expected] = ArgItems.of(self.expected[expected].args) if is_plain else None
+        return self._expected_items[expected]
+
+    def actual_items(self, actual: int) -> ArgItems | None:
+        """Return the arguments of an actual call; ``None`` if they could not be read."""
+        if actual not in self._actual_items:
+            call = self.actual[actual].call
+            self._actual_items[actual] = ArgItems.of(call.args) if call.args_error is None else None
+        return self._actual_items[actual]
+
+    @cached_property
+    def rules_by_tool(self) -> dict[str, ArgRules]:
+        """The rules for the arguments of each expected tool."""
+        return {call.name: self.rules.arg_rules_for(call.name) for call in self.expected}
+
+    def _is_plain(self, expected: int) -> bool:
+        if expected not in self._plain:
+            call = self.expected[expected]
+            rule = self.rules_by_tool[call.name] if self.rules.tools else self.rules.args
+            is_plain = isinstance(rule, ArgMatch) and rule.is_plain and call.compare_args is None
+            self._plain[expected] = is_plain and not contains_matcher(call.args)
+        return self._plain[expected]
