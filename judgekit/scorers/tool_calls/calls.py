@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgMatch, ArgRules, compare_arguments
-from judgekit.scorers.tool_calls.matchers import contains_matcher
+from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.traces.equality import canonical_json, same_json
+from judgekit.traces.equality import canonical_json, json_bytes, same_json
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.pairing import call_errors
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -50,9 +50,9 @@ class Calls:
         self.expected = expected
         self.actual = actual
         self.definitions = definitions
-        self._plain: dict[int, bool] = {}
-        self._expected_items: dict[int, ArgItems | None] = {}
-        self._actual_items: dict[int, ArgItems | None] = {}
+        self.have_same_names = [call.name for call in expected] == [call.name for _, _, call in actual]
+        """Whether each actual call has the name of the expected one at its position."""
+        self._written: dict[int, bytes | None] = {}
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
     @classmethod
@@ -78,22 +78,25 @@ class Calls:
         shared.append((key, calls))
         return calls
 
-    @cached_property
-    def have_same_names(self) -> bool:
-        """Whether each actual call has the name of the expected one at its position."""
-        return [call.name for call in self.expected] == [call.name for _, _, call in self.actual]
+    @property
+    def have_same_tools(self) -> bool:
+        """Whether each tool was called as often as expected."""
+        return sorted(call.name for call in self.expected) == sorted(call.name for _, _, call in self.actual)
 
     @cached_property
     def are_equal(self) -> bool:
         """Whether each actual call agrees with the expected one at its position."""
-        return self.have_same_names and all(self.agree(index, index) for index in range(len(self.actual)))
+        return self.have_same_names and all(map(self.agree, range(len(self.expected)), range(len(self.actual))))
 
     def agree(self, expected: int, actual: int) -> bool:
         """Return whether the arguments of two calls of the same tool fully agree."""
-        if not self._is_plain(expected):
+        written = self._plain_bytes(expected)
+        if written is None:
             return self.compare(expected, actual).score == 1
         call = self.actual[actual].call
-        return call.args_error is None and same_json(self.expected[expected].args, call.args)
+        if call.args_error is not None:
+            return False
+        return written == json_bytes(call.args) or same_json(self.expected[expected].args, call.args)
 
     def compare(self, expected: int, actual: int) -> ArgComparison:
         """Return the comparison of the arguments of two calls of the same tool."""
@@ -107,36 +110,39 @@ class Calls:
 
     def score(self, expected: int, actual: int) -> float:
         """Return the score of the arguments of two calls of the same tool."""
-        wanted, found = self.expected_items(expected), self.actual_items(actual)
+        wanted, found = self.expected_items[expected], self.actual_items[actual]
         if wanted is None:
             return self.compare(expected, actual).score
         if found is None:
             return 0.0
         return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
 
-    def expected_items(self, expected: int) -> ArgItems | None:
-        """Return the arguments of an expected call; ``None`` unless they are simply compared as typed JSON."""
-        if expected not in self._expected_items:
-            is_plain = self._is_plain(expected)
-            self._expected_items[expected] = ArgItems.of(self.expected[expected].args) if is_plain else None
-        return self._expected_items[expected]
+    @cached_property
+    def expected_items(self) -> Sequence[ArgItems | None]:
+        """The arguments of each expected call; ``None`` unless they are simply compared as typed JSON."""
+        return [
+            ArgItems.of(call.args) if self._plain_bytes(at) is not None else None
+            for at, call in enumerate(self.expected)
+        ]
 
-    def actual_items(self, actual: int) -> ArgItems | None:
-        """Return the arguments of an actual call; ``None`` if they could not be read."""
-        if actual not in self._actual_items:
-            call = self.actual[actual].call
-            self._actual_items[actual] = ArgItems.of(call.args) if call.args_error is None else None
-        return self._actual_items[actual]
+    @cached_property
+    def actual_items(self) -> Sequence[ArgItems | None]:
+        """The arguments of each actual call; ``None`` if they could not be read."""
+        return [ArgItems.of(call.args) if call.args_error is None else None for _, _, call in self.actual]
 
     @cached_property
     def rules_by_tool(self) -> dict[str, ArgRules]:
         """The rules for the arguments of each expected tool."""
         return {call.name: self.rules.arg_rules_for(call.name) for call in self.expected}
 
-    def _is_plain(self, expected: int) -> bool:
-        if expected not in self._plain:
+    def _plain_bytes(self, expected: int) -> bytes | None:
+        """Return the arguments of an expected call as bytes; ``None`` unless they are simply compared as typed JSON."""
+        if expected not in self._written:
             call = self.expected[expected]
             rule = self.rules_by_tool[call.name] if self.rules.tools else self.rules.args
             is_plain = isinstance(rule, ArgMatch) and rule.is_plain and call.compare_args is None
-            self._plain[expected] = is_plain and not contains_matcher(call.args)
-        return self._plain[expected]
+            written = json_bytes(call.args)
+            self._written[expected] = (
+                written if is_plain and not (KEY_BYTES in written and contains_matcher(call.args)) else None
+            )
+        return self._written[expected]

@@ -29,6 +29,8 @@ from judgekit.traces.message import FrozenModel, JsonObject
 JsonType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
 
 _KEY = "$judgekit"
+KEY_BYTES = _KEY.encode()
+"""Bytes that the `json_bytes` of every value with a matcher contain."""
 _PYTHON_TYPES: dict[JsonType, type | tuple[type, ...]] = {
     "string": str,
     "number": (int, float),

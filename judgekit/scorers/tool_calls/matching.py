@@ -157,7 +157,7 @@ class Match:
             return [CallPair(index, index, 1.0) for index in range(len(self.actual))]
         return sorted(self._best())
 
-    @cached_property
+    @property
     def is_exact(self) -> bool:
         """Whether each actual call is the expected one at its position."""
         if len(self.expected) != len(self.actual):
@@ -204,13 +204,14 @@ class Match:
                 yield wanted[0], found[0]
                 continue
             pairs: dict[int, int] = {}
-            wanted_items = {one: self.calls.expected_items(one) for one in wanted}
-            if all(wanted_items.values()):
+            if all(self.calls.expected_items[one] for one in wanted):
                 # The scores of plain arguments form a metric, so some best assignment pairs all equal ones.
                 waiting = defaultdict[ArgItems | None, deque[int]](deque)
                 for other in found:
-                    waiting[self.calls.actual_items(other)].append(other)
-                pairs = {one: waiting[items].popleft() for one, items in wanted_items.items() if waiting[items]}
+                    waiting[self.calls.actual_items[other]].append(other)
+                pairs = {
+                    one: waiting[key].popleft() for one in wanted if waiting[key := self.calls.expected_items[one]]
+                }
             rest, others = [one for one in wanted if one not in pairs], sorted({*found}.difference(pairs.values()))
             weights = [[weight(one, other) for other in others] for one in rest]
             best = best_pairs(weights) if any(map(any, weights)) else [*enumerate(range(min(len(rest), len(others))))]
