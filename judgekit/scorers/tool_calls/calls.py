@@ -1,10 +1,10 @@
 """The expected and the actual calls of a sample, and how the arguments of each pair compare."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgMatch, ArgRules, compare_arguments
+from judgekit.scorers.tool_calls.arguments import ArgCompare, ArgComparison, ArgMatch, ArgRules, compare_arguments
 from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
@@ -12,6 +12,8 @@ from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.pairing import call_errors
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall, ToolDefinition
+
+_Value = TypeVar("_Value")
 
 
 class ArgItems(NamedTuple):
@@ -24,6 +26,18 @@ class ArgItems(NamedTuple):
     def of(cls, args: JsonObject) -> "ArgItems":
         """Return a call's arguments as sets."""
         return cls(frozenset((name, canonical_json(value)) for name, value in args.items()), frozenset(args))
+
+
+class _Memo(dict[int, _Value]):
+    """Values by position, computed on first access."""
+
+    def __init__(self, compute: Callable[[int], _Value]) -> None:
+        super().__init__()
+        self.compute = compute
+
+    def __missing__(self, at: int) -> _Value:
+        value = self[at] = self.compute(at)
+        return value
 
 
 class Calls:
@@ -52,7 +66,9 @@ class Calls:
         self.definitions = definitions
         self.have_same_names = [call.name for call in expected] == [call.name for _, _, call in actual]
         """Whether each actual call has the name of the expected one at its position."""
-        self._written: dict[int, bytes | None] = {}
+        self._written = [
+            _plain_bytes(self.rules_by_tool[call.name] if rules.tools else rules.args, call) for call in expected
+        ]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
     @classmethod
@@ -90,7 +106,7 @@ class Calls:
 
     def agree(self, expected: int, actual: int) -> bool:
         """Return whether the arguments of two calls of the same tool fully agree."""
-        written = self._plain_bytes(expected)
+        written = self._written[expected]
         if written is None:
             return self.compare(expected, actual).score == 1
         call = self.actual[actual].call
@@ -117,32 +133,29 @@ class Calls:
             return 0.0
         return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
 
-    @cached_property
-    def expected_items(self) -> Sequence[ArgItems | None]:
-        """The arguments of each expected call; ``None`` unless they are simply compared as typed JSON."""
-        return [
-            ArgItems.of(call.args) if self._plain_bytes(at) is not None else None
-            for at, call in enumerate(self.expected)
-        ]
+    # The functions do not refer to self, so no cycle keeps a sample's calls in memory.
 
     @cached_property
-    def actual_items(self) -> Sequence[ArgItems | None]:
+    def expected_items(self) -> Mapping[int, ArgItems | None]:
+        """The arguments of each expected call; ``None`` unless they are simply compared as typed JSON."""
+        expected, written = self.expected, self._written
+        return _Memo(lambda at: None if written[at] is None else ArgItems.of(expected[at].args))
+
+    @cached_property
+    def actual_items(self) -> Mapping[int, ArgItems | None]:
         """The arguments of each actual call; ``None`` if they could not be read."""
-        return [ArgItems.of(call.args) if call.args_error is None else None for _, _, call in self.actual]
+        actual = self.actual
+        return _Memo(lambda at: None if actual[at].call.args_error is not None else ArgItems.of(actual[at].call.args))
 
     @cached_property
     def rules_by_tool(self) -> dict[str, ArgRules]:
         """The rules for the arguments of each expected tool."""
         return {call.name: self.rules.arg_rules_for(call.name) for call in self.expected}
 
-    def _plain_bytes(self, expected: int) -> bytes | None:
-        """Return the arguments of an expected call as bytes; ``None`` unless they are simply compared as typed JSON."""
-        if expected not in self._written:
-            call = self.expected[expected]
-            rule = self.rules_by_tool[call.name] if self.rules.tools else self.rules.args
-            is_plain = isinstance(rule, ArgMatch) and rule.is_plain and call.compare_args is None
-            written = json_bytes(call.args)
-            self._written[expected] = (
-                written if is_plain and not (KEY_BYTES in written and contains_matcher(call.args)) else None
-            )
-        return self._written[expected]
+
+def _plain_bytes(rules: ArgCompare, expected: ExpectedCall) -> bytes | None:
+    """Return the arguments of an expected call as bytes; ``None`` unless they are simply compared as typed JSON."""
+    if not isinstance(rules, ArgMatch) or not rules.is_plain or expected.compare_args is not None:
+        return None
+    written = json_bytes(expected.args)
+    return None if KEY_BYTES in written and contains_matcher(expected.args) else written

@@ -108,7 +108,7 @@ class Match:
     @property
     def is_large(self) -> bool:
         """Whether pairing may take more than 5 ms: there are many pairs, or functions compare arguments."""
-        return self.rules.calls_functions or len(self.expected) * len(self.actual) > _FEW_PAIRS
+        return self.rules.calls_functions or len(self.calls.expected) * len(self.calls.actual) > _FEW_PAIRS
 
     @cached_property
     def tp(self) -> float:
@@ -239,8 +239,9 @@ class Match:
         return ((expected[row], actual[column]) for row, column in pairs)
 
     def _weight(self, expected: int, actual: int) -> float:
-        same_tool = self.expected[expected].name == self.actual[actual].call.name
-        return self.credit(expected, actual) if same_tool else 0.0
+        if self.expected[expected].name != self.actual[actual].call.name:
+            return 0.0
+        return 1.0 if self.calls.agree(expected, actual) else self.credit(expected, actual)
 
     def block(self, actual: int) -> int:
         """Return the number of a call's block; calls in one block have no order among themselves."""
