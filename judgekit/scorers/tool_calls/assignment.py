@@ -4,7 +4,7 @@ Weights are in [0, 1]. If several assignments have the same weight, the choice d
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -55,13 +55,14 @@ def bottleneck_pairs(weights: Sequence[Sequence[float]]) -> list[IndexPair]:
     return pairs
 
 
-def best_in_place(weight: Callable[[int, int], float], rows: int, blocks: Blocks) -> list[IndexPair]:
+def best_in_place(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[IndexPair]:
     """Return the best pairs with a weight in which each row has a column from the block at its own position."""
-    pairs: list[IndexPair] = []
-    for first, end in blocks:
-        weights = [[weight(row, column) for column in range(first, end)] for row in range(first, min(end, rows))]
-        pairs += [(first + row, first + column) for row, column in best_pairs(weights) if weights[row][column]]
-    return pairs
+    return [
+        (first + row, first + column)
+        for first, end in blocks
+        for row, column in best_pairs([row[first:end] for row in weights[first:end]])
+        if weights[first + row][first + column]
+    ]
 
 
 def best_in_order(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[IndexPair]:

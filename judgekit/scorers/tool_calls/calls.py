@@ -66,9 +66,10 @@ class Calls:
         self.definitions = definitions
         self.have_same_names = [call.name for call in expected] == [call.name for _, _, call in actual]
         """Whether each actual call has the name of the expected one at its position."""
-        self._written = [
+        self._expected_bytes = [
             _plain_bytes(self.rules_by_tool[call.name] if rules.tools else rules.args, call) for call in expected
         ]
+        self._actual_bytes = [json_bytes(call.args) if call.args_error is None else None for _, _, call in actual]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
     @classmethod
@@ -102,17 +103,20 @@ class Calls:
     @cached_property
     def are_equal(self) -> bool:
         """Whether each actual call agrees with the expected one at its position."""
-        return self.have_same_names and all(map(self.agree, range(len(self.expected)), range(len(self.actual))))
+        return len(self.expected) == len(self.actual) and all(map(self.is_equal, range(len(self.actual))))
+
+    def is_equal(self, index: int) -> bool:
+        """Return whether the actual call at a position agrees with the expected one there."""
+        return self.expected[index].name == self.actual[index].call.name and self.agree(index, index)
 
     def agree(self, expected: int, actual: int) -> bool:
         """Return whether the arguments of two calls of the same tool fully agree."""
-        written = self._written[expected]
-        if written is None:
+        wanted, found = self._expected_bytes[expected], self._actual_bytes[actual]
+        if wanted is None:
             return self.compare(expected, actual).score == 1
-        call = self.actual[actual].call
-        if call.args_error is not None:
-            return False
-        return written == json_bytes(call.args) or same_json(self.expected[expected].args, call.args)
+        if wanted == found:
+            return True
+        return found is not None and same_json(self.expected[expected].args, self.actual[actual].call.args)
 
     def compare(self, expected: int, actual: int) -> ArgComparison:
         """Return the comparison of the arguments of two calls of the same tool."""
@@ -126,10 +130,12 @@ class Calls:
 
     def score(self, expected: int, actual: int) -> float:
         """Return the score of the arguments of two calls of the same tool."""
-        wanted, found = self.expected_items[expected], self.actual_items[actual]
-        if wanted is None:
+        if self._expected_bytes[expected] is None:
             return self.compare(expected, actual).score
-        if found is None:
+        if self._expected_bytes[expected] == self._actual_bytes[actual]:
+            return 1.0
+        wanted, found = self.expected_items[expected], self.actual_items[actual]
+        if wanted is None or found is None:
             return 0.0
         return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
 
@@ -138,14 +144,14 @@ class Calls:
     @cached_property
     def expected_items(self) -> Mapping[int, ArgItems | None]:
         """The arguments of each expected call; ``None`` unless they are simply compared as typed JSON."""
-        expected, written = self.expected, self._written
+        expected, written = self.expected, self._expected_bytes
         return _Memo(lambda at: None if written[at] is None else ArgItems.of(expected[at].args))
 
     @cached_property
     def actual_items(self) -> Mapping[int, ArgItems | None]:
         """The arguments of each actual call; ``None`` if they could not be read."""
-        actual = self.actual
-        return _Memo(lambda at: None if actual[at].call.args_error is not None else ArgItems.of(actual[at].call.args))
+        actual, written = self.actual, self._actual_bytes
+        return _Memo(lambda at: None if written[at] is None else ArgItems.of(actual[at].call.args))
 
     @cached_property
     def rules_by_tool(self) -> dict[str, ArgRules]:

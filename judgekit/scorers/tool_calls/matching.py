@@ -160,11 +160,11 @@ class Match:
     @property
     def is_exact(self) -> bool:
         """Whether each actual call is the expected one at its position."""
-        if len(self.expected) != len(self.actual):
-            return False
-        if self.rules.scope == "turn" and not all(map(self.same_turn, *[range(len(self.actual))] * 2)):
-            return False
-        return self.calls.are_equal
+        if self.rules.scope == "conversation":
+            return self.calls.are_equal
+        return len(self.expected) == len(self.actual) and all(
+            self.same_turn(index, index) and self.calls.is_equal(index) for index in range(len(self.actual))
+        )
 
     def same_turn(self, expected: int, actual: int) -> bool:
         """Return whether two calls belong to the same turn, if turns matter."""
@@ -219,29 +219,18 @@ class Match:
 
     def _ordered_pairs(self, expected: Sequence[int], actual: Sequence[int]) -> Iterator[tuple[int, int]]:
         how = self.rules
+        weights = [[0.0] * len(actual) for _ in expected]
+        rows, columns = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
+        for wanted, found in self._by_tool(expected, actual):
+            for one in wanted:
+                row = weights[rows[one]]
+                for other in found:
+                    row[columns[other]] = self.credit(one, other)
         ends = [0, *accumulate(len([*block]) for _, block in groupby(actual, self.block))]
-        blocks = [*pairwise(ends)]
         # If no call may be left over, in place and in order are the same, and the latter shows the extra calls better.
         none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
-        if how.order == "in_order" or none_left:
-            weights = [[0.0] * len(actual) for _ in expected]
-            rows, columns = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
-            for wanted, found in self._by_tool(expected, actual):
-                for one in wanted:
-                    row = weights[rows[one]]
-                    for other in found:
-                        row[columns[other]] = self.credit(one, other)
-            pairs = best_in_order(weights, blocks)
-        else:
-            pairs = best_in_place(
-                lambda row, column: self._weight(expected[row], actual[column]), len(expected), blocks
-            )
-        return ((expected[row], actual[column]) for row, column in pairs)
-
-    def _weight(self, expected: int, actual: int) -> float:
-        if self.expected[expected].name != self.actual[actual].call.name:
-            return 0.0
-        return 1.0 if self.calls.agree(expected, actual) else self.credit(expected, actual)
+        best = best_in_order if how.order == "in_order" or none_left else best_in_place
+        return ((expected[row], actual[column]) for row, column in best(weights, [*pairwise(ends)]))
 
     def block(self, actual: int) -> int:
         """Return the number of a call's block; calls in one block have no order among themselves."""
