@@ -75,16 +75,19 @@ def best_in_order(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[In
     if len(blocks) == 1:
         return [(row, column) for row, column in best_pairs(weights) if weights[row][column]]
     width = max((end - first for first, end in blocks), default=0)
-    compute = _totals_of_columns if width <= 1 else _totals_of_narrow if width <= _NARROW else _totals_of_wide
+    single = width <= 1
+    compute = _totals_of_columns if single else _totals_of_narrow if width <= _NARROW else _totals_of_wide
     totals = compute(weights, blocks)
-    slack = 0.0 if width <= 1 else _ROUNDING
     pairs: list[IndexPair] = []
     last = len(weights)
     for (first, end), before, after in zip(reversed(blocks), totals[-2::-1], totals[:0:-1], strict=True):
-        total = after[last] - slack
+        total = after[last] if single else after[last] - _ROUNDING
         if total > before[last]:
             fewest = bisect_left(after, total)  # the fewest rows with this total
-            last, run = _first_run([row[first:end] for row in weights[:fewest]], before, total)
+            if single:
+                last, run = fewest - 1, [(fewest - 1, 0)]
+            else:
+                last, run = _first_run([row[first:end] for row in weights[:fewest]], before, total)
             pairs += [(row, first + column) for row, column in run]
     return sorted(pairs)
 
