@@ -147,13 +147,15 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         Two threads may both compute them; one result is kept.
         """
         fields = self.__dict__
-        if "reason" not in fields:
+        explain: ExplainFunction | None = None if "reason" in fields else object.__getattribute__(self, "_explain")
+        if explain is not None:
             try:
-                reason, details = self._explain()
+                reason, details = explain()
             except AttributeError as error:  # raised here, it would look as if the field did not exist
                 raise RuntimeError(f"a score could not be explained: AttributeError: {error}") from error
             told = fields | _Explanation(reason=reason, details=dict(details)).__dict__
             object.__setattr__(self, "__dict__", {name: told[name] for name in type(self).model_fields})
+            object.__setattr__(self, "_explain", None)  # frees what only the explanation needs
         return self
 
     if not TYPE_CHECKING:  # everything that handles a record as a whole needs the reason and the details

@@ -2,8 +2,10 @@
 
 import asyncio
 import copy
+import gc
 import pickle
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -248,6 +250,17 @@ def test_what_it_raises_reaches_whoever_looks_and_it_can_be_asked_again(name, er
         LOOKS[name](score)
     told.clear()
     assert LOOKS[name](score) == LOOKS[name](PLAIN)
+
+
+def test_what_only_the_explanation_needs_is_freed_once_it_is_told():
+    explain = Explains()
+    kept, score = weakref.ref(explain), unexplained(explain)
+    del explain
+    gc.collect()
+    assert kept() is not None
+    assert score.reason == REASON
+    gc.collect()
+    assert kept() is None
 
 
 def test_several_threads_may_look_at_once():

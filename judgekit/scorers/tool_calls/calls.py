@@ -74,15 +74,13 @@ class Calls:
 
     @classmethod
     def of(cls, rules: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Calls":
-        """Return one side's calls in a sample with ``reference_tool_calls``, which the sample's scorers share.
+        """Return one side's calls in a sample with ``reference_tool_calls``, which all scorers with equal rules share.
 
-        ``include_failed=False`` leaves out calls that resulted in an error.
+        They are not shared if functions compare arguments, since these may change. ``include_failed=False`` leaves out
+        calls that resulted in an error.
         """
         key = (requestor, include_failed, rules.args, rules.tools)
-        shared: list[tuple[object, Calls]] | None = getattr(sample, "_calls", None)
-        if shared is None:
-            shared = []
-            object.__setattr__(sample, "_calls", shared)  # samples are frozen, but this is no part of their value
+        shared: list[tuple[object, Calls]] = [] if rules.calls_functions else getattr(sample, "_calls", [])
         for known, calls in shared:
             if known == key:
                 return calls
@@ -92,7 +90,9 @@ class Calls:
             errors = call_errors(sample.trace.messages, requestor)
             made = [call for call, error in zip(made, errors, strict=True) if not error]
         calls = cls(rules, expected, made, sample.trace.tools)
-        shared.append((key, calls))
+        if not rules.calls_functions:
+            # Samples are frozen, but this is no part of their value. A thread may replace what another one adds.
+            object.__setattr__(sample, "_calls", [*shared, (key, calls)])
         return calls
 
     @property

@@ -238,9 +238,9 @@ class Match:
 
     def _by_tool(self, expected: Iterable[int], actual: Iterable[int]) -> Iterator[tuple[list[int], list[int]]]:
         """Return the calls of each tool that was both expected and called."""
-        calls = defaultdict[str, tuple[list[int], list[int]]](lambda: ([], []))
+        wanted, found = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
         for index in expected:
-            calls[self.expected[index].name][0].append(index)
+            wanted[self.expected[index].name].append(index)
         for index in actual:
-            calls[self.actual[index].call.name][1].append(index)
-        return (both for both in calls.values() if all(both))
+            found[self.actual[index].call.name].append(index)
+        return ((calls, found[tool]) for tool, calls in wanted.items() if tool in found)

@@ -4,7 +4,7 @@ from itertools import accumulate, pairwise, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs, bottleneck_pairs
@@ -149,7 +149,10 @@ def split(weights, blocks):
     return best[-1]
 
 
-@given(st.integers(0, 10**6), st.lists(st.integers(1, 5), min_size=1, max_size=4), st.sampled_from([0.3, 1.0]))
+@given(st.integers(0, 10**6), st.lists(st.integers(1, 10), min_size=1, max_size=4), st.sampled_from([0.3, 1.0]))
+@example(0, [9, 1, 10], 0.3)
+@example(0, [9, 1, 10], 1.0)
+@example(0, [8, 2], 1.0)
 def test_in_order_longer_runs_are_split_where_it_is_best(seed, widths, share):
     ends = [0, *accumulate(widths)]
     numbers = np.random.default_rng(seed)
