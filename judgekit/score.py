@@ -138,7 +138,8 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         return self
 
     def _explain_with(self, explain: ExplainFunction) -> None:
-        del self.__dict__["reason"], self.__dict__["details"]
+        fields = vars(self)
+        del fields["reason"], fields["details"]
         object.__setattr__(self, "_explain", explain)
 
     def _explained(self) -> "Score":

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from judgekit.scorers.tool_calls.arguments import ArgCompare, ArgComparison, ArgMatch, ArgRules, compare_arguments
+from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgMatch, ArgRules, compare_arguments
 from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
@@ -66,9 +66,7 @@ class Calls:
         self.definitions = definitions
         self.have_same_names = [call.name for call in expected] == [call.name for _, _, call in actual]
         """Whether each actual call has the name of the expected one at its position."""
-        self._expected_bytes = [
-            _plain_bytes(self.rules_by_tool[call.name] if rules.tools else rules.args, call) for call in expected
-        ]
+        self._expected_bytes = [self._plain_bytes(call) for call in expected]
         self._actual_bytes = [json_bytes(call.args) if call.args_error is None else None for _, _, call in actual]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
@@ -160,10 +158,10 @@ class Calls:
         """The rules for the arguments of each expected tool."""
         return {call.name: self.rules.arg_rules_for(call.name) for call in self.expected}
 
-
-def _plain_bytes(rules: ArgCompare, expected: ExpectedCall) -> bytes | None:
-    """Return the arguments of an expected call as bytes; ``None`` unless they are simply compared as typed JSON."""
-    if not isinstance(rules, ArgMatch) or not rules.is_plain or expected.compare_args is not None:
-        return None
-    written = json_bytes(expected.args)
-    return None if KEY_BYTES in written and contains_matcher(expected.args) else written
+    def _plain_bytes(self, expected: ExpectedCall) -> bytes | None:
+        """Return the arguments of an expected call as bytes; ``None`` unless they are simply compared as typed JSON."""
+        rule = self.rules_by_tool[expected.name] if self.rules.tools else self.rules.args
+        if not isinstance(rule, ArgMatch) or not rule.is_plain or expected.compare_args is not None:
+            return None
+        written = json_bytes(expected.args)
+        return None if KEY_BYTES in written and contains_matcher(expected.args) else written
