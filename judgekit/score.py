@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from types import GetSetDescriptorType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import BaseModel, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from judgekit.diff import Diff
 from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, count_text
@@ -92,48 +91,12 @@ class JudgeCall(FrozenModel):
         return 0.0 if self.cost_usd is None and self.error in _UNCHARGED else self.cost_usd
 
 
-_held = cast("GetSetDescriptorType", vars(BaseModel)["__dict__"])
-"""The descriptor of the dictionary that holds a record's fields."""
+class _Explanation(FrozenModel):
+    reason: str
+    details: dict[str, JsonValue]
 
 
-class _Explained(FrozenModel):
-    """A record whose ``reason`` and ``details`` can be computed lazily.
-
-    Until then, its dictionary holds the function that computes them. Everything that handles a record as a whole
-    (serialization, comparison, printing, copying) reads its ``__dict__``, so that is where they are computed. Access to
-    other fields bypasses this and is as fast as ever. Two threads may both compute them; one result is kept.
-    """
-
-    def _explain_with(self, explain: ExplainFunction) -> None:
-        fields: dict[str, object] = _held.__get__(self)
-        del fields["reason"], fields["details"]
-        fields["_explain"] = explain
-
-    if not TYPE_CHECKING:
-
-        @property
-        def __dict__(self) -> dict[str, object]:
-            fields = _held.__get__(self)
-            if "_explain" not in fields:
-                return fields
-            told = dict(fields)
-            try:
-                reason, details = told.pop("_explain")()
-            except AttributeError as error:  # raised here, it would look as if the field did not exist
-                raise RuntimeError(f"a score could not be explained: AttributeError: {error}") from error
-            explained = type(self)(**told, reason=reason, details=dict(details))
-            _held.__set__(self, explained.__dict__)
-            return explained.__dict__
-
-        __dict__ = __dict__.setter(_held.__set__)
-
-        def __getattr__(self, name: str) -> object:
-            if name in {"reason", "details"} and name in self.__dict__:
-                return self.__dict__[name]
-            return super().__getattr__(name)
-
-
-class Score(_Explained):
+class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, it has no hash
     """The score that one scorer gives one sample.
 
     Attributes:
@@ -154,6 +117,8 @@ class Score(_Explained):
         warnings: Possible distortions of the value, in the same words for all affected samples.
     """
 
+    __slots__ = ("_explain",)  # computes the reason and the details on first access; until then they are not set
+
     scorer: str
     status: ScoreStatus
     value: float | None = Field(default=None, ge=0, le=1)
@@ -171,6 +136,59 @@ class Score(_Explained):
         if (self.status == "scored") != (self.value is not None) or (self.value is not None and math.isnan(self.value)):
             raise ValueError(f"a {self.status} score cannot have the value {self.value}")
         return self
+
+    def _explain_with(self, explain: ExplainFunction) -> None:
+        fields = vars(self)
+        del fields["reason"], fields["details"]
+        object.__setattr__(self, "_explain", explain)
+
+    def _explained(self) -> "Score":
+        """Return the score itself, after the reason and the details are set.
+
+        Two threads may both compute them; one result is kept.
+        """
+        fields = self.__dict__
+        explain: ExplainFunction | None = None if "reason" in fields else object.__getattribute__(self, "_explain")
+        if explain is not None:
+            try:
+                reason, details = explain()
+            except AttributeError as error:  # raised here, it would look as if the field did not exist
+                raise RuntimeError(f"a score could not be explained: AttributeError: {error}") from error
+            told = fields | _Explanation(reason=reason, details=dict(details)).__dict__
+            object.__setattr__(self, "__dict__", {name: told[name] for name in type(self).model_fields})
+            object.__setattr__(self, "_explain", None)  # frees what only the explanation needs
+        return self
+
+    if not TYPE_CHECKING:  # everything that handles a record as a whole needs the reason and the details
+
+        def __getattr__(self, name: str) -> object:
+            if name in {"reason", "details"}:
+                return self._explained().__dict__[name]
+            return super().__getattr__(name)
+
+        def __eq__(self, other: object) -> bool:
+            if isinstance(other, Score):
+                other._explained()
+            return super(Score, self._explained()).__eq__(other)
+
+        def __iter__(self) -> Iterator[tuple[str, object]]:
+            return super(Score, self._explained()).__iter__()
+
+        def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
+            return super(Score, self._explained()).__repr_args__()
+
+        def __copy__(self) -> "Score":
+            return super(Score, self._explained()).__copy__()
+
+        def __deepcopy__(self, memo: dict[int, object] | None = None) -> "Score":
+            return super(Score, self._explained()).__deepcopy__(memo)
+
+        def __getstate__(self) -> dict[object, object]:
+            return super(Score, self._explained()).__getstate__()
+
+        @model_serializer(mode="wrap")
+        def _serialize(self, write: SerializerFunctionWrapHandler):  # noqa: ANN202 - would become the JSON schema
+            return write(self._explained())
 
     @classmethod
     def scored(

@@ -2,8 +2,10 @@
 
 import asyncio
 import copy
+import gc
 import pickle
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -147,8 +149,7 @@ LOOKS = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
     "dict": dict,
-    "vars": vars,
-    "fields in their order": lambda score: list(vars(score)),
+    "fields in their order": lambda score: list(score.model_dump()),
     "pickle": lambda score: pickle.loads(pickle.dumps(score)),  # noqa: S301 - written a moment ago
     "without text": lambda score: TextRemover().score(score),
     "validated": Score.model_validate,
@@ -200,11 +201,12 @@ def test_its_value_is_checked_at_once(value):
 @pytest.mark.parametrize("told", [(1, {}), ("r", {"a": object()}), ("r", {1: 2})], ids=["reason", "detail", "key"])
 def test_what_explains_it_is_validated_like_anything_else(told):
     score = unexplained(lambda: told)
-    for look in (lambda: score.reason, lambda: score.details, score.model_dump):
+    for look in (lambda: score.reason, lambda: score.details, lambda: dict(score)):
         with pytest.raises(ValidationError):
             look()
-    with pytest.raises(PydanticSerializationError, match="ValidationError"):
-        score.model_dump_json()
+    for write in (score.model_dump, score.model_dump_json):
+        with pytest.raises(PydanticSerializationError, match="validation error"):
+            write()
 
 
 def test_the_details_of_the_explanation_are_copied():
@@ -215,7 +217,18 @@ def test_the_details_of_the_explanation_are_copied():
     assert score.details == DETAILS
 
 
-WRITES_JSON = {"model_dump_json", "a row", "a list of rows", "to_json"}
+SERIALIZES = {
+    "model_dump",
+    "a part of it",
+    "without defaults",
+    "what was set",
+    "fields in their order",
+    "model_dump_json",
+    "a row",
+    "a row as JSON values",
+    "a list of rows",
+    "to_json",
+}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +237,7 @@ WRITES_JSON = {"model_dump_json", "a row", "a list of rows", "to_json"}
 )
 @pytest.mark.parametrize("name", [name for name in LOOKS if name != "validated"])
 def test_what_it_raises_reaches_whoever_looks_and_it_can_be_asked_again(name, error, raised):
-    """Pydantic says it in an error of its own where it writes JSON; an AttributeError would be taken for another one."""
+    """Pydantic says it in an error of its own where it serializes; an AttributeError would be taken for another one."""
     told = [error("not now")]
 
     def explain():
@@ -233,10 +246,21 @@ def test_what_it_raises_reaches_whoever_looks_and_it_can_be_asked_again(name, er
         return REASON, DETAILS
 
     score = unexplained(explain)
-    with pytest.raises(PydanticSerializationError if name in WRITES_JSON else raised, match="not now"):
+    with pytest.raises(PydanticSerializationError if name in SERIALIZES else raised, match="not now"):
         LOOKS[name](score)
     told.clear()
     assert LOOKS[name](score) == LOOKS[name](PLAIN)
+
+
+def test_what_only_the_explanation_needs_is_freed_once_it_is_told():
+    explain = Explains()
+    kept, score = weakref.ref(explain), unexplained(explain)
+    del explain
+    gc.collect()
+    assert kept() is not None
+    assert score.reason == REASON
+    gc.collect()
+    assert kept() is None
 
 
 def test_several_threads_may_look_at_once():

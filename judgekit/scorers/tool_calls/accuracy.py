@@ -53,10 +53,7 @@ class ToolCallAccuracy(SyncScore):
         match = await Match.of(self._rules, sample, self.requestor, include_failed=self.include_failed)
         if isinstance(match, str):
             return Score.skipped(self.name, match)
-        expected, made = [call.name for call in match.expected], [one.call.name for one in match.actual]
-        if not self.strict_order:
-            expected, made = sorted(expected), sorted(made)
-        aligned = expected == made
+        aligned = match.calls.have_same_names if self.strict_order else match.calls.have_same_tools
 
         def score() -> Score:
             value = match.value if aligned else 0.0
@@ -71,8 +68,7 @@ def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FB
         match = replace(match, rules=in_order)
     reason, details = explain_match(match)
     if not aligned:
-        expected, made = (call.name for call in match.expected), (one.call.name for one in match.actual)
-        is_reordered = sorted(expected) == sorted(made)
+        is_reordered = match.calls.have_same_tools
         what = "the expected tools in a different order" if is_reordered else "different tools than expected"
         reason = f"{what}: {reason}"
     return reason, {"aligned": aligned, **details}

@@ -3,11 +3,12 @@
 Weights are in [0, 1]. If several assignments have the same weight, the choice depends only on the weights.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from numpy import float64, intp
+    from numpy import float64
     from numpy.typing import NDArray
 
     Weights: TypeAlias = NDArray[float64]
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 IndexPair: TypeAlias = tuple[int, int]
 Blocks: TypeAlias = Sequence[tuple[int, int]]
 """Runs of columns without an order among themselves: the first column of each, and the one after its last."""
+
+_NARROW = 8
+"""The maximum number of columns whose sets are enumerated."""
+_ROUNDING = 1e-9
+"""The maximum difference of totals that only differ in the order of their terms."""
 
 
 def best_pairs(weights: "Sequence[Sequence[float]] | Weights") -> list[IndexPair]:
@@ -49,63 +55,121 @@ def bottleneck_pairs(weights: Sequence[Sequence[float]]) -> list[IndexPair]:
     return pairs
 
 
-def best_in_place(weights: "Weights", blocks: Blocks) -> list[IndexPair]:
+def best_in_place(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[IndexPair]:
     """Return the best pairs with a weight in which each row has a column from the block at its own position."""
     return [
         (first + row, first + column)
         for first, end in blocks
-        for row, column in best_pairs(weights[first:end, first:end])
-        if weights[first + row, first + column]
+        for row, column in best_pairs([row[first:end] for row in weights[first:end]])
+        if weights[first + row][first + column]
     ]
 
 
-def best_in_order(weights: "Weights", blocks: Blocks) -> list[IndexPair]:
+def best_in_order(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[IndexPair]:
     """Return the best non-crossing pairs with a weight: no row has an earlier block than a preceding row.
 
-    The rows are split into runs, one for each block, by dynamic programming over the blocks. The best total of the
-    first ``end`` rows is the maximum, over ``start``, of the best total of the first ``start`` rows with the preceding
-    blocks plus that of rows ``start`` to ``end`` with this block.
+    The rows are split into runs, one for each block, by dynamic programming. The best total of the first ``end`` rows
+    with some blocks is the maximum, over ``start``, of the best total of the first ``start`` rows with the blocks
+    before the last, plus that of rows ``start`` to ``end`` with the last.
     """
-    import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
-
     if len(blocks) == 1:
-        return [pair for pair in best_pairs(weights) if weights[pair]]
-    best = np.zeros(len(weights) + 1)
-    steps: list[tuple[Weights, Weights, NDArray[intp], NDArray[intp]]] = []
-    for first, end in blocks:
-        block = weights[:, first:end]
-        rows = np.flatnonzero(block.any(axis=1))
-        totals, starts = _best_runs(best[rows], block[rows])
-        after = best.copy()
-        after[rows + 1] = np.maximum(after[rows + 1], totals)
-        after = np.maximum.accumulate(after)
-        steps.append((best, after, rows, starts))
-        best = after
+        return [(row, column) for row, column in best_pairs(weights) if weights[row][column]]
+    width = max((end - first for first, end in blocks), default=0)
+    single = width <= 1
+    compute = _totals_of_columns if single else _totals_of_narrow if width <= _NARROW else _totals_of_wide
+    totals = compute(weights, blocks)
     pairs: list[IndexPair] = []
     last = len(weights)
-    for (first, end), (before, after, rows, starts) in zip(reversed(blocks), reversed(steps), strict=True):
-        if after[last] > before[last]:
-            fewest = int(np.flatnonzero(after == after[last])[0])  # the fewest rows with this total
-            stop = int(np.searchsorted(rows, fewest))
-            run = rows[starts[stop - 1] : stop]
-            pairs += [(int(run[row]), first + column) for row, column in best_pairs(weights[run, first:end])]
-            last = int(run[0])
-    return sorted(pair for pair in pairs if weights[pair])
+    for (first, end), before, after in zip(reversed(blocks), totals[-2::-1], totals[:0:-1], strict=True):
+        total = after[last] if single else after[last] - _ROUNDING
+        if total > before[last]:
+            fewest = bisect_left(after, total)  # the fewest rows with this total
+            if single:
+                last, run = fewest - 1, [(fewest - 1, 0)]
+            else:
+                last, run = _first_run([row[first:end] for row in weights[:fewest]], before, total)
+            pairs += [(row, first + column) for row, column in run]
+    return sorted(pairs)
 
 
-def _best_runs(before: "Weights", block: "Weights") -> "tuple[Weights, NDArray[intp]]":
-    """Return, for each row, the best total of a run that ends with it, and the row at which that run starts.
+def _first_run(block: Sequence[Sequence[float]], before: Sequence[float], total: float) -> tuple[int, list[IndexPair]]:
+    """Return the first row from which a run to the end reaches the total, and the run's pairs."""
+    most = sum(map(max, zip(*block, strict=True)))
+    highest = [0.0] * len(block[0])
+    starts: list[int] = []
+    for start in reversed(range(len(block))):
+        if before[start] + most < total:
+            break
+        highest = [*map(max, highest, block[start])]
+        if any(block[start]) and before[start] + sum(highest) >= total:
+            starts.append(start)
+    for start in reversed(starts):
+        rows = [row for row in range(start, len(block)) if any(block[row])]
+        pairs = [(rows[row], column) for row, column in best_pairs([block[row] for row in rows])]
+        if before[start] + sum(block[row][column] for row, column in pairs) >= total:
+            return start, [(row, column) for row, column in pairs if block[row][column]]
+    raise AssertionError("no run reaches the total")
 
-    A run's total includes the best total of the rows before it. The weight of a run is submodular in its rows, so the
-    best start never decreases as the end grows, so divide and conquer works (Aggarwal et al. 1987, on Monge arrays).
-    """
+
+def _totals_of_columns(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[list[float]]:
+    """Return the best totals of the first rows, from none to all, with the first blocks, which are single columns."""
+    totals = [[0.0] * (len(weights) + 1)]
+    for first, _ in blocks:
+        best, after, before = 0.0, [0.0], totals[-1]
+        for row, without, with_row in zip(weights, before, before[1:], strict=False):
+            best = max(best, with_row, without + row[first])
+            after.append(best)
+        totals.append(after)
+    return totals
+
+
+def _totals_of_narrow(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[list[float]]:
+    """Return the same for blocks of few columns: the best total for each set of a block's columns, row by row."""
     import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
 
-    if block.shape[1] == 1:
-        return before + block[:, 0], np.arange(len(block))
+    width = max(end - first for first, end in blocks)
+    padded = np.zeros((len(weights), len(blocks), width))
+    for at, (first, end) in enumerate(blocks):
+        padded[:, at, : end - first] = np.array([row[first:end] for row in weights]).reshape(len(weights), end - first)
+    sets = np.full((len(blocks), 2**width), -np.inf)
+    sets[:, 0] = 0.0
+    totals = np.zeros((len(blocks) + 1, len(weights) + 1))
+    for index, row in enumerate(padded, 1):
+        taken = sets.copy()
+        for column in range(width):
+            shape = (len(blocks), -1, 2, 2**column)  # the third axis: without and with the column
+            more = sets.reshape(shape)[:, :, 0] + row[:, column, None, None]
+            np.maximum(taken.reshape(shape)[:, :, 1], more, out=taken.reshape(shape)[:, :, 1])
+        np.maximum.accumulate(taken.max(axis=1), out=totals[1:, index])
+        taken[:, 0] = totals[:-1, index]
+        sets = taken
+    return totals.tolist()
+
+
+def _totals_of_wide(weights: Sequence[Sequence[float]], blocks: Blocks) -> list[list[float]]:
+    """Return the same for blocks of any width, by an assignment problem for each split."""
+    import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
+
+    matrix = np.array(weights, dtype=float).reshape(len(weights), blocks[-1][1])
+    totals = [np.zeros(len(weights) + 1)]
+    for first, end in blocks:
+        block, after = matrix[:, first:end], totals[-1].copy()
+        rows = np.flatnonzero(block.any(axis=1))
+        after[rows + 1] = np.maximum(after[rows + 1], _best_runs(after[rows], block[rows]))
+        totals.append(np.maximum.accumulate(after))
+    return [one.tolist() for one in totals]
+
+
+def _best_runs(before: "Weights", block: "Weights") -> "Weights":
+    """Return, for each row, the best total of a run that ends with it, and of the rows before.
+
+    The weight of a run is submodular in its rows, so the best start never decreases as the end grows, so divide and
+    conquer works (Aggarwal et al. 1987, on Monge arrays).
+    """
+    import numpy as np  # noqa: PLC0415 - slow to import, and rarely needed
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - as slow
 
-    totals, starts = np.zeros(len(block)), np.zeros(len(block), dtype=np.intp)
+    totals = np.zeros(len(block))
     most = float(block.max(axis=0, initial=0).sum())
 
     def search(ends: range, first: int, last: int) -> None:
@@ -119,9 +183,9 @@ def _best_runs(before: "Weights", block: "Weights") -> "tuple[Weights, NDArray[i
                 found = before[start] + run[linear_sum_assignment(run, maximize=True)].sum()
                 if found > total:
                     best, total = start, found
-        totals[end], starts[end] = total, best
+        totals[end] = total
         search(range(ends.start, end), first, best)
         search(range(end + 1, ends.stop), best, last)
 
     search(range(len(block)), 0, len(block) - 1)
-    return totals, starts
+    return totals

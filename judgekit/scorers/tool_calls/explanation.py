@@ -56,7 +56,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
     """
     numbered = match.rules.compares_texts
     pairs = [
-        _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.compare(one, other))
+        _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(one, other))
         for one, other, credit in match.pairs
     ]
     by_turn = match.rules.scope == "turn"
@@ -66,7 +66,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
     displaced: list[_Aligned] = []
     wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
     found = set(range(len(match.actual))).difference(pair.actual for pair in pairs)
-    for one, other in sorted(match.unordered_pairs(sorted(wanted), sorted(found), match.score)):
+    for one, other in sorted(match.unordered_pairs(sorted(wanted), sorted(found), match.calls.score)):
         places = ordered[match.expected[one].turn if by_turn else None]
         at, block = bisect(places, (one, 0)), match.block(other)
         in_order = match.rules.order == "any" or (
@@ -75,9 +75,9 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         )
         if in_order and match.same_turn(one, other) and not match.credit(one, other):
             places.insert(at, (one, block))
-            pairs.append(_Aligned(one, other, match.compare(one, other)))
+            pairs.append(_Aligned(one, other, match.calls.compare(one, other)))
         else:
-            displaced.append(_Aligned(one, other, match.compare(one, other)))
+            displaced.append(_Aligned(one, other, match.calls.compare(one, other)))
     return sorted(pairs), displaced
 
 

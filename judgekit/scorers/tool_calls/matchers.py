@@ -29,6 +29,8 @@ from judgekit.traces.message import FrozenModel, JsonObject
 JsonType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
 
 _KEY = "$judgekit"
+KEY_BYTES = _KEY.encode()
+"""Bytes that the `json_bytes` of every value with a matcher contain."""
 _PYTHON_TYPES: dict[JsonType, type | tuple[type, ...]] = {
     "string": str,
     "number": (int, float),
@@ -266,9 +268,11 @@ def parse_matcher(value: JsonValue) -> Matcher | None:
 
 def contains_matcher(value: JsonValue) -> bool:
     """Return whether a value contains a matcher, valid or not."""
-    if isinstance(value, dict) and _KEY in value:
-        return True
-    for inner in _inner(value):  # noqa: SIM110 - takes half the time of any(), and runs for every expected call
+    if isinstance(value, dict):
+        if _KEY in value:
+            return True
+        value = [*value.values()]
+    for inner in value if isinstance(value, list) else ():  # any() takes twice the time, and this is often called
         if isinstance(inner, (dict, list)) and contains_matcher(inner):
             return True
     return False

@@ -56,6 +56,11 @@ class ToolMatch(FrozenModel):
         rules = (self.args, *self.tools.values())
         return any(isinstance(rule, ArgMatch) and not isinstance(rule.text, str) for rule in rules)
 
+    @cached_property
+    def calls_functions(self) -> bool:
+        """Whether functions or scorers compare arguments, or texts in them."""
+        return self.compares_texts or any(map(callable, (self.args, *self.tools.values())))
+
     def arg_rules_for(self, tool: str) -> ArgRules:
         """Return the rules for a tool's arguments."""
         fitting = (how for pattern, how in self.tools.items() if any_glob([pattern])(tool))

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
+from judgekit.scorers.tool_calls.calls import Calls
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matchers import anything, near, one_of, regex
 from judgekit.scorers.tool_calls.matching import Match
@@ -72,6 +73,10 @@ def made_calls(draw: st.DrawFn, most: int = 6) -> list[ActualCall]:
 @st.composite
 def both_sides(draw: st.DrawFn, most: int = 6) -> tuple[list[ExpectedCall], list[ActualCall]]:
     return draw(st.lists(draw(st.sampled_from([plain_calls, any_calls])), max_size=most)), draw(made_calls(most))
+
+
+def match_of(rules: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[ActualCall]) -> Match:
+    return Match(rules, Calls(rules, expected, made))
 
 
 def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
@@ -148,14 +153,14 @@ def value_of(how: ToolMatch, tp: float, made: int, expected: int) -> float:
 @settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_no_other_pairing_that_the_order_allows_is_worth_more(sides, mode, comparison):
-    match = Match(mode.model_copy(update={"args": comparison}), *sides)
+    match = match_of(mode.model_copy(update={"args": comparison}), *sides)
     assert match.value == pytest.approx(value_of(match.rules, best_by_trying_all(match), len(sides[1]), len(sides[0])))
 
 
 @settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_pairs_are_one_to_one_worth_what_they_say_and_as_much_as_can_be(sides, mode, comparison):
-    match = Match(mode.model_copy(update={"args": comparison}), *sides)
+    match = match_of(mode.model_copy(update={"args": comparison}), *sides)
     how = match.rules
     if how.order == "sequence" and how.credit == "all_or_nothing" and how.extra == how.missing == "forbid":
         how = how.model_copy(update={"order": "in_order"})  # no call may be left over: being in place is being in order
@@ -172,14 +177,14 @@ def test_pairs_are_one_to_one_worth_what_they_say_and_as_much_as_can_be(sides, m
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_a_looser_mode_never_scores_below_a_stricter_one(sides, mode, comparison):
     strict = mode.model_copy(update={"args": comparison})
-    value = Match(strict, *sides).value
+    value = match_of(strict, *sides).value
     for axis, points in AXES.items():
         for looser in points[points.index(getattr(strict, axis)) + 1 :]:
             loose = strict.model_copy(update={axis: looser})
-            assert Match(loose, *sides).value >= value - 1e-12, axis
+            assert match_of(loose, *sides).value >= value - 1e-12, axis
     if strict.scope == "turn" and strict.order == "any":
         loose = strict.model_copy(update={"scope": "conversation"})
-        assert Match(loose, *sides).value >= value - 1e-12
+        assert match_of(loose, *sides).value >= value - 1e-12
 
 
 @settings(max_examples=2 * settings.default.max_examples)
@@ -187,9 +192,9 @@ def test_a_looser_mode_never_scores_below_a_stricter_one(sides, mode, comparison
 def test_where_the_order_is_free_it_changes_nothing(sides, mode, comparison, data):
     how = mode.model_copy(update={"args": comparison})
     expected, made = sides
-    value = Match(how, expected, made).value
+    value = match_of(how, expected, made).value
     others = data.draw(st.permutations(expected)), data.draw(st.permutations(made))
-    assert Match(how, *others).value == pytest.approx(value, abs=1e-12)
+    assert match_of(how, *others).value == pytest.approx(value, abs=1e-12)
 
 
 @settings(max_examples=2 * settings.default.max_examples)
@@ -197,24 +202,24 @@ def test_where_the_order_is_free_it_changes_nothing(sides, mode, comparison, dat
 def test_making_just_what_was_expected_is_a_1(made, mode):
     sound = [one for one in made if one.call.args_error is None]
     expected = [ExpectedCall(one.call.name, one.call.args, turn=one.turn) for one in sound]
-    assert Match(mode, expected, sound).value == 1
+    assert match_of(mode, expected, sound).value == 1
 
 
 @given(st.lists(names, max_size=6), st.lists(names, max_size=6))
 def test_calls_match_as_often_as_both_sides_have_them(expected, found):
     made = [ActualCall(index, 0, ToolCall(name)) for index, name in enumerate(found)]
-    match = Match(ToolMatch(order="any", credit="f1"), [ExpectedCall(name) for name in expected], made)
+    match = match_of(ToolMatch(order="any", credit="f1"), [ExpectedCall(name) for name in expected], made)
     assert match.tp == sum(min(expected.count(name), found.count(name)) for name in "fg")
 
 
 @given(made_calls(2), st.sampled_from([mode for mode in MODES if mode.extra == "forbid"]))
 def test_where_no_call_was_expected_and_more_are_forbidden_it_is_1_if_and_only_if_none_was_made(made, mode):
-    assert Match(mode, [], made).value == (not made)
+    assert match_of(mode, [], made).value == (not made)
 
 
 @given(st.lists(plain_calls, max_size=4), st.sampled_from([mode for mode in MODES if mode.missing == "forbid"]))
 def test_where_none_was_made_and_none_may_be_missing_it_is_1_if_and_only_if_none_was_expected(expected, mode):
-    assert Match(mode, expected, []).value == (not expected)
+    assert match_of(mode, expected, []).value == (not expected)
 
 
 @settings(max_examples=2 * settings.default.max_examples)
@@ -223,7 +228,7 @@ def test_where_none_was_made_and_none_may_be_missing_it_is_1_if_and_only_if_none
 def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, comparison):
     expected, made = sides
     how = mode.model_copy(update={"args": comparison})
-    match = Match(how, expected, made)
+    match = match_of(how, expected, made)
     _, details = explain_match(match)
     assert json.loads(json.dumps(details, allow_nan=False)) == details
     scores = [pair["score"] for pair in details["pairs"]]
@@ -247,7 +252,7 @@ def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, com
 @settings(max_examples=2 * settings.default.max_examples)
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_one_of_them(sides, mode, comparison):
-    match = Match(mode.model_copy(update={"args": comparison}), *sides)
+    match = match_of(mode.model_copy(update={"args": comparison}), *sides)
     _, details = explain_match(match)
     in_order = mode if mode.order == "any" else mode.model_copy(update={"order": "in_order"})
     allows = allowed(in_order, replace(match, rules=in_order))
@@ -267,7 +272,7 @@ def test_calls_of_a_turn_are_out_of_order_also_where_calls_of_another_turn_stand
     ]
     calls = [(1, 0, ToolCall("f", {"b": 0})), (1, 0, ToolCall("f", {"c": 1})), (3, 2, ToolCall("f", {"a": 0}))]
     how = ToolMatch(order="in_order", scope="turn", parallel="ordered")
-    _, details = explain_match(Match(how, expected, [ActualCall(*call) for call in calls]))
+    _, details = explain_match(match_of(how, expected, [ActualCall(*call) for call in calls]))
     assert [(pair["expected"], pair["actual"]) for pair in details["pairs"]] == [(1, 2), (2, 0)]
     assert [(pair["expected"], pair["actual"]) for pair in details["out_of_order"]] == [(0, 1)]
 
@@ -278,7 +283,7 @@ def in_messages(*calls: ToolCall) -> list[ActualCall]:
 
 
 def pairs_of(how: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[ActualCall]) -> list[tuple[int, int]]:
-    return [(one, other) for one, other, _ in Match(how, expected, made).pairs]
+    return [(one, other) for one, other, _ in match_of(how, expected, made).pairs]
 
 
 @pytest.mark.parametrize("order", ["in_order", "any"])
@@ -297,10 +302,10 @@ def test_calls_of_one_message_are_in_order_in_any_order_unless_parallel_is_order
     made = [ActualCall(2 if name in "ba" else 3, 1, ToolCall(name)) for name in "badc"]
     for order in ("sequence", "in_order"):
         assert pairs_of(ToolMatch(order=order), expected, made) == [(0, 1), (1, 0), (2, 3), (3, 2)]
-        ordered = Match(ToolMatch(order=order, parallel="ordered"), expected, made)
+        ordered = match_of(ToolMatch(order=order, parallel="ordered"), expected, made)
         assert ordered.value == 0
     across = [one._replace(message=message) for one, message in zip(made, (2, 3, 3, 4), strict=True)]
-    assert Match(ToolMatch(), expected, across).value == 0
+    assert match_of(ToolMatch(), expected, across).value == 0
 
 
 @pytest.mark.parametrize(
@@ -331,7 +336,7 @@ def test_in_sequence_a_call_answers_the_one_at_its_own_position():
 def test_in_turns_a_call_answers_only_what_was_expected_in_its_turn():
     expected = [ExpectedCall("f", turn=1), ExpectedCall("g", turn=2), ExpectedCall("h", turn=2)]
     made = [ActualCall(2, 1, ToolCall("f")), ActualCall(2, 1, ToolCall("g")), ActualCall(4, 2, ToolCall("h"))]
-    match = Match(ToolMatch(order="any", scope="turn", credit="f1"), expected, made)
+    match = match_of(ToolMatch(order="any", scope="turn", credit="f1"), expected, made)
     assert [pair[:2] for pair in match.pairs] == [(0, 0), (2, 2)]
     assert match.value == 2 / 3
     assert replace(match, rules=ToolMatch(order="any")).value == 1
@@ -352,7 +357,7 @@ def test_a_thousand_equal_calls_are_paired_in_their_order(mode, extra):
     size = 1_000
     expected = [ExpectedCall("f", {"a": 1})] * size
     made = in_messages(*[ToolCall("f", {"a": 1})] * (size + extra))
-    match = Match(mode, expected, made)
+    match = match_of(mode, expected, made)
     assert match.tp == size
     assert sorted(pair[:2] for pair in match.pairs) == [(index, index) for index in range(size)]
 
@@ -366,7 +371,7 @@ def test_two_hundred_mixed_calls_are_paired_as_well_as_can_be(order, parallel):
     made = [ActualCall(2 + index // 4, 1, call) for index, call in enumerate(calls)]
     for args_credit, tp in {"all": 180, "fraction": 190}.items():
         how = ToolMatch(order=order, parallel=parallel, args_credit=args_credit, credit="f1")
-        assert Match(how, expected, made).tp == tp
+        assert match_of(how, expected, made).tp == tp
 
 
 def test_a_thousand_calls_of_one_message_in_another_order_are_paired():
