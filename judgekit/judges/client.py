@@ -96,12 +96,13 @@ class Request:
     def digests(self) -> dict[str, str]:
         """A short hash of each part, to find the parts in which two requests differ."""
         messages = {f"messages[{index}] ({role})": content for index, (role, content) in enumerate(self.messages)}
-        return {name: _digest(part).hexdigest()[:12] for name, part in {**self._settings, **messages}.items()}
+        parts = {**self._settings, **messages}
+        return {name: hashlib.sha256(_bytes(part)).hexdigest()[:12] for name, part in parts.items()}
 
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        digest = _digest(self._settings)
+        digest = hashlib.sha256(_bytes(self._settings))
         for role, content in self.messages:
             text = content.encode(errors="surrogatepass")
             digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))
@@ -166,8 +167,8 @@ def _limits(params: JsonObject) -> dict[str, int]:
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
-def _digest(value: JsonValue) -> "hashlib._Hash":
-    return hashlib.sha256(_canonical(value).encode(errors="surrogatepass"))
+def _bytes(value: JsonValue) -> bytes:
+    return _canonical(value).encode(errors="surrogatepass")
 
 
 class TokenLogprob(FrozenModel):

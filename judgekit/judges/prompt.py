@@ -16,6 +16,7 @@ from judgekit.errors import ContextError, PromptError, unknown_name_message, val
 from judgekit.judges.client import ChatMessage
 from judgekit.resources import resource_folder
 from judgekit.score import ScaleValue
+from judgekit.traces.equality import json_bytes
 from judgekit.traces.message import FrozenModel, JsonObject, Many
 from judgekit.traces.rendering import Rendering, compact_json, fence_text
 from judgekit.traces.sample import Sample
@@ -56,11 +57,11 @@ class _Identity:
 
 
 def _conversation(trace: Trace, budget_tokens: int | None) -> str:
-    return _rendered(_Identity(trace), budget_tokens)
+    return _rendered(_Identity(trace), budget_tokens, json_bytes(trace.mutable_content()))
 
 
 @lru_cache(maxsize=8)  # the scorers of a sample begin one right after the other
-def _rendered(held: _Identity, budget_tokens: int | None) -> Rendering:
+def _rendered(held: _Identity, budget_tokens: int | None, _mutable: bytes) -> Rendering:
     try:
         return held.trace.render(budget_tokens=budget_tokens)
     except ValueError as error:

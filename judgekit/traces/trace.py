@@ -6,7 +6,18 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, FiniteFloat, JsonValue
 
-from judgekit.traces.message import FrozenModel, JsonObject, Many, Message, Requestor, ToolCall, Usage
+from judgekit.traces.message import (
+    AIMessage,
+    FrozenModel,
+    HumanMessage,
+    JsonObject,
+    Many,
+    Message,
+    OtherPart,
+    Requestor,
+    ToolCall,
+    Usage,
+)
 from judgekit.traces.rendering import Passage, Rendering, message_passages, render_passages
 from judgekit.traces.shortening import shorten_passages
 
@@ -142,6 +153,17 @@ class Trace(FrozenModel):
             if message.role == requestor:
                 calls += [ActualCall(number, turn, call) for call in message.tool_calls]
         return tuple(calls)
+
+    def mutable_content(self) -> list[JsonValue]:
+        """Return the arguments of calls and the data of unknown parts: the content that can be changed in place."""
+        found: list[JsonValue] = []
+        for message in self.messages:
+            if isinstance(message, AIMessage | HumanMessage):
+                for call in message.tool_calls:  # this runs for every scorer, and a comprehension takes longer
+                    found.append(call.args)  # noqa: PERF401
+            if not isinstance(message.content, str):
+                found += [part.data for part in message.content if isinstance(part, OtherPart)]
+        return found
 
     def render(self, *, tool_result_limit: int = 8_000, budget_tokens: int | None = None) -> Rendering:
         """Return the conversation as text for a judge; this is the only way it becomes text.

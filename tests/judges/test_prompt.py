@@ -459,3 +459,14 @@ def test_a_folder_is_no_prompt(tmp_path):
     (tmp_path / "own.md").mkdir()
     with pytest.raises(PromptError, match=r"own\.md: cannot be read: .*Is a directory"):
         load_prompt(tmp_path / "own.md")
+
+
+def test_arguments_that_were_changed_in_place_are_rendered_anew(sample):
+    sample = sample.model_copy(deep=True)
+    prompt = load_prompt("tone")
+    call = next(call for message in sample.trace.messages for call in getattr(message, "tool_calls", ()))
+    before = prompt.fill(sample)
+    call.args["unheard_of"] = 1
+    assert '"unheard_of":1' in prompt.fill(sample).messages[1].content
+    del call.args["unheard_of"]
+    assert prompt.fill(sample) == before

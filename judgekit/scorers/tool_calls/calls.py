@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgMatch, ArgRules, compare_arguments
 from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
@@ -14,6 +14,8 @@ from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall, ToolDefinition
 
 _Value = TypeVar("_Value")
+_Shared: TypeAlias = tuple[bytes, tuple[tuple[object, "Calls"], ...]]
+"""The content that can change, and the calls by what they depend on besides."""
 
 
 class ArgItems(NamedTuple):
@@ -78,7 +80,11 @@ class Calls:
         calls that resulted in an error.
         """
         key = (requestor, include_failed, rules.args, rules.tools)
-        shared: list[tuple[object, Calls]] = [] if rules.calls_functions else getattr(sample, "_calls", [])
+        wanted = [call.args for call in sample.reference_tool_calls or ()]
+        now = json_bytes([*sample.trace.mutable_content(), *wanted])
+        before, shared = cast("_Shared", getattr(sample, "_calls", (now, ())))
+        if rules.calls_functions or before != now:  # dictionaries in a sample can be changed
+            shared = ()
         for known, calls in shared:
             if known == key:
                 return calls
@@ -90,7 +96,7 @@ class Calls:
         calls = cls(rules, expected, made, sample.trace.tools)
         if not rules.calls_functions:
             # Samples are frozen, but this is no part of their value. A thread may replace what another one adds.
-            object.__setattr__(sample, "_calls", [*shared, (key, calls)])
+            object.__setattr__(sample, "_calls", (now, (*shared, (key, calls))))
         return calls
 
     @property

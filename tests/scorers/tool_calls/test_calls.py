@@ -137,3 +137,13 @@ def test_arguments_that_cannot_be_read_agree_with_nothing():
     assert not calls(ToolMatch(), one).are_equal
     assert calls(ToolMatch(), one).score(0, 0) == 0
     assert asyncio.run(ToolCallAccuracy().ascore(one)).value == 0
+
+
+def test_arguments_that_were_changed_in_place_are_compared_anew():
+    """Samples are frozen, but not the dictionaries in them, which a notebook may change."""
+    scored = sample().model_copy(deep=True)
+    assert ToolCallF1().score(scored).value == 1
+    scored.trace.messages[1].tool_calls[0].args["place"]["city"] = "Rome"
+    assert ToolCallF1().score(scored).value == 0
+    scored.reference_tool_calls[0].args["place"]["city"] = "Rome"
+    assert ToolCallF1().score(scored).value == 1
