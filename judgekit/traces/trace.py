@@ -7,9 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from pydantic import Field, FiniteFloat, JsonValue
 
 from judgekit.traces.message import (
-    AIMessage,
     FrozenModel,
-    HumanMessage,
     JsonObject,
     Many,
     Message,
@@ -158,8 +156,9 @@ class Trace(FrozenModel):
         """Return the arguments of calls and the data of unknown parts: the content that can be changed in place."""
         found: list[JsonValue] = []
         for message in self.messages:
-            if isinstance(message, AIMessage | HumanMessage):
-                for call in message.tool_calls:  # this runs for every scorer, and a comprehension takes longer
+            # This runs for every scorer, so it takes the fastest way.
+            if message.role == "assistant" or message.role == "user":  # noqa: PLR1714
+                for call in message.tool_calls:
                     found.append(call.args)  # noqa: PERF401
             if not isinstance(message.content, str):
                 found += [part.data for part in message.content if isinstance(part, OtherPart)]

@@ -14,8 +14,10 @@ from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall, ToolDefinition
 
 _Value = TypeVar("_Value")
-_Shared: TypeAlias = tuple[bytes, tuple[tuple[object, "Calls"], ...]]
-"""The content that can change, and the calls by what they depend on besides."""
+_Written: TypeAlias = Mapping[int, bytes]
+"""Arguments as `json_bytes`, by the id of their dictionary."""
+_Shared: TypeAlias = tuple[_Written, tuple[tuple[object, "Calls"], ...]]
+"""The arguments of a sample when its calls were compared, and these calls by what else they depend on."""
 
 
 class ArgItems(NamedTuple):
@@ -53,6 +55,7 @@ class Calls:
         expected: The expected calls.
         actual: The actual calls.
         definitions: The tool definitions of the trace.
+        written: The arguments of all calls as bytes.
     """
 
     def __init__(
@@ -60,16 +63,18 @@ class Calls:
         rules: ToolMatch,
         expected: Sequence[ExpectedCall],
         actual: Sequence[ActualCall],
-        definitions: Sequence[ToolDefinition] = (),
+        definitions: Sequence[ToolDefinition],
+        written: _Written,
     ) -> None:
         self.rules = rules
         self.expected = expected
         self.actual = actual
         self.definitions = definitions
+        self.written = written
         self.have_same_names = [call.name for call in expected] == [call.name for _, _, call in actual]
         """Whether each actual call has the name of the expected one at its position."""
         self._expected_bytes = [self._plain_bytes(call) for call in expected]
-        self._actual_bytes = [json_bytes(call.args) if call.args_error is None else None for _, _, call in actual]
+        self._actual_bytes = [written[id(call.args)] if call.args_error is None else None for _, _, call in actual]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
     @classmethod
@@ -81,9 +86,9 @@ class Calls:
         """
         key = (requestor, include_failed, rules.args, rules.tools)
         wanted = [call.args for call in sample.reference_tool_calls or ()]
-        now = json_bytes([*sample.trace.mutable_content(), *wanted])
-        before, shared = cast("_Shared", getattr(sample, "_calls", (now, ())))
-        if rules.calls_functions or before != now:  # dictionaries in a sample can be changed
+        written = {id(args): json_bytes(args) for args in (*wanted, *sample.trace.mutable_content())}
+        before, shared = cast("_Shared", getattr(sample, "_calls", (written, ())))
+        if rules.calls_functions or before != written:  # dictionaries in a sample can be changed
             shared = ()
         for known, calls in shared:
             if known == key:
@@ -93,10 +98,10 @@ class Calls:
         if not include_failed:
             errors = call_errors(sample.trace.messages, requestor)
             made = [call for call, error in zip(made, errors, strict=True) if not error]
-        calls = cls(rules, expected, made, sample.trace.tools)
+        calls = cls(rules, expected, made, sample.trace.tools, written)
         if not rules.calls_functions:
             # Samples are frozen, but this is no part of their value. A thread may replace what another one adds.
-            object.__setattr__(sample, "_calls", (now, (*shared, (key, calls))))
+            object.__setattr__(sample, "_calls", (written, (*shared, (key, calls))))
         return calls
 
     @property
@@ -169,5 +174,5 @@ class Calls:
         rule = self.rules_by_tool[expected.name] if self.rules.tools else self.rules.args
         if not isinstance(rule, ArgMatch) or not rule.is_plain or expected.compare_args is not None:
             return None
-        written = json_bytes(expected.args)
+        written = self.written[id(expected.args)]
         return None if KEY_BYTES in written and contains_matcher(expected.args) else written
