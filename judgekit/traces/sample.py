@@ -166,8 +166,6 @@ class Sample(FrozenModel):
         metadata: Other facts about the sample, such as keys by which references are joined.
     """
 
-    __slots__ = ("_calls",)  # shared by tool-call scorers; not part of the value, and left out of copies
-
     schema_version: Literal[1] = 1
     id: str
     trace: Trace = Field(default_factory=Trace)

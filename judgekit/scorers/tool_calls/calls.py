@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgMatch, ArgRules, compare_arguments
 from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
@@ -14,10 +14,6 @@ from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall, ToolDefinition
 
 _Value = TypeVar("_Value")
-_Written: TypeAlias = Mapping[int, bytes]
-"""Arguments as `json_bytes`, by the id of their dictionary."""
-_Shared: TypeAlias = tuple[_Written, tuple[tuple[object, "Calls"], ...]]
-"""The arguments of a sample when its calls were compared, and these calls by what else they depend on."""
 
 
 class ArgItems(NamedTuple):
@@ -47,15 +43,13 @@ class _Memo(dict[int, _Value]):
 class Calls:
     """Expected and actual calls, identified by their positions from 0.
 
-    Comparisons are made on first access and kept, so scorers with the same rules for arguments share them. They raise a
-    ``ValueError`` as `compare_arguments` does.
+    Comparisons are made on first access and kept. They raise a ``ValueError`` as `compare_arguments` does.
 
     Args:
         rules: The rules for arguments, ``args`` and ``tools``; the others are not used.
         expected: The expected calls.
         actual: The actual calls.
         definitions: The tool definitions of the trace.
-        written: The arguments of all calls as bytes.
     """
 
     def __init__(
@@ -63,46 +57,30 @@ class Calls:
         rules: ToolMatch,
         expected: Sequence[ExpectedCall],
         actual: Sequence[ActualCall],
-        definitions: Sequence[ToolDefinition],
-        written: _Written,
+        definitions: Sequence[ToolDefinition] = (),
     ) -> None:
         self.rules = rules
         self.expected = expected
         self.actual = actual
         self.definitions = definitions
-        self.written = written
         self.have_same_names = [call.name for call in expected] == [call.name for _, _, call in actual]
         """Whether each actual call has the name of the expected one at its position."""
         self._expected_bytes = [self._plain_bytes(call) for call in expected]
-        self._actual_bytes = [written[id(call.args)] if call.args_error is None else None for _, _, call in actual]
+        self._actual_bytes = [json_bytes(call.args) if call.args_error is None else None for _, _, call in actual]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
     @classmethod
     def of(cls, rules: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Calls":
-        """Return one side's calls in a sample with ``reference_tool_calls``, which all scorers with equal rules share.
+        """Return one side's calls in a sample with ``reference_tool_calls``.
 
-        They are not shared if functions compare arguments, since these may change. ``include_failed=False`` leaves out
-        calls that resulted in an error.
+        ``include_failed=False`` leaves out calls that resulted in an error.
         """
-        key = (requestor, include_failed, rules.args, rules.tools)
-        wanted = [call.args for call in sample.reference_tool_calls or ()]
-        written = {id(args): json_bytes(args) for args in (*wanted, *sample.trace.mutable_content())}
-        before, shared = cast("_Shared", getattr(sample, "_calls", (written, ())))
-        if rules.calls_functions or before != written:  # dictionaries in a sample can be changed
-            shared = ()
-        for known, calls in shared:
-            if known == key:
-                return calls
         expected = [call for call in sample.reference_tool_calls or () if call.requestor == requestor]
         made: Sequence[ActualCall] = sample.trace.tool_calls(requestor)
         if not include_failed:
             errors = call_errors(sample.trace.messages, requestor)
             made = [call for call, error in zip(made, errors, strict=True) if not error]
-        calls = cls(rules, expected, made, sample.trace.tools, written)
-        if not rules.calls_functions:
-            # Samples are frozen, but this is no part of their value. A thread may replace what another one adds.
-            object.__setattr__(sample, "_calls", (written, (*shared, (key, calls))))
-        return calls
+        return cls(rules, expected, made, sample.trace.tools)
 
     @property
     def have_same_tools(self) -> bool:
@@ -174,5 +152,5 @@ class Calls:
         rule = self.rules_by_tool[expected.name] if self.rules.tools else self.rules.args
         if not isinstance(rule, ArgMatch) or not rule.is_plain or expected.compare_args is not None:
             return None
-        written = self.written[id(expected.args)]
+        written = json_bytes(expected.args)
         return None if KEY_BYTES in written and contains_matcher(expected.args) else written

@@ -103,7 +103,7 @@ class Match:
             if isinstance(rule, ArgMatch) and (scorer := rule.text_scorer) is not None
         }
         known = self.rules.model_copy(update={"tools": {**self.rules.tools, **rules}})
-        return Match(known, Calls(known, self.expected, self.actual, self.calls.definitions, self.calls.written))
+        return Match(known, Calls(known, self.expected, self.actual, self.calls.definitions))
 
     @property
     def is_large(self) -> bool:

@@ -1,20 +1,12 @@
 """The calls of a sample, which its scorers share."""
 
 import asyncio
-import copy
-import gc
-import pickle
-import weakref
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from judgekit import AIMessage, HumanMessage, Sample, ToolCall, ToolCallAccuracy, ToolCallF1, ToolCallMatch, ToolMatch
-from judgekit.scorers.tool_calls.arguments import ArgMatch
 from judgekit.scorers.tool_calls.calls import Calls
 from judgekit.scorers.tool_calls.matchers import of_type
-from judgekit.scorers.tool_calls.modes import PRESETS
-from judgekit.traces.sample import ExpectedCall
 
 PARIS, ROME = ToolCall("weather", {"place": {"city": "Paris"}}), ToolCall("weather", {"place": {"city": "Rome"}})
 SCORERS = (ToolCallAccuracy(), ToolCallF1(), ToolCallMatch("exact"), ToolCallMatch("contains"))
@@ -30,82 +22,6 @@ def calls(rules: ToolMatch, of: Sample, **options: bool) -> Calls:
 
 def values(of: Sample) -> list[float | None]:
     return [scorer.score(of).value for scorer in SCORERS]
-
-
-def test_scorers_with_equal_rules_for_arguments_share_the_calls_of_a_sample():
-    one = sample()
-    shared = calls(ToolMatch(), one)
-    assert calls(ToolMatch(order="any", credit="f1", args=ArgMatch()), one) is shared
-    assert calls(ToolMatch(args=ArgMatch(mode="at_least")), one) is not shared
-    assert calls(ToolMatch(tools={"weather": ArgMatch(mode="ignore")}), one) is not shared
-    assert calls(ToolMatch(), one, include_failed=False) is not shared
-    assert Calls.of(ToolMatch(), one, "user", include_failed=True).actual == ()
-    assert calls(ToolMatch(), sample()) is not shared
-    assert calls(ToolMatch(), one) is shared
-
-
-def test_functions_are_called_by_each_scorer():
-    seen = []
-
-    def compare(expected, made):
-        seen.append(made)
-        return len(seen) > 1
-
-    one = sample()
-    scorer = ToolCallF1(args=compare)
-    assert [scorer.score(one).value for _ in range(2)] == [0, 1]
-
-
-def test_a_scored_sample_equals_and_looks_like_one_that_was_never_scored():
-    scored, fresh = sample(), sample()
-    values(scored)
-    assert scored == fresh
-    assert repr(scored) == repr(fresh)
-    assert scored.model_dump() == fresh.model_dump()
-    assert scored.model_dump_json() == fresh.model_dump_json()
-    assert vars(scored) == vars(fresh)
-    assert pickle.dumps(scored) == pickle.dumps(fresh)
-    assert pickle.loads(pickle.dumps(scored)) == fresh  # noqa: S301 - written a moment ago
-    assert Sample.model_json_schema() == type(fresh).model_json_schema()
-
-
-COPIES = {
-    "model_copy": lambda one, update: one.model_copy(update=update),
-    "deep": lambda one, update: one.model_copy(update=update, deep=True),
-    "copy": lambda one, update: copy.copy(one).model_copy(update=update),
-    "pickle": lambda one, update: pickle.loads(pickle.dumps(one)).model_copy(update=update),  # noqa: S301 - as above
-}
-
-
-@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
-def test_a_changed_copy_of_a_scored_sample_is_scored_anew(copied):
-    one = sample()
-    assert values(one) == [1, 1, 1, 1]
-    expected = (ExpectedCall("weather", {"place": {"city": "Rome"}}),)
-    assert values(copied(one, {"reference_tool_calls": expected})) == [0, 0, 0, 0]
-    assert values(copied(one, {"trace": sample(ROME).trace})) == [0, 0, 0, 0]
-    assert values(one) == [1, 1, 1, 1]
-
-
-def test_several_threads_may_score_one_sample():
-    with ThreadPoolExecutor(4) as threads:
-        for _ in range(20):
-            one = sample(ROME)
-            assert list(threads.map(values, [one] * 4)) == [[0, 0, 0, 0]] * 4
-
-
-def test_the_calls_are_freed_with_the_sample():
-    one = sample(ROME)
-    gc.disable()
-    try:
-        for rules in (ToolMatch(), PRESETS["contains"]):
-            calls(rules, one).score(0, 0)
-        kept = weakref.ref(calls(ToolMatch(), one))
-        assert kept() is not None
-        del one
-        assert kept() is None
-    finally:
-        gc.enable()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matchers import anything, near, one_of, regex
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import PRESETS, ToolMatch
-from judgekit.traces.equality import json_bytes
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolCall, ToolMessage
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall
@@ -77,8 +76,7 @@ def both_sides(draw: st.DrawFn, most: int = 6) -> tuple[list[ExpectedCall], list
 
 
 def match_of(rules: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[ActualCall]) -> Match:
-    written = {id(call.args): json_bytes(call.args) for call in (*expected, *(one.call for one in made))}
-    return Match(rules, Calls(rules, expected, made, (), written))
+    return Match(rules, Calls(rules, expected, made))
 
 
 def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
