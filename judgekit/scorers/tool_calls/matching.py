@@ -219,6 +219,15 @@ class Match:
 
     def _ordered_pairs(self, expected: Sequence[int], actual: Sequence[int]) -> Iterator[tuple[int, int]]:
         how = self.rules
+        # If no call may be left over, in place and in order are the same, and the latter shows the extra calls better.
+        none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
+        is_in_place = how.order == "sequence" and not none_left
+        if is_in_place and how.parallel == "ordered":
+            return (
+                (one, other)
+                for one, other in zip(expected, actual, strict=False)
+                if self.expected[one].name == self.actual[other].call.name
+            )
         weights = [[0.0] * len(actual) for _ in expected]
         rows, columns = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
         for wanted, found in self._by_tool(expected, actual):
@@ -227,9 +236,7 @@ class Match:
                 for other in found:
                     row[columns[other]] = self.credit(one, other)
         ends = [0, *accumulate(len([*block]) for _, block in groupby(actual, self.block))]
-        # If no call may be left over, in place and in order are the same, and the latter shows the extra calls better.
-        none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
-        best = best_in_order if how.order == "in_order" or none_left else best_in_place
+        best = best_in_place if is_in_place else best_in_order
         return ((expected[row], actual[column]) for row, column in best(weights, [*pairwise(ends)]))
 
     def block(self, actual: int) -> int:

@@ -1,4 +1,4 @@
-"""The calls of a sample, which its scorers share."""
+"""The calls of a sample, and how the arguments of each pair compare."""
 
 import asyncio
 
@@ -58,8 +58,18 @@ def test_arguments_that_cannot_be_read_agree_with_nothing():
 def test_arguments_that_were_changed_in_place_are_compared_anew():
     """Samples are frozen, but not the dictionaries in them, which a notebook may change."""
     scored = sample().model_copy(deep=True)
-    assert ToolCallF1().score(scored).value == 1
+    assert values(scored) == [1, 1, 1, 1]
     scored.trace.messages[1].tool_calls[0].args["place"]["city"] = "Rome"
-    assert ToolCallF1().score(scored).value == 0
+    assert values(scored) == [0, 0, 0, 0]
     scored.reference_tool_calls[0].args["place"]["city"] = "Rome"
-    assert ToolCallF1().score(scored).value == 1
+    assert values(scored) == [1, 1, 1, 1]
+
+
+def test_many_arguments_have_the_same_scores_as_few(monkeypatch):
+    one = sample(
+        ToolCall("weather", {"a": 1, "b": {"c": [True, 2.0]}, "d": "x"}),
+        ToolCall("weather", {"a": 1.0, "b": {"c": [1, 2]}, "e": "x"}),
+    )
+    for most in (100, 0):
+        monkeypatch.setattr("judgekit.scorers.tool_calls.calls._MANY_PAIRS", most)
+        assert calls(ToolMatch(), one).score(0, 0) == 1 / 4
