@@ -329,7 +329,9 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
     left: JsonObject = {}
     for at, message in enumerate(messages):
         calls = message.tool_calls if message.role == "assistant" else ()
-        extras = [one.extra for one in (message, *calls) if one.extra]
+        extras = [message.extra] if _may_hold_text(message.extra) else []
+        if calls:
+            extras += [call.extra for call in calls if call.extra]
         if not isinstance(message.content, str):
             extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
         if extras:
@@ -347,6 +349,17 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
                 kept += [{"role": message.role, "content": text} for text in texts]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)
     return left
+
+
+def _may_hold_text(extra: JsonObject) -> bool:
+    """Return whether there is more than numbers, such as costs and usage."""
+    for value in extra.values():
+        if isinstance(value, dict):
+            if _may_hold_text(value):
+                return True
+        elif isinstance(value, str | list):
+            return True
+    return False
 
 
 def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
