@@ -193,7 +193,13 @@ class Recordings:
         if not reader.joins_lines and (notice := self._sessions_in(file)) is not None:
             yield _NumberedResult(None, notice)
         records = _required(file, self._columns)
-        place = _Place(file.path, path_text(file.path), before, reader, mixed_formats=not reader.joins_lines and self._reader is None)
+        place = _Place(
+            file.path,
+            path_text(file.path),
+            before,
+            reader,
+            mixed_formats=not reader.joins_lines and self._reader is None,
+        )
         found = self._converted(_gathered(records) if reader.joins_lines else records, place)
         if (first := next(found, None)) is None:
             raise TraceError("contains no conversations", path=file.path)
@@ -255,7 +261,9 @@ class Recordings:
             raise TraceError(error.problem, path=file.path) from error
         if not records:
             raise TraceError("contains no conversations", path=file.path)
-        place = _Place(file.path, path_text(file.path), before, reader, mixed_formats=not whole and self._reader is None)
+        place = _Place(
+            file.path, path_text(file.path), before, reader, mixed_formats=not whole and self._reader is None
+        )
         rows = (FileRecord(None, record, document.clean) for record in records)
         found: Iterator[_NumberedResult] = (
             (self._read_record(row, reader, place, index) for index, row in enumerate(rows))
