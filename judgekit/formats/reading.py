@@ -29,7 +29,7 @@ from judgekit.formats.readers.base import Reader, as_records
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.references import ReferenceJoiner
 from judgekit.formats.tables import csv_rows, parquet_rows
-from judgekit.traces.message import is_unicode
+from judgekit.traces.message import is_unicode, set_unvalidated
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceSource, TraceWarning
 
@@ -193,7 +193,13 @@ class Recordings:
         if not reader.joins_lines and (notice := self._sessions_in(file)) is not None:
             yield _NumberedResult(None, notice)
         records = _required(file, self._columns)
-        place = _Place(file.path, before, reader, mixed_formats=not reader.joins_lines and self._reader is None)
+        place = _Place(
+            file.path,
+            path_text(file.path),
+            before,
+            reader,
+            mixed_formats=not reader.joins_lines and self._reader is None,
+        )
         found = self._converted(_gathered(records) if reader.joins_lines else records, place)
         if (first := next(found, None)) is None:
             raise TraceError("contains no conversations", path=file.path)
@@ -215,7 +221,7 @@ class Recordings:
 
     def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_NumberedResult]:
         """Yield samples of our own format, as fast as possible."""
-        place = _Place(file.path, before, reader)
+        place = _Place(file.path, path_text(file.path), before, reader)
         for index, line in enumerate(file.lines()):
             if not self._filter(before + index):
                 yield _NumberedResult(before + index, None)
@@ -255,7 +261,9 @@ class Recordings:
             raise TraceError(error.problem, path=file.path) from error
         if not records:
             raise TraceError("contains no conversations", path=file.path)
-        place = _Place(file.path, before, reader, mixed_formats=not whole and self._reader is None)
+        place = _Place(
+            file.path, path_text(file.path), before, reader, mixed_formats=not whole and self._reader is None
+        )
         rows = (FileRecord(None, record, document.clean) for record in records)
         found: Iterator[_NumberedResult] = (
             (self._read_record(row, reader, place, index) for index, row in enumerate(rows))
@@ -401,6 +409,7 @@ class _Place(NamedTuple):
     """A file and the number of records before it; ``mixed_formats`` means that records may differ in format."""
 
     path: Path
+    path_text: str
     before: int
     reader: Reader
     mixed_formats: bool = False
@@ -451,16 +460,12 @@ def _make_sample(record: FileRecord, reader: Reader, place: _Place, index: int) 
         return TraceError(found, path=path, index=index, line=record.line_number)
     except RecursionError:
         return TraceError("nested too deeply", path=path, index=index, line=record.line_number)
-    noted: dict[str, object] = {}
     if clean is not value:
         replaced = TraceWarning("lone surrogates, which are not valid text, replaced by U+FFFD")
-        noted["warnings"] = (*sample.trace.warnings, replaced)
+        set_unvalidated(sample.trace, warnings=(*sample.trace.warnings, replaced))
     if not isinstance(reader, JudgekitReader):
-        source = {"format": reader.name, "path": path_text(path), "index": index}
-        noted["source"] = TraceSource.model_validate(source)
-    for name, known in noted.items():  # the trace is not shared yet, and copies would take a tenth of the time
-        object.__setattr__(sample.trace, name, known)
-        sample.trace.model_fields_set.add(name)
+        source = {"format": reader.name, "path": place.path_text, "index": index}
+        set_unvalidated(sample.trace, source=TraceSource.model_validate(source))
     return sample
 
 

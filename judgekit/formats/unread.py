@@ -5,7 +5,9 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from itertools import chain
+from types import UnionType
+from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -79,6 +81,10 @@ _ARGUMENTS = (
     *("arguments", "args", "input", "inputParameters", "input_parameters", "parameters"),
     *("params", "tool_input", "kwargs"),
 )
+_KNOWN = (_SAID, _SPEAKERS, _ARGUMENTS, ("type", "part_kind"))
+_ALL_KNOWN = frozenset(chain(*_KNOWN))
+_WIDE = 100
+"""The number of fields from which an object's names are not remembered."""
 _NESTED = (dict, list)
 _SORTED = json.JSONEncoder(sort_keys=True)
 _LONG = 40
@@ -222,29 +228,52 @@ def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
     while pending:
         name, node = pending.pop()
         if isinstance(node, list):
-            pending += [(name, item) for item in node if isinstance(item, _NESTED)]
+            pending += [(name, item) for item in node if item and isinstance(item, _NESTED)]
         elif isinstance(node, dict) and (name not in _ASIDE or name == key):
-            kind = node.get("type") or node.get("part_kind")
-            if (
-                name in _CALLS
-                or (isinstance(kind, str) and kind in _CALL_KINDS)
-                or ((of_message or isinstance(node.get("tool"), str)) and _has_arguments(node))
-            ):
+            known = _known_fields(node)
+            if name in _CALLS or _is_call(node, known, of_message=of_message):
                 yield from _call(node)
-            if name in _HOLDERS or _is_message(node):
-                yield from (text for field in _SAID if field in node for text in _texts(node[field]))
-            pending += [item for item in node.items() if isinstance(item[1], _NESTED)]
+            if known.said and (name in _HOLDERS or _is_message(node, known)):
+                for field in known.said:
+                    yield from _texts(node[field])
+            pending += [item for item in node.items() if item[1] and isinstance(item[1], _NESTED)]
 
 
-def _has_arguments(node: JsonObject) -> bool:
-    return not node.keys().isdisjoint(_ARGUMENTS) and any(isinstance(node.get(name), dict | str) for name in _ARGUMENTS)
+class _KnownFields(NamedTuple):
+    """The fields of an object by which messages and calls are recognized, in order of precedence."""
+
+    said: tuple[str, ...]
+    speakers: tuple[str, ...]
+    arguments: tuple[str, ...]
+    kinds: tuple[str, ...]
 
 
-def _is_message(node: JsonObject) -> bool:
-    if node.keys().isdisjoint(_SAID):
-        return False
+def _known_fields(node: JsonObject) -> _KnownFields:
+    return _known_among(tuple(node) if len(node) < _WIDE else tuple(sorted(node.keys() & _ALL_KNOWN)))
+
+
+@lru_cache(maxsize=1_000)  # the objects of a file have few different sets of fields
+def _known_among(names: tuple[str, ...]) -> _KnownFields:
+    return _KnownFields(*(tuple(one for one in known if one in names) for known in _KNOWN))
+
+
+def _is_call(node: JsonObject, known: _KnownFields, *, of_message: bool) -> bool:
+    kind = next((kind for name in known.kinds if (kind := node[name])), None)
+    if isinstance(kind, str) and kind in _CALL_KINDS:
+        return True
+    return (of_message or isinstance(node.get("tool"), str)) and _holds(node, known.arguments, dict | str)
+
+
+def _is_message(node: JsonObject, known: _KnownFields) -> bool:
     kind = node.get("type")
-    return any(isinstance(node.get(name), str) for name in _SPEAKERS) or (isinstance(kind, str) and kind in _KINDS)
+    return _holds(node, known.speakers, str) or (isinstance(kind, str) and kind in _KINDS)
+
+
+def _holds(node: JsonObject, names: tuple[str, ...], kind: type | UnionType) -> bool:
+    for name in names:  # noqa: SIM110 - any() takes twice the time
+        if isinstance(node[name], kind):
+            return True
+    return False
 
 
 def _texts(said: JsonValue) -> Iterator[str]:
@@ -255,8 +284,11 @@ def _texts(said: JsonValue) -> Iterator[str]:
     elif isinstance(said, list):
         for part in said:
             yield from _texts(part)
-    elif isinstance(said, dict) and not _is_message(said):  # messages within are handled separately
-        yield from (text for name in _SAID if name in said for text in _texts(said[name]))
+    elif isinstance(said, dict):
+        known = _known_fields(said)
+        if not _is_message(said, known):  # messages within are handled separately
+            for name in known.said:
+                yield from _texts(said[name])
 
 
 def _call(node: JsonObject) -> Iterator[tuple[str, str]]:
@@ -269,9 +301,13 @@ def _call(node: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def _canonical(arguments: JsonValue) -> str:
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return str(arguments)
-    return _SORTED.encode(arguments or {})
+    return _canonical_text(arguments) if isinstance(arguments, str) else _SORTED.encode(arguments or {})
+
+
+@lru_cache(maxsize=8)  # a call and the function in it have the same arguments
+def _canonical_text(arguments: str) -> str:
+    try:
+        parsed: JsonValue = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return _SORTED.encode(parsed or {})

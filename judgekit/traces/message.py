@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import from_json, to_json
@@ -53,6 +53,12 @@ class FrozenModel(BaseModel):
         # pydantic calls an overridden __init__ for every value that it parses, which triples the cost, unless it is
         # marked as only validating. RootModel does the same.
         __init__.__pydantic_base_init__ = True
+
+
+def set_unvalidated(model: FrozenModel, **fields: object) -> None:
+    """Set fields of a new model, which is not shared yet, to values that are valid for sure."""
+    vars(model).update(fields)
+    model.model_fields_set.update(fields)
 
 
 class Usage(FrozenModel):
@@ -195,22 +201,23 @@ def parse_arguments(found: JsonValue) -> Arguments:
 def _plain_object(text: str) -> JsonObject | None:
     """Return the object in a text if there is one without flaws. This is fast."""
     try:
-        value = cast("JsonValue", from_json(text, allow_inf_nan=False))
+        value: JsonValue = from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
     return value if isinstance(value, dict) and b"Infinity" not in to_json(value) else None  # 1e999 is too large
 
 
 def _from_json(text: str) -> JsonValue:
-    return cast("JsonValue", from_json(text))
+    value: JsonValue = from_json(text)
+    return value
 
 
 def _flaw(value: JsonValue) -> str | None:
     """Return why a parsed value is not valid JSON; ``None`` if it is valid."""
-    return None if _is_valid(value) else _first_flaw(value)
+    return None if is_valid_json(value) else _first_flaw(value)
 
 
-def _is_valid(value: JsonValue) -> bool:
+def is_valid_json(value: JsonValue) -> bool:
     """Return whether a value is valid JSON for sure: a walk in Python would take ten times as long."""
     try:
         text = to_json(value)
@@ -269,13 +276,12 @@ class ToolCall(FrozenModel):
     @classmethod
     def recorded(cls, name: str, arguments: JsonValue, *, id: str | None = None) -> "ToolCall":
         """Return a call with arguments as a JSON parser returned them, which are not validated once more."""
-        if isinstance(arguments, dict) and not _is_valid(arguments):
+        if isinstance(arguments, dict) and not is_valid_json(arguments):
             return cls(name, arguments, id=id)
         fields: Arguments = {"args": arguments} if isinstance(arguments, dict) else parse_arguments(arguments)
         args = fields.pop("args", {})
         call = cls.model_validate({"name": name, "id": id, **fields})
-        vars(call)["args"] = args  # validation would call Python for each value in it
-        call.model_fields_set.add("args")
+        set_unvalidated(call, args=args)  # validation would call Python for each value in it
         return call
 
     @model_validator(mode="before")
@@ -312,11 +318,10 @@ class _Message(FrozenModel):
     @classmethod
     def parsed(cls, fields: Mapping[str, object], extra: JsonObject) -> Self:
         """Return a message. Its ``extra`` comes from a JSON parser, so its values are not validated one by one."""
-        if not (extra and _is_valid(extra)):
+        if not (extra and is_valid_json(extra)):
             return cls.model_validate({**fields, "extra": extra})
         message = cls.model_validate(fields)
-        vars(message)["extra"] = extra
-        message.model_fields_set.add("extra")
+        set_unvalidated(message, extra=extra)
         return message
 
 

@@ -329,6 +329,12 @@ def test_messages_in_all_their_wrappings_are_named():
         assert [warning.path for warning in unread_message_warnings({"log": value}, SAID)] == ["log"]
 
 
+def test_messages_with_many_other_fields_are_named():
+    others: dict[str, JsonValue] = {f"field {number}": number for number in range(150)}
+    value: JsonValue = [{**others, "role": "assistant", "content": "lost"}]
+    assert [warning.path for warning in unread_message_warnings({"log": value}, SAID)] == ["log"]
+
+
 def test_many_unread_messages_are_counted_up_to_a_hundred_in_little_time():
     many: list[JsonValue] = [{"role": "user", "content": f"{number} {'x' * 2_000}"} for number in range(4_000)]
     said = [HumanMessage(f"{number} {'y' * 2_000}") for number in range(4_000)]

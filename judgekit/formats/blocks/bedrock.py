@@ -40,6 +40,8 @@ def is_bedrock(messages: JsonValue) -> bool:
     """Return whether messages have this API's blocks, and only roles of this API."""
     seen = head(messages)
     blocks = [block for message in seen for block in head(lookup(message, "content"))]
+    if not blocks:
+        return False
     typed = any(isinstance(block, dict) and "type" in block for block in blocks)
     return not typed and all(map(_has_role, seen)) and any(map(_is_block, blocks))
 

@@ -108,6 +108,9 @@ def read_counts(
         return None
     names = {"input_tokens": input, "output_tokens": output, "cached_tokens": cached, "reasoning_tokens": reasoning}
     paths = {ours: theirs.rpartition(".") for ours, theirs in names.items() if theirs is not None}
-    inner = {outer: found.object(outer) or FieldTracker({}) for outer, _, _ in paths.values() if outer}
-    counts = {ours: inner.get(outer, found).count(name) for ours, (outer, _, name) in paths.items()}
+    places = {outer: found.object(outer) if outer else found for outer, _, _ in paths.values()}
+    counts = {
+        ours: None if (place := places[outer]) is None else place.count(name)
+        for ours, (outer, _, name) in paths.items()
+    }
     return Usage.model_validate({**counts, "extra": found.leftover()})

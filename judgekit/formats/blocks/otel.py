@@ -14,7 +14,7 @@ from judgekit.formats.blocks.common import read_call, read_parts
 from judgekit.formats.blocks.reply import ReplyItem, read_user_turn, split_reply, to_content
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, head, lookup
+from judgekit.formats.values import as_list, head, lookup, objects_in
 from judgekit.traces.message import (
     JsonObject,
     MediaPart,
@@ -47,8 +47,9 @@ _COUNTS = {
 def is_otel(messages: JsonValue) -> bool:
     """Return whether a list holds messages of these conventions: ``parts`` with text in ``content``, or calls."""
     return any(
-        isinstance(lookup(message, "role"), str) and any(map(_is_part, as_list(lookup(message, "parts"))))
-        for message in head(messages)
+        isinstance(message.get("role"), str) and any(map(_is_part, as_list(message.get("parts"))))
+        for message in objects_in(head(messages))
+        if "parts" in message
     )
 
 

@@ -18,7 +18,7 @@ from judgekit.formats.unread import (
     unread_text_warnings,
 )
 from judgekit.formats.values import as_object, head, lookup, objects_in, without
-from judgekit.traces.message import JsonObject, Message
+from judgekit.traces.message import JsonObject, Message, is_valid_json, set_unvalidated
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
@@ -242,7 +242,7 @@ def build_sample(
     identity = identity or row.id("id") or str(index)
     fields = {"id": identity, **trace}
     messages = cast("Sequence[Message]", trace["messages"])
-    if not any(message.role == "user" for message in messages):
+    if "user" not in [message.role for message in messages]:
         row.warn(_NO_QUESTION)
     extra = row.leftover()
     warnings = [
@@ -250,7 +250,14 @@ def build_sample(
         *unpaired_warnings(messages),
         *_unread(messages, extra, fields, {**beside, **known}, row),
     ]
-    made = Trace.model_validate({**fields, "extra": extra, "warnings": warnings})
+    del fields["messages"]
+    fields["warnings"] = warnings
+    if extra and is_valid_json(extra):
+        made = Trace.model_validate(fields)
+        set_unvalidated(made, extra=extra)
+    else:
+        made = Trace.model_validate({**fields, "extra": extra})
+    set_unvalidated(made, messages=tuple(messages))
     return make_sample(identity, {**beside, **known, "trace": made})
 
 
@@ -329,7 +336,9 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
     left: JsonObject = {}
     for at, message in enumerate(messages):
         calls = message.tool_calls if message.role == "assistant" else ()
-        extras = [one.extra for one in (message, *calls) if one.extra]
+        extras = [message.extra] if message.extra and _may_hold_text(message.extra) else []
+        if calls:
+            extras += [call.extra for call in calls if call.extra]
         if not isinstance(message.content, str):
             extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
         if extras:
@@ -347,6 +356,17 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
                 kept += [{"role": message.role, "content": text} for text in texts]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)
     return left
+
+
+def _may_hold_text(extra: JsonObject) -> bool:
+    """Return whether there is more than numbers, such as costs and usage."""
+    for value in extra.values():
+        if isinstance(value, dict):
+            if _may_hold_text(value):
+                return True
+        elif isinstance(value, str | list):
+            return True
+    return False
 
 
 def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:

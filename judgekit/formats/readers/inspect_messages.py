@@ -66,8 +66,9 @@ def read_usage(found: FieldTracker | None) -> Usage | None:
 
 def _is_recognizable(message: JsonValue) -> bool:
     role = lookup(message, "role")
-    telling = [message] if role == "tool" else head(lookup(message, "tool_calls"))[:1] if role == "assistant" else []
-    return any(isinstance(lookup(one, "function"), str) for one in telling)
+    if role == "assistant":
+        message = next(iter(head(lookup(message, "tool_calls"))), None)
+    return role in ("tool", "assistant") and isinstance(lookup(message, "function"), str)
 
 
 def _messages(found: FieldTracker) -> list[Message]:

@@ -99,6 +99,10 @@ def _trace(record: JsonValue) -> JsonValue:
     record = parse_structured_json(record)
     if not isinstance(record, dict) or _is_trace(record):
         return record
+    named = isinstance(record.get("trace_id", record.get("request_id")), str)
+    in_columns = named and not {"trace_metadata", "request_metadata", "assessments"}.isdisjoint(record)
+    if not (in_columns or isinstance(record.get("trace"), str)):
+        return record
     own = {name: value for name, value in record.items() if name not in (*_INFO, *_DATA)}
     if (
         isinstance(own.get("trace"), str)
@@ -106,8 +110,7 @@ def _trace(record: JsonValue) -> JsonValue:
         and _is_trace(whole)
     ):
         return {**own, **whole}
-    named = isinstance(record.get("trace_id", record.get("request_id")), str)
-    if not named or {"trace_metadata", "request_metadata", "assessments"}.isdisjoint(record):
+    if not in_columns:
         return record
     info: JsonObject = {name: parse_structured_json(record[name]) for name in _INFO if record.get(name) is not None}
     info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # here, a number

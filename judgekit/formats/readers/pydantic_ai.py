@@ -77,8 +77,9 @@ def _is_conversation(value: JsonValue) -> bool:
 
 
 def _is_recognizable(message: JsonObject) -> bool:
-    parts = head(message.get("parts"))[:1]
-    return message.get("kind") in ("request", "response") and any("part_kind" in part for part in objects_in(parts))
+    if message.get("kind") not in ("request", "response"):
+        return False
+    return any("part_kind" in part for part in objects_in(head(message.get("parts"))[:1]))
 
 
 def _about(messages: JsonValue) -> tuple[set[str], str | None]:

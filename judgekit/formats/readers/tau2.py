@@ -43,7 +43,8 @@ class Tau2Reader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize simulations beside tasks, by numbered messages, or by calls with a requestor."""
-        return _is_file(value) or _is_simulation(value) or _is_simulation(first_record(value))
+        first = isinstance(value, list) and _is_simulation(first_record(value))
+        return first or _is_file(value) or _is_simulation(value)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return each simulation with its task and the fields that the whole file shares, or a single one as it is.

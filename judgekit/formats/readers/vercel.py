@@ -90,7 +90,8 @@ def _is_message(message: JsonObject) -> bool:
         return True
     if isinstance(parts := message.get("parts"), list):
         return any(map(_is_ui_part, objects_in(head(parts))))
-    return any(lookup(part, "type") in _DECISIVE_CONTENT for part in head(message.get("content")))
+    content = message.get("content")
+    return isinstance(content, list) and any(lookup(part, "type") in _DECISIVE_CONTENT for part in head(content))
 
 
 def _is_ui_part(part: JsonObject) -> bool:
