@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from judgekit.errors import STOPS_JUDGE, JudgeError, StoreError
-from judgekit.jobs.executors import Executor, InProcessExecutor, WorkerExecutor
+from judgekit.jobs.executors import Executor, InProcessExecutor
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.job import ScoringJob
 from judgekit.runs.counting import TaskSource, acount_samples, count_samples
@@ -135,6 +135,8 @@ class Session:
         if own:
             self._parts.append((InProcessExecutor(self.store, self._source, scorers, self.concurrency), job))
         if shared:
+            from judgekit.jobs.workers import WorkerExecutor  # noqa: PLC0415 - most runs have no workers
+
             self._parts.append((WorkerExecutor(self.workers), replace(job, scorer_indexes=shared)))
 
     async def _score(self) -> None:
