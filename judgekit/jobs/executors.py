@@ -56,5 +56,6 @@ class InProcessExecutor:
             concurrency=self.concurrency,
             emit=tally.add,
             textless=job.textless,
+            is_new=job.is_new,
         )
         return ReadingProblems()

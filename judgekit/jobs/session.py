@@ -129,7 +129,8 @@ class Session:
         own = [place for place in self._places if self.workers == 1 or place in judged]
         shared = [place for place in self._places if place not in own]
         scorers = [self.scorers[place - self.first_scorer] for place in own or self._places]
-        job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store)
+        is_new = self.before is None
+        job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store, is_new)
         self._source = TaskSource(job.tasks(self.store, scorers, self.problems, given=self.samples))
         self._parts: list[tuple[Executor, ScoringJob]] = []
         if own:

@@ -136,7 +136,14 @@ def _score_shard(
         settings = options.load_config()
         scorers = [settings.build(spec) for place in job.scorer_indexes if (spec := options.scorers[place]) is not None]
         tasks = take_until(job.tasks(store, scorers, problems, shard), stop.is_set)
-        asyncio.run(score_run(store, job.record, tasks, scorers, concurrency=1, emit=count, textless=job.textless))
+        running = score_run(
+            *(store, job.record, tasks, scorers),
+            concurrency=1,
+            emit=count,
+            textless=job.textless,
+            is_new=job.is_new,
+        )
+        asyncio.run(running)
         pipe.send(problems)
     except (JudgekitError, OSError) as error:
         pipe.send(error)
