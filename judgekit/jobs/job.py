@@ -80,16 +80,14 @@ class ScoringJob:
         @lru_cache(1)
         def done(block: int) -> dict[int, set[int]]:
             first = block * _BLOCK
-            return (
-                {}
-                if is_new
-                else store.scored_by_sample(self.record.number, first, first + _BLOCK - 1, except_statuses=self.retried)
-            )
+            return store.scored_by_sample(self.record.number, first, first + _BLOCK - 1, except_statuses=self.retried)
 
         def missing(number: int) -> Sequence[Scorer]:
             block = number // _BLOCK
             if block % shard.count != shard.index:
                 return ()
+            if is_new:
+                return scorers
             there = done(block).get(number, ())
             return [scorer for place, scorer in placed if place not in there]
 
