@@ -39,10 +39,11 @@ from judgekit.runs.rows import Row, RunRecord, ScorerRecord
 from judgekit.runs.store import RunStore, now
 from judgekit.score import Score
 from judgekit.stats.comparison import paired_interval
-from judgekit.stats.intervals import Interval, mean_interval, wilson
+from judgekit.stats.intervals import mean_interval
 from judgekit.stats.misclassification import rogan_gladen
 from judgekit.stats.prediction_powered import PPIMean, Stratum, stratified_ppi_mean
 from judgekit.stats.units import Groups
+from judgekit.stats.wilson import Interval, wilson
 from judgekit.traces.message import AIMessage
 from judgekit.traces.sample import Sample
 

@@ -29,6 +29,8 @@ COMMANDS = {
     ),
 }
 """The words of each command, and the most seconds beside bare Python that it may take."""
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""With bytecode, which an installed package has."""
 CONVERSATION = {
     "messages": [
         {"role": "user", "content": "Where is my order?"},
@@ -55,7 +57,7 @@ PROGRAMS = IMPORTS | {name: program(words) for name, (words, _) in COMMANDS.item
 
 def cpu_seconds(source: str) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", source], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, env=ENVIRONMENT)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -1,50 +1,27 @@
-"""Config: builds judges and scorers from TOML, the environment and the command line, which no lower layer reads.
+"""Config: builds judges and scorers from TOML, the environment and the command line, which no lower layer reads."""
 
-store_text = true               # false: no text of a conversation is written; see docs/runs.md
-gate = ["tool_call_f1 >= 0.9", "failed <= 1%"]
-min_coverage = 0.9              # a number over a smaller share of the samples meets no gate
-[judges.default]
-model = "openai/gpt-6-luna"
-fallback = ["other"]            # names of judges
-[[scorers]]
-name = "topic_adherence"
-as = "topic_recall"
-mode = "recall"
-draws = 5                       # asks five times, for the majority; "auto": until that is clear
-min_confidence = 0.8            # abstains if fewer than four of the five agree, or asks the scorer to escalate to:
-escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the same judge, if it names none
-"""
-
-import json
-import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from dataclasses import Field as DataclassField
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import ValidationError
 from typing_extensions import TypeIs
 
 from judgekit.errors import ConfigError, closest_name, validation_message
-from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import shipped_prompts
-from judgekit.judges.providers import suggest_model
-from judgekit.judges.settings import unknown_setting_error
 from judgekit.registry import entry_point_references, import_object, is_reference
 from judgekit.scorers import SCORERS
-from judgekit.scorers.repeat import Repeat
-from judgekit.scorers.selective import Selective
 from judgekit.scoring import FunctionScorer, Scorer, ScorerFunction, check_scorer, scorer, scorer_prompts
 from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
-from judgekit.traces.message import FrozenModel, JsonObject, Many
+from judgekit.traces.message import JsonObject
+
+if TYPE_CHECKING:
+    from judgekit.judges.judge import Judge
 
 CONFIG_FILE = "judgekit.toml"
 """The config file, read from the working directory if no other file is named."""
 
-_OWN_FILE = re.compile(r"[^:]+\.py:[A-Za-z_]")
-_PROMPT_FILE = re.compile(r"prompt:[^,=]*\.md(,|\Z)")
 _BUILT = {"judge", "scorer", "scorers", "name"}
 """Options whose values are not plain texts."""
 _AROUND = ("draws", "min_confidence", "escalate")
@@ -58,17 +35,6 @@ class _ScorerClass(Protocol):
     __doc__: str | None
 
     def __call__(self, **options: object) -> Scorer: ...
-
-
-class _File(FrozenModel):
-    store_text: bool = True
-    gate: Many[str] = ()
-    min_coverage: float = Field(default=0, ge=0, le=1)
-    judges: dict[str, Judge] = Field(default_factory=dict[str, Judge])
-    scorers: Many[JsonObject] = ()
-
-
-_Fallbacks = TypeAdapter(dict[str, list[str]])
 
 
 class Config:
@@ -87,39 +53,53 @@ class Config:
 
     def __init__(self, path: Path | None, judge: str | None, environment: Mapping[str, str], **options: bool) -> None:
         self._judge = judge or environment.get(JUDGE_VARIABLE) or None
+        self._options = options
+        self.store_text = True
+        self.gates: Sequence[str] = ()
+        self.min_coverage = 0.0
+        self.judges: dict[str, Judge] = {}
+        self.judges_used: dict[str, Judge] = {}
+        self.scorers: Sequence[ScorerSpec] = []
         found = path or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
-        file, fallbacks = (_File(), dict[str, Sequence[str]]()) if found is None else _load(found)
+        if found is not None:
+            self._read(found)
+
+    def _read(self, path: Path) -> None:
+        from judgekit.config_file import load_file  # noqa: PLC0415 - loads judges, which a run may not need
+
+        file, fallbacks = load_file(path)
         self.store_text = file.store_text
         self.gates = tuple(file.gate)
         self.min_coverage = file.min_coverage
-        self._options = options if file.store_text else {**options, "store_text": False}
-        self.judges: dict[str, Judge] = {}
+        if not file.store_text:
+            self._options = {**self._options, "store_text": False}
         self._link(file.judges, fallbacks)
-        self.judges_used: dict[str, Judge] = {}
         overruled = {"judge"} if self._judge else set[str]()
         tables = [{key: value for key, value in table.items() if key not in overruled} for table in file.scorers]
-        self.scorers: Sequence[ScorerSpec] = [ScorerSpec.from_table(table) for table in tables]
+        self.scorers = [ScorerSpec.from_table(table) for table in tables]
 
-    def selected_judges(self) -> Mapping[str, Judge]:
+    def selected_judges(self) -> "Mapping[str, Judge]":
         """Return the one judge that overrides all others, or else all judges of the file, by name."""
         return {self._judge: self.judge(self._judge)} if self._judge else self.judges
 
-    def judge(self, name: str) -> Judge:
+    def judge(self, name: str) -> "Judge":
         """Return a judge by its name in the file, or by its model.
 
         Raises:
             ConfigError: There is no such judge.
         """
         if "/" in name and name not in self.judges:
+            from judgekit.judges.judge import Judge  # noqa: PLC0415 - a run may not need it
+
             self.judges[name] = Judge.model_validate({"model": name, **self._options})
         if name not in self.judges:
             raise _no_judge(name, self.judges)
         return self.judges[name]
 
-    def _link(self, judges: Mapping[str, Judge], fallbacks: Mapping[str, Sequence[str]]) -> None:
+    def _link(self, judges: "Mapping[str, Judge]", fallbacks: Mapping[str, Sequence[str]]) -> None:
         """Replace the names of fallbacks with their judges."""
 
-        def linked(name: str, above: tuple[str, ...]) -> Judge:
+        def linked(name: str, above: tuple[str, ...]) -> "Judge":
             if name in above:
                 raise ConfigError(f"judges fall back in a circle: {' > '.join((*above, name))}")
             if name not in judges and "/" not in name:
@@ -185,6 +165,10 @@ class Config:
             own["escalate"], escalate = escalate, None
         if draws is None and least is None and escalate is None:
             return None
+
+        from judgekit.scorers.repeat import Repeat  # noqa: PLC0415 - only for judges
+        from judgekit.scorers.selective import Selective  # noqa: PLC0415
+
         alias = None if draws else spec.alias
         scorer = once = self.build(spec.model_copy(update={"options": own, "argument": None, "alias": alias}))
         if draws is not None:
@@ -216,7 +200,7 @@ class Config:
             return {**_table(rules), "text": self.build(_member("text", text))}
         return rules
 
-    def _judge_for(self, spec: ScorerSpec) -> Judge:
+    def _judge_for(self, spec: ScorerSpec) -> "Judge":
         asked = spec.options.get("judge") or spec.judge or self._judge or "default"
         if not isinstance(asked, str):
             raise ConfigError(f"{spec.name}: judge must be a name or a model, found {asked!r}")
@@ -230,27 +214,9 @@ class Config:
         return found
 
 
-def _with_resolved_paths(folder: Path, value: JsonValue) -> JsonValue:
-    """Return a value of a config, with its paths relative to the folder of the config."""
-    if isinstance(value, list):
-        return [_with_resolved_paths(folder, one) for one in value]
-    if isinstance(value, str):  # may be a scorer as a text
-        if _PROMPT_FILE.match(value):
-            return f"prompt:{folder / value.removeprefix('prompt:')}"
-        return str(folder / value) if _OWN_FILE.match(value) else value
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: str(folder / one) if isinstance(one, str) and _is_path(key, one) else _with_resolved_paths(folder, one)
-        for key, one in value.items()
-    }
-
-
-def _is_path(key: str, value: str) -> bool:
-    return key == "cache" or (key == "prompt" and value.endswith(".md"))
-
-
 def _no_judge(name: str, judges: Iterable[str]) -> ConfigError:
+    from judgekit.judges.providers import suggest_model  # noqa: PLC0415 - loads judges
+
     return ConfigError.unknown("judge", name, [*judges, "provider/model"], guess=suggest_model(name))
 
 
@@ -303,6 +269,8 @@ def _is_needed(option: DataclassField[Any]) -> bool:
 
 def describe_scorers() -> Iterable[tuple[str, str, bool]]:
     """Yield the name, a short description, and whether a judge is asked, of all scorers and prompts with a scale."""
+    from judgekit.judges.prompt import shipped_prompts  # noqa: PLC0415 - loads judges
+
     for name in (*SCORERS, *(one for one in entry_point_references("scorers") if one not in SCORERS)):
         try:
             kind = _scorer_class(name)
@@ -341,6 +309,9 @@ def _scorer_class(name: str) -> "_ScorerClass | Scorer":
         raise ConfigError(
             f'no scorer is called {name!r}: in a table, options have their own keys, as in name = "prompt", prompt = "tone"'
         )
+
+    from judgekit.judges.prompt import shipped_prompts  # noqa: PLC0415
+
     prompt = closest_name(name, (one.name for one in shipped_prompts() if one.scale))
     unknown = ConfigError.unknown("scorer", name, {**SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")
     raise ConfigError(f"{unknown}; name one of your own as file.py:NAME or package.module:NAME")
@@ -359,37 +330,3 @@ def _renamed_scorer(found: Scorer, spec: ScorerSpec) -> Scorer:
     if not is_dataclass(found):
         raise ConfigError(f"{spec.name}: cannot be renamed, since it is not a dataclass")
     return cast("Scorer", replace(found, name=spec.alias))
-
-
-def _load(path: Path) -> tuple[_File, Mapping[str, Sequence[str]]]:
-    """Return the settings in a file, and the names of the fallbacks of each judge."""
-    try:
-        tables = cast("JsonObject", _with_resolved_paths(path.parent, tomllib.loads(path.read_text(encoding="utf-8"))))
-        judges = tables.get("judges")
-        named = judges.items() if isinstance(judges, dict) else ()
-        names = {name: table.pop("fallback", []) for name, table in named if isinstance(table, dict)}
-        fallbacks = _Fallbacks.validate_python(names)
-        return _File.model_validate(tables), fallbacks
-    except RecursionError:
-        raise ConfigError(f"{path}: cannot be read: nested too deeply") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
-    except ValidationError as error:
-        for problem in error.errors():
-            if problem["type"] == "extra_forbidden":
-                raise ConfigError(
-                    f"{path}: {_unknown_key(*map(str, problem['loc']), value=problem['input'])}"
-                ) from error
-        raise ConfigError(f"{path}: {validation_message(error)}") from error
-
-
-def _unknown_key(*path: str, value: object) -> ConfigError:
-    """Return the error of an unknown table of config files, or of an unknown key in a judge's table."""
-    *tables, key = path
-    if not tables:
-        return ConfigError.unknown("table", key, _File.model_fields)
-    shown = json.dumps(value) if isinstance(value, int | float) else "..."
-    _, _, *within = tables  # judges, the judge's name, and perhaps a table of its own
-    return unknown_setting_error(f"key of [{'.'.join(tables)}]", "".join(within), key, f"params = {{{key} = {shown}}}")

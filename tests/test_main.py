@@ -60,6 +60,17 @@ def test_a_run_without_a_judge_needs_neither_scipy_nor_templates(loaded, example
     assert not {"scipy", "sklearn", "openai", "jinja2", "judgekit.reports.html"} & modules
 
 
+def test_a_run_without_a_judge_loads_no_judge_no_report_and_no_worker(loaded, examples, tmp_path):
+    """Nor numpy, if all scores are 0 or 1."""
+    recorded, one = (examples / "conversations.jsonl").read_text().splitlines()[0], tmp_path / "one.jsonl"
+    one.write_text(recorded)
+    scorers = ("--scorer", "tool_call_f1", "--scorer", "tool_call_accuracy")
+    modules = loaded("run", str(one), *scorers, "--store", str(tmp_path / "runs.sqlite"))
+    assert "judgekit.stats.wilson" in modules
+    unneeded = ("numpy", "judgekit.judges", "judgekit.reports.export", "judgekit.analysis.correction", "tenacity")
+    assert [name for name in modules if name.startswith((*unneeded, "multiprocessing", "judgekit.config_file"))] == []
+
+
 def test_a_run_that_replays_its_replies_loads_no_client(loaded, examples, tmp_path):
     """Nor does it make a TLS context, which the libraries of clients do."""
     recorded, config = str(examples / "conversations.jsonl"), str(examples / "judgekit.toml")

@@ -10,6 +10,7 @@ from judgekit.runs.population import Population, transfer_obstacles
 from judgekit.runs.receipts import ConfusionCounts, Correction, Estimate, Receipt
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
+from judgekit.stats.wilson import wilson
 
 _YES_OR_NO = (0, 1)
 _ROUNDING = 1e-12
@@ -79,7 +80,6 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
         population: A description of these rows.
         errors: The errors of the same judge on other samples.
     """
-    from judgekit.stats.intervals import wilson  # noqa: PLC0415 - numpy takes a while
     from judgekit.stats.misclassification import rogan_gladen as estimated  # noqa: PLC0415
     from judgekit.stats.prediction_powered import MIN_LABELS  # noqa: PLC0415
 

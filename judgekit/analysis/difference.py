@@ -12,8 +12,8 @@ from judgekit.errors import join_limited
 
 if TYPE_CHECKING:
     from judgekit.analysis.sample_pairs import Numbers, Outcome, ScoredPairs, Values
-    from judgekit.stats.intervals import Interval
     from judgekit.stats.units import Units
+    from judgekit.stats.wilson import Interval
 
 ChangeVerdict: TypeAlias = Literal["better", "worse", "no evidence", "unchanged", "not compared"]
 

@@ -13,9 +13,7 @@ from judgekit.cli.outputs import print_line, print_run_location, print_written
 from judgekit.errors import count_text
 from judgekit.formats.files import STANDARD_STREAM
 from judgekit.jobs.options import RunOptions
-from judgekit.reports.export import report
 from judgekit.reports.glossary import Consoles
-from judgekit.reports.markdown import append_summary
 from judgekit.reports.summary import lowest_rows, show_summary
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.results import Run
@@ -46,11 +44,15 @@ def report_outcome(
     print_run_location(run.record, run.store)
     for path in outputs:
         if len(run):
+            from judgekit.reports.export import report  # noqa: PLC0415 - most runs write no file
+
             report(run, path, found)
             print_written(path)
         else:  # a run that could not begin overwrites nothing
             print_line(f"{path}: not written, since nothing was scored", err)
     if (page := os.environ.get(STEP_SUMMARY)) and (outputs or options.gates):
+        from judgekit.reports.markdown import append_summary  # noqa: PLC0415
+
         append_summary(run, found, Path(page))
     if run.stop_reason:
         goes_on = "continues from here"

@@ -6,7 +6,6 @@ from pathlib import Path
 from rich.console import Console
 
 from judgekit.formats.files import STANDARD_STREAM
-from judgekit.reports.export import REPORT_WRITERS, check_writable
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import RunStore
 from judgekit.terminal import console, printable
@@ -17,11 +16,19 @@ def print_line(text: str, target: Console | None = None) -> None:
     (target or console()).print(printable(text), soft_wrap=True)
 
 
-def check_outputs(outputs: Sequence[Path] | None, kinds: Collection[str] = REPORT_WRITERS) -> Sequence[Path]:
-    """Return the files to be written, after checking that each can be and that its name ends in one of these."""
-    for path in outputs or ():
-        check_writable(path, kinds)
-    return outputs or ()
+def check_outputs(outputs: Sequence[Path] | None, kinds: Collection[str] = ()) -> Sequence[Path]:
+    """Return the files to be written, after checking that each can be and that its name ends in one of these.
+
+    Without ``kinds``, the files are reports of runs.
+    """
+    if not outputs:
+        return ()
+
+    from judgekit.reports.export import REPORT_WRITERS, check_writable  # noqa: PLC0415 - most runs write no file
+
+    for path in outputs:
+        check_writable(path, kinds or REPORT_WRITERS)
+    return outputs
 
 
 def print_run_location(record: RunRecord, store: RunStore) -> None:

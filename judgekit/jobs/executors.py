@@ -1,34 +1,16 @@
-"""Executors: they make the scores of a job, in this process or in others."""
+"""Executors: they make the scores of a job."""
 
-import asyncio
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
-from multiprocessing.sharedctypes import SynchronizedArray
-from multiprocessing.synchronize import Event
 from typing import Protocol
 
-from judgekit.errors import JudgekitError, StoreError
 from judgekit.jobs.interrupts import take_until
-from judgekit.jobs.job import ScoringJob, Shard
-from judgekit.jobs.options import RunOptions
+from judgekit.jobs.job import ScoringJob
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally
-from judgekit.runs.rows import Row
 from judgekit.runs.runner import Task, score_run
 from judgekit.runs.store import RunStore
 from judgekit.scoring import Scorer
-
-_POLL = 0.1
-"""Seconds between checks of the processes."""
-_GRACE = 10
-"""Seconds that the processes have to end."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Executor(Protocol):
@@ -74,124 +56,6 @@ class InProcessExecutor:
             concurrency=self.concurrency,
             emit=tally.add,
             textless=job.textless,
+            is_new=job.is_new,
         )
         return ReadingProblems()
-
-
-@dataclass(frozen=True)
-class WorkerExecutor:
-    """An executor that scores in worker processes, each with a shard of the samples, that write to the run's file."""
-
-    worker_count: int
-
-    async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
-        """See `Executor`."""
-        workers = _Workers(job, self.worker_count)
-        tally.worker_counts = workers.counts
-        try:
-            return await workers.finish(should_stop)
-        finally:
-            await asyncio.to_thread(workers.end)
-
-
-class _Workers:
-    """Worker processes that are under way."""
-
-    def __init__(self, job: ScoringJob, number: int) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        self._stop = spawn.Event()
-        self._counts = spawn.Array("q", 2 * number, lock=False)
-        self._running: dict[Connection, BaseProcess] = {}
-        # Ctrl-C reaches all processes, as SIGTERM may. Workers inherit that both are ignored, so this process decides.
-        is_main = threading.current_thread() is threading.main_thread()
-        handlers = {one: signal.signal(one, signal.SIG_IGN) for one in _SIGNALS} if is_main else {}
-        try:
-            for place in range(number):
-                ours, theirs = spawn.Pipe(duplex=False)
-                given = (job, Shard(place, number), self._stop, self._counts, theirs)
-                process = spawn.Process(target=_score_shard, args=given, daemon=True)
-                process.start()
-                theirs.close()
-                self._running[ours] = process
-        finally:
-            for one, handler in handlers.items():
-                signal.signal(one, handler)
-
-    def counts(self) -> tuple[int, int]:
-        """Return the numbers of scores that were made so far, and of those that failed."""
-        return sum(self._counts[::2]), sum(self._counts[1::2])
-
-    def end(self) -> None:
-        """End all processes."""
-        self._stop.set()
-        for pipe, process in self._running.items():
-            process.join(_GRACE)
-            process.kill()
-            process.join()
-            process.close()
-            pipe.close()
-
-    async def finish(self, should_stop: Callable[[], bool]) -> ReadingProblems:
-        """Wait for all processes, and return the records that they could not read.
-
-        Raises:
-            JudgekitError: The error that ended one of them.
-        """
-        waiting = list(self._running)
-        problems = ReadingProblems()
-        error: Exception | None = None
-        while waiting:
-            if should_stop() or error is not None:
-                self._stop.set()
-            for pipe in [pipe for pipe in waiting if pipe.poll()]:
-                waiting.remove(pipe)
-                try:
-                    found = pipe.recv()
-                except EOFError:
-                    if should_stop():  # the signal reached the worker as it began
-                        continue
-                    found = _death_of(self._running[pipe])
-                if isinstance(found, Exception):
-                    error = error or found
-                else:
-                    problems.merge(found)
-            await asyncio.sleep(_POLL)
-        if error is not None:
-            raise error
-        return problems
-
-
-def _death_of(process: BaseProcess) -> StoreError:
-    process.join(_GRACE)
-    advice = "; in a script, use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
-    return StoreError(f"a worker process has died{advice}")
-
-
-def _score_shard(
-    job: ScoringJob, shard: Shard, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
-) -> None:
-    """Score a shard in a worker process, and send back the unreadable records, or the error that ended it."""
-    for one in _SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    problems = ReadingProblems()
-
-    def count(row: Row) -> None:
-        counts[2 * shard.index] += 1
-        counts[2 * shard.index + 1] += row.score.status == "failed"
-
-    try:
-        options, store = RunOptions.from_record(job.record), RunStore(job.path)
-        settings = options.load_config()
-        scorers = [settings.build(spec) for place in job.scorer_indexes if (spec := options.scorers[place]) is not None]
-        tasks = take_until(job.tasks(store, scorers, problems, shard), stop.is_set)
-        asyncio.run(score_run(store, job.record, tasks, scorers, concurrency=1, emit=count, textless=job.textless))
-        pipe.send(problems)
-    except (JudgekitError, OSError) as error:
-        pipe.send(error)
-
-
-def _end_with_parent() -> None:
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)

@@ -37,6 +37,7 @@ class ScoringJob:
         scorer_indexes: The places of the scorers in the run.
         retried: The statuses of scores to retry.
         from_store: Whether the samples are read from the store instead of the run's files.
+        is_new: Whether the run begins with this job. Its workers look for no scores, which can only be each other's.
         textless: Removes text from scores if the run keeps none, in the same way in all processes.
     """
 
@@ -45,6 +46,7 @@ class ScoringJob:
     scorer_indexes: Sequence[int]
     retried: Collection[ScoreStatus] = ()
     from_store: bool = False
+    is_new: bool = False
     textless: TextRemover = field(default_factory=TextRemover)
 
     def samples(
@@ -72,22 +74,20 @@ class ScoringJob:
             shard: The blocks of samples to look at.
             given: The samples, if they are given in Python.
         """
-        is_new = store.is_empty(self.record.number, min(self.scorer_indexes))
+        is_new = self.is_new or store.is_empty(self.record.number, min(self.scorer_indexes))
         placed = list(zip(self.scorer_indexes, scorers, strict=True))
 
         @lru_cache(1)
         def done(block: int) -> dict[int, set[int]]:
             first = block * _BLOCK
-            return (
-                {}
-                if is_new
-                else store.scored_by_sample(self.record.number, first, first + _BLOCK - 1, except_statuses=self.retried)
-            )
+            return store.scored_by_sample(self.record.number, first, first + _BLOCK - 1, except_statuses=self.retried)
 
         def missing(number: int) -> Sequence[Scorer]:
             block = number // _BLOCK
             if block % shard.count != shard.index:
                 return ()
+            if is_new:
+                return scorers
             there = done(block).get(number, ())
             return [scorer for place, scorer in placed if place not in there]
 

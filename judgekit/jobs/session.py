@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from judgekit.errors import STOPS_JUDGE, JudgeError, StoreError
-from judgekit.jobs.executors import Executor, InProcessExecutor, WorkerExecutor
+from judgekit.jobs.executors import Executor, InProcessExecutor
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.job import ScoringJob
 from judgekit.runs.counting import TaskSource, acount_samples, count_samples
@@ -129,12 +129,15 @@ class Session:
         own = [place for place in self._places if self.workers == 1 or place in judged]
         shared = [place for place in self._places if place not in own]
         scorers = [self.scorers[place - self.first_scorer] for place in own or self._places]
-        job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store)
+        is_new = self.before is None
+        job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store, is_new)
         self._source = TaskSource(job.tasks(self.store, scorers, self.problems, given=self.samples))
         self._parts: list[tuple[Executor, ScoringJob]] = []
         if own:
             self._parts.append((InProcessExecutor(self.store, self._source, scorers, self.concurrency), job))
         if shared:
+            from judgekit.jobs.workers import WorkerExecutor  # noqa: PLC0415 - most runs have no workers
+
             self._parts.append((WorkerExecutor(self.workers), replace(job, scorer_indexes=shared)))
 
     async def _score(self) -> None:

@@ -28,7 +28,7 @@ from judgekit.terminal import (
 )
 
 if TYPE_CHECKING:
-    from judgekit.stats.intervals import Interval
+    from judgekit.stats.wilson import Interval
 
 _CALLS_SHOWN = 12
 _CLASSES_SHOWN = 12

@@ -14,7 +14,6 @@ from judgekit.traces.trace import Trace
 _BYTES = 8
 _PRODUCED = frozenset((*MEASUREMENT_FIELDS, "results", "expected_output"))
 """Fields that are measurements of the agent, or references."""
-_NOTHING = canonical_json([None, {}])
 
 
 class SampleHashes(NamedTuple):
@@ -48,12 +47,12 @@ class SampleHashes(NamedTuple):
                 return cls(references)
             said = next((message.text for message in sample.trace.messages if message.role == "user"), "")
             fields = {name: value for name, value in sample.fields.items() if name not in _PRODUCED}
-            material = (
-                canonical_json([_texts(sample.documents), fields])
+            rest = (
+                _hash(canonical_json([_texts(sample.documents), fields]))
                 if fields or sample.documents is not None
                 else _NOTHING
             )
-            return cls(references, _hash(material), _hash(said))
+            return cls(references, rest, _hash(said))
         except (TypeError, ValueError):  # a Python object, or a number too long to be written
             return cls()
 
@@ -100,3 +99,6 @@ def _conversation(trace: Trace) -> JsonValue:
 def _hash(text: str) -> int:
     encoded = text.encode(errors="surrogatepass")
     return int.from_bytes(hashlib.blake2b(encoded, digest_size=_BYTES).digest(), signed=True)
+
+
+_NOTHING = _hash(canonical_json([None, {}]))

@@ -53,10 +53,11 @@ class Tally:
         self.done += 1
         if score.status == "failed":
             self.failed += 1
-        cost = score.usd_paid
-        self.cached += sum(call.cached for call in score.calls)
-        self.requests += sum(call.is_request for call in score.calls)
-        self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
+        if score.calls:
+            cost = score.usd_paid
+            self.cached += sum(call.cached for call in score.calls)
+            self.requests += sum(call.is_request for call in score.calls)
+            self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
 
     def status(self, now: float) -> tuple[float | None, str, str]:
         """Return the share that is done, the progress at a time of a monotonic clock, and other numbers as text."""

@@ -19,7 +19,7 @@ from judgekit.runs.rows import ScorerRecord, identity_differences
 from judgekit.traces.message import FrozenModel, Many
 
 if TYPE_CHECKING:
-    from judgekit.stats.intervals import Interval
+    from judgekit.stats.wilson import Interval
 
 LabelSelection: TypeAlias = Literal["all", "random", "stratified", "convenience", "unknown", "elsewhere"]
 """The selection of the labelled samples: ``all`` of the run; drawn at ``random``; ``stratified``, that is, drawn at

@@ -58,17 +58,20 @@ class Recorder:
     """A writer of samples, scores and judge calls into a run, in batches of a tenth of a second.
 
     A process that is killed loses no more than one batch and the work in progress. Within `writing`, a thread writes on
-    its own connection, so that neither the disk nor a lock held by another program blocks the event loop.
+    its own connection, so that neither the disk nor a lock held by another program blocks the event loop. A run that
+    ``is_new`` has no scores to replace, even if other processes write into it too.
     """
 
-    def __init__(self, store: RunStore, record: RunRecord, textless: TextRemover | None = None) -> None:
+    def __init__(
+        self, store: RunStore, record: RunRecord, textless: TextRemover | None = None, *, is_new: bool = False
+    ) -> None:
         self._store = store
         self._run = record.number
         self._textless = None if record.keeps_text else textless or TextRemover()
         self._places = {one.name: place for place, one in enumerate(record.scorers)}
         self._judged = {place for place, one in enumerate(record.scorers) if one.judged}
         self._dictionaries = [one.exchange_dictionary for one in record.scorers]
-        self._is_new = store.is_empty(record.number)
+        self._is_new = is_new or store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting: dict[str, list[_Line]] = {}
         self._rows = 0

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 from judgekit.errors import count_text
 from judgekit.runs.counted import CountedRow
 from judgekit.runs.effort import EffortTotals
-from judgekit.runs.population import Population, describe_population
-from judgekit.runs.receipts import AuditStatus, AuditSubject, audit_status
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.runs.summary import ScorerSummary, Summary
@@ -26,6 +24,9 @@ from judgekit.traces.sample import Sample
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from judgekit.runs.population import Population
+    from judgekit.runs.receipts import AuditStatus, AuditSubject
 
 _log = logging.getLogger("judgekit")
 
@@ -44,7 +45,7 @@ class Run:
 
     store: RunStore
     record: RunRecord
-    _populations: dict[str, Population] = field(default_factory=dict[str, Population], init=False)
+    _populations: "dict[str, Population]" = field(default_factory=dict[str, "Population"], init=False)
     _damaged_scores: set[int] = field(default_factory=set[int], init=False)
 
     @classmethod
@@ -145,17 +146,24 @@ class Run:
         return f"sha256:{hashlib.sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
 
     @property
-    def receipts(self) -> Mapping[str, AuditStatus]:
+    def receipts(self) -> "Mapping[str, AuditStatus]":
         """The audit status of each scorer that asks a judge."""
         folder = self.receipts_folder
-        judged = (one for one in self.scorers if one.judged)
+        judged = [one for one in self.scorers if one.judged]
+        if not judged:
+            return {}
+
+        from judgekit.runs.receipts import AuditStatus, audit_status  # noqa: PLC0415 - only judges are audited
+
         return {
             one.name: AuditStatus() if folder is None else audit_status(self.audit_subject(one), folder)
             for one in judged
         }
 
-    def audit_subject(self, scorer: ScorerRecord) -> AuditSubject:
+    def audit_subject(self, scorer: ScorerRecord) -> "AuditSubject":
         """Return one of the run's judged scorers, to be compared with receipts."""
+        from judgekit.runs.receipts import AuditSubject  # noqa: PLC0415
+
         line = self._counts_only[scorer.name]
         return AuditSubject(
             scorer,
@@ -167,9 +175,11 @@ class Run:
             partial(self.population, scorer.name),
         )
 
-    def population(self, scorer: str) -> Population:
+    def population(self, scorer: str) -> "Population":
         """Return a description of the samples that a scorer scored, or of 10,000 of them drawn at random."""
         if scorer not in self._populations:
+            from judgekit.runs.population import describe_population  # noqa: PLC0415
+
             line, dice = self._counts_only[scorer], random.Random(0)  # noqa: S311 - a draw, not a secret
             there = line.counts.total()
             numbers = dice.sample(range(there), _DESCRIBED) if there > _DESCRIBED else None

@@ -40,9 +40,10 @@ async def score_run(
     concurrency: int,
     emit: Callable[[Row], object] | None = None,
     textless: TextRemover | None = None,
+    is_new: bool = False,
 ) -> None:
     """Score tasks, and write their samples and scores into a run that has begun. See `score_tasks`."""
-    recorder = Recorder(store, record, textless)
+    recorder = Recorder(store, record, textless, is_new=is_new)
 
     def known() -> Iterator[Task]:
         for task in tasks:

@@ -14,13 +14,13 @@ from judgekit.runs.counted import CountedRow
 from judgekit.runs.draws import Draws, first_details
 from judgekit.runs.rows import DAMAGED_ROW, Row
 from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
+from judgekit.stats.wilson import Interval, wilson
 from judgekit.traces.rendering import quoted_name
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from judgekit.stats.intervals import Interval
     from judgekit.stats.trials import TaskMean
 
 _MEANS = ("mean", "within_budget")  # aggregates that are the mean of the values
@@ -219,18 +219,21 @@ class ScorerSummary:
         return self._values
 
     @property
-    def interval(self) -> "Interval | None":
+    def interval(self) -> Interval | None:
         """The 95 % confidence interval of a mean.
 
         ``None`` if there are too few values, or if the number is not a mean: `bootstrap` gives its interval.
         """
-        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
-
         if len(names := self._aggregates) != 1 or names[0] not in _MEANS:
             return None
+        if not self._grouped and set(self._values) <= {0.0, 1.0}:
+            return wilson(self._values.count(1.0), len(self._values))
+
+        from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
+
         return mean_interval(self._values, self.groups)
 
-    def bootstrap(self, seed: int = 0) -> "Interval | None":
+    def bootstrap(self, seed: int = 0) -> Interval | None:
         """Return the 95 % confidence interval of the number, whatever it is, by the bootstrap.
 
         Returns:
@@ -258,10 +261,11 @@ class ScorerSummary:
 
         The group of a sample is its task. Only scored trials count; a task may have none.
         """
-        from judgekit.stats.trials import mean_over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
-
         if not self._grouped or not set(self._values) <= {0.0, 1.0}:
             return []
+
+        from judgekit.stats.trials import mean_over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
+
         made, succeeded = Counter(self._groups), Counter[int]()
         made.update(dict.fromkeys(self._unscored, 0))
         for group, value in zip(self._groups, self._values, strict=True):

@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgekit.stats.intervals import Interval, resamples
+from judgekit.stats.intervals import resamples
 from judgekit.stats.units import Groups, Units, check_same_length
+from judgekit.stats.wilson import Interval
 
 Categories: TypeAlias = Sequence[float] | Sequence[str]
 """All possible answers of a rater, in order and without duplicates, including those that nobody gave."""

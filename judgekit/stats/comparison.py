@@ -6,9 +6,10 @@ from math import floor, log2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from judgekit.stats.intervals import Interval, t_interval, wilson_bounds
+from judgekit.stats.intervals import t_interval
 from judgekit.stats.quantiles import normal_quantile, t_quantile
 from judgekit.stats.units import Groups, Units, check_within
+from judgekit.stats.wilson import Interval, wilson_bounds
 
 _BITS = 8
 _SIGNS = 2.0 * (np.arange(2**_BITS) >> np.arange(_BITS)[:, np.newaxis] & 1) - 1  # one column per combination of signs

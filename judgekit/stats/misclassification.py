@@ -3,8 +3,8 @@
 from math import sqrt
 from typing import NamedTuple
 
-from judgekit.stats.intervals import Interval, wilson
 from judgekit.stats.quantiles import normal_quantile
+from judgekit.stats.wilson import Interval, wilson
 
 
 class RoganGladen(NamedTuple):

@@ -9,9 +9,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgekit.stats.intervals import Interval, wilson_bounds
 from judgekit.stats.quantiles import normal_quantile, t_quantile
 from judgekit.stats.units import Groups, Units, check_within
+from judgekit.stats.wilson import Interval, wilson_bounds
 
 _ROUNDING = 1e-12
 

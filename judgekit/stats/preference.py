@@ -7,9 +7,9 @@ from math import log1p, sqrt, tanh
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from judgekit.stats.intervals import Interval
 from judgekit.stats.quantiles import t_quantile
 from judgekit.stats.units import Groups, Units, check_within
+from judgekit.stats.wilson import Interval
 
 _ENOUGH = 1e-9
 

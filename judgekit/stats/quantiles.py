@@ -4,8 +4,6 @@ from functools import cache
 from math import atan, cos, pi, sqrt, tan
 from statistics import NormalDist
 
-import numpy as np
-
 
 def normal_quantile(share: float) -> float:
     """Return the quantile of the standard normal distribution."""
@@ -20,6 +18,8 @@ def t_quantile(freedom: int, share: float) -> float:
     integrated by Gauss-Legendre quadrature. The tail is decreasing and convex, so Newton's method, started at the
     smaller normal quantile, converges from below. The result agrees with scipy's ``stdtrit`` to 11 digits.
     """
+    import numpy as np  # noqa: PLC0415 - shares need no t
+
     nodes, weights = np.polynomial.legendre.leggauss(64)
     end = min(pi / 2, 12 / sqrt(freedom))  # the tail beyond 12 standard deviations is negligible
 

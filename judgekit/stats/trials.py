@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from math import comb, fsum
 from typing import NamedTuple
 
-from judgekit.stats.intervals import Interval, mean_interval
+from judgekit.stats.intervals import mean_interval
+from judgekit.stats.wilson import Interval
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:

@@ -17,7 +17,7 @@ from judgekit.errors import ConfigError
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.score import JudgeCall, Score
-from judgekit.stats.intervals import wilson
+from judgekit.stats.wilson import wilson
 
 pytestmark = pytest.mark.usefixtures("quick")
 TONE = {"fitting": 1.0, "lacking": 0.0}

@@ -9,7 +9,7 @@ from judgekit.errors import StoreError
 from judgekit.runs.population import Population
 from judgekit.runs.receipts import AuditStatus, AuditSubject, Correction, Estimate, Receipt, audit_status, write_receipt
 from judgekit.runs.rows import ScorerRecord, identity_differences
-from judgekit.stats.intervals import wilson
+from judgekit.stats.wilson import wilson
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 HERE, OTHER = "0123456789abcdef", "fedcba9876543210"

@@ -98,6 +98,21 @@ def row(index: int, score: Score | None = None) -> Row:
     return Row(index=index, sample_id=str(index), score=score or Score.scored("s", 1))
 
 
+def test_a_worker_of_a_new_run_looks_for_no_scores_to_replace():
+    store = RunStore(RUNS)
+    first = recorder(store)
+    first.add_row(row(0))
+    first.flush()
+    statements: list[str] = []
+    store._db.set_trace_callback(statements.append)
+    second = Recorder(store, store.record(1), is_new=True)
+    second.add_row(row(1))
+    second.flush()
+    assert any("INSERT" in sql for sql in statements)
+    assert not any("exchanges" in sql or "FROM scores" in sql for sql in statements)
+    assert len(Run.stored(path=RUNS)) == 2
+
+
 def test_what_is_cancelled_again_and_again_is_written_all_the_same():
     store = RunStore(RUNS)
     writer = recorder(store)

@@ -13,6 +13,7 @@ from judgekit.aggregates.total import Total
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import ScorerSummary, Summary
 from judgekit.score import JudgeCall, Score
+from judgekit.stats.intervals import mean_interval
 from judgekit.traces.message import Usage
 
 
@@ -89,6 +90,11 @@ def test_value_and_counts_are_those_of_the_list(found):
     assert made.value == (pytest.approx(float(sum(values) / len(values)), abs=1e-15) if values else None)
     assert made.total == len(found)
     assert all(made.counts[status] == [one.status for one in found].count(status) for status in ("scored", "skipped"))
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]) | st.sampled_from([0.0, 0.5, 1.0]), min_size=1))
+def test_the_interval_is_that_of_the_values_with_and_without_numpy(values):
+    assert line(*(Score.scored("s", value) for value in values)).interval == mean_interval(values)
 
 
 def test_what_failed_is_counted_by_the_class_of_its_error():

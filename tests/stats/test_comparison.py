@@ -17,8 +17,9 @@ from judgekit.stats.comparison import (
     paired_interval,
     sign_flip,
 )
-from judgekit.stats.intervals import t_interval, wilson
+from judgekit.stats.intervals import t_interval
 from judgekit.stats.units import Units
+from judgekit.stats.wilson import wilson
 
 DARWIN = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]  # heights of maize, crossed minus self-fertilised
 QUARTERS = st.integers(-4, 4).map(lambda quarter: quarter / 4)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
-from judgekit.stats.intervals import bootstrap, mean_interval, t_interval, wilson
+from judgekit.stats.intervals import bootstrap, mean_interval, t_interval
 from judgekit.stats.units import Units
+from judgekit.stats.wilson import wilson
 
 EIGHTHS = st.integers(0, 8).map(lambda eighth: eighth / 8)
 BINARY = st.integers(0, 1).map(float)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from judgekit.stats.intervals import wilson
 from judgekit.stats.misclassification import rogan_gladen
+from judgekit.stats.wilson import wilson
 
 COUNTS = st.integers(0, 60)
 

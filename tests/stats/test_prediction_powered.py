@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
-from judgekit.stats.intervals import mean_interval, t_interval, wilson
+from judgekit.stats.intervals import mean_interval, t_interval
 from judgekit.stats.prediction_powered import Stratum, ppi_mean, stratified_ppi_mean
 from judgekit.stats.units import Units
+from judgekit.stats.wilson import wilson
 
 VALUES = st.lists(st.tuples(*[st.integers(0, 4).map(lambda quarter: quarter / 4)] * 2), min_size=2, max_size=40)
 

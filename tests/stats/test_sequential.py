@@ -6,8 +6,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.stats.intervals import wilson
 from judgekit.stats.sequential import confidence_sequence, is_decisive
+from judgekit.stats.wilson import wilson
 
 SHAPES = {
     "rare": (0.1, lambda random, size: random.random(size) < 0.1),

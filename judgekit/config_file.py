@@ -1,0 +1,100 @@
+"""Config files, in TOML.
+
+store_text = true               # false: no text of a conversation is written; see docs/runs.md
+gate = ["tool_call_f1 >= 0.9", "failed <= 1%"]
+min_coverage = 0.9              # a number over a smaller share of the samples meets no gate
+[judges.default]
+model = "openai/gpt-6-luna"
+fallback = ["other"]            # names of judges
+[[scorers]]
+name = "topic_adherence"
+as = "topic_recall"
+mode = "recall"
+draws = 5                       # asks five times, for the majority; "auto": until that is clear
+min_confidence = 0.8            # abstains if fewer than four of the five agree, or asks the scorer to escalate to:
+escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the same judge, if it names none
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+
+from judgekit.errors import ConfigError, validation_message
+from judgekit.judges.judge import Judge
+from judgekit.judges.settings import unknown_setting_error
+from judgekit.traces.message import FrozenModel, JsonObject, Many
+
+_OWN_FILE = re.compile(r"[^:]+\.py:[A-Za-z_]")
+_PROMPT_FILE = re.compile(r"prompt:[^,=]*\.md(,|\Z)")
+
+
+class ConfigFile(FrozenModel):
+    """The settings in a config file, whose judges have no fallbacks yet."""
+
+    store_text: bool = True
+    gate: Many[str] = ()
+    min_coverage: float = Field(default=0, ge=0, le=1)
+    judges: dict[str, Judge] = Field(default_factory=dict[str, Judge])
+    scorers: Many[JsonObject] = ()
+
+
+_Fallbacks = TypeAdapter(dict[str, list[str]])
+
+
+def load_file(path: Path) -> tuple[ConfigFile, Mapping[str, Sequence[str]]]:
+    """Return the settings in a file, and the names of the fallbacks of each judge."""
+    try:
+        tables = cast("JsonObject", _with_resolved_paths(path.parent, tomllib.loads(path.read_text(encoding="utf-8"))))
+        judges = tables.get("judges")
+        named = judges.items() if isinstance(judges, dict) else ()
+        names = {name: table.pop("fallback", []) for name, table in named if isinstance(table, dict)}
+        fallbacks = _Fallbacks.validate_python(names)
+        return ConfigFile.model_validate(tables), fallbacks
+    except RecursionError:
+        raise ConfigError(f"{path}: cannot be read: nested too deeply") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except ValidationError as error:
+        for problem in error.errors():
+            if problem["type"] == "extra_forbidden":
+                raise ConfigError(
+                    f"{path}: {_unknown_key(*map(str, problem['loc']), value=problem['input'])}"
+                ) from error
+        raise ConfigError(f"{path}: {validation_message(error)}") from error
+
+
+def _with_resolved_paths(folder: Path, value: JsonValue) -> JsonValue:
+    """Return a value of a config, with its paths relative to the folder of the config."""
+    if isinstance(value, list):
+        return [_with_resolved_paths(folder, one) for one in value]
+    if isinstance(value, str):  # may be a scorer as a text
+        if _PROMPT_FILE.match(value):
+            return f"prompt:{folder / value.removeprefix('prompt:')}"
+        return str(folder / value) if _OWN_FILE.match(value) else value
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: str(folder / one) if isinstance(one, str) and _is_path(key, one) else _with_resolved_paths(folder, one)
+        for key, one in value.items()
+    }
+
+
+def _is_path(key: str, value: str) -> bool:
+    return key == "cache" or (key == "prompt" and value.endswith(".md"))
+
+
+def _unknown_key(*path: str, value: object) -> ConfigError:
+    """Return the error of an unknown table of config files, or of an unknown key in a judge's table."""
+    *tables, key = path
+    if not tables:
+        return ConfigError.unknown("table", key, ConfigFile.model_fields)
+    shown = json.dumps(value) if isinstance(value, int | float) else "..."
+    _, _, *within = tables  # judges, the judge's name, and perhaps a table of its own
+    return unknown_setting_error(f"key of [{'.'.join(tables)}]", "".join(within), key, f"params = {{{key} = {shown}}}")
