@@ -171,7 +171,7 @@ def packages() -> str:
         name = pending.pop()
         for need in requires(name) or ():
             other, _, condition = need.partition(";")
-            other = re.split(r"[^\w.-]", other)[0].lower()
+            other = re.split(r"[^\w.-]", other)[0].lower().replace("_", "-")
             if "extra ==" not in condition and other not in found:
                 with contextlib.suppress(ModuleNotFoundError):  # not for this Python or system
                     found[other] = version(other)
