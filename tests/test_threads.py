@@ -183,7 +183,7 @@ def shuffled(number):
 
 
 def slow_comparison(one, other):
-    time.sleep(0.1)
+    time.sleep(0.3)
     return float(one == other)
 
 
