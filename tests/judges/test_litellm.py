@@ -834,7 +834,7 @@ def test_headers_are_sent_and_a_query_is_refused(server, complete, model):
         complete(server.url, model, extras=extras, params={})
     sent = server.requests[0].headers
     assert (sent["x-team"], sent["x-own-key"]) == ("a", PRIVATE)
-    with pytest.raises(ConfigError, match=r"^litellm sends no query: "):
+    with pytest.raises(ConfigError, match=r"^litellm does not support query: "):
         complete(server.url, model, extras=RequestExtras(query={"api-version": "1"}))
 
 
