@@ -31,7 +31,7 @@ SECONDS_GOAL = {"runs 1 -o run.html": 6, "compare 1 2 -o both.html": 20}  # for 
 
 
 class Cost(NamedTuple):
-    """What a command took."""
+    """The time and memory that a command took."""
 
     seconds: float
     cpu: float
@@ -82,7 +82,7 @@ def memory(pid: int) -> int:
 
 
 def cost(*words: str) -> Cost:
-    """What a command of judgekit takes, with the processes that it starts."""
+    """Return the time and memory of a command of judgekit, with the processes that it starts."""
     before, began, most = os.times(), time.perf_counter(), 0
     command = [sys.executable, "-m", "judgekit", *words]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

@@ -1,4 +1,4 @@
-"""What is measured: each function asks the workers for the same work in turns, and makes a section of the page."""
+"""The measurements: each function asks the workers for the same work in turns, and makes a section of the page."""
 
 import json
 import resource

@@ -26,7 +26,7 @@ class Section:
 
     @property
     def name(self) -> str:
-        """What its place in the page is called."""
+        """The name of its place in the page."""
         return self.title.lower().replace(" ", "-")
 
 

@@ -20,7 +20,7 @@ QUIET = {
     "OPENAI_API_KEY": "-",
     "RAGAS_DO_NOT_TRACK": "true",
 }
-"""What keeps the tools from sending what they do elsewhere, and from drawing progress bars."""
+"""Environment variables that switch off telemetry and progress bars of the tools."""
 
 
 class Tool(NamedTuple):
@@ -30,7 +30,7 @@ class Tool(NamedTuple):
     requirements: tuple[str, ...]
     imports: str
     ours: str
-    """What judgekit imports for the same purpose."""
+    """The import of judgekit for the same purpose."""
 
     @property
     def adapter(self) -> str:

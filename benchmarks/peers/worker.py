@@ -28,7 +28,7 @@ def peak_mib() -> float:
 
 
 def done(prepare: Callable[..., Callable[[], Any]], params: dict[str, Any], loop: asyncio.Runner) -> dict[str, Any]:
-    """What a job gives, and the CPU seconds it takes after it is prepared."""
+    """Return the result of a job, and the CPU seconds it takes once it is prepared."""
     work = prepare(**params)
     gc.collect()
     began, cpu = time.perf_counter(), time.process_time()

@@ -392,3 +392,16 @@ def test_what_is_no_sample_is_an_error_and_no_file(tmp_path):
     with pytest.raises(ConfigError, match="samples is one Sample: pass a list"):
         write(Sample.of([HumanMessage("Hi")]), tmp_path / "out.jsonl")  # type: ignore[arg-type] - what is tried here
     assert not any(tmp_path.iterdir())
+
+
+def test_half_characters_are_written_as_escapes_and_read_with_a_warning(tmp_path):
+    """A recording may be cut within an emoji."""
+    sample = Sample.of([HumanMessage("cut \ud83d here, \u00e9"), AIMessage("ok")], id="1")
+    path = tmp_path / "cut.jsonl"
+    write([sample], path)
+    assert "\\ud83d" in path.read_text(encoding="ascii")
+    [again] = read(path)
+    assert again.trace.messages[0].text == "cut \ufffd here, \u00e9"
+    assert again.trace.messages[1] == sample.trace.messages[1]
+    [warning] = again.trace.warnings
+    assert "lone surrogates" in warning.message

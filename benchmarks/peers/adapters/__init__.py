@@ -1,4 +1,4 @@
-"""What each tool does of the work: a function for each job, which prepares it and returns what is timed."""
+"""The tools' adapters: a function for each job, which prepares the work and returns the function to time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

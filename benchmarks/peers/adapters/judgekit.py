@@ -54,7 +54,7 @@ def tool_calls(*, number: int, deviating: bool) -> Callable[[], Awaitable[object
 
 
 def other_modes(*, number: int, deviating: bool) -> Callable[[], Awaitable[object]]:
-    """The same work in the modes of other tools."""
+    """Score the calls in the modes of other tools."""
     given = samples(range(number), deviating=deviating)
     modes = {"strict": "exact", "unordered": "same_calls", "tool_correctness": RECALL}
     return lambda: by_name([ToolCallMatch(mode, name=name) for name, mode in modes.items()], given)

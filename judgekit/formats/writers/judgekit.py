@@ -1,8 +1,9 @@
 """judgekit's own format: one `Sample` per line, without fields that have their default."""
 
+import json
 from collections import Counter
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from judgekit.formats.values import objects_in
 from judgekit.formats.writers.writer import WrittenLine
@@ -22,7 +23,12 @@ class JudgekitWriter:
         row["trace"] = _trace_row(row.get("trace", {}), sample.trace)
         if sample.rival is not None:
             row["rival"] = _trace_row(row["rival"], sample.rival)
-        return WrittenLine(to_json({"schema_version": sample.schema_version, **row}).decode(), Counter())
+        row = {"schema_version": sample.schema_version, **row}
+        try:
+            line = to_json(row).decode()
+        except PydanticSerializationError:  # lone surrogates, which json.dumps escapes
+            line = json.dumps(row, separators=(",", ":"))
+        return WrittenLine(line, Counter())
 
 
 def _trace_row(row: JsonObject, trace: Trace) -> JsonObject:
