@@ -112,7 +112,7 @@ def test_the_result_of_a_cancelled_caller_is_dropped_and_nobody_waits_for_it(cap
 
     began = time.monotonic()
     assert asyncio.run(ask()) == "next"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 8  # and not ten seconds
     over.set()
     time.sleep(0.05)
     assert caplog.records == []
@@ -147,13 +147,13 @@ def test_a_sync_function_scores_in_a_thread_and_an_async_one_on_the_loop():
 def test_slow_sync_functions_run_beside_each_other():
     @scorer
     def slow(_):
-        time.sleep(0.2)
+        time.sleep(0.5)
         return 1.0
 
     began = time.monotonic()
     found = run([GREETING] * 4, [slow], concurrency=4)
     assert [row.score.value for row in found] == [1.0] * 4
-    assert time.monotonic() - began < 0.7
+    assert time.monotonic() - began < 1.9  # after each other they take 2 s
 
 
 def words(number, seed):

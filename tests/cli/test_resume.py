@@ -610,7 +610,7 @@ def test_a_file_of_runs_that_is_gone_meanwhile_ends_the_run(judging, conversatio
     out, err = process.communicate()
     assert (process.returncode, out) == (2, "")
     assert err.startswith(f"judgekit: {DEFAULT_RUNS_PATH}: was deleted or replaced while it was in use")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.processes

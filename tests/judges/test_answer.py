@@ -274,10 +274,10 @@ LONG = {
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_a_million_characters_are_refused_within_a_moment(text):
     assert N * 0.9 < len(text) <= N
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValueError, match=r"^(the reply|reason: Field required)"):
         read_answer(text, Opinion)
-    assert time.perf_counter() - started < 5  # a fraction of a second: what is not linear takes minutes
+    assert time.process_time() - started < 20  # what is not linear takes minutes
 
 
 @pytest.mark.parametrize("text", ["x" * 10_000_000, '{"reason": "' + "x" * 10_000_000 + '", "verdict": "yes"}'])

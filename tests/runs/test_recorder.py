@@ -85,7 +85,7 @@ def test_a_lock_of_another_program_stops_neither_the_loop_nor_a_deadline(when):
 
     found, longest = asyncio.run(scored())
     assert found.summary["judged"].counts == {"scored": number}
-    assert longest < 0.25
+    assert longest < 0.6
     assert len(Run.stored(path=RUNS)) == number
 
 

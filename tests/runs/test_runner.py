@@ -599,11 +599,11 @@ def test_what_every_sample_would_meet_ends_a_run_at_once(error):
         seen.append(sample.id)
         if sample.id == "3":
             raise error
-        await asyncio.sleep(5)
+        await asyncio.sleep(30)
         return 1.0
 
     started = time.monotonic()
     with pytest.raises(type(error), match=str(error)):
         run((Sample(id=str(index)) for index in count()), [judged], concurrency=4)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 20
     assert seen == list("0123")

@@ -539,7 +539,7 @@ def test_a_pattern_fits_what_it_can_be_laid_upon(pattern, text):
 def test_a_pattern_of_many_stars_is_not_slow_on_a_name_made_for_it():
     start = time.process_time()
     assert not any_glob(["*a*a*a*a*a*b"])("a" * 100_000)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 20
 
 
 def test_rules_may_come_from_a_table():
@@ -799,7 +799,7 @@ def test_arguments_may_be_as_deep_as_a_recording_can_hold(wrap, options):
 def test_lists_within_lists_of_any_order_take_no_time_that_doubles_with_each(lists):
     start = time.process_time()
     assert score(nested(100, 1, WRAPS["lists"]), nested(100, 2, WRAPS["lists"]), lists=lists) == 0
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 20
 
 
 def test_long_names_texts_and_lists_are_compared():
