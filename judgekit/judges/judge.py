@@ -171,7 +171,8 @@ class Judge(JudgeSettings):
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Request:
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
-        schema, version = _reply_schema(prompt, answer)
+        draw, filled = current_draw(), prompt.fill(sample, self.conversation_tokens)
+        schema, version = _reply_schema(prompt, answer, has_sub_agents=filled.has_sub_agents)
         accepted: dict[str, Answer] = {}
 
         def accept(text: str) -> Answer:
@@ -182,7 +183,6 @@ class Judge(JudgeSettings):
                 accepted[text] = found
             return accepted[text]
 
-        draw, filled = current_draw(), prompt.fill(sample, self.conversation_tokens)
         return Request(
             provider=self.provider,
             base_url=self.endpoint,
@@ -213,10 +213,10 @@ class Judge(JudgeSettings):
 
 
 @cache
-def _reply_schema(prompt: Prompt, answer: type[BaseModel]) -> tuple[JsonObject, str]:
+def _reply_schema(prompt: Prompt, answer: type[BaseModel], *, has_sub_agents: bool) -> tuple[JsonObject, str]:
     """Return the schema of the reply, and the version of the prompt with it."""
-    schema = strict_schema(answer)
-    return schema, prompt.version(schema)
+    schema = strict_schema(answer, has_sub_agents=has_sub_agents)
+    return schema, prompt.version(schema, has_sub_agents=has_sub_agents)
 
 
 def _draw_params(params: JsonObject, draw: int) -> JsonObject:

@@ -157,10 +157,17 @@ class _FrontMatter(FrozenModel):
 
 
 class FilledPrompt(NamedTuple):
-    """The messages of a request, and the number of characters of the recording that were left out of them."""
+    """The messages of a request, and what a prompt was filled with.
+
+    Attributes:
+        messages: The messages.
+        omitted: The number of characters of the recording that were left out of them.
+        has_sub_agents: Whether they show conversations of sub-agents, whose messages are numbered by paths.
+    """
 
     messages: tuple[ChatMessage, ChatMessage]
     omitted: int
+    has_sub_agents: bool
 
 
 @dataclass(frozen=True)
@@ -215,9 +222,11 @@ class Prompt:
         names = {name: f"[{name.replace('_', ' ')}]" for name in (*self.inputs, *self.optional)}
         return _template(self.question).render(names | dict(self.option_values))
 
-    def version(self, schema: JsonObject) -> str:
+    def version(self, schema: JsonObject, *, has_sub_agents: bool = False) -> str:
         """Return the name and a hash of all that is sent besides the recording, such as ``agent_goal@1a28c6d6``."""
-        words = json.dumps([self.system, _REMINDER, self.question, self.option_values, schema])
+        words = json.dumps(
+            [self._system_message(has_sub_agents=has_sub_agents), _REMINDER, self.question, self.option_values, schema]
+        )
         return f"{self.name}@{hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
     def missing_inputs(self, sample: Sample) -> tuple[str, ...]:
@@ -244,8 +253,14 @@ class Prompt:
         conversation = filled.pop(CONVERSATION, "")
         question = _filled_question(self.question, (*filled.items(), *self.option_values))
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
-        omitted = sum(text.omitted for text in (conversation, *filled.values()) if isinstance(text, Rendering))
-        return FilledPrompt((ChatMessage("system", self.system), ChatMessage("user", user)), omitted)
+        shown = [text for text in (conversation, *filled.values()) if isinstance(text, Rendering)]
+        has_sub_agents = any(text.has_sub_agents for text in shown)
+        system = self._system_message(has_sub_agents=has_sub_agents)
+        messages = ChatMessage("system", system), ChatMessage("user", user)
+        return FilledPrompt(messages, sum(text.omitted for text in shown), has_sub_agents)
+
+    def _system_message(self, *, has_sub_agents: bool) -> str:
+        return f"{self.system}\n\n{_system_text('system.sub_agents.md')}" if has_sub_agents else self.system
 
 
 def shipped_prompts() -> Sequence[Prompt]:
@@ -279,7 +294,7 @@ def _shipped_prompt(name: str) -> Prompt:
 
 
 def _names_in(folder: Path) -> Sequence[str]:
-    return sorted(path.stem for path in folder.glob("*.md") if path.stem != "system")
+    return sorted(path.stem for path in folder.glob("*.md") if not path.stem.startswith("system"))
 
 
 def _read_prompt(path: Path, text: str) -> Prompt:
@@ -308,9 +323,13 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question automatically)"
         )
-    system = _text(resource_folder("prompts") / "system.md").strip()
     fields: dict[str, Any] = {**dict(front), "scale": tuple(front.scale.items())}
-    return Prompt(name=path.stem, system=system, question=body.strip(), **fields)
+    return Prompt(name=path.stem, system=_system_text("system.md"), question=body.strip(), **fields)
+
+
+@cache
+def _system_text(name: str) -> str:
+    return _text(resource_folder("prompts") / name).strip()
 
 
 @lru_cache(maxsize=64)  # most questions name no input besides the conversation

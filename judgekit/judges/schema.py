@@ -17,15 +17,21 @@ _NOT_SENT = {
     *("title", "default", "examples", "deprecated", "readOnly", "writeOnly", "discriminator", "additionalProperties"),
     *("minLength", "maxLength", "uniqueItems"),  # the answer's model still checks them
 }
+MESSAGE_NUMBER = "message-number"
+"""The format of an integer that is the number of a message: in a recording with sub-agents, a path written as text."""
 _FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
 
 @cache
-def strict_schema(answer: type[BaseModel]) -> JsonObject:
+def strict_schema(answer: type[BaseModel], *, has_sub_agents: bool = False) -> JsonObject:
     """Return the schema of a model, with every property required and no others allowed.
 
     Properties keep their order, in which the judge writes them: explanations come before verdicts. See OpenAI's guide
     on structured outputs, "Supported schemas".
+
+    Args:
+        answer: The model.
+        has_sub_agents: Whether the recording has sub-agents, whose messages are numbered by paths such as ``4.2.1``.
 
     Raises:
         ConfigError: The model has a part that strict structured output does not support.
@@ -33,6 +39,8 @@ def strict_schema(answer: type[BaseModel]) -> JsonObject:
     name = answer.__name__
     try:
         schema = cast("JsonObject", answer.model_json_schema())
+        if has_sub_agents:
+            schema = cast("JsonObject", _with_paths(schema))
     except PydanticUserError as error:
         raise ConfigError(f"{name} has no JSON Schema: {error.message}") from error
     if isinstance(reference := schema.pop("$ref", None), str):  # a recursive model
@@ -42,6 +50,17 @@ def strict_schema(answer: type[BaseModel]) -> JsonObject:
     if "properties" not in strict:
         raise _unsupported_error(name, "a type other than an object", "use a model with fields")
     return strict
+
+
+def _with_paths(schema: JsonValue) -> JsonValue:
+    """Return the schema with text in place of the numbers of messages."""
+    if isinstance(schema, list):
+        return [_with_paths(one) for one in schema]
+    if isinstance(schema, dict):
+        if schema.get("format") == MESSAGE_NUMBER:
+            return {"type": "string"}
+        return {name: _with_paths(value) for name, value in schema.items()}
+    return schema
 
 
 def _strict(schema: JsonValue, path: str) -> JsonObject:

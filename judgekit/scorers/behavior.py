@@ -1,6 +1,6 @@
 """Budgets: did the agent stay within a limit of tokens, cost, time or calls?"""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, isclose
 from typing import ClassVar
@@ -8,7 +8,8 @@ from typing import ClassVar
 from judgekit.aggregates.behavior import plain_number
 from judgekit.errors import ConfigError
 from judgekit.score import Score
-from judgekit.scoring import NO_CONVERSATION, SyncScore
+from judgekit.scorers.scope import ScopedScorer
+from judgekit.scoring import NO_CONVERSATION
 from judgekit.traces.behavior import Effort, elapsed, repeated_calls
 from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
@@ -16,7 +17,7 @@ from judgekit.traces.trace import Trace
 
 
 @dataclass(frozen=True)
-class _Within(SyncScore, ABC):
+class _Within(ScopedScorer):
     """A scorer that compares a number of the conversation with a budget."""
 
     budget: float
@@ -26,11 +27,11 @@ class _Within(SyncScore, ABC):
     _maximum: ClassVar[float] = inf
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not is_number(self.budget) or not 0 <= self.budget <= self._maximum:
             raise ConfigError(f"budget must be a number from 0 to {self._maximum:g}, found {self.budget!r}")
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
+    async def _score(self, sample: Sample) -> Score:
         if not sample.trace.messages:
             return Score.skipped(self.name, NO_CONVERSATION)
         number = self._number(sample.trace)

@@ -14,11 +14,13 @@ from judgekit.errors import STOPS, ConfigError, check_choice, join_limited, shor
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
-from judgekit.scorers.evidence import StrictNumber, check_message_numbers
-from judgekit.scorers.judged import JudgedScorer
+from judgekit.scorers.evidence import CitedMessage, check_message_numbers
+from judgekit.scorers.judged import JudgedScorer, ScopedJudgedScorer
+from judgekit.scorers.scope import ScopedScorer
 from judgekit.scoring import gather_all, source_version
 from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
+from judgekit.traces.tree import MessageNumber
 
 CriterionFunction: TypeAlias = Callable[[Sample], bool | Awaitable[bool | None] | None]
 """A function that returns whether something holds of a sample; ``None`` if it does not apply."""
@@ -33,7 +35,7 @@ class CriterionAnswer(BaseModel):
     """What the judge says of one criterion; it reasons before it decides."""
 
     reason: str
-    evidence: list[StrictNumber]
+    evidence: list[CitedMessage]
     holds: Literal["yes", "no", "not_applicable"]
 
 
@@ -86,11 +88,11 @@ class _Finding(NamedTuple):
 
     holds: bool | None
     reason: str = ""
-    evidence: Sequence[int] = ()
+    evidence: Sequence[MessageNumber] = ()
 
 
 @dataclass(frozen=True)
-class WeightedCriteria(JudgedScorer):
+class WeightedCriteria(ScopedJudgedScorer):
     """1 if all criteria hold, else the sum of the weights of those that do.
 
     A criterion is decided by the judge, or by a function of the sample that returns ``True``, ``False``, or ``None`` if
@@ -150,8 +152,9 @@ class WeightedCriteria(JudgedScorer):
         )
         object.__setattr__(self, "required", required)
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
+        ScopedScorer.__post_init__(self)
         if self.judge is not None:
-            super().__post_init__()
+            JudgedScorer.__post_init__(self)
         elif self._judged_names:
             asked = join_limited(self._judged_names, separator=", ")
             raise ConfigError(f"{self.name} asks a judge about {asked}: pass judge=..., or functions in checks=...")
@@ -192,8 +195,7 @@ class WeightedCriteria(JudgedScorer):
         """The prompts for the judge; none if functions decide all criteria."""
         return tuple(self._questions.values())
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
+    async def _score(self, sample: Sample) -> Score:
         for prompt in self.prompts[:1]:
             if missing := prompt.missing_inputs(sample):
                 return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")

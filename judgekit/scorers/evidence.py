@@ -1,12 +1,24 @@
 """Checks of a judge's citations."""
 
+import re
 from collections.abc import Iterable
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    PlainSerializer,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
 
+from judgekit.judges.schema import MESSAGE_NUMBER
 from judgekit.traces.rendering import escape_surrogates, message_text
 from judgekit.traces.sample import Sample
+from judgekit.traces.tree import MessageNumber, find_message
+
+_PATH = re.compile(r"[0-9]+(\.[0-9]+){2,}")
 
 
 def _reject_bool(value: object) -> object:
@@ -16,30 +28,49 @@ def _reject_bool(value: object) -> object:
 
 
 StrictNumber: TypeAlias = Annotated[int, BeforeValidator(_reject_bool)]
-"""An integer written by a judge, such as a message number. ``true`` is rejected, although it equals 1 in Python."""
+"""An integer written by a judge. ``true`` is rejected, although it equals 1 in Python."""
+
+
+def _path_or_number(value: object, as_number: ValidatorFunctionWrapHandler) -> MessageNumber:
+    return value if isinstance(value, str) and _PATH.fullmatch(value) else as_number(value)
+
+
+if TYPE_CHECKING:
+    CitedMessage: TypeAlias = MessageNumber
+else:
+    CitedMessage = Annotated[
+        StrictNumber,
+        WrapValidator(_path_or_number),
+        PlainSerializer(lambda number: number),
+        WithJsonSchema({"type": "integer", "format": MESSAGE_NUMBER}),
+    ]
+    """The number of a message that a judge cites; in a sub-agent, a path such as ``4.2.1``."""
 
 
 class Quotation(BaseModel):
     """Words of a message that show something."""
 
-    message: StrictNumber
+    message: CitedMessage
     quote: str
 
 
-def check_message_numbers(cited: Iterable[int], sample: Sample) -> None:
+def check_message_numbers(cited: Iterable[MessageNumber], sample: Sample) -> None:
     """Check message numbers cited by a judge.
 
     Raises:
         ValueError: There is no message with one of the numbers.
     """
-    last = len(sample.trace.messages)
-    if absent := [number for number in cited if not 1 <= number <= last]:
-        raise ValueError(f"cites the messages {absent}; the conversation has messages 1 to {last}")
+    trace = sample.trace
+    if absent := [number for number in cited if find_message(trace, number) is None]:
+        last = f"messages 1 to {len(trace.messages)}"
+        others = ", and those of sub-agents, cited by their whole paths" if trace.children else ""
+        raise ValueError(f"cites the messages {absent}; the conversation has {last}{others}")
 
 
 def quotation_found(quotation: Quotation, sample: Sample) -> bool:
     """Return whether the cited message contains the quotation verbatim, ignoring differences in whitespace."""
-    said = _spaced(escape_surrogates(message_text(sample.trace.messages[quotation.message - 1])))
+    message = find_message(sample.trace, quotation.message)
+    said = "" if message is None else _spaced(escape_surrogates(message_text(message)))
     as_shown = quotation.quote.removeprefix("| ").replace("\n| ", "\n").removeprefix("calls ")
     return any(quote and quote in said for quote in map(_spaced, (quotation.quote, as_shown)))
 

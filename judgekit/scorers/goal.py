@@ -10,8 +10,8 @@ from judgekit.errors import short_repr
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import StrictNumber, check_message_numbers
-from judgekit.scorers.judged import JudgedScorer
+from judgekit.scorers.evidence import CitedMessage, check_message_numbers
+from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -24,7 +24,7 @@ class Goal(BaseModel):
     goal: str
     end_state: str
     reason: str
-    evidence: list[StrictNumber]
+    evidence: list[CitedMessage]
     verdict: Literal["achieved", "not_achieved"]
 
 
@@ -35,7 +35,7 @@ class GoalAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class _GoalAccuracy(JudgedScorer):
+class _GoalAccuracy(ScopedJudgedScorer):
     judge: Judge | str
     partial: bool = False
     name: str = ""
@@ -64,8 +64,7 @@ class AgentGoalAccuracyWithReference(_GoalAccuracy):
         """The prompt for the judge."""
         return (load_prompt("agent_goal_with_reference"),)
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
+    async def _score(self, sample: Sample) -> Score:
         prompt = self.prompts[0]
         if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
@@ -94,8 +93,7 @@ class AgentGoalAccuracyWithoutReference(_GoalAccuracy):
         """The prompt for the judge."""
         return (load_prompt("agent_goal_without_reference"),)
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
+    async def _score(self, sample: Sample) -> Score:
         if not any(isinstance(message, HumanMessage) for message in sample.trace.messages):
             return Score.skipped(self.name, "the conversation has no message of the user")
         judgment = await self._judge.ask(self.prompts[0], sample, GoalAnswer, _must_be_shown)

@@ -6,6 +6,7 @@ from typing import Protocol, cast
 from judgekit.errors import ConfigError, short_repr
 from judgekit.judges.judge import Judge
 from judgekit.score import ScaleValue
+from judgekit.scorers.scope import ScopedScorer
 from judgekit.scoring import JudgePrompt, SyncScore
 
 
@@ -61,3 +62,11 @@ class JudgedScorer(SyncScore):
     @property
     def _judge(self: _HasJudge) -> Judge:
         return cast("Judge", self.judge)
+
+
+class ScopedJudgedScorer(JudgedScorer, ScopedScorer):
+    """The base of judged scorers that look at the agent's own conversation, or also at those of its sub-agents."""
+
+    def __post_init__(self) -> None:
+        JudgedScorer.__post_init__(cast("_HasJudge", self))
+        ScopedScorer.__post_init__(self)

@@ -11,8 +11,8 @@ from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import StrictNumber, check_message_numbers
-from judgekit.scorers.judged import JudgedScorer
+from judgekit.scorers.evidence import CitedMessage, check_message_numbers
+from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.scoring import gather_all
 from judgekit.traces.sample import Sample
 
@@ -29,13 +29,13 @@ class PairAnswer(BaseModel):
     strengths_first: str
     strengths_second: str
     reason: str
-    evidence_first: list[StrictNumber]
-    evidence_second: list[StrictNumber]
+    evidence_first: list[CitedMessage]
+    evidence_second: list[CitedMessage]
     verdict: Literal["first", "second", "tie"]
 
 
 @dataclass(frozen=True)
-class Pairwise(JudgedScorer):
+class Pairwise(ScopedJudgedScorer):
     """1 if the trace is better than its rival in both orders, 0 if the rival is, 0.5 if neither.
 
     Two concurrent judge requests a sample: one with ``sample.trace`` as the first recording, one with ``sample.rival``.
@@ -86,8 +86,7 @@ class Pairwise(JudgedScorer):
         """The prompt for the judge."""
         return (load_prompt("pairwise").with_options(question=self.question),)
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
+    async def _score(self, sample: Sample) -> Score:
         (prompt,) = self.prompts
         if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")

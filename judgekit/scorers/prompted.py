@@ -13,21 +13,22 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.label_probability import label_probability
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import ScaleValue, Score
-from judgekit.scorers.evidence import Quotation, StrictNumber, check_message_numbers, quotation_found
-from judgekit.scorers.judged import JudgedScorer
+from judgekit.scorers.evidence import CitedMessage, Quotation, check_message_numbers, quotation_found
+from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.traces.sample import Sample
+from judgekit.traces.tree import MessageNumber
 
 
 class _Said(Protocol):
     """The fields of an answer to a prompt with a scale, after its steps."""
 
     reason: str
-    evidence: Sequence[int] | Sequence[Quotation]
+    evidence: Sequence[MessageNumber] | Sequence[Quotation]
     verdict: str
 
 
 @dataclass(frozen=True)
-class PromptScorer(JudgedScorer):
+class PromptScorer(ScopedJudgedScorer):
     """The value of the label that the judge chooses on a prompt's scale.
 
     The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped if the sample lacks
@@ -83,8 +84,7 @@ class PromptScorer(JudgedScorer):
         """The prompt for the judge."""
         return (cast("Prompt", self.prompt),)
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
+    async def _score(self, sample: Sample) -> Score:
         (prompt,) = self.prompts
         if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
@@ -92,7 +92,7 @@ class PromptScorer(JudgedScorer):
 
         def check(answer: BaseModel, sample: Sample) -> None:
             said = cast("_Said", answer)
-            check_message_numbers((one if isinstance(one, int) else one.message for one in said.evidence), sample)
+            check_message_numbers((one.message if isinstance(one, Quotation) else one for one in said.evidence), sample)
             if self.require_evidence:
                 if not said.evidence and isinstance(grade[said.verdict], float):  # nothing can show what is absent
                     raise ValueError(
@@ -117,12 +117,14 @@ class PromptScorer(JudgedScorer):
         )
 
 
-def _verified_evidence(evidence: Sequence[int] | Sequence[Quotation], sample: Sample) -> tuple[list[JsonValue], int]:
+def _verified_evidence(
+    evidence: Sequence[MessageNumber] | Sequence[Quotation], sample: Sample
+) -> tuple[list[JsonValue], int]:
     """Return the evidence, and the number of its quotes that do not exist."""
     found: list[JsonValue] = [
-        one
-        if isinstance(one, int)
-        else {**one.model_dump(), "found": quotation_found(one, sample) if one.quote else None}
+        {**one.model_dump(), "found": quotation_found(one, sample) if one.quote else None}
+        if isinstance(one, Quotation)
+        else one
         for one in evidence
     ]
     return found, sum(isinstance(one, dict) and one["found"] is False for one in found)
@@ -132,6 +134,6 @@ def _verified_evidence(evidence: Sequence[int] | Sequence[Quotation], sample: Sa
 def _answer(prompt: Prompt) -> type[BaseModel]:
     """Return the model of the answer, in which reasoning precedes the verdict."""
     fields: dict[str, Any] = dict.fromkeys((*prompt.steps, "reason"), str)
-    fields["evidence"] = list[Quotation] if prompt.quotes else list[StrictNumber]
+    fields["evidence"] = list[Quotation] if prompt.quotes else list[CitedMessage]
     fields["verdict"] = Literal[tuple(label for label, _ in prompt.scale)]
     return create_model("Answer", **fields)

@@ -10,8 +10,8 @@ from judgekit.errors import check_choice
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
-from judgekit.scorers.evidence import StrictNumber, check_message_numbers
-from judgekit.scorers.judged import JudgedScorer
+from judgekit.scorers.evidence import CitedMessage, StrictNumber, check_message_numbers
+from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.traces.sample import Sample
 
 TopicMode: TypeAlias = Literal["precision", "recall", "f1", "accuracy"]
@@ -21,7 +21,7 @@ class TopicRequest(BaseModel):
     """One thing that the user asked for; ``topic`` is the number of the topic, from 1."""
 
     request: str
-    message: StrictNumber
+    message: CitedMessage
     reason: str
     topic: StrictNumber | None
     outcome: Literal["answered", "refused"]
@@ -34,7 +34,7 @@ class TopicAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class TopicAdherence(JudgedScorer):
+class TopicAdherence(ScopedJudgedScorer):
     """1 if the agent answers every request on its topics (recall) and no other (precision).
 
     With TP = answered and on topic, FP = answered and off topic, FN = refused and on topic, TN = refused and off topic:
@@ -63,8 +63,7 @@ class TopicAdherence(JudgedScorer):
         """The prompt for the judge."""
         return (load_prompt("topic_adherence"),)
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
+    async def _score(self, sample: Sample) -> Score:
         prompt = self.prompts[0]
         if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -21,6 +21,7 @@ from judgekit.traces.message import (
     ToolMessage,
 )
 from judgekit.traces.pairing import PairedCall, pair_results
+from judgekit.traces.tree import Branch, MessageNumber
 
 _PART_SHOWN = 200
 _BAR = "\n| "
@@ -31,24 +32,31 @@ _LINE_BREAKS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 
 
 class Rendering(str):
-    """A conversation as text. ``omitted`` is the number of characters that were left out."""
+    """A conversation as text.
 
-    __slots__ = ("omitted",)
+    Attributes:
+        omitted: The number of characters that were left out.
+        has_sub_agents: Whether conversations of sub-agents are part of it, whose messages are numbered by paths.
+    """
+
+    __slots__ = ("has_sub_agents", "omitted")
     omitted: int
+    has_sub_agents: bool
 
-    def __new__(cls, text: str, omitted: int) -> Self:
-        """Return the text with the number of characters missing from it."""
+    def __new__(cls, text: str, omitted: int, *, has_sub_agents: bool = False) -> Self:
+        """Return the text with what is known about it."""
         self = super().__new__(cls, text)
         self.omitted = omitted
+        self.has_sub_agents = has_sub_agents
         return self
 
 
 @dataclass
 class Passage:
-    """The content under one header: the text of a message, or the arguments of one of its calls.
+    """The content under one header: the text of a message, the arguments of one of its calls, or a sub-agent's begin.
 
     Attributes:
-        message_number: The number of the message, from 1.
+        message_number: The number of the message, or the path of the sub-agent.
         words: The words of the header, after the mark and the number.
         text: The recorded text, not shortened.
         limit: The number of characters of the text to show; the middle of a longer text is replaced by a visible note.
@@ -56,24 +64,30 @@ class Passage:
             each after a bar.
         omitted_characters: The number of characters of the recording that are missing from the text.
         last_message_number: The number of the last message, if the passage stands for several.
+        depth: The number of agents above the one whose conversation it is part of.
+        same_as: The number of a message with the same text, which is shown there instead.
     """
 
-    message_number: int
+    message_number: MessageNumber
     words: str
     text: str
     limit: int
     inline: bool = False
     omitted_characters: int = 0
-    last_message_number: int | None = None
+    last_message_number: MessageNumber | None = None
+    depth: int = 0
+    same_as: MessageNumber | None = None
 
     @property
     def omitted(self) -> int:
         """The number of characters that are not shown."""
-        return self.omitted_characters + max(0, len(self.text) - self.limit)
+        return 0 if self.same_as is not None else self.omitted_characters + max(0, len(self.text) - self.limit)
 
     def rendered(self, mark: str) -> str:
         """Return the header with the mark, and the part of the text that is shown."""
         header = self._header(mark)
+        if self.same_as is not None:
+            return f"{header}: as in {self.same_as}"
         if self.inline:
             return f"{header} {cut_middle(self.text, self.limit, separate='')}"
         return _BAR.join((header, *cut_middle(self.text, self.limit).splitlines()))
@@ -97,21 +111,58 @@ class Passage:
         return f"[{mark} {numbers}] {self.words}"
 
 
-def message_passages(messages: Sequence[Message], tool_result_limit: int) -> list[Passage]:
-    """Return the passages of the messages, in order, each message followed by its calls."""
+def message_passages(branch: Branch, tool_result_limit: int) -> list[Passage]:
+    """Return the passages of a conversation, in order: each message with its calls, each call with its sub-agents.
+
+    Sub-agents without a known call stand at the end.
+    """
+    messages, depth, started = branch.trace.messages, branch.depth, branch.started
     answers = pair_results(messages).calls
     found: list[Passage] = []
     for index, message in enumerate(messages):
-        number, (text, left_out) = index + 1, _content(message)
+        number, answered = branch.number(index), answers.get(index)
+        text, left_out = _content(message)
         limit = tool_result_limit if isinstance(message, ToolMessage) else len(text)
-        found.append(
-            Passage(number, _speaker_name(message, answers.get(index)), text, limit, omitted_characters=left_out)
-        )
+        words = _speaker_name(branch, message, answered)
+        passage = Passage(number, words, text, limit, omitted_characters=left_out, depth=depth)
+        if answered is not None and started:
+            passage.same_as = _same_as_child(started, answered, text)
+        found.append(passage)
         if isinstance(message, AIMessage | HumanMessage):
-            for call in message.tool_calls:
+            for position, call in enumerate(message.tool_calls):
                 words, arguments = _call(call)
-                found.append(Passage(number, f"calls {words}", arguments, len(arguments), inline=True))
+                found.append(Passage(number, f"calls {words}", arguments, len(arguments), inline=True, depth=depth))
+                for child in started.get(index, ()):
+                    if child.position == position:
+                        found += _sub_agent_passages(child, tool_result_limit)
+    for child in started.get(-1, ()):
+        found += _sub_agent_passages(child, tool_result_limit)
     return found
+
+
+def _sub_agent_passages(child: Branch, tool_result_limit: int) -> list[Passage]:
+    name = sub_agent_name(child)
+    begins = Passage(child.path, f"{name} begins", "", 0, depth=child.depth)
+    return [
+        begins,
+        *message_passages(child, tool_result_limit),
+        Passage(child.path, f"{name} ends", "", 0, depth=child.depth),
+    ]
+
+
+def sub_agent_name(branch: Branch) -> str:
+    """Return ``sub-agent``, and the name of the sub-agent if it is known."""
+    return "sub-agent" if branch.agent is None else f"sub-agent {quoted_name(branch.agent)}"
+
+
+def _same_as_child(started: Mapping[int, Sequence[Branch]], answered: PairedCall, text: str) -> MessageNumber | None:
+    """Return the number of the last message of a sub-agent that a result repeats; ``None`` if there is none."""
+    for child in started.get(answered.message, ()):
+        messages = child.trace.messages
+        is_same = child.position == answered.position and text and messages and messages[-1].role == "assistant"
+        if is_same and _content(messages[-1]) == (text, 0):
+            return child.number(len(messages) - 1)
+    return None
 
 
 def render_passages(passages: Sequence[Passage]) -> Rendering:
@@ -124,7 +175,8 @@ def render_passages(passages: Sequence[Passage]) -> Rendering:
     mark = content_mark(unmarked)
     body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers match: lines of content start with a bar
     text = f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"
-    return Rendering(text, sum(passage.omitted for passage in passages))
+    has_sub_agents = any(passage.depth for passage in passages)
+    return Rendering(text, sum(passage.omitted for passage in passages), has_sub_agents=has_sub_agents)
 
 
 def fence_text(title: str, text: str) -> str:
@@ -182,7 +234,7 @@ def quoted_name(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else compact_json(name)
 
 
-def _speaker_name(message: Message, answered: PairedCall | None) -> str:
+def _speaker_name(branch: Branch, message: Message, answered: PairedCall | None) -> str:
     name = (
         message.agent if isinstance(message, AIMessage) else message.name if isinstance(message, HumanMessage) else None
     )
@@ -192,7 +244,7 @@ def _speaker_name(message: Message, answered: PairedCall | None) -> str:
         return message.role
     said = "tool result"
     if answered is not None:
-        said += f" of {quoted_name(answered.call.name)} (called in {answered.message + 1})"
+        said += f" of {quoted_name(answered.call.name)} (called in {branch.number(answered.message)})"
     elif message.name is not None:
         said += f" of {quoted_name(message.name)}"
     if message.requestor == "user":

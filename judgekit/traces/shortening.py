@@ -1,12 +1,18 @@
 """Shortening of conversations to fit a budget."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from judgekit.traces.message import HumanMessage, Message, ToolMessage
-from judgekit.traces.rendering import Passage, omission_note, render_passages
+from judgekit.errors import count_text
+from judgekit.traces.message import HumanMessage, ToolMessage
+from judgekit.traces.rendering import Passage, omission_note, render_passages, sub_agent_name
+from judgekit.traces.tree import Branch, MessageNumber, branches
+
+if TYPE_CHECKING:
+    from judgekit.traces.trace import Trace
 
 BYTES_A_TOKEN = 4
 _LEAST = 200
@@ -15,17 +21,23 @@ _MARK = 50
 """The size in bytes of the note that says what is missing, with its bars; shorter texts are not cut."""
 
 
-def shorten_passages(passages: Sequence[Passage], messages: Sequence[Message], budget_tokens: int) -> Sequence[Passage]:
-    """Return the passages, shortened to fit a rendering of ``budget_tokens`` tokens.
+def shorten_passages(passages: Sequence[Passage], trace: "Trace", budget_tokens: int) -> Sequence[Passage]:
+    """Return the passages of a trace, shortened to fit a rendering of ``budget_tokens`` tokens.
 
-    Between the first and the last message, tool results are shortened first, then other text and calls, longest first;
-    then whole messages are dropped, starting in the middle. The first and last message and those of the user are
-    shortened only if they alone exceed the budget.
+    Sub-agents give way before the agents that started them, the deepest first: their tool results are shortened, then
+    their other text and calls, longest first; then a whole sub-agent is replaced by one line, the longest first.
+
+    In the conversation itself, between the first and the last message, tool results are shortened first, then other
+    text and calls, longest first; then whole messages are dropped, starting in the middle. The first and last message
+    and those of the user are shortened only if they alone exceed the budget.
 
     Raises:
         ValueError: The budget is too small even for the headers.
     """
     room = BYTES_A_TOKEN * budget_tokens - len(render_passages(()))
+    if trace.children and _size(passages) > room:
+        passages = _with_shorter_sub_agents(passages, trace, room)
+    messages = trace.messages
     numbered = [*enumerate(messages, 1)]
     kept = {number for number, message in numbered if isinstance(message, HumanMessage)} | {1, len(messages)}
     results = {number for number, message in numbered if isinstance(message, ToolMessage)} - kept
@@ -43,7 +55,74 @@ def shorten_passages(passages: Sequence[Passage], messages: Sequence[Message], b
     return passages
 
 
-def _levelled(passages: Sequence[Passage], room: int, numbers: Collection[int], least: int) -> Sequence[Passage]:
+def _with_shorter_sub_agents(passages: Sequence[Passage], trace: "Trace", room: int) -> Sequence[Passage]:
+    by_depth: dict[int, list[Branch]] = {}
+    for branch in branches(trace):
+        by_depth.setdefault(branch.depth, []).append(branch)
+    for depth in range(max(by_depth), 0, -1):
+        each = [
+            (branch.number(index), isinstance(message, ToolMessage))
+            for branch in by_depth[depth]
+            for index, message in enumerate(branch.trace.messages)
+        ]
+        passages = _levelled(passages, room, {number for number, is_result in each if is_result}, _LEAST)
+        passages = _levelled(passages, room, {number for number, is_result in each if not is_result}, _LEAST)
+        excess = _size(passages) - room
+        if excess <= 0:
+            break
+        runs = _runs(passages, {branch.path for branch in by_depth[depth]})
+        sizes = {branch.path: _size(runs[branch.path]) for branch in by_depth[depth]}
+        gone: dict[MessageNumber, Passage] = {}
+        for branch in sorted(by_depth[depth], key=lambda one: -sizes[one.path]):
+            if excess <= 0:
+                break
+            line = _collapsed(branch, runs[branch.path])
+            if line.size < sizes[branch.path] + 1:
+                gone[branch.path] = line
+                excess -= sizes[branch.path] + 1 - line.size
+        passages = _without_sub_agents(passages, gone)
+    return passages
+
+
+def _runs(passages: Sequence[Passage], paths: Collection[str]) -> dict[str, Sequence[Passage]]:
+    """Return the passages of each sub-agent, from where it begins to where it ends."""
+    began: dict[str, int] = {}
+    runs: dict[str, Sequence[Passage]] = {}
+    for at, passage in enumerate(passages):
+        path = passage.message_number
+        if isinstance(path, str) and path in paths and (first := began.setdefault(path, at)) < at:
+            runs[path] = passages[first : at + 1]
+    return runs
+
+
+def _collapsed(branch: Branch, run: Sequence[Passage]) -> Passage:
+    """Return a one-line passage that replaces those of a sub-agent."""
+    characters = sum(len(passage.text) + passage.omitted_characters for passage in run)
+    counts = f"{count_text(len(branch.trace.messages), 'message')}, {count_text(len(branch.calls), 'tool call')}"
+    words = f"{sub_agent_name(branch)}: {counts}, {omission_note(characters)}"
+    return Passage(branch.path, words, "", 0, omitted_characters=characters, depth=branch.depth)
+
+
+def _without_sub_agents(passages: Sequence[Passage], gone: Mapping[MessageNumber, Passage]) -> Sequence[Passage]:
+    """Return the passages with those of some sub-agents replaced, and the results that repeat their text with it."""
+    found: list[Passage] = []
+    within: MessageNumber | None = None
+    for passage in passages:
+        if within is not None:
+            within = None if passage.message_number == within else within
+        elif passage.message_number in gone:
+            within = passage.message_number
+            found.append(gone[within])
+        elif isinstance(passage.same_as, str) and passage.same_as.rpartition(".")[0] in gone:
+            found.append(replace(passage, same_as=None))
+        else:
+            found.append(passage)
+    return found
+
+
+def _levelled(
+    passages: Sequence[Passage], room: int, numbers: Collection[MessageNumber], least: int
+) -> Sequence[Passage]:
     """Return the passages with some messages' texts cut to a common size of at least ``least``, so that all fit."""
     excess = _size(passages) - room
     if excess <= 0:
@@ -84,7 +163,7 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
     def without(reach: int) -> list[Passage]:
         found: list[Passage] = []
         for goes, group in groupby(
-            passages, lambda one: one.message_number not in kept and abs(2 * one.message_number - twice_middle) <= reach
+            passages, lambda one: (number := _own_number(one)) not in kept and abs(2 * number - twice_middle) <= reach
         ):
             run = [*group]
             gap = _gap(run)
@@ -94,10 +173,16 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
     return without(bisect_left(range(twice_middle), True, key=lambda reach: _size(without(reach)) <= room))  # noqa: FBT003
 
 
+def _own_number(passage: Passage) -> int:
+    """Return the number of the message, for a sub-agent that of the message of the agent itself that led to it."""
+    number = passage.message_number
+    return number if isinstance(number, int) else int(number.partition(".")[0])
+
+
 def _gap(run: Sequence[Passage]) -> Passage:
     """Return a one-line passage that replaces the given ones."""
     characters = sum(len(passage.text) + passage.omitted_characters for passage in run)
-    first, last = run[0].message_number, run[-1].message_number
+    first, last = _own_number(run[0]), _own_number(run[-1])
     return Passage(
         first,
         omission_note(characters),

@@ -18,6 +18,7 @@ from judgekit.traces.message import (
 )
 from judgekit.traces.rendering import Passage, Rendering, message_passages, render_passages
 from judgekit.traces.shortening import shorten_passages
+from judgekit.traces.tree import Branch
 
 LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
 """The origin of a label: a person, the code of a benchmark, a model used as judge, or unknown."""
@@ -162,18 +163,24 @@ class Trace(FrozenModel):
                     found.append(call.args)  # noqa: PERF401
             if not isinstance(message.content, str):
                 found += [part.data for part in message.content if isinstance(part, OtherPart)]
+        for child in self.children:
+            found += child.mutable_content()
         return found
 
     def render(self, *, tool_result_limit: int = 8_000, budget_tokens: int | None = None) -> Rendering:
-        """Return the conversation as text for a judge; this is the only way it becomes text.
+        """Return the conversation as text for a judge, with those of sub-agents; this is the only way it becomes text.
 
-        Messages are numbered from 1. The text stands between two lines with a mark that is the hash of what they
+        Messages are numbered from 1. A sub-agent stands behind the call that started it, between two lines with its
+        path, and its messages are numbered by paths (`MessageNumber`). A tool result that repeats the last message of
+        the sub-agent refers to that.
+
+        The text stands between two lines with a mark that is the hash of what they
         enclose; each header carries the mark and each line of content starts with ``| ``, so no content can end the
         conversation or start a message.
 
         Within a budget, the first and last message and those of the user stay complete as long as possible. In between,
         tool results are cut first, longest first, then other text and calls, and then whole messages are dropped,
-        starting in the middle. Each cut is marked with the number of missing characters; message numbers do not change.
+        starting in the middle. Sub-agents give way before that, the deepest first. Each cut is marked with the number of missing characters; message numbers do not change.
 
         Args:
             tool_result_limit: The characters of a tool result to keep; a note replaces the middle of a longer one.
@@ -182,7 +189,7 @@ class Trace(FrozenModel):
         Raises:
             ValueError: The budget is too small even for the headers.
         """
-        shown: Sequence[Passage] = message_passages(self.messages, tool_result_limit)
+        shown: Sequence[Passage] = message_passages(Branch(self), tool_result_limit)
         if budget_tokens is not None:
-            shown = shorten_passages(shown, self.messages, budget_tokens)
+            shown = shorten_passages(shown, self, budget_tokens)
         return render_passages(shown)

@@ -48,9 +48,9 @@ def file(question="Was it good?", inputs="[conversation]", **others):
 # The shipped ones
 
 
-def test_every_shipped_file_but_the_system_part_is_a_prompt(prompts):
+def test_every_shipped_file_but_the_system_parts_is_a_prompt(prompts):
     names = [prompt.name for prompt in shipped_prompts()]
-    assert names == sorted({path.stem for path in prompts.glob("*.md")} - {"system"})
+    assert names == sorted({path.stem for path in prompts.glob("*.md")} - {"system", "system.sub_agents"})
     assert {*SHIPPED} < {*names}
 
 

@@ -29,12 +29,13 @@ from judgekit.traces.rendering import (
     render_passages,
 )
 from judgekit.traces.trace import Trace
+from judgekit.traces.tree import Branch
 
 LINE_BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 
 
 def rendered(messages, mark, limit):
-    return "\n".join(passage.rendered(mark) for passage in message_passages(messages, limit))
+    return "\n".join(passage.rendered(mark) for passage in message_passages(Branch(Trace(messages=messages)), limit))
 
 
 def test_every_message_and_call_is_numbered_and_every_line_of_content_is_behind_a_bar():
@@ -275,14 +276,14 @@ def test_what_was_left_out_is_counted():
         ToolMessage([TextPart("x" * 9), RefusalPart("x")], is_error=True),
     ]
     assert Trace(messages=messages).render().omitted == 50
-    assert [passage.omitted for passage in message_passages(messages, 10)] == [20, 50, 1]
+    assert [passage.omitted for passage in message_passages(Branch(Trace(messages=messages)), 10)] == [20, 50, 1]
     shown = Trace(messages=messages).render(tool_result_limit=10)
-    assert (shown, shown.omitted) == (render_passages(message_passages(messages, 10)), 71)
+    assert (shown, shown.omitted) == (render_passages(message_passages(Branch(Trace(messages=messages)), 10)), 71)
 
 
 @given(hostile_messages, st.integers(0, 40))
 def test_the_size_of_a_passage_is_that_of_its_bytes_in_a_rendering(messages, limit):
-    found = message_passages(messages, limit)
+    found = message_passages(Branch(Trace(messages=messages)), limit)
     assert sum(one.size for one in found) == len(render_passages(found).encode()) - len(render_passages([])) + 1
 
 

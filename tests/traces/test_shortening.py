@@ -12,6 +12,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, OtherPart, SystemMe
 from judgekit.traces.rendering import message_passages
 from judgekit.traces.shortening import BYTES_A_TOKEN
 from judgekit.traces.trace import Trace
+from judgekit.traces.tree import Branch
 
 OMISSION = r"\[\.\.\. ([\d,]+) characters omitted \.\.\.\]"
 OURS = re.compile(r"^(\| |\[\w{12} \d+\] calls f (with arguments that cannot be read: )?|\[\w{12} .*)")
@@ -114,7 +115,9 @@ def test_what_was_left_out_before_a_message_goes_is_counted_with_it():
     part = OtherPart("o" * 498)
     shown = rendered([HumanMessage("a"), AIMessage([part]), ToolMessage("t" * 9_000), HumanMessage("c" * 99)], 70)
     [gap] = [one for number, one in blocks(shown).items() if number == (2, 3)]
-    rest = len(message_passages([AIMessage([part])], 0)[0].text)  # what of the part was shown, and how
+    rest = len(
+        message_passages(Branch(Trace(messages=[AIMessage([part])])), 0)[0].text
+    )  # what of the part was shown, and how
     assert gap.endswith(f" [... {300 + rest + 9_000:,} characters omitted ...]")
     assert shown.omitted >= 300 + rest + 9_000
 
@@ -208,7 +211,9 @@ def test_what_is_shown_and_what_is_left_out_is_all_and_the_marks_say_how_much(me
     shown, _ = within(messages, budget, limit)
     assert shown.omitted == sum(int(found.replace(",", "")) for found in re.findall(OMISSION, shown))
     said = [re.sub(OMISSION, "", OURS.sub("", line)) for line in shown.split("\n")]
-    assert sum(map(len, said)) + shown.omitted == sum(len(one.text) for one in message_passages(messages, limit))
+    assert sum(map(len, said)) + shown.omitted == sum(
+        len(one.text) for one in message_passages(Branch(Trace(messages=messages)), limit)
+    )
 
 
 @settings(max_examples=2 * settings.default.max_examples)

@@ -1,7 +1,7 @@
 """The base of ranking scorers, and rankings with the grades of their documents."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,9 @@ from pydantic import JsonValue
 from judgekit.errors import ConfigError, join_limited, short_repr
 from judgekit.score import Score
 from judgekit.scorers.ranking.retrieval import check_jmespath, find_ranking
+from judgekit.scorers.scope import ScopedScorer
 from judgekit.scorers.text.normalization import normalize_text
-from judgekit.scoring import SyncScore, compute_score
+from judgekit.scoring import compute_score
 from judgekit.traces.equality import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Ranking, Sample
@@ -78,7 +79,7 @@ def _normalized(ids: Iterable[str], field: str) -> Sequence[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingScorer(SyncScore, ABC):
+class RankingScorer(ScopedScorer):
     """The common options of ranking scorers.
 
     Unjudged documents count as not relevant, as does a grade below 0. Skipped without ``sample.ranking``, and if no
@@ -88,7 +89,8 @@ class RankingScorer(SyncScore, ABC):
         normalize: Whether ids are texts that are compared after normalization (`judgekit.scorers.text.normalization`). Ids
             that are equal only then are listed in the reason, and in details as ``normalized``.
         tool: A tool whose last result without an error, as JSON, contains the ids; ``sample.ranking`` then only
-            provides the relevance, and its ``retrieved`` is ignored.
+            provides the relevance, and its ``retrieved`` is ignored. With ``scope="tree"``, results of sub-agents
+            count, in the order in which `Trace.render` shows them.
         path: A JMESPath to ids or [id, score] pairs in that result; by default, the result itself is such a list.
             JMESPath drops nulls: a document without the field has no rank.
 
@@ -104,6 +106,7 @@ class RankingScorer(SyncScore, ABC):
     """The default name of the scores; with a ``k``, ``_at_k`` is appended."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.path is not None:
             if self.tool is None:
                 raise ConfigError(f"path={self.path!r} selects from a tool result; set tool= as well")
@@ -114,6 +117,11 @@ class RankingScorer(SyncScore, ABC):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
+        if self.tool is None:  # no message matters
+            return await self._score(sample)
+        return await super().ascore(sample)
+
+    async def _score(self, sample: Sample) -> Score:
         ranking = find_ranking(sample, self.tool, self.path)
         if isinstance(ranking, str):
             return Score.skipped(self.name, ranking)

@@ -9,6 +9,7 @@ from judgekit.errors import ConfigError, short_repr, validation_message
 from judgekit.traces.message import ToolMessage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Ranking, Sample
+from judgekit.traces.tree import Branch, MessageNumber, branches, walk_messages
 
 
 def find_ranking(sample: Sample, tool: str | None, path: str | None) -> Ranking | str:
@@ -52,14 +53,14 @@ def check_jmespath(path: str) -> None:
         raise ConfigError(f"path: {path!r} is not a valid JMESPath: {problem}") from error
 
 
-def _last_result(sample: Sample, tool: str) -> tuple[int, str] | None:
-    """Return the number of its message, from 1, and its text."""
-    messages = sample.trace.messages
+def _last_result(sample: Sample, tool: str) -> tuple[MessageNumber, str] | None:
+    """Return the number of its message, and its text."""
+    callers = {branch.path: pair_results(branch.trace.messages).calls for branch in branches(sample.trace)}
     found = None
-    for index, caller in pair_results(messages).calls.items():
-        message = messages[index]
-        if caller.call.name == tool and isinstance(message, ToolMessage) and not message.is_error:
-            found = index + 1, message.text
+    for branch, index in walk_messages(Branch(sample.trace)):
+        message, caller = branch.trace.messages[index], callers[branch.path].get(index)
+        if caller and caller.call.name == tool and isinstance(message, ToolMessage) and not message.is_error:
+            found = branch.number(index), message.text
     return found
 
 

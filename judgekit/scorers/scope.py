@@ -1,0 +1,68 @@
+"""The part of a recording that a scorer looks at."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+from judgekit.errors import check_choice, count_text
+from judgekit.score import Score
+from judgekit.scoring import SyncScore
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+from judgekit.traces.tree import Scope, branches
+
+
+@dataclass(frozen=True)
+class ScopedScorer(SyncScore, ABC):
+    """The base of scorers that look at the agent's own conversation, or also at those of its sub-agents.
+
+    Where sub-agents are outside of the scope, the score has a warning, and as ``outside_scope`` in its details their
+    number and that of their tool calls.
+
+    Attributes:
+        scope: ``own`` or ``tree``.
+
+    Raises:
+        ConfigError: The scope is unknown.
+    """
+
+    scope: Scope = field(default="own", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_choice("scope", self.scope, get_args(Scope))
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Return the score of one sample."""
+        if self.scope == "tree" or not _has_children(sample):
+            return await self._score(sample)
+        score = await self._score(own_part(sample))
+        others = [child for trace in _traces(sample) for child in branches(trace) if child.depth]
+        calls = sum(len(one.calls) for one in others)
+        outside = f"{count_text(len(others), 'sub-agent')} with {count_text(calls, 'tool call')}"
+        return score.model_copy(
+            update={
+                "details": {**score.details, "outside_scope": {"sub_agents": len(others), "tool_calls": calls}},
+                "warnings": (*score.warnings, f'scope = "own": {outside} not looked at'),
+            }
+        )
+
+    @abstractmethod
+    async def _score(self, sample: Sample) -> Score:
+        """Return the score of a sample whose traces have no children outside of the scope."""
+
+
+def own_part(sample: Sample) -> Sample:
+    """Return a sample without the conversations of sub-agents."""
+    if not _has_children(sample):
+        return sample
+    rival = None if sample.rival is None else sample.rival.model_copy(update={"children": ()})
+    return sample.model_copy(update={"trace": sample.trace.model_copy(update={"children": ()}), "rival": rival})
+
+
+def _has_children(sample: Sample) -> bool:
+    return bool(sample.trace.children) or (sample.rival is not None and bool(sample.rival.children))
+
+
+def _traces(sample: Sample) -> Sequence[Trace]:
+    return [sample.trace] if sample.rival is None else [sample.trace, sample.rival]
