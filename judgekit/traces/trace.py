@@ -16,9 +16,10 @@ from judgekit.traces.message import (
     ToolCall,
     Usage,
 )
+from judgekit.traces.pairing import call_errors
 from judgekit.traces.rendering import Passage, Rendering, message_passages, render_passages
 from judgekit.traces.shortening import shorten_passages
-from judgekit.traces.tree import Branch
+from judgekit.traces.tree import Branch, MessageNumber, branches, walk_calls
 
 LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
 """The origin of a label: a person, the code of a benchmark, a model used as judge, or unknown."""
@@ -88,14 +89,16 @@ class ActualCall(NamedTuple):
     """A tool call and its place in the conversation.
 
     Attributes:
-        message: The number of its message, from 1.
-        turn: The number of user messages so far.
+        message: The number of its message.
+        turn: The number of user messages so far, in the conversation of the agent itself.
         call: The call.
+        agent: The name of the agent that made it; ``None`` if unknown.
     """
 
-    message: int
+    message: MessageNumber
     turn: int
     call: ToolCall
+    agent: str | None = None
 
 
 class Trace(FrozenModel):
@@ -141,7 +144,11 @@ class Trace(FrozenModel):
         return next((message.text for message in reversed(self.messages) if message.role == "assistant"), None)
 
     def tool_calls(self, requestor: Requestor = "assistant") -> tuple[ActualCall, ...]:
-        """Return the calls of one side, in order."""
+        """Return the calls of one side, in order; each of the agent's calls is followed by those of its sub-agents."""
+        if self.children and requestor == "assistant":
+            return tuple(
+                ActualCall(one.branch.number(one.at), one.turn, one.call, one.agent) for one in walk_calls(Branch(self))
+            )
         calls: list[ActualCall] = []
         turn = 0
         for number, message in enumerate(self.messages, 1):
@@ -150,8 +157,19 @@ class Trace(FrozenModel):
             elif message.role != "assistant":
                 continue
             if message.role == requestor:
-                calls += [ActualCall(number, turn, call) for call in message.tool_calls]
+                agent = message.agent if message.role == "assistant" else None
+                calls += [ActualCall(number, turn, call, agent) for call in message.tool_calls]
         return tuple(calls)
+
+    def call_errors(self, requestor: Requestor = "assistant") -> tuple[bool | None, ...]:
+        """Return whether each call of one side failed, in the order of `tool_calls`.
+
+        It is ``None`` for a call without a result, or if the format cannot say.
+        """
+        if not self.children or requestor == "user":
+            return call_errors(self.messages, requestor)
+        errors = {one.path: iter(call_errors(one.trace.messages, requestor)) for one in branches(self)}
+        return tuple(next(errors[one.branch.path]) for one in walk_calls(Branch(self)))
 
     def mutable_content(self) -> list[JsonValue]:
         """Return the arguments of calls and the data of unknown parts: the content that can be changed in place."""

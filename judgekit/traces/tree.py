@@ -1,10 +1,12 @@
 """The tree of a recording: the agent's own conversation, and those of the sub-agents that it started."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from judgekit.traces.message import Message, ToolCall
 
@@ -106,6 +108,94 @@ def walk_messages(branch: Branch) -> Iterator[tuple[Branch, int]]:
             yield from walk_messages(child)
     for child in started.get(-1, ()):
         yield from walk_messages(child)
+
+
+class PlacedCall(NamedTuple):
+    """A tool call of an agent, with its place in a tree.
+
+    Attributes:
+        branch: The conversation.
+        at: The index of the message.
+        turn: The number of messages of the user so far, in the conversation of the agent itself.
+        call: The call.
+    """
+
+    branch: Branch
+    at: int
+    turn: int
+    call: ToolCall
+
+    @property
+    def agent(self) -> str | None:
+        """The name of the agent; ``None`` if unknown."""
+        message = self.branch.trace.messages[self.at]
+        named = message.agent if message.role == "assistant" else None
+        return self.branch.agent if named is None and self.branch.path else named
+
+
+def walk_calls(branch: Branch, turn: int = 0) -> Iterator[PlacedCall]:
+    """Yield the tool calls of the agents of a tree, depth first: each call is followed by those of its sub-agents."""
+    started = branch.started
+    for index, message in enumerate(branch.trace.messages):
+        if message.role == "user" and not branch.path:
+            turn += 1
+        elif message.role == "assistant":
+            for position, call in enumerate(message.tool_calls):
+                yield PlacedCall(branch, index, turn, call)
+                for child in started.get(index, ()):
+                    if child.position == position:
+                        yield from walk_calls(child, turn)
+    for child in started.get(-1, ()):
+        yield from walk_calls(child, turn)
+
+
+class Chronology:
+    """The order of the messages of a tree, as far as the recording tells it."""
+
+    def __init__(self, trace: "Trace") -> None:
+        self._branches = {one.path: one for one in branches(trace)}
+
+    def precedes(self, one: MessageNumber, other: MessageNumber) -> bool | None:
+        """Return whether a message comes before another one; ``None`` if it is unknown.
+
+        Messages of an agent are in order, and a sub-agent comes behind the message that started it and before the next
+        one. Sub-agents that the same message started, or an unknown one, are in the order of their times: one comes
+        before another if it ends before that starts.
+        """
+        if isinstance(one, int) and isinstance(other, int):
+            return one < other
+        first, second = str(one).split("."), str(other).split(".")
+        for at, (left, right) in enumerate(zip(first, second, strict=False)):
+            if left != right:
+                if at % 2 == 0 and "0" not in (left, right):
+                    return int(left) < int(right)
+                end = at + 2 - at % 2  # of the sub-agents that differ, or of a message beside one
+                return _ends_before(self._times(first[:end]), self._times(second[:end]))
+        return len(first) < len(second)
+
+    def _times(self, path: Sequence[str]) -> "_Times":
+        """Return the times of the sub-agent with a path, or of the message with a number."""
+        if (branch := self._branches.get(".".join(path))) is not None:
+            trace = branch.trace
+            stamps = [message.timestamp for message in trace.messages if message.timestamp is not None]
+            first, last = (stamps[0], stamps[-1]) if stamps else (None, None)
+            return trace.started_at or first, trace.ended_at or last
+        parent = self._branches[".".join(path[:-1])].trace if len(path) > 1 else self._branches[""].trace
+        stamp = parent.messages[int(path[-1]) - 1].timestamp
+        return stamp, stamp
+
+
+_Times: TypeAlias = "tuple[datetime | None, datetime | None]"
+
+
+def _ends_before(one: _Times, other: _Times) -> bool | None:
+    (one_start, one_end), (other_start, other_end) = one, other
+    with suppress(TypeError):  # only one of the times has a time zone
+        if one_end is not None and other_start is not None and one_end <= other_start:
+            return True
+        if other_end is not None and one_start is not None and other_end <= one_start:
+            return False
+    return None
 
 
 def _last_if_unknown(index: int) -> float:

@@ -1,6 +1,7 @@
 """Trees: conversations of sub-agents, their numbers, and how they become text."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, Tool
 from judgekit.traces.rendering import message_text
 from judgekit.traces.shortening import BYTES_A_TOKEN
 from judgekit.traces.trace import Trace
-from judgekit.traces.tree import branches, find_message
+from judgekit.traces.tree import Chronology, branches, find_message
 
 HEADER = re.compile(r"\[(\w{12}) ([\d.]+)\] (.*)")
 
@@ -304,3 +305,95 @@ def test_a_tree_of_ten_thousand_sub_agents_is_shortened_at_once():
 def test_text_of_messages_is_what_stands_behind_the_bars():
     number = "2.1.2.1.2"
     assert message_text(find_message(TREE, number)) == "9:00"
+
+
+# Calls
+
+
+def test_calls_are_listed_depth_first_with_their_agents():
+    found = [(one.message, one.turn, one.call.name, one.agent) for one in TREE.tool_calls()]
+    assert found == [(2, 1, "ask_a", None), ("2.1.2", 1, "ask_x", "ask_a"), (2, 1, "ask_b", None)]
+    assert TREE.call_errors() == (None, None, True)
+    assert TREE.tool_calls("user") == ()
+
+
+@given(trees)
+def test_each_call_of_a_tree_is_listed_once_with_whether_it_failed(trace):
+    made = trace.tool_calls()
+    assert sorted(id(one.call) for one in made) == sorted(id(call) for one in branches(trace) for call in one.calls)
+    assert len(trace.call_errors()) == len(made)
+    for one in made:
+        message = find_message(trace, one.message)
+        assert any(one.call is call for call in message.tool_calls)
+
+
+# The order of messages
+
+
+def at(minute):
+    return datetime(2026, 1, 1, 12, minute, tzinfo=UTC)
+
+
+def timed(call_id, start, end):
+    return sub_agent(call_id, HumanMessage("?"), asking("z"), AIMessage("done"), started_at=start, ended_at=end)
+
+
+def in_parallel(one, other, **root):
+    trace = Trace(messages=[HumanMessage("Go."), asking("a", "b"), AIMessage("Done.")], children=[one, other], **root)
+    return Chronology(trace).precedes("2.1.2", "2.2.2")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "precedes"),
+    [
+        (2, 5, True),
+        (5, 2, False),
+        (2, 2, False),
+        (2, "2.1.1", True),  # the message that started it
+        ("2.1.1", 2, False),
+        ("2.1.4", 3, True),  # its result
+        (3, "2.1.4", False),
+        ("2.1.1", "2.1.3", True),
+        ("2.1.2", "2.1.2.1.1", True),
+        ("2.1.2.1.2", "2.1.3", True),
+        ("2.1.4", "2.2.1", None),  # in parallel
+        ("2.2.1", "2.1.2.1.1", None),
+        ("0.1.1", 5, None),  # who knows when
+        (1, "0.1.1", None),
+        ("0.1.1", "2.1.1", None),
+        ("0.1.1", "0.1.2", True),
+    ],
+)
+def test_the_order_of_messages_is_that_of_the_recording_or_unknown(one, other, precedes):
+    assert Chronology(TREE).precedes(one, other) is precedes
+
+
+def test_sub_agents_in_parallel_are_in_the_order_of_their_times():
+    first, second = (at(0), at(1)), (at(1), at(2))
+    assert in_parallel(timed("a", *first), timed("b", *second)) is True
+    assert in_parallel(timed("a", *second), timed("b", *first)) is False
+    assert in_parallel(timed("a", at(0), at(2)), timed("b", *second)) is None
+    assert in_parallel(timed("a", *first), timed("b", None, None)) is None
+    assert in_parallel(timed("a", *first), timed("b", datetime(2026, 1, 1, 12, 5), None)) is None  # noqa: DTZ001
+
+
+def test_a_sub_agent_of_an_unknown_call_is_ordered_by_its_times_and_those_of_messages():
+    def order(moment):
+        root = [HumanMessage("Go.", timestamp=at(1)), AIMessage("Done.", timestamp=at(9))]
+        return Chronology(Trace(messages=root, children=[timed(None, moment, moment)]))
+
+    assert [order(at(5)).precedes(number, "0.1.1") for number in (1, 2)] == [True, False]
+    assert [order(at(0)).precedes(number, "0.1.1") for number in (1, 2)] == [False, False]
+
+
+@given(trees)
+def test_the_order_of_messages_is_an_order(trace):
+    numbers = [one if "." in one else int(one) for one in numbered(trace)][:12]
+    order = Chronology(trace)
+    for one in numbers:
+        assert order.precedes(one, one) is False
+        for other in numbers:
+            assert order.precedes(one, other) is not True or order.precedes(other, one) is False
+            for third in numbers:
+                if order.precedes(one, other) and order.precedes(other, third):
+                    assert order.precedes(one, third) is True

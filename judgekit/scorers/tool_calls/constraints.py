@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
@@ -11,16 +11,17 @@ from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationEr
 
 from judgekit.errors import ConfigError, check_choice, join_limited, truncated, validation_message
 from judgekit.score import Score
+from judgekit.scorers.scope import ScopedScorer
 from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
 from judgekit.scorers.tool_calls.matchers import check_matchers
 from judgekit.scorers.tool_calls.schemas import schema_problems
-from judgekit.scoring import NO_CONVERSATION, SyncScore, compute_score
+from judgekit.scoring import NO_CONVERSATION, compute_score
 from judgekit.traces.behavior import canonical_call
 from judgekit.traces.message import CALLER_MESSAGES, FrozenModel, JsonObject, Requestor, ToolCall
-from judgekit.traces.pairing import call_errors
 from judgekit.traces.rendering import compact_json, quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall, Trace
+from judgekit.traces.tree import Chronology, MessageNumber, Scope, branches
 
 _FEW = 500
 """The number of messages times constraints that is checked within 5 ms."""
@@ -36,7 +37,7 @@ class ConstraintResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Behavior:
-    """The actions of one side in a trace."""
+    """The actions of one side in a trace; the agent's side includes those of its sub-agents."""
 
     trace: Trace
     requestor: Requestor
@@ -48,7 +49,12 @@ class Behavior:
 
     @cached_property
     def _errors(self) -> tuple[bool | None, ...]:
-        return call_errors(self.trace.messages, self.requestor)
+        return self.trace.call_errors(self.requestor)
+
+    @cached_property
+    def chronology(self) -> Chronology:
+        """The order of the messages."""
+        return Chronology(self.trace)
 
     def calls_of(self, tool: str) -> list[ActualCall]:
         """Return the calls of tools that match the pattern."""
@@ -72,11 +78,11 @@ class Constraint(FrozenModel, ABC):
         """Return the constraint as Python code, with its name in config files: ``count(search, max=3)``."""
         fields = type(self).model_fields
         given: list[str] = []
-        for name, field in fields.items():
+        for name, one in fields.items():
             value = getattr(self, name)
-            if value != field.default:
+            if value != one.default:
                 text = quoted_name(value) if isinstance(value, str) else compact_json(value)
-                given.append(text if field.kw_only is False else f"{name}={text}")
+                given.append(text if one.kw_only is False else f"{name}={text}")
         return f"{fields['type'].default}({', '.join(given)})"
 
 
@@ -154,7 +160,8 @@ class Count(Constraint):
 class Before(Constraint):
     """Each call of ``then`` must follow a call of ``first`` in an earlier message.
 
-    Holds if ``then`` is not called. The calls of one message are simultaneous.
+    Holds if ``then`` is not called. The calls of one message are simultaneous. Undecided if it depends on sub-agents
+    that worked in parallel, at times that the recording does not tell apart.
     """
 
     type: Literal["before"] = "before"
@@ -164,11 +171,16 @@ class Before(Constraint):
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call of ``then`` comes too early."""
         calls = behavior.calls_of(self.then)
-        start = min((made.message for made in behavior.calls_of(self.first)), default=len(behavior.trace.messages))
-        early = [made for made in calls if made.message <= start]
-        if early:
+        starts = _first_of_each_agent(behavior.calls_of(self.first))
+        follows = [
+            _any(behavior.chronology.precedes(start.message, made.message) for start in starts) for made in calls
+        ]
+        if early := [made for made, holds in zip(calls, follows, strict=True) if holds is False]:
             reason = f"{_joined(map(_place, early))} without {_name(self.first)} before it"
             return ConstraintResult(holds=False, reason=reason)
+        if unordered := [made for made, holds in zip(calls, follows, strict=True) if holds is None]:
+            reason = f"{_joined(map(_place, unordered))}: the recording does not tell whether {_name(self.first)} came before"
+            return ConstraintResult(holds=None, reason=reason)
         return ConstraintResult(holds=True, reason=_place(calls[0]) if calls else f"{_name(self.then)} is not called")
 
 
@@ -176,6 +188,7 @@ class NoRepeat(Constraint):
     """No call may be repeated with equal arguments, unless the previous one is known to have failed (a retry).
 
     Calls of one message are simultaneous, so none of them is a retry. Unreadable arguments are equal if their text is.
+    Each agent is looked at by itself: sub-agents may repeat what others did.
     """
 
     type: Literal["no_repeat"] = "no_repeat"
@@ -183,10 +196,10 @@ class NoRepeat(Constraint):
 
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call is a repeat."""
-        before: dict[str, tuple[int, bool]] = {}
+        before: dict[tuple[str, str], tuple[MessageNumber, bool]] = {}
         repeats: list[str] = []
         for made, failed in behavior.outcomes_of(self.tool):
-            key = canonical_call(made.call)
+            key = _conversation(made), canonical_call(made.call)
             message, may_retry = before.get(key, (0, True))
             if message == made.message or not may_retry:
                 repeats.append(f"{_place(made)} repeats message {message}")
@@ -199,7 +212,8 @@ class Status(Constraint):
     """The calls of the tool must end with this status; if the pattern matches several tools, those of each of them.
 
     ``ok``: none failed. ``recovered``: some failed, and the last one did not. ``error``: the last one failed. Undecided
-    if the tool is not called, or if the status depends on calls of which it is unknown whether they failed.
+    if the tool is not called, or if the status depends on calls of which it is unknown whether they failed, or on which
+    of them was the last, as with sub-agents that worked in parallel.
     """
 
     type: Literal["status"] = "status"
@@ -208,11 +222,17 @@ class Status(Constraint):
 
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that the calls of each tool ended with the status."""
-        outcomes = defaultdict[str, list[bool | None]](list)
+        made_by_tool = defaultdict[str, list[tuple[ActualCall, bool | None]]](list)
         for made, failed in behavior.outcomes_of(self.tool):
-            outcomes[made.call.name].append(_not(failed))
-        if not outcomes:
+            made_by_tool[made.call.name].append((made, _not(failed)))
+        if not made_by_tool:
             return ConstraintResult(holds=None, reason="not called")
+        if self.status != "ok" and (
+            unordered := [tool for tool, made in made_by_tool.items() if not _has_last(behavior, made)]
+        ):
+            names = ", ".join(map(_name, unordered))
+            return ConstraintResult(None, f"the recording does not tell which call was the last one of {names}")
+        outcomes = {tool: [success for _, success in made] for tool, made in made_by_tool.items()}
         verdicts = {tool: self._has_status(successes) for tool, successes in outcomes.items()}
         holds = _all(verdicts.values())
         told = (_ending(tool, outcomes[tool]) for tool, verdict in verdicts.items() if verdict is holds)
@@ -227,14 +247,21 @@ class Status(Constraint):
 
 
 class MaxSteps(Constraint):
-    """The side whose calls are checked must send at most ``n`` messages, with or without calls."""
+    """The side whose calls are checked must send at most ``n`` messages, with or without calls.
+
+    The agent's side includes its sub-agents.
+    """
 
     type: Literal["max_steps"] = "max_steps"
     n: int = Field(ge=0, kw_only=False)
 
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that there are no more messages."""
-        steps = sum(isinstance(message, CALLER_MESSAGES[behavior.requestor]) for message in behavior.trace.messages)
+        traces = [
+            branch.trace for branch in branches(behavior.trace) if behavior.requestor == "assistant" or not branch.path
+        ]
+        sent = CALLER_MESSAGES[behavior.requestor]
+        steps = sum(isinstance(message, sent) for trace in traces for message in trace.messages)
         return ConstraintResult(steps <= self.n, _number(steps, "message"))
 
 
@@ -242,20 +269,24 @@ class SchemaValid(Constraint):
     """The arguments of each call must conform to the tool's JSON Schema in the trace.
 
     Calls of undefined tools and unreadable arguments violate this. Undecided if the trace defines no tools, or if a
-    schema is unusable (`schema_problems`).
+    schema is unusable (`schema_problems`). The calls of a sub-agent are compared with its own tools.
     """
 
     type: Literal["schema_valid"] = "schema_valid"
 
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call has a problem."""
-        if not behavior.trace.tools:
+        tools = {branch.path: branch.trace.tools for branch in branches(behavior.trace)}
+        if not any(tools.values()):
             return ConstraintResult(holds=None, reason="the trace defines no tools")
         problems: list[str] = []
         undecided: list[str] = []
         for made in behavior.calls:
+            defined = tools[_conversation(made)]
             try:
-                problems += [f"{_place(made)}: {one}" for one in schema_problems(made.call, behavior.trace.tools)]
+                if not defined:
+                    raise ValueError("the recording does not define the tools of its agent")
+                problems += [f"{_place(made)}: {one}" for one in schema_problems(made.call, defined)]
             except ValueError as error:
                 undecided.append(f"{_place(made)}: {error}")
         if problems:
@@ -269,11 +300,12 @@ _CONSTRAINTS = TypeAdapter(tuple[Annotated[_Any, Field(discriminator="type")], .
 
 
 @dataclass(frozen=True)
-class ToolConstraints(SyncScore):
+class ToolConstraints(ScopedScorer):
     """1 if all decidable constraints hold, else the share of them that do.
 
     Constraints need no reference. In a config file, each is a table with its ``type``, such as
-    ``{type = "before", first = "verify", then = "refund"}``.
+    ``{type = "before", first = "verify", then = "refund"}``. Unlike other scorers, this one looks at sub-agents too,
+    unless ``scope="own"``: what is forbidden is forbidden to all of them.
 
     Skipped without a conversation, and if no constraint can be decided. No judge. Details: ``constraints``, each with
     whether it ``holds`` (``null``: undecided) and its ``reason``; ``held`` and ``broken``, the numbers of each.
@@ -293,8 +325,10 @@ class ToolConstraints(SyncScore):
     constraints: Sequence[Constraint]
     requestor: Requestor = "assistant"
     name: str = "tool_constraints"
+    scope: Scope = field(default="tree", kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("requestor", self.requestor, get_args(Requestor))
         try:
             constraints = _CONSTRAINTS.validate_python(self.constraints)
@@ -304,8 +338,7 @@ class ToolConstraints(SyncScore):
             raise ConfigError("constraints: expected one or more, such as Require('search')")
         object.__setattr__(self, "constraints", constraints)
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
+    async def _score(self, sample: Sample) -> Score:
         if not sample.trace.messages:
             return Score.skipped(self.name, NO_CONVERSATION)
         large = len(sample.trace.messages) * len(self.constraints) > _FEW
@@ -335,6 +368,31 @@ class ToolConstraints(SyncScore):
 
 def _has(call: ToolCall, args: JsonObject | None) -> bool:
     return args is None or compare_arguments(_AT_LEAST, ExpectedCall(call.name, args), call).score == 1
+
+
+def _conversation(made: ActualCall) -> str:
+    """Return the path of the sub-agent that made a call; empty for the agent itself."""
+    return "" if isinstance(made.message, int) else made.message.rpartition(".")[0]
+
+
+def _first_of_each_agent(calls: Iterable[ActualCall]) -> Sequence[ActualCall]:
+    found: dict[str, ActualCall] = {}
+    for made in calls:
+        found.setdefault(_conversation(made), made)
+    return [*found.values()]
+
+
+def _has_last(behavior: Behavior, calls: Sequence[tuple[ActualCall, bool | None]]) -> bool:
+    """Return whether the last of the calls came after all others, or all that may have been the last ended alike."""
+    ends = {_conversation(made): (made.message, success) for made, success in calls}
+    message, success = ends.pop(_conversation(calls[-1][0]))
+    return all(success is other or behavior.chronology.precedes(number, message) for number, other in ends.values())
+
+
+def _any(verdicts: Iterable[bool | None]) -> bool | None:
+    """Return the disjunction of the verdicts in three-valued logic."""
+    found = set(verdicts)
+    return True if True in found else None if None in found else False
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:
