@@ -16,11 +16,13 @@ from judgekit.errors import ContextError, PromptError, unknown_name_message, val
 from judgekit.judges.client import ChatMessage
 from judgekit.resources import resource_folder
 from judgekit.score import ScaleValue
+from judgekit.traces.behavior import handoffs
 from judgekit.traces.equality import json_bytes
 from judgekit.traces.message import FrozenModel, JsonObject, Many
 from judgekit.traces.rendering import Rendering, compact_json, fence_text
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
+from judgekit.traces.tree import branches
 
 if TYPE_CHECKING:
     import jinja2
@@ -84,10 +86,19 @@ def _topics(sample: Sample, _: int | None) -> str:
 
 
 def _tools(sample: Sample, _: int | None) -> str:
-    lines = (
-        compact_json(tool.model_dump(include={"name", "description", "parameters"})) for tool in sample.trace.tools
-    )
-    return fence_text("tools", "\n".join(lines))
+    """Return the tools of each agent by itself, since one agent may lack those of another."""
+    shown: list[str] = []
+    for branch in branches(sample.trace):
+        lines = [
+            compact_json(tool.model_dump(include={"name", "description", "parameters"})) for tool in branch.trace.tools
+        ]
+        title = f"tools of sub-agent {branch.path}" if branch.path else "tools"
+        shown.append(fence_text(title, "\n".join(lines or ["not recorded"])))
+    return "\n".join(shown)
+
+
+def _handoffs(sample: Sample, _: int | None) -> str:
+    return fence_text("hand-offs", "\n".join(f"{at}. {one}" for at, one in enumerate(handoffs(sample.trace), 1)))
 
 
 PROMPT_INPUTS: dict[str, PromptInput] = {
@@ -105,7 +116,8 @@ PROMPT_INPUTS: dict[str, PromptInput] = {
     "references": PromptInput(lambda sample: bool(sample.all_references), _references),
     "reference_topics": PromptInput(lambda sample: any(map(_is_not_blank, sample.reference_topics or ())), _topics),
     "documents": PromptInput(lambda sample: any(map(_is_not_blank, sample.documents or ())), _documents),
-    "tools": PromptInput(lambda sample: bool(sample.trace.tools), _tools),
+    "handoffs": PromptInput(lambda sample: bool(handoffs(sample.trace)), _handoffs),
+    "tools": PromptInput(lambda sample: any(branch.trace.tools for branch in branches(sample.trace)), _tools),
     "fields": PromptInput(
         lambda sample: bool(sample.fields), lambda sample, _: fence_text("fields", compact_json(sample.fields))
     ),

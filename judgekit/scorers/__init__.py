@@ -39,6 +39,7 @@ SCORERS = {
     "topic_adherence": "judgekit.scorers.topic:TopicAdherence",
     "agent_goal_accuracy_with_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithReference",
     "agent_goal_accuracy_without_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithoutReference",
+    "handoff_quality": "judgekit.scorers.handoffs:HandoffQuality",
     "weighted_criteria": "judgekit.scorers.criteria:WeightedCriteria",
     "pairwise": "judgekit.scorers.pairwise:Pairwise",
     "panel": "judgekit.scorers.panel:Panel",

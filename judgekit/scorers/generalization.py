@@ -14,7 +14,7 @@ from judgekit.errors import ConfigError, join_limited, short_repr
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.wrapper import WrapperScorer
 from judgekit.scoring import Scorer, SyncScore, attempt
-from judgekit.traces.behavior import elapsed, handovers
+from judgekit.traces.behavior import communication_rounds, elapsed
 from judgekit.traces.equality import is_number
 from judgekit.traces.rendering import cut_middle, escape_surrogates, quoted_name
 from judgekit.traces.sample import Sample
@@ -88,7 +88,7 @@ class CollaborationEfficiency(WrapperScorer):
     """1 if the agents reached full quality without a message or in no time; lower for more time and messages.
 
     quality / (rounds x seconds + 1). Each is a field of the sample or else derived: ``task_quality`` in [0, 1], by
-    ``scorer``; ``communication_rounds``, messages between agents (`handovers`); ``task_time`` in seconds (`elapsed`).
+    ``scorer``; ``communication_rounds``, messages between agents (`judgekit.traces.behavior.communication_rounds`); ``task_time`` in seconds (`elapsed`).
 
     Skipped if one of the three is missing and cannot be derived, and if the scorer skips; fails and abstains if the
     scorer does. Fails if a field is not a number, or out of range. Zero seconds are allowed by the formula: the value
@@ -115,7 +115,7 @@ class CollaborationEfficiency(WrapperScorer):
         """Return the score of one sample."""
         given = _field(sample, "task_quality", 1)
         quality = self.scorer if given is None else given
-        rounds = _field_or_derived(handovers, sample, "communication_rounds")
+        rounds = _field_or_derived(communication_rounds, sample, "communication_rounds")
         seconds = _field_or_derived(elapsed, sample, "task_time")
         if quality is None or isinstance(rounds, str) or isinstance(seconds, str):
             missing = [found for found in (rounds, seconds) if isinstance(found, str)]

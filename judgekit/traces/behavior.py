@@ -1,12 +1,15 @@
-"""Measures of how an agent worked: messages, calls, tokens, cost, time, and handovers between agents."""
+"""Measures of how an agent worked: messages, calls, tokens, cost, time, and hand-offs between agents."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import ToolCall, Usage
+from judgekit.traces.rendering import quoted_name
 from judgekit.traces.trace import Trace
+from judgekit.traces.tree import MessageNumber, branches
 
 Number = TypeVar("Number", int, float)
 _BEYOND_COUNTING = 2**53
@@ -102,7 +105,7 @@ def elapsed(trace: Trace) -> float | str:
     return "the end time is before the start time" if seconds < 0 else seconds
 
 
-def handovers(trace: Trace) -> int | str:
+def communication_rounds(trace: Trace) -> int | str:
     """Return the number of messages passed between agents, at least one, or a text that says why it is unknown.
 
     Within a conversation, a message counts if it follows one of another agent. Each child counts as one message for its
@@ -118,6 +121,65 @@ def handovers(trace: Trace) -> int | str:
         passed += sum(agent != before for before, agent in pairwise(agents))
         passed += sum(1 if child.response is None else 2 for child in one.children)
     return passed or "the recording does not distinguish two agents"
+
+
+class Handoff(NamedTuple):
+    """A task that one agent passes to another.
+
+    Attributes:
+        giver: The name of the agent that gives it; ``None`` if unknown.
+        receiver: The name of the agent that takes it; ``None`` if unknown.
+        given: The number of the message that gives it; ``None`` if unknown.
+        first: The number of the first message of the receiver.
+        last: The number of its last message before it hands over in turn.
+    """
+
+    giver: str | None
+    receiver: str | None
+    given: MessageNumber | None
+    first: MessageNumber
+    last: MessageNumber
+
+    def __str__(self) -> str:
+        """Return the hand-off as text: who passes it to whom, and in which messages."""
+        giver, receiver = (("an agent" if name is None else quoted_name(name)) for name in (self.giver, self.receiver))
+        given = "in an unknown message" if self.given is None else f"in message {self.given}"
+        return f"{giver} to {receiver}, given {given}, taken in {self.first}, until {self.last}"
+
+
+def handoffs(trace: Trace) -> list[Handoff]:
+    """Return the hand-offs of a tree, conversation by conversation.
+
+    A sub-agent with messages is one. In a conversation, it is one if a message of an agent follows one of another,
+    where both are named.
+    """
+    found: list[Handoff] = []
+    for branch in branches(trace):
+        named = [
+            (index, message.agent)
+            for index, message in enumerate(branch.trace.messages)
+            if message.role == "assistant" and message.agent is not None
+        ]
+        turns = [[*group] for _, group in groupby(named, key=itemgetter(1))]
+        for (*_, (given, giver)), ((first, receiver), *_), taken in zip(turns, turns[1:], turns[1:], strict=False):
+            last = taken[-1][0]
+            found.append(Handoff(giver, receiver, branch.number(given), branch.number(first), branch.number(last)))
+        for index, started in branch.started.items():
+            known = None if index < 0 else branch.number(index)
+            message = branch.trace.messages[index] if index >= 0 else None
+            caller = message.agent if message is not None and message.role == "assistant" else None
+            found += [
+                Handoff(
+                    caller or branch.agent,
+                    child.agent,
+                    known,
+                    child.number(0),
+                    child.number(len(child.trace.messages) - 1),
+                )
+                for child in started
+                if child.trace.messages
+            ]
+    return found
 
 
 def repeated_calls(trace: Trace) -> int:

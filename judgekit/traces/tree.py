@@ -61,7 +61,7 @@ class Branch:
 
     @cached_property
     def started(self) -> "dict[int, list[Branch]]":
-        """The sub-agents by the index of the message that started them, -1 if unknown, in the order of its calls."""
+        """The sub-agents by the index of the message that started them, in order; those of unknown messages last, by -1."""
         if not self.trace.children:
             return {}
         calls: dict[str, deque[tuple[int, int, ToolCall]]] = defaultdict(deque)
@@ -78,7 +78,7 @@ class Branch:
             else:  # ids repeat in real recordings: then each sub-agent belongs to the next of the calls
                 linked.append((*(same.popleft() if len(same) > 1 else same[0]), child))
         found: dict[int, list[Branch]] = {}
-        for index, position, caller, child in sorted(linked, key=lambda one: one[:2]):
+        for index, position, caller, child in sorted(linked, key=lambda one: (one[0] < 0, *one[:2])):
             there = found.setdefault(index, [])
             path = f"{self.number(index)}.{len(there) + 1}"
             there.append(Branch(child, path, caller, position, self.depth + 1))
@@ -90,10 +90,7 @@ def branches(trace: "Trace") -> Iterator[Branch]:
     waiting = [Branch(trace)]
     while waiting:
         yield (one := waiting.pop())
-        started = one.started
-        waiting += [
-            child for index in sorted(started, key=_last_if_unknown, reverse=True) for child in started[index][::-1]
-        ]
+        waiting += [child for there in one.started.values() for child in there][::-1]
 
 
 def walk_messages(branch: Branch) -> Iterator[tuple[Branch, int]]:
@@ -196,10 +193,6 @@ def _ends_before(one: _Times, other: _Times) -> bool | None:
         if other_end is not None and one_start is not None and other_end <= one_start:
             return False
     return None
-
-
-def _last_if_unknown(index: int) -> float:
-    return index if index >= 0 else float("inf")
 
 
 def find_message(trace: "Trace", number: MessageNumber) -> Message | None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from judgekit.formats.reading import read
-from judgekit.traces.behavior import Effort, canonical_call, elapsed, handovers, repeated_calls
+from judgekit.traces.behavior import Effort, canonical_call, communication_rounds, elapsed, repeated_calls
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.trace import Trace
 
@@ -142,15 +142,15 @@ def test_times_with_and_without_a_zone_cannot_be_compared():
 
 def test_the_word_passes_where_another_agent_speaks_than_before():
     told = [says("a"), HumanMessage("?"), says("b"), says("b"), ToolMessage("x"), says("a")]
-    assert handovers(Trace(messages=told)) == 2
+    assert communication_rounds(Trace(messages=told)) == 2
 
 
 def test_a_child_is_given_a_task_and_may_answer():
     silent, answering = Trace(messages=[HumanMessage("Do it.")]), Trace(messages=[HumanMessage("Do it."), says(None)])
-    assert handovers(Trace(messages=[says(None)], children=[answering])) == 2
-    assert handovers(Trace(messages=[says("a")], children=[answering, silent])) == 3
+    assert communication_rounds(Trace(messages=[says(None)], children=[answering])) == 2
+    assert communication_rounds(Trace(messages=[says("a")], children=[answering, silent])) == 3
     nested = Trace(messages=[says("b"), says("c")], children=[answering])
-    assert handovers(Trace(children=[nested])) == 2 + 1 + 2
+    assert communication_rounds(Trace(children=[nested])) == 2 + 1 + 2
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_child_is_given_a_task_and_may_answer():
     ],
 )
 def test_where_agents_are_not_told_apart_nobody_knows_what_passes_between_them(agents, why):
-    assert handovers(Trace(messages=[says(agent) for agent in agents])) == why
+    assert communication_rounds(Trace(messages=[says(agent) for agent in agents])) == why
 
 
 @pytest.mark.parametrize("domain", ["airline", "retail", "telecom"])
