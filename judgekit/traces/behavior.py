@@ -9,7 +9,7 @@ from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import ToolCall, Usage
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.trace import Trace
-from judgekit.traces.tree import MessageNumber, branches
+from judgekit.traces.tree import Branch, MessageNumber, branches
 
 Number = TypeVar("Number", int, float)
 _BEYOND_COUNTING = 2**53
@@ -190,7 +190,7 @@ def repeated_calls(trace: Trace) -> int:
     Raises:
         ValueError: An argument cannot be written as JSON.
     """
-    calls = [made.call for made in trace.tool_calls()]
+    calls = Branch(trace).calls
     names = {call.name for call in calls}
     repeats = 0 if len(names) == len(calls) else len(calls) - len(set(map(canonical_call, calls)))
     return repeats + sum(map(repeated_calls, trace.children))

@@ -76,12 +76,14 @@ def test_tool_calls_are_those_of_one_side_with_the_numbers_of_their_messages_and
             HumanMessage("x"),
             HumanMessage(tool_calls=[j]),
             AIMessage("x"),
-            AIMessage(tool_calls=[h]),
+            AIMessage(tool_calls=[h], agent="b"),
         ],
         children=[Trace(messages=[AIMessage(tool_calls=[ToolCall("of_a_child")])])],
     )
-    assert trace.tool_calls() == trace.tool_calls("assistant") == ((1, 0, f), (3, 1, g), (3, 1, g), (8, 3, h))
-    assert trace.tool_calls("user") == ((2, 1, i), (6, 3, j))
+    own = (1, 0, f, None), (3, 1, g, None), (3, 1, g, None), (8, 3, h, "b")
+    assert trace.tool_calls() == trace.tool_calls("assistant") == (*own, ("0.1.1", 3, ToolCall("of_a_child"), None))
+    assert trace.model_copy(update={"children": ()}).tool_calls() == own
+    assert trace.tool_calls("user") == ((2, 1, i, None), (6, 3, j, None))
     assert [type(call) for call in trace.tool_calls("user")] == [ActualCall, ActualCall]
 
 
