@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.generalization import Portability as Portability
     from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference as AgentGoalAccuracyWithoutReference
     from judgekit.scorers.goal import AgentGoalAccuracyWithReference as AgentGoalAccuracyWithReference
+    from judgekit.scorers.handoffs import HandoffQuality as HandoffQuality
     from judgekit.scorers.judged import JudgedScorer as JudgedScorer
     from judgekit.scorers.pairwise import Pairwise as Pairwise
     from judgekit.scorers.panel import Panel as Panel

@@ -44,8 +44,9 @@ class Branch:
 
     @property
     def agent(self) -> str | None:
-        """The name of the agent: as its messages give it, or the recording, or the tool that started it."""
-        named = next((message.agent for message in self.trace.messages if message.role == "assistant"), None)
+        """The name of the agent: the first that its messages give, or that of the recording, or the tool that started it."""
+        agents = (message.agent for message in self.trace.messages if message.role == "assistant")
+        named = next(filter(None, agents), None)
         if named is None and isinstance(recorded := self.trace.metadata.get("agent"), str):
             named = recorded
         return self.call.name if named is None and self.call is not None else named
