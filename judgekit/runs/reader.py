@@ -26,10 +26,10 @@ from judgekit.errors import StoreError
 from judgekit.runs.counted import CountedRow, PlainScore
 from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.hashes import SampleHashes
-from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord, construct
+from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
 from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, decompress, is_intact
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
-from judgekit.traces.message import FrozenModel, JsonObject
+from judgekit.traces.message import FrozenModel, JsonObject, construct
 from judgekit.traces.sample import Sample
 
 _READ_AT_ONCE = 1_000  # numbers of conversations
@@ -305,8 +305,7 @@ class RunReader:
             with self._undamaged(f"the score of sample {index}"):
                 return cast("tuple[str, JsonObject]", from_json(explanation))
 
-        score = construct(
-            Score,
+        return Score.from_valid(
             {
                 "scorer": scorer,
                 "status": status,
@@ -320,9 +319,8 @@ class RunReader:
                 "aggregate": "mean" if aggregate is None else aggregate,
                 "warnings": tuple(from_json(warnings)) if warnings else (),
             },
+            explain,
         )
-        score._explain_with(explain)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - part of constructing it
-        return score
 
     def counts(self, run: int) -> RunCounts:
         """Return the numbers of samples, scores and failed scores in a run."""

@@ -132,6 +132,11 @@ ArgCompare: TypeAlias = ArgRules | Scorer
 """An `ArgMatch`, or a text scorer as a shorthand for ``ArgMatch(text=scorer)``."""
 
 
+def are_plain(rules: ArgRules) -> bool:
+    """Return whether the rules are typed JSON equality of all arguments."""
+    return isinstance(rules, ArgMatch) and rules.is_plain
+
+
 def arg_rules(option: object) -> ArgRules:
     """Return the rules for comparing arguments, also from a table in a config file.
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgMatch, ArgRules, compare_arguments
+from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgRules, are_plain, compare_arguments
 from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
@@ -92,17 +92,13 @@ class Calls:
         """Whether each actual call agrees with the expected one at its position."""
         if not self.have_same_names:
             return False
-        rule = self.rules.args
-        if isinstance(rule, ArgMatch) and rule.is_plain and not self.rules.tools:  # most calls are equal, byte by byte
-            wanted = json_bytes([call.args for call in self.expected])
-            if (
-                KEY_BYTES not in wanted
-                and wanted == json_bytes([call.args for _, _, call in self.actual])
-                and not [call for call in self.expected if call.compare_args is not None]
-                and not [call for _, _, call in self.actual if call.args_error is not None]
-            ):
+        if self.rules.is_plain:  # most calls are equal, byte by byte, and neither compare_args nor args_error is set
+            wanted = json_bytes([(call.args, call.compare_args) for call in self.expected])
+            found = json_bytes([(call.args, call.args_error) for _, _, call in self.actual])
+            if wanted == found and KEY_BYTES not in wanted:
                 return True
-        return all(map(self.is_equal, range(len(self.actual))))
+        positions = range(len(self.actual))
+        return all(map(self.agree, positions, positions))
 
     def is_equal(self, index: int) -> bool:
         """Return whether the actual call at a position agrees with the expected one there."""
@@ -171,8 +167,9 @@ class Calls:
 
     def _plain_bytes(self, expected: ExpectedCall) -> bytes | None:
         """Return the arguments of an expected call as bytes; ``None`` unless they are simply compared as typed JSON."""
-        rule = self.rules_by_tool[expected.name] if self.rules.tools else self.rules.args
-        if not isinstance(rule, ArgMatch) or not rule.is_plain or expected.compare_args is not None:
+        if expected.compare_args is not None or not (
+            self.rules.is_plain or are_plain(self.rules_by_tool[expected.name])
+        ):
             return None
         written = json_bytes(expected.args)
         return None if KEY_BYTES in written and contains_matcher(expected.args) else written

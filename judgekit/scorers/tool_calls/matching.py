@@ -113,7 +113,7 @@ class Match:
     @cached_property
     def tp(self) -> float:
         """The total credit of all pairs."""
-        return fsum(pair.credit for pair in self.pairs)
+        return fsum([pair.credit for pair in self.pairs])
 
     @property
     def fp(self) -> float:
@@ -128,18 +128,17 @@ class Match:
     @property
     def precision(self) -> float | None:
         """TP / (TP + FP); ``None`` for 0 / 0."""
-        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
+        return _ratio(self.tp, self.tp + self.fp)
 
     @property
     def recall(self) -> float | None:
         """TP / (TP + FN); ``None`` for 0 / 0."""
-        return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
+        return _ratio(self.tp, self.tp + self.fn)
 
     @property
     def f1(self) -> float | None:
         """2 TP / (2 TP + FP + FN); ``None`` for 0 / 0."""
-        whole = 2 * self.tp + self.fp + self.fn
-        return 2 * self.tp / whole if whole else None
+        return _ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
 
     @property
     def value(self) -> float:
@@ -155,7 +154,18 @@ class Match:
         """The pairs with the greatest total credit among those that the order allows; each has some credit."""
         if self.is_exact:
             return [CallPair(index, index, 1.0) for index in range(len(self.actual))]
-        return sorted(self._best())
+        pairs: list[CallPair] = []
+        for expected, actual in self._parts():
+            is_free = self.rules.order == "any"
+            found = (
+                self.unordered_pairs(expected, actual, self.credit)
+                if is_free
+                else self._ordered_pairs(expected, actual)
+            )
+            for one, other in found:
+                if credit := self.credit(one, other):
+                    pairs.append(CallPair(one, other, credit))
+        return sorted(pairs)
 
     @property
     def is_exact(self) -> bool:
@@ -176,24 +186,17 @@ class Match:
             return self.calls.score(expected, actual)
         return float(self.calls.agree(expected, actual))
 
-    def _best(self) -> Iterator[CallPair]:
-        for expected, made in self._parts():
-            is_free = self.rules.order == "any"
-            pairs = (
-                self.unordered_pairs(expected, made, self.credit) if is_free else self._ordered_pairs(expected, made)
-            )
-            for one, other in pairs:
-                if credit := self.credit(one, other):
-                    yield CallPair(one, other, credit)
-
-    def _parts(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-        """Yield the positions of calls that may be paired: all, or turn by turn."""
+    def _parts(self) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
+        """Return the positions of calls that may be paired: all, or turn by turn."""
         if self.rules.scope == "conversation":
-            yield range(len(self.expected)), range(len(self.actual))
-            return
-        for turn in dict.fromkeys(call.turn for call in self.actual):
-            expected = [index for index, call in enumerate(self.expected) if call.turn == turn]
-            yield expected, [index for index, call in enumerate(self.actual) if call.turn == turn]
+            return [(range(len(self.expected)), range(len(self.actual)))]
+        return (
+            (
+                [index for index, call in enumerate(self.expected) if call.turn == turn],
+                [index for index, call in enumerate(self.actual) if call.turn == turn],
+            )
+            for turn in dict.fromkeys(call.turn for call in self.actual)
+        )
 
     def unordered_pairs(
         self, expected: Iterable[int], actual: Iterable[int], weight: Callable[[int, int], float]
@@ -245,9 +248,15 @@ class Match:
 
     def _by_tool(self, expected: Iterable[int], actual: Iterable[int]) -> Iterator[tuple[list[int], list[int]]]:
         """Return the calls of each tool that was both expected and called."""
-        wanted, found = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        wanted: dict[str, list[int]] = {}
+        found: dict[str, list[int]] = {}
+        expected_calls, actual_calls = self.expected, self.actual
         for index in expected:
-            wanted[self.expected[index].name].append(index)
+            wanted.setdefault(expected_calls[index].name, []).append(index)
         for index in actual:
-            found[self.actual[index].call.name].append(index)
+            found.setdefault(actual_calls[index].call.name, []).append(index)
         return ((calls, found[tool]) for tool, calls in wanted.items() if tool in found)
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

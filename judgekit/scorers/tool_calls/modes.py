@@ -7,7 +7,7 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue, PlainValidator, ValidationError
 
 from judgekit.errors import ConfigError, validation_message
-from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, arg_rules
+from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, ArgMatch, ArgRules, any_glob, are_plain, arg_rules
 from judgekit.traces.message import FrozenModel
 
 
@@ -43,6 +43,11 @@ class ToolMatch(FrozenModel):
     tools: dict[str, Annotated[ArgCompare, PlainValidator(arg_rules)]] = Field(default_factory=dict[str, ArgCompare])
     credit: Literal["all_or_nothing", "precision", "recall", "f1"] = "all_or_nothing"
     args_credit: Literal["all", "fraction"] = "all"
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the arguments of all tools are compared as typed JSON."""
+        return are_plain(cast("ArgRules", self.args)) and not self.tools
 
     @cached_property
     def has_text_scorers(self) -> bool:
