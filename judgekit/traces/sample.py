@@ -24,11 +24,13 @@ class ExpectedCall(ToolCall):
         compare_args: The arguments to compare; ``None`` means all, and an empty list means only the tool's name.
         requestor: The side that should have made the call: the agent, or a user who calls tools too.
         turn: The number of user messages before the call, for scorers that compare turn by turn.
+        agent: The name of the agent that should have made the call; ``None`` for any.
     """
 
     compare_args: Many[str] | None = None
     requestor: Requestor = "assistant"
     turn: int | None = Field(default=None, ge=0)
+    agent: str | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -93,12 +93,14 @@ class ActualCall(NamedTuple):
         turn: The number of user messages so far, in the conversation of the agent itself.
         call: The call.
         agent: The name of the agent that made it; ``None`` if unknown.
+        delegates: Whether it started a sub-agent.
     """
 
     message: MessageNumber
     turn: int
     call: ToolCall
     agent: str | None = None
+    delegates: bool = False
 
 
 class Trace(FrozenModel):
@@ -147,7 +149,8 @@ class Trace(FrozenModel):
         """Return the calls of one side, in order; each of the agent's calls is followed by those of its sub-agents."""
         if self.children and requestor == "assistant":
             return tuple(
-                ActualCall(one.branch.number(one.at), one.turn, one.call, one.agent) for one in walk_calls(Branch(self))
+                ActualCall(one.branch.number(one.at), one.turn, one.call, one.agent, one.delegates)
+                for one in walk_calls(Branch(self))
             )
         calls: list[ActualCall] = []
         turn = 0

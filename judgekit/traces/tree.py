@@ -24,6 +24,11 @@ call started a sub-agent, its path has a 0 in place of the message's number.
 """
 
 
+def conversation_path(number: MessageNumber) -> str:
+    """Return the path of the sub-agent whose message has a number; empty for the agent itself."""
+    return "" if isinstance(number, int) else number.rpartition(".")[0]
+
+
 @dataclass(frozen=True)
 class Branch:
     """A conversation of a tree, with its place there.
@@ -116,12 +121,14 @@ class PlacedCall(NamedTuple):
         at: The index of the message.
         turn: The number of messages of the user so far, in the conversation of the agent itself.
         call: The call.
+        delegates: Whether it started a sub-agent.
     """
 
     branch: Branch
     at: int
     turn: int
     call: ToolCall
+    delegates: bool
 
     @property
     def agent(self) -> str | None:
@@ -139,10 +146,10 @@ def walk_calls(branch: Branch, turn: int = 0) -> Iterator[PlacedCall]:
             turn += 1
         elif message.role == "assistant":
             for position, call in enumerate(message.tool_calls):
-                yield PlacedCall(branch, index, turn, call)
-                for child in started.get(index, ()):
-                    if child.position == position:
-                        yield from walk_calls(child, turn)
+                children = [child for child in started.get(index, ()) if child.position == position]
+                yield PlacedCall(branch, index, turn, call, bool(children))
+                for child in children:
+                    yield from walk_calls(child, turn)
     for child in started.get(-1, ()):
         yield from walk_calls(child, turn)
 

@@ -1,8 +1,18 @@
 """What scorers look at in a recording with sub-agents."""
 
-from judgekit.registry import named
+import asyncio
+import inspect
+from importlib import import_module
+
+import pytest
+
+from judgekit.errors import ConfigError
+from judgekit.judges.scripted import ScriptedJudge
 from judgekit.scorers import SCORERS
+from judgekit.scorers.ranking.ranked import RankingScorer
 from judgekit.scorers.scope import ScopedScorer
+from judgekit.scorers.tool_calls.constraints import Forbid, MaxSteps
+from judgekit.scoring import attempt, signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Ranking, Sample
 from judgekit.traces.trace import Trace
@@ -10,7 +20,7 @@ from judgekit.traces.trace import Trace
 
 def loaded(path):
     module, _, name = path.partition(":")
-    return getattr(__import__(module, fromlist=[name]), name)
+    return getattr(import_module(module), name)
 
 
 CLASSES = {name: loaded(path) for name, path in SCORERS.items()}
@@ -30,27 +40,119 @@ WITHOUT_MESSAGES = {
     *("ngram_precision", "answer_match", "classification", "adaptability", "portability"),
 }
 """They read the answer of the agent, or fields of the sample."""
-WHOLE = {"panel", "collaboration_efficiency"}
-"""A panel leaves it to its members; messages between agents are what collaboration is about."""
+OF_SEVERAL_AGENTS = {"panel", "collaboration_efficiency"}
+"""A panel leaves it to its members, and collaboration is between all agents."""
+JUDGED = {"topic_adherence", "agent_goal_accuracy_with_reference", "agent_goal_accuracy_without_reference", "prompt"}
+JUDGED |= {"weighted_criteria", "pairwise", "handoff_quality"}
+OPTIONS = {
+    "tool_call_match": {"match": "contains"},
+    "tool_constraints": {"constraints": [Forbid("look", {"q": "a"}), MaxSteps(5)]},
+    "weighted_criteria": {"weights": {"right": 1.0}},
+    "pairwise": {"question": "Which is better?"},
+    "prompt": {"prompt": "tone"},
+    "err": {"tool": "find", "max_grade": 1},
+    **{name: {"budget": 0} for name in CLASSES if name.startswith("max_") and name != "max_repeated_calls"},
+    **{name: {"tool": "find"} for name in CLASSES if issubclass(CLASSES[name], RankingScorer) and name != "err"},
+}
 
 
-def talk(result="12 C", tool="look", error=None):
-    return [
-        HumanMessage("Look it up."),
-        AIMessage(tool_calls=[ToolCall(tool, {"q": result}, id="1")], usage=Usage(input_tokens=5, output_tokens=5)),
-        ToolMessage(result, tool_call_id="1", is_error=error),
-        AIMessage(f"It is {result}.", usage=Usage(input_tokens=5, output_tokens=5)),
-    ]
-
-
-def sample(*child, **changes):
-    trace = Trace(messages=talk("[]"), children=[Trace(messages=child, metadata={"call_id": "1"})], cost_usd=1)
-    known = {"reference": "12 C", "reference_topics": ["weather"], "ranking": Ranking([], {"a": 1})}
-    known["reference_tool_calls"] = [ToolCall("look", {"q": "[]"})]
-    return Sample(id="1", trace=trace, **known, rival=Trace(messages=talk("[]")), **changes)
+GOAL = {"goal": "it", "end_state": "done", "reason": "so", "evidence": ["3"], "verdict": "achieved"}
+ANSWERS = {
+    "agent_goal_with_reference": {"goals": [GOAL]},
+    "agent_goal_without_reference": {"goals": [GOAL]},
+    "topic_adherence": {
+        "requests": [{"request": "go", "message": 1, "reason": "so", "topic": 1, "outcome": "answered"}]
+    },
+    "weighted_criteria": {"right": {"reason": "so", "evidence": [], "holds": "yes"}},
+    "tone": {"reason": "so", "evidence": [], "verdict": "fitting"},
+    "pairwise": {
+        "strengths_first": "a",
+        "strengths_second": "b",
+        "reason": "so",
+        "evidence_first": [],
+        "evidence_second": [],
+        "verdict": "tie",
+    },
+    "handoffs": {"handoffs": [{"handoff": 1, "task": "t", "use": "u", "given": 2, "used": 3, "verdict": "good"}]},
+}
 
 
 def test_each_shipped_scorer_has_a_scope_or_reads_no_message():
     scoped = {name for name, kind in CLASSES.items() if issubclass(kind, ScopedScorer)}
-    assert scoped == CLASSES.keys() - WITHOUT_MESSAGES - WHOLE
-    assert named is not None
+    assert scoped == CLASSES.keys() - WITHOUT_MESSAGES - OF_SEVERAL_AGENTS
+    assert scoped >= JUDGED
+
+
+def spoken(text, found, query, *, tokens, error):
+    """A conversation with some text, the documents that it finds, an argument, an effort, and a failure or none."""
+    return [
+        HumanMessage("Look it up."),
+        AIMessage(tool_calls=[ToolCall("find", id="1"), ToolCall("look", {"q": query}, id="2")], usage=tokens),
+        ToolMessage(found, tool_call_id="1"),
+        ToolMessage("?", tool_call_id="2", is_error=error),
+        *[AIMessage(tool_calls=[ToolCall("look", {"q": query}, id="3")], usage=tokens)] * (3 if error else 1),
+        AIMessage(text, usage=tokens),
+    ]
+
+
+def sample(*, changed):
+    """A sample whose sub-agent says and does something else if it is changed."""
+    two = Usage(input_tokens=1, output_tokens=1)
+    own = [
+        HumanMessage("Go."),
+        AIMessage(tool_calls=[ToolCall("ask", id="a")], usage=two),
+        AIMessage("Done.", usage=two),
+    ]
+    talk = (
+        spoken("No.", '["y"]', "b", tokens=Usage(input_tokens=5, output_tokens=5), error=True)
+        if changed
+        else spoken("Yes.", '["x"]', "a", tokens=two, error=False)
+    )
+    child = Trace(messages=talk, metadata={"call_id": "a"}, cost_usd=2 if changed else 1)
+    return Sample(
+        id="1",
+        trace=Trace(messages=own, children=[child], cost_usd=1),
+        rival=Trace(messages=own, children=[Trace(messages=own, metadata={"call_id": "a"})]),
+        reference="It is done.",
+        reference_topics=["search"],
+        reference_tool_calls=[ToolCall("ask"), ToolCall("look", {"q": "a"})],
+        ranking=Ranking([], {"x": 1, "z": 1}),
+    )
+
+
+def evidence(scorer, judge, changed):
+    """All that the scorer gives, and all that its judge is shown."""
+    score = asyncio.run(attempt(scorer, sample(changed=changed)))
+    assert score.status in {"scored", "skipped"}, score.reason
+    shown = [message.content for request in judge.requests for message in request.messages]
+    judge.requests.clear()
+    return score.value, score.reason, score.details, shown, score.warnings
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - WITHOUT_MESSAGES - OF_SEVERAL_AGENTS - {"max_seconds"}))
+def test_what_a_sub_agent_does_changes_the_evidence_in_the_scope_tree_and_else_there_is_a_warning(name):
+    judge = ScriptedJudge(lambda request: ANSWERS[request.schema_name])
+    options = OPTIONS.get(name, {}) | ({"judge": judge} if name in JUDGED else {})
+    if name in {"precision_at_k", "recall_at_k", "hit_rate", "ndcg", "err"}:
+        options = {**options, "k": 1} if "k" in inspect.signature(CLASSES[name]).parameters else options
+    tree, own = (CLASSES[name](**options, scope=scope) for scope in ("tree", "own"))
+    assert signature(tree) != signature(own)
+
+    before, after = evidence(tree, judge, changed=False), evidence(tree, judge, changed=True)
+    assert before[:4] != after[:4]
+    assert not any("not looked at" in one for one in (*before[4], *after[4]))
+
+    before, after = evidence(own, judge, changed=False), evidence(own, judge, changed=True)
+    assert before[0] == after[0]
+    assert before[3] == after[3]
+    assert not any("2.1" in text for text in after[3])
+    [warning] = [one for one in after[4] if "not looked at" in one]
+    assert warning.startswith('scope = "own": ')
+
+
+def test_an_unknown_scope_is_refused():
+    for kind in (CLASSES["max_messages"], CLASSES["tool_constraints"]):
+        with pytest.raises(ConfigError, match="scope"):
+            kind(1 if kind is CLASSES["max_messages"] else [MaxSteps(1)], scope="all")
+    with pytest.raises(ConfigError, match="scope"):
+        CLASSES["topic_adherence"](ScriptedJudge([]), scope="all")

@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal, get_args
+from typing import Literal
 
-from judgekit.errors import check_choice
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, check_args_option
+from judgekit.scorers.tool_calls.base import ToolCallScorer
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.scoring import SyncScore, compute_score
-from judgekit.traces.message import JsonObject, Requestor
+from judgekit.scoring import compute_score
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
-class ToolCallAccuracy(SyncScore):
+class ToolCallAccuracy(ToolCallScorer):
     """1 if the agent made exactly the expected calls, in order and with the expected arguments.
 
     If the sequence of tool names differs, the value is 0. Otherwise it is the mean over the calls of their arguments'
@@ -24,8 +24,8 @@ class ToolCallAccuracy(SyncScore):
     and none was made. With ``strict_order=False``, the order is free: each tool must be called as often as expected,
     and calls are paired so that the mean is highest.
 
-    Only the agent's own calls count, unless ``requestor="user"``. Failed calls count, unless ``include_failed=False``.
-    Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: ``aligned``, whether the names match
+    Only the agent's own calls count, unless ``scope="tree"`` or ``requestor="user"``. Failed calls count, unless
+    ``include_failed=False``. Skipped without messages or ``sample.reference_tool_calls``. No judge. Details: ``aligned``, whether the names match
     as required, and those of `explain_match`. Source: tool call accuracy of ragas
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), with arguments compared as JSON.
 
@@ -35,22 +35,19 @@ class ToolCallAccuracy(SyncScore):
 
     strict_order: bool = True
     args: ArgCompare = PLAIN
-    requestor: Requestor = "assistant"
-    include_failed: bool = True
     name: str = "tool_call_accuracy"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "args", check_args_option(self.args))
-        check_choice("requestor", self.requestor, get_args(Requestor))
 
     @cached_property
     def _rules(self) -> ToolMatch:
         order: Literal["sequence", "any"] = "sequence" if self.strict_order else "any"
         return ToolMatch(order=order, parallel="ordered", args=self.args, credit="recall", args_credit="fraction")
 
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
-        match = await Match.of(self._rules, sample, self.requestor, include_failed=self.include_failed)
+    async def _score(self, sample: Sample) -> Score:
+        match = await self._match(self._rules, sample)
         if isinstance(match, str):
             return Score.skipped(self.name, match)
         aligned = match.calls.have_same_names if self.strict_order else match.calls.have_same_tools

@@ -2,16 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from judgekit.scorers.tool_calls.arguments import ArgComparison, ArgRules, are_plain, compare_arguments
+from judgekit.scorers.tool_calls.arguments import (
+    ABSENT,
+    ArgComparison,
+    ArgDifference,
+    ArgRules,
+    are_plain,
+    compare_arguments,
+)
 from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
 from judgekit.traces.message import JsonObject, Requestor
-from judgekit.traces.pairing import call_errors
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import ActualCall, ToolDefinition
+from judgekit.traces.trace import ActualCall, ToolDefinition, Trace
+from judgekit.traces.tree import Chronology, MessageNumber, branches, conversation_path
 
 _Value = TypeVar("_Value")
 _MANY_PAIRS = 100
@@ -51,7 +59,9 @@ class Calls:
         rules: The rules for arguments, ``args`` and ``tools``; the others are not used.
         expected: The expected calls.
         actual: The actual calls.
-        definitions: The tool definitions of the trace.
+        tools: The tool definitions of each agent, by the path of its conversation.
+        blocks: The number of each actual call's block, if there are sub-agents: the order of the calls in a block is
+            unknown.
     """
 
     def __init__(
@@ -59,42 +69,65 @@ class Calls:
         rules: ToolMatch,
         expected: Sequence[ExpectedCall],
         actual: Sequence[ActualCall],
-        definitions: Sequence[ToolDefinition] = (),
+        tools: Mapping[str, Sequence[ToolDefinition]] | None = None,
+        blocks: Sequence[int] | None = None,
     ) -> None:
         self.rules = rules
         self.expected = expected
         self.actual = actual
-        self.definitions = definitions
-        self.have_same_names = [call.name for call in expected] == [call.name for _, _, call in actual]
-        """Whether each actual call has the name of the expected one at its position."""
+        self.tools: Mapping[str, Sequence[ToolDefinition]] = tools or {}
+        self.blocks = blocks
+        self._have_same_names = [call.name for call in expected] == [made.call.name for made in actual]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
     @classmethod
-    def of(cls, rules: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Calls":
+    def of(
+        cls,
+        rules: ToolMatch,
+        sample: Sample,
+        requestor: Requestor,
+        *,
+        include_failed: bool,
+        include_delegations: bool = True,
+    ) -> "Calls":
         """Return one side's calls in a sample with ``reference_tool_calls``.
 
-        ``include_failed=False`` leaves out calls that resulted in an error.
+        ``include_failed=False`` leaves out calls that resulted in an error, and ``include_delegations=False`` those that
+        started a sub-agent.
         """
         expected = [call for call in sample.reference_tool_calls or () if call.requestor == requestor]
-        made: Sequence[ActualCall] = sample.trace.tool_calls(requestor)
+        trace = sample.trace
+        made: Sequence[ActualCall] = trace.tool_calls(requestor)
         if not include_failed:
-            errors = call_errors(sample.trace.messages, requestor)
-            made = [call for call, error in zip(made, errors, strict=True) if not error]
-        return cls(rules, expected, made, sample.trace.tools)
+            made = [call for call, error in zip(made, trace.call_errors(requestor), strict=True) if not error]
+        if not include_delegations:
+            made = [call for call in made if not call.delegates]
+        if not trace.children:
+            return cls(rules, expected, made, {"": trace.tools})
+        tools = {branch.path: branch.trace.tools for branch in branches(trace)}
+        return cls(rules, expected, made, tools, _blocks(trace, made, parallel=rules.parallel == "unordered"))
+
+    @property
+    def have_same_names(self) -> bool:
+        """Whether each actual call has the name of the expected one at its position, or at one in the same block."""
+        if self._have_same_names or self.blocks is None or len(self.expected) != len(self.actual):
+            return self._have_same_names
+        wanted = sorted((block, call.name) for block, call in zip(self.blocks, self.expected, strict=True))
+        return wanted == sorted((block, made.call.name) for block, made in zip(self.blocks, self.actual, strict=True))
 
     @property
     def have_same_tools(self) -> bool:
         """Whether each tool was called as often as expected."""
-        return sorted(call.name for call in self.expected) == sorted(call.name for _, _, call in self.actual)
+        return sorted(call.name for call in self.expected) == sorted(made.call.name for made in self.actual)
 
     @cached_property
     def are_equal(self) -> bool:
         """Whether each actual call agrees with the expected one at its position."""
-        if not self.have_same_names:
+        if not self._have_same_names:
             return False
-        if self.rules.is_plain:  # most calls are equal, byte by byte, and neither compare_args nor args_error is set
-            wanted = json_bytes([(call.args, call.compare_args) for call in self.expected])
-            found = json_bytes([(call.args, call.args_error) for _, _, call in self.actual])
+        if self.rules.is_plain:  # most calls are equal, byte by byte, and nothing else is expected or wrong
+            wanted = json_bytes([(call.args, call.compare_args, call.agent) for call in self.expected])
+            found = json_bytes([(made.call.args, made.call.args_error, None) for made in self.actual])
             if wanted == found and KEY_BYTES not in wanted:
                 return True
         positions = range(len(self.actual))
@@ -119,7 +152,13 @@ class Calls:
         if known is None:
             wanted = self.expected[expected]
             rules = self.rules_by_tool[wanted.name]
-            known = compare_arguments(rules, wanted, self.actual[actual].call, self.definitions)
+            made = self.actual[actual]
+            if wanted.agent not in (None, made.agent):
+                difference = ArgDifference("agent", wanted.agent, ABSENT if made.agent is None else made.agent)
+                known = ArgComparison(0.0, (difference,))
+            else:
+                defined = self.tools.get(conversation_path(made.message), ())
+                known = compare_arguments(rules, wanted, made.call, defined)
             self._compared[expected, actual] = known
         return known
 
@@ -144,7 +183,8 @@ class Calls:
 
     @cached_property
     def _actual_bytes(self) -> list[bytes | None]:
-        return [json_bytes(call.args) if call.args_error is None else None for _, _, call in self.actual]
+        calls = [made.call for made in self.actual]
+        return [json_bytes(call.args) if call.args_error is None else None for call in calls]
 
     # The functions do not refer to self, so no cycle keeps a sample's calls in memory.
 
@@ -167,12 +207,47 @@ class Calls:
 
     def _plain_bytes(self, expected: ExpectedCall) -> bytes | None:
         """Return the arguments of an expected call as bytes; ``None`` unless they are simply compared as typed JSON."""
-        if expected.compare_args is not None or not (
-            self.rules.is_plain or are_plain(self.rules_by_tool[expected.name])
+        if (
+            expected.compare_args is not None
+            or expected.agent is not None
+            or not (self.rules.is_plain or are_plain(self.rules_by_tool[expected.name]))
         ):
             return None
         written = json_bytes(expected.args)
         return None if KEY_BYTES in written and contains_matcher(expected.args) else written
+
+
+def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Sequence[int]:
+    """Return the number of each call's block: calls between which there are some of unknown order share a block.
+
+    These are the calls of sub-agents that one message started, or an unknown one, unless their times order them; with
+    ``parallel``, also the calls of one message.
+    """
+    spans: dict[MessageNumber, tuple[int, int]] = {}
+    for at, made in enumerate(calls):
+        within = [made.message] if parallel else []
+        path = conversation_path(made.message)
+        while path:
+            within.append(path)
+            path = path.rpartition(".")[0].rpartition(".")[0]
+        for number in (*within, ""):
+            spans[number] = spans.get(number, (at, at))[0], at
+    unordered = [
+        span for number, span in spans.items() if isinstance(number, int) or (number.count(".") % 2 == 0 and number)
+    ]
+    chronology = Chronology(trace)
+    for branch in branches(trace):
+        for index, started in branch.started.items():
+            of_each = [spans[child.path] for child in started if child.path in spans]
+            firsts = [calls[first].message for first, _ in of_each]
+            if firsts and index < 0:
+                unordered.append(spans[branch.path])
+            elif not all(chronology.precedes(one, other) for one, other in pairwise(firsts)):
+                unordered.append((of_each[0][0], of_each[-1][1]))
+    blocks = list(range(len(calls)))
+    for first, last in sorted(unordered, key=lambda span: (span[0], -span[1])):
+        blocks[first : last + 1] = [blocks[first]] * (last + 1 - first)
+    return blocks
 
 
 def _equal_share(wanted: JsonObject, found: JsonObject) -> float:

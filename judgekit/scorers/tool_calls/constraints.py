@@ -21,7 +21,7 @@ from judgekit.traces.message import CALLER_MESSAGES, FrozenModel, JsonObject, Re
 from judgekit.traces.rendering import compact_json, quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall, Trace
-from judgekit.traces.tree import Chronology, MessageNumber, Scope, branches
+from judgekit.traces.tree import Chronology, MessageNumber, Scope, branches, conversation_path
 
 _FEW = 500
 """The number of messages times constraints that is checked within 5 ms."""
@@ -199,7 +199,7 @@ class NoRepeat(Constraint):
         before: dict[tuple[str, str], tuple[MessageNumber, bool]] = {}
         repeats: list[str] = []
         for made, failed in behavior.outcomes_of(self.tool):
-            key = _conversation(made), canonical_call(made.call)
+            key = conversation_path(made.message), canonical_call(made.call)
             message, may_retry = before.get(key, (0, True))
             if message == made.message or not may_retry:
                 repeats.append(f"{_place(made)} repeats message {message}")
@@ -282,7 +282,7 @@ class SchemaValid(Constraint):
         problems: list[str] = []
         undecided: list[str] = []
         for made in behavior.calls:
-            defined = tools[_conversation(made)]
+            defined = tools[conversation_path(made.message)]
             try:
                 if not defined:
                     raise ValueError("the recording does not define the tools of its agent")
@@ -370,22 +370,17 @@ def _has(call: ToolCall, args: JsonObject | None) -> bool:
     return args is None or compare_arguments(_AT_LEAST, ExpectedCall(call.name, args), call).score == 1
 
 
-def _conversation(made: ActualCall) -> str:
-    """Return the path of the sub-agent that made a call; empty for the agent itself."""
-    return "" if isinstance(made.message, int) else made.message.rpartition(".")[0]
-
-
 def _first_of_each_agent(calls: Iterable[ActualCall]) -> Sequence[ActualCall]:
     found: dict[str, ActualCall] = {}
     for made in calls:
-        found.setdefault(_conversation(made), made)
+        found.setdefault(conversation_path(made.message), made)
     return [*found.values()]
 
 
 def _has_last(behavior: Behavior, calls: Sequence[tuple[ActualCall, bool | None]]) -> bool:
     """Return whether the last of the calls came after all others, or all that may have been the last ended alike."""
-    ends = {_conversation(made): (made.message, success) for made, success in calls}
-    message, success = ends.pop(_conversation(calls[-1][0]))
+    ends = {conversation_path(made.message): (made.message, success) for made, success in calls}
+    message, success = ends.pop(conversation_path(calls[-1][0].message))
     return all(success is other or behavior.chronology.precedes(number, message) for number, other in ends.values())
 
 

@@ -10,6 +10,8 @@ from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import quoted_name
+from judgekit.traces.trace import ActualCall
+from judgekit.traces.tree import MessageNumber
 
 _MOST = 10
 """The maximum number of items of a kind in the reason; the details contain all."""
@@ -41,9 +43,7 @@ def explain_match(match: Match) -> tuple[str, JsonObject]:
             **_counts(match),
             "pairs": [_pair_as_json(match, pair) for pair in pairs],
             "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-            "extra": [
-                {"actual": at, "message": match.actual[at].message, **_as_json(match.actual[at].call)} for at in extra
-            ],
+            "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
             "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
         },
     )
@@ -92,11 +92,12 @@ def _counts(match: Match) -> JsonObject:
 
 
 def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
-    message, _, call = match.actual[pair.actual]
+    made = match.actual[pair.actual]
+    call = made.call
     shown: JsonObject = {
         "expected": pair.expected,
         "actual": pair.actual,
-        "message": message,
+        **_place(made),
         "name": call.name,
         "score": pair.comparison.score,
     }
@@ -107,6 +108,13 @@ def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
     if call.args_error is not None:
         shown["args_error"] = call.args_error
     return shown
+
+
+def _place(made: ActualCall) -> JsonObject:
+    """Return the number of the call's message, and of a sub-agent its name."""
+    if isinstance(made.message, int) or made.agent is None:
+        return {"message": made.message}
+    return {"message": made.message, "agent": made.agent}
 
 
 def _as_json(call: ToolCall) -> JsonObject:
@@ -147,15 +155,15 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
     return f"{_name(call.name)}: {join_limited(differences, _MOST, ', ')}"
 
 
-def _named(calls: Iterable[tuple[str, int | None]]) -> str:
+def _named(calls: Iterable[tuple[str, MessageNumber | None]]) -> str:
     """Return tools with the number of their calls and the messages: ``search x2 (messages 4, 8)``."""
-    messages = defaultdict[str, list[int | None]](list)
+    messages = defaultdict[str, list[MessageNumber | None]](list)
     for name, message in calls:
         messages[name].append(message)
     return join_limited((_called(name, where) for name, where in messages.items()), _MOST, ", ")
 
 
-def _called(name: str, messages: Sequence[int | None]) -> str:
+def _called(name: str, messages: Sequence[MessageNumber | None]) -> str:
     where = list(dict.fromkeys(str(message) for message in messages if message is not None))
     said = f"{_name(name)}{'' if len(messages) == 1 else f' x{len(messages)}'}"
     return f"{said} (message{'s' if len(where) > 1 else ''} {join_limited(where, _MOST, ', ')})" if where else said

@@ -20,9 +20,13 @@ from judgekit.traces.message import Requestor
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall
+from judgekit.traces.tree import conversation_path
 
 _FEW_PAIRS = 500
 """The number of pairs of expected and actual calls that are compared within 5 ms."""
+
+
+_UNORDERED = "the order of calls by sub-agents that worked in parallel is not compared: the recording does not tell it"
 
 
 class CallPair(NamedTuple):
@@ -43,22 +47,33 @@ class Match:
     rules: ToolMatch
     calls: Calls
     warnings: Collection[str] = ()
-    """The warnings of the scorers that compare texts."""
+    """The warnings of the scorers that compare texts, and on calls of unknown order."""
 
     @classmethod
-    async def of(cls, rules: ToolMatch, sample: Sample, requestor: Requestor, *, include_failed: bool) -> "Match | str":
+    async def of(
+        cls,
+        rules: ToolMatch,
+        sample: Sample,
+        requestor: Requestor,
+        *,
+        include_failed: bool,
+        include_delegations: bool = True,
+    ) -> "Match | str":
         """Return the match of one side's calls in a sample, or the reason why they cannot be matched.
 
-        ``include_failed=False`` leaves out calls that resulted in an error. Scorers that compare texts run here.
+        ``include_failed=False`` leaves out calls that resulted in an error, and ``include_delegations=False`` those that
+        started a sub-agent. Scorers that compare texts run here.
         """
         if sample.reference_tool_calls is None:
             return "the sample has no reference_tool_calls"
         if not sample.trace.messages:
             return NO_CONVERSATION
-        calls = Calls.of(rules, sample, requestor, include_failed=include_failed)
+        calls = Calls.of(
+            rules, sample, requestor, include_failed=include_failed, include_delegations=include_delegations
+        )
         if rules.scope == "turn" and (lost := [quoted_name(call.name) for call in calls.expected if call.turn is None]):
             return f"calls are compared by turn, but expected calls have no turn: {join_limited(lost, 5, ', ')}"
-        match = cls(rules, calls)
+        match = cls(rules, calls, _unordered_warning(calls, rules))
         return await match.with_texts_compared() if rules.has_text_scorers else match
 
     @property
@@ -93,7 +108,7 @@ class Match:
         await run_in_thread(compare)
         similarity, warnings = await text_similarities(asked)
         known = self._with_texts(lambda scorer: lambda expected, made: similarity[id(scorer), expected, made])
-        return replace(known, warnings=warnings)
+        return replace(known, warnings=[*self.warnings, *warnings])
 
     def _with_texts(self, function: Callable[[Scorer], TextFunction]) -> "Match":
         """Return the match with functions in place of the scorers that compare texts."""
@@ -103,7 +118,7 @@ class Match:
             if isinstance(rule, ArgMatch) and (scorer := rule.text_scorer) is not None
         }
         known = self.rules.model_copy(update={"tools": {**self.rules.tools, **rules}})
-        return Match(known, Calls(known, self.expected, self.actual, self.calls.definitions))
+        return Match(known, Calls(known, self.expected, self.actual, self.calls.tools, self.calls.blocks))
 
     @property
     def is_large(self) -> bool:
@@ -225,7 +240,7 @@ class Match:
         # If no call may be left over, in place and in order are the same, and the latter shows the extra calls better.
         none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
         is_in_place = how.order == "sequence" and not none_left
-        if is_in_place and how.parallel == "ordered":
+        if is_in_place and how.parallel == "ordered" and self.calls.blocks is None:
             return (
                 (one, other)
                 for one, other in zip(expected, actual, strict=False)
@@ -244,7 +259,10 @@ class Match:
 
     def block(self, actual: int) -> int:
         """Return the number of a call's block; calls in one block have no order among themselves."""
-        return self.actual[actual].message if self.rules.parallel == "unordered" else actual
+        if self.calls.blocks is not None:
+            return self.calls.blocks[actual]
+        number = self.actual[actual].message
+        return number if self.rules.parallel == "unordered" and isinstance(number, int) else actual
 
     def _by_tool(self, expected: Iterable[int], actual: Iterable[int]) -> Iterator[tuple[list[int], list[int]]]:
         """Return the calls of each tool that was both expected and called."""
@@ -256,6 +274,16 @@ class Match:
         for index in actual:
             found.setdefault(actual_calls[index].call.name, []).append(index)
         return ((calls, found[tool]) for tool, calls in wanted.items() if tool in found)
+
+
+def _unordered_warning(calls: Calls, rules: ToolMatch) -> Collection[str]:
+    blocks = calls.blocks
+    if blocks is None or rules.order == "any":
+        return ()
+    agents = {(block, conversation_path(made.message)) for block, made in zip(blocks, calls.actual, strict=True)}
+    if len(agents) == len({block for block, _ in agents}):
+        return ()
+    return (_UNORDERED,)
 
 
 def _ratio(part: float, whole: float) -> float | None:
