@@ -19,6 +19,7 @@ from pydantic import BaseModel, JsonValue
 from judgekit.errors import STOPS, ConfigError, JudgekitError, error_with_location, short_repr
 from judgekit.score import ScaleValue, Score, ledger, scored_by
 from judgekit.traces.sample import Sample
+from judgekit.traces.tree import Scope
 from judgekit.traces.validation import check_sample
 
 Result = TypeVar("Result")
@@ -108,6 +109,11 @@ def scorer_prompts(scorer: object) -> Sequence[JudgePrompt]:
 def scorer_label_values(scorer: object) -> Mapping[str, ScaleValue]:
     """Return the values of a scorer's labels, if its prompts do not define them."""
     return getattr(scorer, "label_values", {})
+
+
+def scorer_scope(scorer: object) -> Scope:
+    """Return the part of a recording that a scorer looks at."""
+    return getattr(scorer, "scope", "tree")
 
 
 def has_confidence(scorer: object) -> bool:

@@ -62,9 +62,12 @@ class LabelSheet:
 
     @cached_property
     def samples(self) -> Mapping[int, Sample]:
-        """The samples that were stored, by number."""
+        """The samples that were stored, by number, with what the scorer looks at."""
         wanted = {one.number for one in self.drawn_samples}
-        return dict(self.run.conversations(wanted.__contains__))
+        samples = dict(self.run.conversations(wanted.__contains__))
+        if self.scorer.scope == "own":
+            return {number: sample.without_sub_agents() for number, sample in samples.items()}
+        return samples
 
     @cached_property
     def choices(self) -> Sequence[Choice]:

@@ -13,10 +13,11 @@ from pydantic_core import to_json
 
 from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_repr, text_path
 from judgekit.score import ScaleValue, Score
-from judgekit.scoring import Scorer, scorer_label_values, scorer_prompts, signature, signature_data
+from judgekit.scoring import Scorer, scorer_label_values, scorer_prompts, scorer_scope, signature, signature_data
 from judgekit.traces.message import FrozenModel, JsonObject, Many, construct
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
+from judgekit.traces.tree import Scope
 
 _ALIKE_SHOWN = 20  # characters shown before the first difference of two texts
 _LONG = 80
@@ -159,6 +160,7 @@ class ScorerRecord(FrozenModel):
         instructions: The complete instructions to the judge, with a name in place of each input.
         inputs: The names of these inputs.
         system: The system messages of the requests to the judge.
+        scope: The part of a recording that the scorer looks at.
     """
 
     name: str
@@ -170,6 +172,7 @@ class ScorerRecord(FrozenModel):
     instructions: str = ""
     inputs: Many[str] = ()
     system: str = ""
+    scope: Scope = "own"
 
     @classmethod
     def of(cls, scorer: Scorer) -> "ScorerRecord":
@@ -190,6 +193,7 @@ class ScorerRecord(FrozenModel):
             instructions="\n\n".join(dict.fromkeys(one.instructions for one in asked)),
             inputs=tuple(dict.fromkeys(name for one in asked for name in (*one.inputs, *one.optional))),
             system="\n\n".join(dict.fromkeys(getattr(one, "system", "") for one in asked)),
+            scope=scorer_scope(scorer),
         )
 
     @property

@@ -54,8 +54,8 @@ class _Within(ScopedScorer):
 class MaxTokens(_Within):
     """1 if the conversation took at most ``budget`` tokens, input and output together, else 0.
 
-    The number is the one that the trace reports, or the sum over the agent's messages; children are added. Skipped if
-    neither the trace nor every message of the agent, except a greeting, reports both. No judge. Details: ``number``,
+    The number is the one that the trace reports, or the sum over the agent's messages; with ``scope="tree"``, those of
+    its children are added. Skipped if neither the trace nor every message of the agent, except a greeting, reports both. No judge. Details: ``number``,
     ``budget``. The total of a run is the share within the budget, with mean, median, 90th percentile and maximum.
     Source: see `Effort`.
 
@@ -76,8 +76,8 @@ class MaxTokens(_Within):
 class MaxCost(_Within):
     """1 if the conversation cost at most ``budget`` US dollars, else 0.
 
-    The cost is the one that the trace and its children report; it is never computed from tokens. Skipped if one of them
-    does not report it. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
+    The cost is the one that the trace reports, with ``scope="tree"`` those of its children too; it is never computed
+    from tokens. Skipped if one of them is not reported. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
     """
 
     name: str = "max_cost"
@@ -106,7 +106,7 @@ class MaxSeconds(_Within):
 
 @dataclass(frozen=True)
 class MaxToolCalls(_Within):
-    """1 if the agent, including the trace's children, made at most ``budget`` tool calls, else 0.
+    """1 if the agent, with ``scope="tree"`` also its sub-agents, made at most ``budget`` tool calls, else 0.
 
     Skipped without a conversation. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
     """
@@ -120,7 +120,7 @@ class MaxToolCalls(_Within):
 
 @dataclass(frozen=True)
 class MaxMessages(_Within):
-    """1 if the agent, including the trace's children, sent at most ``budget`` messages (its steps), else 0.
+    """1 if the agent, with ``scope="tree"`` also its sub-agents, sent at most ``budget`` messages, else 0.
 
     Messages that only call tools count. Skipped without a conversation. No judge. Details, errors and total as for
     `MaxTokens`. Source: see `Effort`.
@@ -137,8 +137,8 @@ class MaxMessages(_Within):
 class MaxToolErrorRate(_Within):
     """1 if at most a share ``budget`` of the results of the agent's tool calls are errors, else 0.
 
-    Only results that are known to be errors or not count, including those of the trace's children. Skipped if there are
-    none. No judge. Details and total as for `MaxTokens`. Source: see `Effort`.
+    Only results that are known to be errors or not count, with ``scope="tree"`` also those of sub-agents. Skipped if
+    there are none. No judge. Details and total as for `MaxTokens`. Source: see `Effort`.
 
     Raises:
         ConfigError: The budget is not a number in [0, 1].
@@ -158,7 +158,7 @@ class MaxRepeatedCalls(_Within):
     """1 if at most ``budget`` tool calls of the agent repeat an earlier one with equal arguments, as loops do, else 0.
 
     Arguments are compared as typed JSON, or as text if they cannot be read; retries of failed calls count too
-    (`NoRepeat` allows them). Each child of the trace is counted by itself, and its repeats are added. Skipped without a
+    (`NoRepeat` allows them). With ``scope="tree"``, each sub-agent is counted by itself, and its repeats are added. Skipped without a
     conversation. No judge. Details, errors and total as for `MaxTokens`. Source: see `repeated_calls`.
     """
 

@@ -31,8 +31,10 @@ from judgekit.scoring import (
     gather_all,
     scorer_label_values,
     scorer_prompts,
+    scorer_scope,
 )
 from judgekit.traces.sample import Sample
+from judgekit.traces.tree import Scope
 
 VotingRule: TypeAlias = Literal["majority", "unanimous", "mean", "median"]
 _COUNTING = ("majority", "unanimous")
@@ -106,6 +108,11 @@ class Panel(SyncScore):
     def has_confidence(self) -> bool:
         """Whether its scores may have a confidence."""
         return self.rule in _COUNTING
+
+    @property
+    def scope(self) -> Scope:
+        """The part of a recording that its members look at; the whole tree if one of them does."""
+        return "tree" if "tree" in map(scorer_scope, self.scorers) else "own"
 
     @property
     def label_values(self) -> Mapping[str, ScaleValue]:

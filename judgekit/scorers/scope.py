@@ -34,9 +34,9 @@ class ScopedScorer(SyncScore, ABC):
 
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
-        if self.scope == "tree" or not _has_children(sample):
+        if self.scope == "tree" or not sample.has_sub_agents:
             return await self._score(sample)
-        score = await self._score(own_part(sample))
+        score = await self._score(sample.without_sub_agents())
         others = [child for trace in _traces(sample) for child in branches(trace) if child.depth]
         calls = sum(len(one.calls) for one in others)
         outside = f"{count_text(len(others), 'sub-agent')} with {count_text(calls, 'tool call')}"
@@ -50,18 +50,6 @@ class ScopedScorer(SyncScore, ABC):
     @abstractmethod
     async def _score(self, sample: Sample) -> Score:
         """Return the score of a sample whose traces have no children outside of the scope."""
-
-
-def own_part(sample: Sample) -> Sample:
-    """Return a sample without the conversations of sub-agents."""
-    if not _has_children(sample):
-        return sample
-    rival = None if sample.rival is None else sample.rival.model_copy(update={"children": ()})
-    return sample.model_copy(update={"trace": sample.trace.model_copy(update={"children": ()}), "rival": rival})
-
-
-def _has_children(sample: Sample) -> bool:
-    return bool(sample.trace.children) or (sample.rival is not None and bool(sample.rival.children))
 
 
 def _traces(sample: Sample) -> Sequence[Trace]:

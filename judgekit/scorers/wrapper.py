@@ -12,7 +12,9 @@ from judgekit.scoring import (
     has_confidence,
     scorer_label_values,
     scorer_prompts,
+    scorer_scope,
 )
+from judgekit.traces.tree import Scope
 
 
 class _HasScorer(Protocol):
@@ -21,7 +23,7 @@ class _HasScorer(Protocol):
 
 
 class WrapperScorer(SyncScore):
-    """The base of a dataclass with a field ``scorer``, whose prompts, labels and confidence it takes over.
+    """The base of a dataclass with a field ``scorer``, whose prompts, labels, confidence and scope it takes over.
 
     Raises:
         ConfigError: ``scorer`` is neither a scorer nor ``None``.
@@ -36,6 +38,11 @@ class WrapperScorer(SyncScore):
     def prompts(self: _HasScorer) -> Sequence[JudgePrompt]:
         """The prompts of the wrapped scorer."""
         return scorer_prompts(self.scorer)
+
+    @property
+    def scope(self: _HasScorer) -> Scope:
+        """The part of a recording that the wrapped scorer looks at."""
+        return scorer_scope(self.scorer)
 
     @property
     def label_values(self: _HasScorer) -> Mapping[str, ScaleValue]:

@@ -192,6 +192,19 @@ class Sample(FrozenModel):
         texts = (self.reference or "", *(self.references or ()))
         return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
+    @property
+    def has_sub_agents(self) -> bool:
+        """Whether the trace or its rival has children."""
+        return bool(self.trace.children) or (self.rival is not None and bool(self.rival.children))
+
+    def without_sub_agents(self) -> "Sample":
+        """Return the sample with the agent's own conversations alone, without those of sub-agents."""
+        if not self.has_sub_agents:
+            return self
+        alone = {"children": ()}
+        rival = None if self.rival is None else self.rival.model_copy(update=alone)
+        return self.model_copy(update={"trace": self.trace.model_copy(update=alone), "rival": rival})
+
     @classmethod
     def of(cls, messages: Sequence[Message], *, id: str | None = None, **known: Unpack[References]) -> "Sample":
         """Return a sample made of messages. Without an ``id``, it is named after the hash of its messages."""
