@@ -482,9 +482,11 @@ def test_the_signature_of_a_shipped_scorer_stays_from_release_to_release():
     }
     options = {
         "args": ["judgekit.scorers.tool_calls.arguments.ArgMatch", rules],
+        "include_delegations": True,
         "include_failed": True,
         "name": "tool_call_f1",
         "requestor": "assistant",
+        "scope": "own",
     }
     identity = ["judgekit.scorers.tool_calls.f1.ToolCallF1", options, None]
     assert signature(ToolCallF1()) == hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
