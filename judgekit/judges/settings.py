@@ -246,11 +246,13 @@ class JudgeSettings(FrozenModel):
 
         Values from the environment are not included.
         """
-        parts: dict[str, JsonValue] = {}
+        parts: JsonObject = {}
         for name, given in (("query", self.query), ("headers", self.headers)):
-            parts[name] = {one: value for one, value in given.items() if isinstance(value, str)}
-        parts["client"] = getattr(self.client, "identity", None)
-        return {name: part for name, part in parts.items() if part}
+            if public := {one: value for one, value in given.items() if isinstance(value, str)}:
+                parts[name] = public
+        if identity := getattr(self.client, "identity", None):
+            parts["client"] = str(identity)
+        return parts
 
     @property
     def cache_mode_used(self) -> CacheMode:

@@ -26,10 +26,10 @@ from judgekit.errors import StoreError
 from judgekit.runs.counted import CountedRow, PlainScore
 from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.hashes import SampleHashes
-from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord, construct
+from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
 from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, decompress, is_intact
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
-from judgekit.traces.message import FrozenModel, JsonObject
+from judgekit.traces.message import FrozenModel, JsonObject, construct
 from judgekit.traces.sample import Sample
 
 _READ_AT_ONCE = 1_000  # numbers of conversations

@@ -55,10 +55,24 @@ class FrozenModel(BaseModel):
         __init__.__pydantic_base_init__ = True
 
 
+Record = TypeVar("Record", bound=FrozenModel)
+
+
 def set_unvalidated(model: FrozenModel, **fields: object) -> None:
     """Set fields of a new model, which is not shared yet, to values that are valid for sure."""
     vars(model).update(fields)
     model.model_fields_set.update(fields)
+
+
+def construct(kind: type[Record], fields: dict[str, object]) -> Record:
+    """Return a record of all its fields, which were validated before; `model_construct` takes five times as long."""
+    made = kind.__new__(kind)
+    set_attribute = object.__setattr__
+    set_attribute(made, "__dict__", fields)
+    set_attribute(made, "__pydantic_fields_set__", set(fields))
+    set_attribute(made, "__pydantic_extra__", None)
+    set_attribute(made, "__pydantic_private__", None)
+    return made
 
 
 class Usage(FrozenModel):
