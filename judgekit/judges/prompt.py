@@ -241,10 +241,10 @@ class Prompt:
         for name in (*self.inputs, *self.optional):
             if name in self.inputs or PROMPT_INPUTS[name].is_present(sample):
                 filled[name] = PROMPT_INPUTS[name].text(sample, budget_tokens)
-        omitted = sum([text.omitted for text in filled.values() if isinstance(text, Rendering)])
         conversation = filled.pop(CONVERSATION, "")
         question = _filled_question(self.question, (*filled.items(), *self.option_values))
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
+        omitted = sum(text.omitted for text in (conversation, *filled.values()) if isinstance(text, Rendering))
         return FilledPrompt((ChatMessage("system", self.system), ChatMessage("user", user)), omitted)
 
 
