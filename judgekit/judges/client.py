@@ -17,7 +17,7 @@ from judgekit.traces.rendering import cut_middle
 from judgekit.traces.shortening import BYTES_A_TOKEN
 
 if TYPE_CHECKING:
-    from hashlib import _Hash
+    from hashlib import _Hash  # pyright: ignore[reportPrivateUsage] - its type has no public name
 
 OutputMode: TypeAlias = Literal["json_schema", "json_object", "text"]
 """The constraint on the form of a reply: a JSON Schema, any JSON, or only the instructions in the request."""

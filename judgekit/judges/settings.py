@@ -246,13 +246,12 @@ class JudgeSettings(FrozenModel):
 
         Values from the environment are not included.
         """
-        parts: JsonObject = {}
+        parts: dict[str, JsonValue] = {}
         for name, given in (("query", self.query), ("headers", self.headers)):
-            if public := {one: value for one, value in given.items() if isinstance(value, str)}:
-                parts[name] = public
-        if identity := getattr(self.client, "identity", None):
-            parts["client"] = str(identity)
-        return parts
+            parts[name] = {one: value for one, value in given.items() if isinstance(value, str)}
+        identity = getattr(self.client, "identity", None)
+        parts["client"] = identity and str(identity)  # json_bytes takes no subclass of str
+        return {name: part for name, part in parts.items() if part}
 
     @property
     def cache_mode_used(self) -> CacheMode:
