@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 ROUNDS = 5
 CONVERSATIONS = 5_000
@@ -147,8 +148,7 @@ def _unusual(row: dict[str, object], messages: list[dict[str, object]], kind: in
 def varied(number: int) -> dict[str, object]:
     """The conversation of an agent with another column, in one of four shapes that real recordings have."""
     row = agent(number) | {"source": "shop", "created": 1_700_000_000 + number}
-    messages = row.pop("messages")
-    assert isinstance(messages, list)
+    messages = cast("list[dict[str, object]]", row.pop("messages"))
     kind = number % 4
     if kind < 2:  # parts in place of texts, or only in place of tool results
         for message in messages:

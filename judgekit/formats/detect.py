@@ -3,12 +3,12 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.readers import FALLBACKS, READERS, installed_readers
+from judgekit.formats.readers import FALLBACKS, MARKS, READERS, installed_readers
 from judgekit.formats.readers.base import MarkedReader, Reader, first_record
 from judgekit.formats.unread import column_option
 from judgekit.formats.values import as_object, lookup, objects_in
@@ -87,7 +87,7 @@ def reader_for_record(record: JsonValue, known: Reader) -> Reader:
     return reader or known
 
 
-def _fitting(value: JsonValue) -> list[Reader]:
+def _fitting(value: JsonValue) -> Sequence[Reader]:
     fitting = [reader for reader in (*installed_readers(), *_candidates(value)) if reader.recognizes(value)]
     fallbacks = (READERS[name] for name in FALLBACKS if name in READERS)
     return fitting or [reader for reader in fallbacks if reader.recognizes(value)][:1]
@@ -97,8 +97,8 @@ def _candidates(value: JsonValue) -> list[MarkedReader]:
     """Return the readers that may recognize a value, without the fallbacks."""
     if isinstance(first_record(value), str):  # it may hold JSON
         return [reader for reader in READERS.values() if reader.marks]
-    names = names_in(value)
-    return [reader for reader in READERS.values() if not reader.marks.isdisjoint(names)]
+    found = names_in(value) & MARKS
+    return [reader for reader in READERS.values() if not reader.marks.isdisjoint(found)] if found else []
 
 
 def names_in(value: JsonValue) -> set[str]:
@@ -138,8 +138,8 @@ def _words(kind: str) -> list[str]:
     return [kind, *_SEPARATORS.split(kind)]
 
 
-def _without_texts(record: JsonObject) -> Iterator[str]:
-    return (name for name, held in record.items() if name not in _HOLDERS or isinstance(held, _NESTED))
+def _without_texts(record: JsonObject) -> list[str]:
+    return [name for name, held in record.items() if name not in _HOLDERS or isinstance(held, _NESTED)]
 
 
 def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:

@@ -145,7 +145,7 @@ class Fake:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.marks = frozenset(() if name in FALLBACKS else ("a",))
+        self.marks = frozenset(() if name in FALLBACKS else ("trace",))
 
     def recognizes(self, value: object) -> bool:
         return True
@@ -153,14 +153,14 @@ class Fake:
 
 def test_two_formats_that_both_fit_are_an_error_that_names_them(monkeypatch):
     monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in ("one", "two", "rows")})
-    with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'a'; choose one"):
-        detect({"a": []})
+    with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'trace'; choose one"):
+        detect({"trace": []})
 
 
 def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
     for names, name in ((("rows", "one", "openai-chat"), "one"), (("openai-chat", "rows"), "openai-chat")):
         monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in names})
-        assert detect({"a": []}).name == name
+        assert detect({"trace": []}).name == name
 
 
 def asked_in_vain(value):

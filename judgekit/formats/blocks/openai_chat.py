@@ -7,13 +7,12 @@ r"""Messages of OpenAI Chat Completions, as most servers and tools write them.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeGuard
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from judgekit.formats.blocks.common import MediaKind, bare_part, read_counts, tool_name
 from judgekit.formats.blocks.reply import is_blank, nonblank_calls, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, without
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -52,15 +51,17 @@ _MEDIA: dict[str, MediaKind] = {
 _PLAIN = {
     "system": frozenset(("role", "content")),
     "user": frozenset(("role", "content", "name")),
-    "assistant": frozenset(("role", "content", "tool_calls")),
+    "assistant": frozenset(("role", "content")),
     "tool": frozenset(("role", "content", "tool_call_id", "name")),
 }
 """The fields of most messages by role. They have the same names in our own messages."""
 _PLAIN_PART = frozenset(("type", "text"))
+_PLAIN_CALLER = frozenset(("role", "content", "tool_calls"))
 _PLAIN_CALL = frozenset(("id", "type", "function"))
 _PLAIN_FUNCTION = frozenset(("name", "arguments"))
 _ONLY_TEXTS = {str}
 _NO_NAMES = frozenset[str]()
+_MESSAGES = TypeAdapter(list[Message])
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
 _CALLED = frozenset(("tool_calls", "function_call"))
@@ -76,7 +77,7 @@ def read_messages(whole: FieldTracker, name: str = "messages") -> list[Message]:
         TraceError: A message has an unknown role or content, or a tool call has no name.
     """
     found = whole.objects_or(name, _plain_message)
-    return [read_message(one) if isinstance(one, FieldTracker) else one for one in found]
+    return _MESSAGES.validate_python([read_message(one) if isinstance(one, FieldTracker) else one for one in found])
 
 
 def read_message(found: FieldTracker, **about: object) -> Message:
@@ -100,42 +101,47 @@ def read_message(found: FieldTracker, **about: object) -> Message:
     return kind.parsed({**fields, **about}, found.leftover())
 
 
-def _plain_message(found: JsonObject) -> Message | None:
-    """Return a message that has no other fields than most messages, all of the usual types. This is fast."""
-    if None in found.values():
-        found = {name: value for name, value in found.items() if value is not None}
+def _plain_message(found: JsonObject) -> Mapping[str, object] | None:
+    """Return the fields of a message that has no other fields than most messages, all of the usual types."""
     role = found.get("role")
-    if not isinstance(role, str) or not found.keys() <= _PLAIN.get(role, _NO_NAMES):
+    if role == "assistant" and "tool_calls" in found:
+        made = _plain_caller(found)
+    elif not isinstance(role, str) or not found.keys() <= _PLAIN.get(role, _NO_NAMES):
+        made = None
+    elif set(map(type, found.values())) == _ONLY_TEXTS:
+        return found
+    else:
+        content = _plain_content(found.get("content"))
+        others = {type(value) for name, value in found.items() if name != "content"}
+        made = {**found, "content": content} if content and others == _ONLY_TEXTS else None
+    if made is None and None in found.values():
+        return _plain_message({name: value for name, value in found.items() if value is not None})
+    return made
+
+
+def _plain_content(content: JsonValue) -> JsonValue:
+    """Return a list of texts as the content of one of our messages; ``None`` if it is not only texts."""
+    if not isinstance(content, list) or not all(map(_is_plain_part, content)):
         return None
-    made: dict[str, object] = {}
-    if isinstance(content := found.get("content"), list):
-        made["content"] = _plain_parts(content)
-    if "tool_calls" in found:
-        made["tool_calls"] = _plain_calls(found["tool_calls"])
-    texts = without(found, *made) if made else found
-    if None in made.values() or set(map(type, texts.values())) != _ONLY_TEXTS:
+    first = content[0] if len(content) == 1 else None
+    return first["text"] if isinstance(first, dict) else content
+
+
+def _is_plain_part(part: JsonValue) -> bool:
+    return (
+        isinstance(part, dict)
+        and part.keys() == _PLAIN_PART
+        and part["type"] == "text"
+        and isinstance(part["text"], str)
+    )
+
+
+def _plain_caller(found: JsonObject) -> Mapping[str, object] | None:
+    content, calls = found.get("content"), found["tool_calls"]
+    if not (found.keys() <= _PLAIN_CALLER and isinstance(calls, list) and _is_text_or_none(content)):
         return None
-    message = _KINDS[role].model_validate(texts)
-    if made:
-        set_unvalidated(message, **made)
-    return message
-
-
-def _plain_parts(found: Sequence[JsonValue]) -> str | Sequence[Part] | None:
-    parts: list[Part] = []
-    for part in found:
-        if not isinstance(part, dict) or part.keys() != _PLAIN_PART or part["type"] != "text":
-            return None
-        if not isinstance(part["text"], str):
-            return None
-        parts.append(TextPart.model_validate(part))
-    content = to_content(parts)
-    return content if isinstance(content, str) else tuple(content)
-
-
-def _plain_calls(calls: JsonValue) -> Sequence[ToolCall] | None:
-    made = [call for one in as_list(calls) if (call := _plain_call(one)) is not None]
-    return tuple(made) if isinstance(calls, list) and len(made) == len(calls) else None
+    made = [call for one in calls if (call := _plain_call(one)) is not None]
+    return {"role": "assistant", "content": content or "", "tool_calls": made} if len(made) == len(calls) else None
 
 
 def _plain_call(found: JsonValue) -> ToolCall | None:

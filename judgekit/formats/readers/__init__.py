@@ -73,6 +73,8 @@ READERS: dict[str, MarkedReader] = {
         RowsReader(),
     )
 }
+MARKS = frozenset[str]().union(*(reader.marks for reader in READERS.values()))
+"""The marks of all readers."""
 _log = logging.getLogger("judgekit")
 
 _NEEDS = ("name", "shape", "joins_lines", "recognizes", "records", "sample")
