@@ -72,7 +72,7 @@ def agent_of(sample: Sample) -> str | None:
                 return " ".join(named)[:_NAME_KEPT]
             case _:
                 pass
-    said = ((one.agent, one.model) for one in sample.trace.messages if one.role == "assistant")
+    said = {(one.agent, one.model) for one in sample.trace.messages if one.role == "assistant"}
     names = sorted({" ".join(filter(None, pair)) for pair in said} - {""})
     return ", ".join(names)[:_NAME_KEPT] or None
 

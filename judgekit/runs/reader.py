@@ -468,7 +468,8 @@ class RunReader:
         if not is_intact(line):
             raise self._damaged(what)
         with self._undamaged(what):
-            return kind.model_validate_json(decompress(line[-2], dictionary))
+            body = line[-2] if self.path is None else decompress(line[-2], dictionary)
+            return kind.model_validate_json(body)
 
 
 def _listed(numbers: Iterable[int]) -> str:
