@@ -2,6 +2,7 @@
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -72,21 +73,22 @@ class _Call(BaseModel, defer_build=True):
         return "~" if self.differences or self.score < 1 else "="
 
     def expected_text(self) -> str:
-        return self._text([*self._arguments(), *(one.text("expected") for one in self.differences)])
+        return self._text([*self._arguments, *(one.text("expected") for one in self.differences)])
 
     def actual_text(self) -> str:
         if self.args_error is not None:
             said = [f"unreadable arguments: {_plain(self.args_raw or self.args_error)}"]
         else:
-            said = [*self._arguments(), *(one.text("actual") for one in self.differences)]
+            said = [*self._arguments, *(one.text("actual") for one in self.differences)]
             if self.score < 1 and not self.differences:
                 said.append(f"arguments score {self.score:.2f}")
         return f"{'' if self.message is None else f'{self.message}: '}{self._text(said)}"
 
-    def _arguments(self) -> Iterator[str]:
-        return (
+    @cached_property
+    def _arguments(self) -> Sequence[str]:
+        return [
             f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items()
-        )
+        ]
 
     def _text(self, said: Sequence[str]) -> str:
         name = quoted_name(self.name) if self.name else "(no name)"

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from pydantic_core import to_json
 
@@ -42,7 +42,6 @@ _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer =
 _EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?)"
 _CALLS = "INSERT OR REPLACE INTO unscored_calls VALUES (?)"
 _KEPT_CALLS = "DELETE FROM unscored_calls WHERE run = ? AND id = ?"
-_OLD_SCORE = "SELECT * FROM scores WHERE run = ? AND sample = ? AND scorer = ?"
 
 _Line: TypeAlias = tuple[object, ...]
 
@@ -180,17 +179,17 @@ class Recorder:
             waiting[sql] = [(*line[:-1], pack()) if callable(pack := line[-1]) else line for line in waiting[sql]]
         with store.transaction() as db:
             if not self._is_new:  # a new run has no scores to replace
-                _insert(db, _CALLS, list(self._old_calls(db, waiting.get(_SCORE, ()))))
+                _insert(db, _CALLS, list(self._old_calls(store, waiting.get(_SCORE, ()))))
             for sql, lines in waiting.items():
                 if sql in _DELETES:
                     db.executemany(sql, lines)
                 else:
                     _insert(db, sql, lines)
 
-    def _old_calls(self, db: sqlite3.Connection, scores: Sequence[_Line]) -> Iterator[_Line]:
+    def _old_calls(self, store: RunStore, scores: Sequence[_Line]) -> Iterator[_Line]:
         """Yield the paid calls of scores that are replaced; an empty text if they are damaged."""
-        for run, sample, place, *_ in scores:
-            old: _Line | None = db.execute(_OLD_SCORE, (run, sample, place)).fetchone()
+        for run, sample, place, *_ in cast("Sequence[tuple[int, int, int]]", scores):
+            old = store.score_line(run, sample, place)
             if (
                 old is not None
                 and (calls := old[10] if is_intact(old) else "" if place in self._judged else None) is not None

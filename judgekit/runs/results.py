@@ -12,9 +12,11 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic_core import from_json
+
 from judgekit.errors import count_text
 from judgekit.runs.counted import CountedRow
-from judgekit.runs.effort import EffortTotals
+from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.runs.summary import ScorerSummary, Summary
@@ -47,6 +49,7 @@ class Run:
     record: RunRecord
     _populations: "dict[str, Population]" = field(default_factory=dict[str, "Population"], init=False)
     _damaged_scores: set[int] = field(default_factory=set[int], init=False)
+    _effort: EffortTotals = field(default_factory=EffortTotals, init=False)
 
     @classmethod
     def stored(cls, number: int | None = None, path: Path | str = DEFAULT_RUNS_PATH) -> "Run":
@@ -106,12 +109,22 @@ class Run:
             line.audited = audited.get(line.scorer, "")
         return self._counts_only
 
+    @property
+    def effort(self) -> EffortTotals:
+        """The effort of the conversations that have a score: messages, tool calls, tokens, cost and time."""
+        _ = self._counts_only
+        return self._effort
+
     @cached_property
     def _counts_only(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
         summary = Summary({one.name: ScorerSummary(one.name) for one in self.scorers})
+        last = -1
         for row in self.counted_rows():
             summary.add(row)
+            if row.index != last and row.effort is not None:
+                self._effort.add(ConversationEffort(*from_json(row.effort)))
+            last = row.index
             if row.score.error == DAMAGED_ROW:
                 self._damaged_scores.add(row.index)
         for scorer, calls in self.store.unscored_calls(self.number):
@@ -123,11 +136,6 @@ class Run:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
         return summary
-
-    @cached_property
-    def effort(self) -> EffortTotals:
-        """The effort of the conversations: messages, tool calls, tokens, cost and time."""
-        return self.store.effort(self.number)
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:

@@ -92,6 +92,6 @@ def with_checksums(rows: Iterable[tuple[object, ...]]) -> list[tuple[object, ...
     return [(*row, zlib.crc32(marshal.dumps(row, _EQUAL_ALIKE))) for row in rows]
 
 
-def is_intact(row: Sequence[object]) -> bool:
+def is_intact(row: tuple[object, ...]) -> bool:
     """Return whether a row, with its checksum in the last place, is what was written."""
-    return checksum(row[:-1]) == row[-1]
+    return zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == row[-1]
