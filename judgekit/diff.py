@@ -4,12 +4,11 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
 from judgekit.errors import truncated
-from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json, quoted_name
 
 _LONGEST_VALUE = 60
@@ -48,8 +47,8 @@ class Diff(tuple[DiffLine, ...]):
 
 class _Difference(BaseModel, defer_build=True):
     path: str
-    expected: JsonValue = None
-    actual: JsonValue = None
+    expected: Any = None  # JSON, as in all details of a score
+    actual: Any = None
 
     def text(self, side: str) -> str:
         found = (
@@ -64,10 +63,10 @@ class _Call(BaseModel, defer_build=True):
     expected: int = 0
     actual: int = 0
     score: float = 1.0
-    args: JsonObject = {}
+    args: dict[str, Any] = Field(default_factory=dict)
     args_raw: str | None = None
     args_error: str | None = None
-    differences: list[_Difference] = []
+    differences: Sequence[_Difference] = ()
 
     def mark(self) -> str:
         return "~" if self.differences or self.score < 1 else "="
