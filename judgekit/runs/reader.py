@@ -471,7 +471,7 @@ class RunReader:
                 yield number, scorer, call, self._unpacked(JudgeExchange, line, what, dictionary)
 
     def _unpacked(
-        self, kind: type[PackedRecord], line: Sequence[Any], what: str, dictionary: bytes = b""
+        self, kind: type[PackedRecord], line: tuple[Any, ...], what: str, dictionary: bytes = b""
     ) -> PackedRecord:
         if not is_intact(line):
             raise self._damaged(what)

@@ -49,7 +49,6 @@ class Run:
     record: RunRecord
     _populations: "dict[str, Population]" = field(default_factory=dict[str, "Population"], init=False)
     _damaged_scores: set[int] = field(default_factory=set[int], init=False)
-    _effort: EffortTotals = field(default_factory=EffortTotals, init=False)
 
     @classmethod
     def stored(cls, number: int | None = None, path: Path | str = DEFAULT_RUNS_PATH) -> "Run":
@@ -112,18 +111,22 @@ class Run:
     @property
     def effort(self) -> EffortTotals:
         """The effort of the conversations that have a score: messages, tool calls, tokens, cost and time."""
-        _ = self._counts_only
-        return self._effort
+        return self._counts[1]
 
-    @cached_property
+    @property
     def _counts_only(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
-        summary = Summary({one.name: ScorerSummary(one.name) for one in self.scorers})
+        return self._counts[0]
+
+    @cached_property
+    def _counts(self) -> tuple[Summary, EffortTotals]:
+        """The summary and the effort, which are counted in one pass."""
+        summary, efforts = Summary({one.name: ScorerSummary(one.name) for one in self.scorers}), EffortTotals()
         last = -1
         for row in self.counted_rows():
             summary.add(row)
             if row.index != last and row.effort is not None:
-                self._effort.add(ConversationEffort(*from_json(row.effort)))
+                efforts.add(ConversationEffort(*from_json(row.effort)))
             last = row.index
             if row.score.error == DAMAGED_ROW:
                 self._damaged_scores.add(row.index)
@@ -135,7 +138,7 @@ class Run:
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
-        return summary
+        return summary, efforts
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:

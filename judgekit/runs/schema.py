@@ -87,11 +87,11 @@ def checksum(row: Sequence[Any]) -> int:
     return zlib.crc32(marshal.dumps(tuple(row), _EQUAL_ALIKE))
 
 
-def with_checksums(rows: Iterable[tuple[object, ...]]) -> list[tuple[object, ...]]:
+def with_checksums(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return rows with their checksums at the end."""
     return [(*row, zlib.crc32(marshal.dumps(row, _EQUAL_ALIKE))) for row in rows]
 
 
-def is_intact(row: tuple[object, ...]) -> bool:
+def is_intact(row: tuple[Any, ...]) -> bool:
     """Return whether a row, with its checksum in the last place, is what was written."""
     return zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == row[-1]
