@@ -66,7 +66,7 @@ class _Call(BaseModel, defer_build=True):
     args: dict[str, Any] = Field(default_factory=dict)
     args_raw: str | None = None
     args_error: str | None = None
-    differences: Sequence[_Difference] = ()
+    differences: tuple[_Difference, ...] = ()
 
     def mark(self) -> str:
         return "~" if self.differences or self.score < 1 else "="
