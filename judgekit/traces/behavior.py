@@ -128,7 +128,7 @@ def repeated_calls(trace: Trace) -> int:
     Raises:
         ValueError: An argument cannot be written as JSON.
     """
-    calls = [made.call for made in trace.tool_calls()]
+    calls = [call for message in trace.messages if message.role == "assistant" for call in message.tool_calls]
     names = {call.name for call in calls}
     repeats = 0 if len(names) == len(calls) else len(calls) - len(set(map(canonical_call, calls)))
     return repeats + sum(map(repeated_calls, trace.children))
