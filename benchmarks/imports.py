@@ -14,11 +14,13 @@ from pathlib import Path
 
 RUNS = 15
 HEAVY = ("openai", "httpx", "httpx2", "numpy", "scipy", "sklearn", "sacrebleu", "rich", "jinja2", "yaml", "typer")
+SCORER, SCORER_GOAL = "from judgekit import Sample, ToolCallF1", 3.5
+"""The import of a scorer, and the most that it may take beside importing pydantic."""
 IMPORTS = {
     "nothing": "pass",
     "import pydantic": "import pydantic",
     "import judgekit": "import judgekit",
-    "from judgekit import Sample, ToolCallF1": "from judgekit import Sample, ToolCallF1",
+    SCORER: SCORER,
     "from judgekit import Judge": "from judgekit import Judge",
 }
 COMMANDS = {
@@ -79,7 +81,8 @@ def main() -> None:
     for name, source in PROGRAMS.items():
         beside = medians[name] / medians["import pydantic"]
         print(f"| `{name}` | {medians[name]:.3f} | {beside:.2f}x | {loaded(source)} |")
-    print()
+    beside = medians[SCORER] / medians["import pydantic"]
+    print(f"\n{SCORER}: {beside:.2f}x pydantic; goal {SCORER_GOAL}x: {'met' if beside <= SCORER_GOAL else 'not met'}")
     for name, (_, goal) in COMMANDS.items():
         took = medians[name] - medians["nothing"]
         verdict = "met" if took <= goal else "not met"

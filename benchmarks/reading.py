@@ -1,7 +1,8 @@
 """Microseconds to read a conversation, beside parsing its JSON and beside validating it with openai's types.
 
 8 messages a conversation, three tool calls with nested arguments among them, and something unusual in three of ten: the
-same conversations as OpenAI Chat JSONL and in judgekit's own format. Then other kinds of records, tau2-bench's files
+same conversations as OpenAI Chat JSONL, as OpenAI Chat in the varied shapes of real recordings (more columns, parts in
+place of texts, null fields, requests with their responses), and in judgekit's own format. Then other kinds of records, tau2-bench's files
 beside ``json.load`` if they are there, and the peak memory of a process of its own for each length of file, which reads
 the file and counts. On one core; each figure is the median of five rounds, in which the programs take turns.
 
@@ -18,13 +19,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 ROUNDS = 5
 CONVERSATIONS = 5_000
 LENGTHS = (10_000, 200_000)
 TAU2 = Path(__file__).parents[2] / "shared" / "data" / "traces" / "tau2"
-GOAL_CHAT, GOAL_OWN = 60, 40
-"""Microseconds a conversation."""
+GOALS = {"OpenAI Chat": 6, "OpenAI Chat of varied shapes": 8, "our own format": 4}
+"""Times ``json.loads`` of the same lines."""
 GOAL_TAU2 = 4
 """Times ``json.load``."""
 GOAL_MEMORY = 1.1
@@ -143,6 +145,27 @@ def _unusual(row: dict[str, object], messages: list[dict[str, object]], kind: in
     return row
 
 
+def varied(number: int) -> dict[str, object]:
+    """The conversation of an agent with another column, in one of four shapes that real recordings have."""
+    row = agent(number) | {"source": "shop", "created": 1_700_000_000 + number}
+    messages = cast("list[dict[str, object]]", row.pop("messages"))
+    kind = number % 4
+    if kind < 2:  # parts in place of texts, or only in place of tool results
+        for message in messages:
+            if isinstance(text := message["content"], str) and (kind == 0 or message["role"] == "tool"):
+                message["content"] = [{"type": "text", "text": text}]
+    elif kind == 2:  # as the SDK dumps a reply
+        for message in messages:
+            if message["role"] == "assistant":
+                message |= {"refusal": None, "audio": None, "function_call": None}
+    if kind < 3:
+        return row | {"messages": messages, "model": "gpt-4o-mini", "metadata": {"shop": number % 7}}
+    choice = {"index": 0, "message": messages.pop(), "finish_reason": "stop", "logprobs": None}
+    usage = {"prompt_tokens": 900, "completion_tokens": 40, "total_tokens": 940}
+    response = {"id": f"chatcmpl-{number}", "object": "chat.completion", "model": "gpt-4o-mini", "usage": usage}
+    return row | {"request": {"messages": messages, "temperature": 0}, "response": response | {"choices": [choice]}}
+
+
 def blocks(number: int) -> dict[str, object]:
     """The same length in Anthropic's words."""
     asked = [{"type": "text", "text": "Where is my order? " * 20}]
@@ -245,25 +268,28 @@ def report(goal: str, *, met: bool) -> None:
 def report_formats(folder: Path) -> None:
     import judgekit
 
-    chat, own = folder / "chat.jsonl", folder / "own.jsonl"
+    paths = {name: folder / f"{name}.jsonl" for name in GOALS}
+    chat, shapes, own = paths.values()
     write(chat, CONVERSATIONS, agent)
+    write(shapes, CONVERSATIONS, varied)
     judgekit.write(judgekit.read(chat), own)
+    programs = {"json.loads": parse, "json.loads, then openai's types": validate, "judgekit.read": read}
     found = medians(
         {
-            "json.loads": (parse, chat),
-            "json.loads, then openai's types": (validate, chat),
-            "judgekit.read, OpenAI Chat": (read, chat),
-            "json.loads of our own format": (parse, own),
-            "judgekit.read, our own format": (read, own),
+            f"{program}: {name}": (measured, path)
+            for name, path in paths.items()
+            for program, measured in programs.items()
+            if measured is not validate or path is chat
         }
     )
-    sizes = [path.stat().st_size / CONVERSATIONS for path in (chat, own)]
-    print(f"| 8 messages, 3 calls: {sizes[0]:,.0f} bytes, {sizes[1]:,.0f} in our own format | us | beside json.loads |")
-    print("|---|---|---|")
-    for name, taken in found.items():
-        print(f"| `{name}` | {taken:,.1f} | {taken / found['json.loads']:.1f}x |")
-    for name, goal in {"OpenAI Chat": GOAL_CHAT, "our own format": GOAL_OWN}.items():
-        report(f"{name}, at most {goal} us a conversation", met=found[f"judgekit.read, {name}"] <= goal)
+    print("| 8 messages, 3 calls | bytes | program | us | beside json.loads |\n|---|---|---|---|---|")
+    for job, taken in found.items():
+        program, _, name = job.partition(": ")
+        size = paths[name].stat().st_size / CONVERSATIONS
+        print(f"| {name} | {size:,.0f} | `{program}` | {taken:,.1f} | {taken / found[f'json.loads: {name}']:.1f}x |")
+    for name, goal in GOALS.items():
+        times = found[f"judgekit.read: {name}"] / found[f"json.loads: {name}"]
+        report(f"{name}, at most {goal} times json.loads of the same lines", met=times <= goal)
 
 
 def report_kinds(folder: Path) -> None:

@@ -2,13 +2,13 @@
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
 from judgekit.errors import truncated
-from judgekit.traces.message import JsonObject
 from judgekit.traces.rendering import compact_json, quoted_name
 
 _LONGEST_VALUE = 60
@@ -47,8 +47,8 @@ class Diff(tuple[DiffLine, ...]):
 
 class _Difference(BaseModel, defer_build=True):
     path: str
-    expected: JsonValue = None
-    actual: JsonValue = None
+    expected: Any = None  # JSON, as in all details of a score
+    actual: Any = None
 
     def text(self, side: str) -> str:
         found = (
@@ -63,30 +63,31 @@ class _Call(BaseModel, defer_build=True):
     expected: int = 0
     actual: int = 0
     score: float = 1.0
-    args: JsonObject = {}
+    args: dict[str, Any] = Field(default_factory=dict)
     args_raw: str | None = None
     args_error: str | None = None
-    differences: list[_Difference] = []
+    differences: tuple[_Difference, ...] = ()
 
     def mark(self) -> str:
         return "~" if self.differences or self.score < 1 else "="
 
     def expected_text(self) -> str:
-        return self._text([*self._arguments(), *(one.text("expected") for one in self.differences)])
+        return self._text([*self._arguments, *(one.text("expected") for one in self.differences)])
 
     def actual_text(self) -> str:
         if self.args_error is not None:
             said = [f"unreadable arguments: {_plain(self.args_raw or self.args_error)}"]
         else:
-            said = [*self._arguments(), *(one.text("actual") for one in self.differences)]
+            said = [*self._arguments, *(one.text("actual") for one in self.differences)]
             if self.score < 1 and not self.differences:
                 said.append(f"arguments score {self.score:.2f}")
         return f"{'' if self.message is None else f'{self.message}: '}{self._text(said)}"
 
-    def _arguments(self) -> Iterator[str]:
-        return (
+    @cached_property
+    def _arguments(self) -> Sequence[str]:
+        return [
             f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items()
-        )
+        ]
 
     def _text(self, said: Sequence[str]) -> str:
         name = quoted_name(self.name) if self.name else "(no name)"

@@ -32,7 +32,6 @@ Errors that the next question would raise as well never become failed scores. Th
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
@@ -295,6 +294,8 @@ def unknown_name_message(
 
 def closest_name(name: str, names: Iterable[str], similarity: float = 0.6) -> str:
     """Return the name most similar to the given one; an empty string if none is similar enough (by `difflib`)."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
+
     return next(iter(get_close_matches(name, list(names), 1, similarity)), "")
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import STOPS, ConfigError, JudgekitError, error_with_location, short_repr
 from judgekit.score import ScaleValue, Score, ledger, scored_by
+from judgekit.threads import run_in_thread
 from judgekit.traces.sample import Sample
 from judgekit.traces.tree import Scope
 from judgekit.traces.validation import check_sample
@@ -196,7 +197,6 @@ async def compute_score(compute: Callable[[], Score], *, large: bool) -> Score:
     """Return the score that sync work computes. For large samples, a worker thread computes and explains it."""
     if not large:
         return compute()
-    from judgekit.threads import run_in_thread  # noqa: PLC0415 - imports asyncio, as above
 
     def explained() -> Score:
         score = compute()
@@ -247,8 +247,6 @@ class FunctionScorer(SyncScore):
         if inspect.iscoroutinefunction(self.function):
             found = self.function(sample)
         else:
-            from judgekit.threads import run_in_thread  # noqa: PLC0415 - imports asyncio, as above
-
             measured: Callable[[], ScorerResult | Awaitable[ScorerResult]] = partial(self.function, sample)
             found = await run_in_thread(measured)
         verdict: ScorerResult = await found if inspect.isawaitable(found) else found

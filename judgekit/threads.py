@@ -1,21 +1,22 @@
 """Worker threads for code that would block the event loop."""
 
-import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
 from threading import Lock, Thread
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import asyncio
 
 Result = TypeVar("Result")
 
 _MOST = min(32, (os.cpu_count() or 1) + 4)
 """The maximum number of threads for an event loop, which is the default of asyncio."""
 
-_free: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_free: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]" = WeakKeyDictionary()
 _lock = Lock()
 
 
@@ -25,6 +26,9 @@ async def run_in_thread(function: Callable[[], Result]) -> Result:
     A thread cannot be stopped: if the caller is cancelled, the thread continues and its result is dropped. Unlike with
     ``asyncio.to_thread``, neither the end of the event loop nor that of the program waits for it.
     """
+    import asyncio  # noqa: PLC0415 - importing a scorer would take a tenth longer
+    from concurrent.futures import Future  # noqa: PLC0415 - as above
+
     loop = asyncio.get_running_loop()
     with _lock:
         free = _free.setdefault(loop, asyncio.Semaphore(_MOST))
@@ -44,6 +48,6 @@ async def run_in_thread(function: Callable[[], Result]) -> Result:
     return outcome.result()
 
 
-def _settle(done: asyncio.Future[None]) -> None:
+def _settle(done: "asyncio.Future[None]") -> None:
     if not done.done():  # else the caller was cancelled
         done.set_result(None)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.readers import FALLBACKS, READERS, installed_readers
-from judgekit.formats.readers.base import Reader, first_record
+from judgekit.formats.readers import FALLBACKS, MARKS, READERS, installed_readers
+from judgekit.formats.readers.base import MarkedReader, Reader, first_record
 from judgekit.formats.unread import column_option
-from judgekit.formats.values import as_object, lookup
+from judgekit.formats.values import as_object, lookup, objects_in
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References
 
@@ -23,16 +23,16 @@ _PLAIN_CHAT = frozenset(
 )
 _PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
 _PLAIN_CALL = frozenset(("id", "type", "function"))
-_NESTED = (dict, list)
+_FUNCTION = frozenset(("function",))
 _ROLES = ("system", "user", "assistant", "tool")
-_MARKS = frozenset(
-    (
-        *("assessments", "contents", "eval", "evalId", "eval_id", "eventName", "event_name"),
-        *("expected_tool_use", "invocation_id"),
-        *("messages", "object", "request", "schema_version", "spans", "trace", "type", "user_input"),
-    )
-)
-"""The columns of a flat record by which other readers recognize it."""
+_HOLDERS = frozenset(("request", "response", "input", "output"))
+"""Fields that hold an object or a list in all formats that are recognized by them; rows have texts there."""
+_NESTED = (dict, list)
+_TEXT = frozenset(("text",))
+"""A kind of parts that many formats have."""
+_SEPARATORS = re.compile(r"[._]")
+_LOOKED_AT = 1_000
+"""The most items of a list that a reader looks at."""
 
 
 def detect(value: JsonValue) -> Reader:
@@ -87,12 +87,59 @@ def reader_for_record(record: JsonValue, known: Reader) -> Reader:
     return reader or known
 
 
-def _fitting(value: JsonValue) -> list[Reader]:
-    added = [reader for reader in installed_readers() if reader.recognizes(value)]
-    if not added and (plain := _plain(value)) is not None:
-        return [plain]
-    fitting = [*added, *(reader for reader in READERS.values() if reader.recognizes(value))]
-    return [reader for reader in fitting if reader.name not in FALLBACKS] or fitting[:1]
+def _fitting(value: JsonValue) -> Sequence[Reader]:
+    fitting = [reader for reader in (*installed_readers(), *_candidates(value)) if reader.recognizes(value)]
+    fallbacks = (READERS[name] for name in FALLBACKS if name in READERS)
+    return fitting or [reader for reader in fallbacks if reader.recognizes(value)][:1]
+
+
+def _candidates(value: JsonValue) -> list[MarkedReader]:
+    """Return the readers that may recognize a value, without the fallbacks."""
+    if isinstance(first_record(value), str):  # it may hold JSON
+        return [reader for reader in READERS.values() if reader.marks]
+    found = names_in(value) & MARKS
+    return [reader for reader in READERS.values() if not reader.marks.isdisjoint(found)] if found else []
+
+
+def names_in(value: JsonValue) -> set[str]:
+    """Return the names and kinds by which readers recognize a record, a list of records, or messages.
+
+    These are the names of the fields of records, of their messages, and of the parts and calls in these, and the
+    ``type`` of each, with its words; of a part with a type, only that. Of a dotted name, they include the first part.
+    Fields with texts in place of objects are left out, as are the messages of what is plainly OpenAI's chat.
+    """
+    names: set[str] = set()
+    kinds: set[str] = set()
+    pending = value[:_LOOKED_AT] if isinstance(value, list) else [value]
+    for node in pending:
+        if isinstance(node, list):
+            pending += node
+        elif isinstance(node, dict):
+            names.update(node if _HOLDERS.isdisjoint(node) or "model" in node else _without_texts(node))
+            if "." in "".join(node):
+                names.update(name.partition(".")[0] for name in node)
+            if isinstance(kind := node.get("type"), str):
+                kinds.add(kind)
+            if isinstance(messages := node.get("messages"), list) and not _is_plain_chat(node, messages):
+                pending += messages
+            for part in objects_in(node.get("content")):
+                if "type" not in part:
+                    names.update(part)
+                elif isinstance(kind := part["type"], str):
+                    kinds.add(kind)
+            for call in objects_in(node.get("tool_calls")):
+                names.update(call.keys() - _FUNCTION if isinstance(call.get("function"), dict) else call)
+            if isinstance(first := next(iter(node.values()), None), dict):  # an object of records by name
+                pending.append(first)
+    return names.union(*map(_words, kinds - _TEXT)) if kinds else names
+
+
+def _words(kind: str) -> list[str]:
+    return [kind, *_SEPARATORS.split(kind)]
+
+
+def _without_texts(record: JsonObject) -> list[str]:
+    return [name for name, held in record.items() if name not in _HOLDERS or isinstance(held, _NESTED)]
 
 
 def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
@@ -102,22 +149,15 @@ def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
     return next(iter(fitting), None)
 
 
-def _plain(value: JsonValue) -> Reader | None:
-    """Return the reader of a record that is so plainly of a fallback format that asking the others would waste time."""
-    if not isinstance(value, dict):
-        return None
-    model = value.get("model")
+def _is_plain_chat(record: JsonObject, messages: Sequence[JsonValue]) -> bool:
+    """Return whether a record is so plainly OpenAI's chat that looking through its messages would waste time."""
+    model = record.get("model")
     of_others = isinstance(model, str) and model.startswith(("claude", "gemini"))
-    if value.keys() <= _PLAIN_CHAT and not of_others and _are_plain(value.get("messages")):
-        return READERS["openai-chat"]
-    rows = READERS["rows"]
-    return rows if _is_plain_row(value) and rows.recognizes(value) else None
+    return record.keys() <= _PLAIN_CHAT and not of_others and _are_plain(messages)
 
 
-def _are_plain(messages: JsonValue) -> bool:
+def _are_plain(messages: Sequence[JsonValue]) -> bool:
     """Return whether all messages up to the first call are OpenAI's. A call in OpenAI's form decides."""
-    if not isinstance(messages, list):
-        return False
     for message in messages:
         if not isinstance(message, dict) or not message.keys() <= _PLAIN_MESSAGE or message.get("role") not in _ROLES:
             return False
@@ -126,13 +166,6 @@ def _are_plain(messages: JsonValue) -> bool:
         if calls := message.get("tool_calls"):
             return isinstance(calls, list) and all(map(_is_plain_call, calls))
     return bool(messages)
-
-
-def _is_plain_row(value: JsonObject) -> bool:
-    """Return whether a record is flat and has no column by which other readers recognize flat records."""
-    return _MARKS.isdisjoint(value) and not any(
-        isinstance(item, _NESTED) or "." in name for name, item in value.items()
-    )
 
 
 def _is_plain_call(call: JsonValue) -> bool:

@@ -100,11 +100,20 @@ class FieldTracker:
 
     def text(self, *names: str) -> str | None:
         """Take a text."""
-        return cast("str | None", self._fitting(names, lambda value: isinstance(value, str), "a string"))
+        for name in names:  # most fields are texts: this is `_fitting` without its calls
+            if (value := self._fields.get(name)) is not None:
+                if isinstance(value, str):
+                    del self._fields[name]
+                    return value
+                self._warn_type(name, "a string")
+                break
+        return None
 
     def id(self, *names: str) -> str | None:
         """Take an id, which some files write as a number."""
         value = self._fitting(names, _is_identity, "an id")
+        if isinstance(value, str):
+            return value
         # Tables turn whole numbers into fractions if one is missing.
         return None if value is None else str(int(value) if isinstance(value, float) else value)
 
@@ -154,16 +163,15 @@ class FieldTracker:
 
     def object(self, *names: str) -> "FieldTracker | None":
         """Take an object. What is not taken from it becomes part of this object's leftover."""
-        name = self._name(names)
-        if name is None:
-            return None
-        value = self._fields[name]
-        if isinstance(value, dict):
-            del self._fields[name]
-            child = FieldTracker(value, (self, name, None), self.warnings)
-            self._children[name] = child
-            return child
-        self._warn_type(name, "an object")
+        for name in names:
+            if (value := self._fields.get(name)) is not None:
+                if isinstance(value, dict):
+                    del self._fields[name]
+                    child = FieldTracker(value, (self, name, None), self.warnings)
+                    self._children[name] = child
+                    return child
+                self._warn_type(name, "an object")
+                break
         return None
 
     def maybe_object(self, *names: str) -> "FieldTracker | None":

@@ -212,9 +212,11 @@ def _read(messages: Sequence[Message]) -> tuple[set[str], set[tuple[str, str]]]:
     calls: set[tuple[str, str]] = set()
     answer = ""
     for message in messages:
-        parts = () if isinstance(message.content, str) else message.content
-        said = [message.text] if not parts else [getattr(part, "text", "") for part in parts]
-        texts.update(text.strip() for text in (message.text, *said))
+        said = [text := message.text]
+        texts.add(text.strip())
+        if message.content and not isinstance(message.content, str):
+            said = [getattr(part, "text", "") for part in message.content]
+            texts.update(map(str.strip, said))
         answer += "".join(said) if isinstance(message, AIMessage) else ""
         for call in message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ():
             calls.add((call.name, _canonical(call.args if call.args_error is None else call.args_raw)))
@@ -231,11 +233,15 @@ def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
             pending += [(name, item) for item in node if item and isinstance(item, _NESTED)]
         elif isinstance(node, dict) and (name not in _ASIDE or name == key):
             known = _known_fields(node)
-            if name in _CALLS or _is_call(node, known, of_message=of_message):
-                yield from _call(node)
+            is_call = name in _CALLS or _is_call(node, known, of_message=of_message)
+            if is_call and (call := _call(node)) is not None:
+                yield call
             if known.said and (name in _HOLDERS or _is_message(node, known)):
                 for field in known.said:
-                    yield from _texts(node[field])
+                    if not isinstance(said := node[field], str):
+                        yield from _texts(said)
+                    elif said := said.strip():
+                        yield said
             pending += [item for item in node.items() if item[1] and isinstance(item[1], _NESTED)]
 
 
@@ -258,9 +264,13 @@ def _known_among(names: tuple[str, ...]) -> _KnownFields:
 
 
 def _is_call(node: JsonObject, known: _KnownFields, *, of_message: bool) -> bool:
-    kind = next((kind for name in known.kinds if (kind := node[name])), None)
-    if isinstance(kind, str) and kind in _CALL_KINDS:
-        return True
+    if not (known.kinds or known.arguments):
+        return False
+    for name in known.kinds:
+        if kind := node[name]:
+            if isinstance(kind, str) and kind in _CALL_KINDS:
+                return True
+            break
     return (of_message or isinstance(node.get("tool"), str)) and _holds(node, known.arguments, dict | str)
 
 
@@ -291,13 +301,13 @@ def _texts(said: JsonValue) -> Iterator[str]:
                 yield from _texts(said[name])
 
 
-def _call(node: JsonObject) -> Iterator[tuple[str, str]]:
+def _call(node: JsonObject) -> tuple[str, str] | None:
     function = node.get("function")
     inner = function if isinstance(function, dict) else node
     name = next((inner[one] for one in _NAMES if inner.get(one)), None)
-    if isinstance(name, str):
-        arguments = next((inner[one] for one in _ARGUMENTS if inner.get(one) is not None), None)
-        yield name, _canonical(arguments)
+    if not isinstance(name, str):
+        return None
+    return name, _canonical(next((inner[one] for one in _ARGUMENTS if inner.get(one) is not None), None))
 
 
 def _canonical(arguments: JsonValue) -> str:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from contextlib import suppress
+from sys import float_info
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -84,7 +85,8 @@ def _finite(number: str) -> float:
 
 
 def _whole_number(number: str) -> int:
-    _finite(number)
+    if len(number) > float_info.max_10_exp:
+        _finite(number)
     return int(number)
 
 

@@ -15,6 +15,7 @@ from judgekit.judges.replies import Claim
 from judgekit.judges.store import ReplySource, ReplyStore
 from judgekit.judges.textless_replies import without_judge_text
 from judgekit.score import JudgeCall, ledger, record_calls
+from judgekit.traces.message import construct
 
 CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
 
@@ -194,15 +195,21 @@ def _recorded_reply(request: Request, reply: Reply) -> Reply:
     """Return a reply that was paid for before, recorded in the ledger at no cost."""
     _accepted(request, reply)
     record_calls(
-        JudgeCall(
-            judge=request.judge,
-            prompt=request.prompt,
-            model=reply.model,
-            system_fingerprint=reply.system_fingerprint,
-            cached=True,
-            usage=reply.usage,
-            cost_usd=0.0,
-            exchange=request.exchange(reply.text),
+        construct(
+            JudgeCall,
+            {
+                "judge": request.judge,
+                "prompt": request.prompt,
+                "model": reply.model,
+                "system_fingerprint": reply.system_fingerprint,
+                "cached": True,
+                "usage": reply.usage,
+                "cost_usd": 0.0,
+                "price_list": None,
+                "seconds": 0.0,
+                "error": None,
+                "exchange": request.exchange(reply.text),
+            },
         )
     )
     return reply

@@ -2,17 +2,22 @@
 
 import hashlib
 import json
+import marshal
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import AfterValidator, JsonValue
 
 from judgekit.score import JudgeExchange
-from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage
+from judgekit.traces.equality import json_bytes
+from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage, construct
 from judgekit.traces.rendering import cut_middle
 from judgekit.traces.shortening import BYTES_A_TOKEN
+
+if TYPE_CHECKING:
+    from hashlib import _Hash  # pyright: ignore[reportPrivateUsage] - its type has no public name
 
 OutputMode: TypeAlias = Literal["json_schema", "json_object", "text"]
 """The constraint on the form of a reply: a JSON Schema, any JSON, or only the instructions in the request."""
@@ -102,7 +107,7 @@ class Request:
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        digest = hashlib.sha256(_bytes(self._settings))
+        digest = _settings_hash(json_bytes(self._settings)).copy()
         for role, content in self.messages:
             text = content.encode(errors="surrogatepass")
             digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))
@@ -135,7 +140,7 @@ class Request:
 
     def exchange(self, reply: "str | None") -> JudgeExchange:
         """Return the messages of the request, with the reply."""
-        return JudgeExchange(messages=self.messages, reply=reply)
+        return construct(JudgeExchange, {"messages": self.messages, "reply": reply})
 
     def correction_request(self, text: str, problem: str) -> "Request":
         """Return the request that shows the judge its own reply and the problem with it."""
@@ -169,6 +174,11 @@ _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",
 
 def _bytes(value: JsonValue) -> bytes:
     return _canonical(value).encode(errors="surrogatepass")
+
+
+@lru_cache(maxsize=256)  # the requests of a question share their settings
+def _settings_hash(settings: bytes) -> "_Hash":
+    return hashlib.sha256(_bytes(marshal.loads(settings)))  # noqa: S302 - `json_bytes` wrote them
 
 
 class TokenLogprob(FrozenModel):

@@ -243,7 +243,7 @@ class Prompt:
 
     def missing_inputs(self, sample: Sample) -> tuple[str, ...]:
         """Return the required inputs that a sample does not have."""
-        return tuple(name for name in self.inputs if not PROMPT_INPUTS[name].is_present(sample))
+        return tuple([name for name in self.inputs if not PROMPT_INPUTS[name].is_present(sample)])
 
     def fill(self, sample: Sample, budget_tokens: int | None = None) -> FilledPrompt:
         """Return the messages of the request: the system message, then the conversation followed by the question.
@@ -258,10 +258,10 @@ class Prompt:
         """
         if lacking := self.missing_inputs(sample):
             raise PromptError(f"{self.name}: the sample {sample.id!r} has no {' and no '.join(lacking)}")
-        there = [*self.inputs, *(name for name in self.optional if PROMPT_INPUTS[name].is_present(sample))]
-        filled = dict.fromkeys(self.optional, "") | {
-            name: PROMPT_INPUTS[name].text(sample, budget_tokens) for name in there
-        }
+        filled = dict.fromkeys(self.optional, "")
+        for name in (*self.inputs, *self.optional):
+            if name in self.inputs or PROMPT_INPUTS[name].is_present(sample):
+                filled[name] = PROMPT_INPUTS[name].text(sample, budget_tokens)
         conversation = filled.pop(CONVERSATION, "")
         question = _filled_question(self.question, (*filled.items(), *self.option_values))
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question

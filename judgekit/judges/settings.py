@@ -249,7 +249,8 @@ class JudgeSettings(FrozenModel):
         parts: dict[str, JsonValue] = {}
         for name, given in (("query", self.query), ("headers", self.headers)):
             parts[name] = {one: value for one, value in given.items() if isinstance(value, str)}
-        parts["client"] = getattr(self.client, "identity", None)
+        identity = getattr(self.client, "identity", None)
+        parts["client"] = identity and str(identity)  # json_bytes takes no subclass of str
         return {name: part for name, part in parts.items() if part}
 
     @property

@@ -23,7 +23,10 @@ class PlainScore(NamedTuple):
 
 @dataclass(slots=True)
 class CountedRow:
-    """A row with what summaries, lists and comparisons read; see `judgekit.runs.rows.Row`."""
+    """A row with what summaries, lists and comparisons read; see `judgekit.runs.rows.Row`.
+
+    ``effort`` is the `judgekit.runs.effort.ConversationEffort` of its sample as JSON.
+    """
 
     index: int
     sample_id: str
@@ -31,6 +34,7 @@ class CountedRow:
     group: str | None
     domain: str | None
     labels: Mapping[str, LabelValue]
+    effort: str | None = None
 
     @property
     def scorer(self) -> str:

@@ -1,6 +1,7 @@
 """The effort of the conversations of a run, whatever is scored."""
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -72,7 +73,7 @@ def agent_of(sample: Sample) -> str | None:
                 return " ".join(named)[:_NAME_KEPT]
             case _:
                 pass
-    said = ((one.agent, one.model) for one in sample.trace.messages if one.role == "assistant")
+    said = {(one.agent, one.model) for one in sample.trace.messages if one.role == "assistant"}
     names = sorted({" ".join(filter(None, pair)) for pair in said} - {""})
     return ", ".join(names)[:_NAME_KEPT] or None
 
@@ -96,7 +97,7 @@ class EffortTotals:
     tool_errors: int = 0
     with_repeated_calls: int = 0
     with_warnings: int = 0
-    _numbers: "dict[str, array[float]]" = field(default_factory=dict[str, "array[float]"], repr=False)
+    _numbers: "dict[str, array[float]]" = field(default_factory=lambda: defaultdict(lambda: array("d")), repr=False)
 
     def add(self, effort: ConversationEffort) -> None:
         """Count a conversation together with its children."""
@@ -113,7 +114,7 @@ class EffortTotals:
             ("seconds", effort.seconds),
         ):
             if number is not None:
-                self._numbers.setdefault(name, array("d")).append(number)
+                self._numbers[name].append(number)
 
     @property
     def statistics(self) -> Sequence[EffortStatistic]:

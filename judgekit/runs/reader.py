@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -24,7 +25,7 @@ from judgekit.database import (
 )
 from judgekit.errors import StoreError
 from judgekit.runs.counted import CountedRow, PlainScore
-from judgekit.runs.effort import ConversationEffort, EffortTotals
+from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
 from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, decompress, is_intact
@@ -97,7 +98,6 @@ class RunReader:
             # A file that cannot be written is opened as immutable. Otherwise, others may write while rows are read.
             may_write = os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
             db = connect(path, read_only=read_only and not may_write)
-        db.text_factory = partial(str, errors="replace")  # invalid bytes then do not match their checksum
         try:
             self._inode = None if path is None else path.stat().st_ino
             self._prepare(db, read_only=read_only)
@@ -154,8 +154,24 @@ class RunReader:
 
     def _select(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         with self._explaining_errors():
-            for line in self._db.execute(sql, values):  # noqa: UP028 - it might close the cursor too late
-                yield line
+            count = 0
+            try:
+                for line in self._db.execute(sql, values):  # yield from might close the cursor too late
+                    yield line
+                    count += 1
+            except sqlite3.OperationalError as error:
+                if "decode to UTF-8" not in str(error):
+                    raise
+                # This takes twice as long. Invalid bytes then do not match their checksum.
+                self._db.text_factory = partial(str, errors="replace")
+                for line in islice(self._db.execute(sql, values), count, None):
+                    yield line
+
+    def score_line(self, run: int, sample: int, scorer: int) -> tuple[Any, ...] | None:
+        """Return the table row of a score, by the number of its sample and the place of its scorer, if there is one."""
+        return next(
+            self._select("SELECT * FROM scores WHERE run = ? AND sample = ? AND scorer = ?", run, sample, scorer), None
+        )
 
     def numbers(self) -> Sequence[int]:
         """Return the numbers of all runs, oldest first."""
@@ -252,7 +268,7 @@ class RunReader:
                 labels = from_json(sample[6]) if sample and sample[6] else {}
             score = line if isinstance(line, Score) else self._plain(name, line)
             if sample:
-                yield CountedRow(index, sample[2], score, sample[4], sample[5], labels)
+                yield CountedRow(index, sample[2], score, sample[4], sample[5], labels, sample[8])
             else:
                 yield CountedRow(index, f"#{index}", score, None, None, labels)
 
@@ -274,11 +290,10 @@ class RunReader:
         last = (-1, -1)
         with self._undamaged("a score"):
             for line in self._select(sql, run, *values):
-                score = line[:_SCORE_COLUMNS]
+                score, index, place = line[:_SCORE_COLUMNS], line[1], line[2]
                 if line[_SCORE_COLUMNS:] != sample:
                     sample = line[_SCORE_COLUMNS:]
                     intact = sample if is_intact(sample) else ()
-                _, index, place, *_ = score
                 name = names.get(place)
                 if name is None or not isinstance(index, int):
                     continue  # no scorer has this place, so the score counts as missing
@@ -400,13 +415,6 @@ class RunReader:
                 if is_intact(line):
                     yield line[1], ConversationEffort(*from_json(line[8]))
 
-    def effort(self, run: int) -> EffortTotals:
-        """Return the effort of all conversations that have a score."""
-        found = EffortTotals()
-        for _, effort in self.effort_by_sample(run):
-            found.add(effort)
-        return found
-
     def has_all_conversations(self, run: int) -> bool:
         """Return whether the conversations of all samples of a run are stored."""
         kept = sum(map(is_intact, self._select("SELECT * FROM conversations WHERE run = ?", run)))
@@ -461,12 +469,13 @@ class RunReader:
                 yield number, scorer, call, self._unpacked(JudgeExchange, line, what, dictionary)
 
     def _unpacked(
-        self, kind: type[PackedRecord], line: Sequence[Any], what: str, dictionary: bytes = b""
+        self, kind: type[PackedRecord], line: tuple[Any, ...], what: str, dictionary: bytes = b""
     ) -> PackedRecord:
         if not is_intact(line):
             raise self._damaged(what)
         with self._undamaged(what):
-            return kind.model_validate_json(decompress(line[-2], dictionary))
+            body = line[-2] if self.path is None else decompress(line[-2], dictionary)
+            return kind.model_validate_json(body)
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -3,12 +3,14 @@
 import asyncio
 import random
 import sqlite3
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from pydantic_core import to_json
 
@@ -16,7 +18,7 @@ from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
-from judgekit.runs.schema import checksum, compress, is_intact, upsert
+from judgekit.runs.schema import compress, is_intact, upsert, with_checksums
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import JudgeCall, Score
@@ -40,7 +42,6 @@ _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer =
 _EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?)"
 _CALLS = "INSERT OR REPLACE INTO unscored_calls VALUES (?)"
 _KEPT_CALLS = "DELETE FROM unscored_calls WHERE run = ? AND id = ?"
-_OLD_SCORE = "SELECT * FROM scores WHERE run = ? AND sample = ? AND scorer = ?"
 
 _Line: TypeAlias = tuple[object, ...]
 
@@ -73,7 +74,7 @@ class Recorder:
         self._dictionaries = [one.exchange_dictionary for one in record.scorers]
         self._is_new = is_new or store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
-        self._waiting: dict[str, list[_Line]] = {}
+        self._waiting: dict[str, list[_Line]] = defaultdict(list)
         self._rows = 0
         self._writing: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
@@ -85,7 +86,6 @@ class Recorder:
 
     def add_sample(self, index: int, sample: Sample) -> None:
         """Record a sample; its scores follow."""
-        trace = sample.trace
         effort = ConversationEffort.of(sample)
         if effort is not None and self._textless is not None:
             effort = effort._replace(agent=None)  # the name is text of the recording
@@ -94,17 +94,14 @@ class Recorder:
         self._add(
             _SAMPLE,
             index,
-            _text(sample.id),
-            _text(trace.id),
-            _text(sample.group),
-            _text(sample.domain),
+            *map(_text, (sample.id, sample.trace.id, sample.group, sample.domain)),
             _json(labels) if labels else None,
             _json({name: one.source for name, one in known.items()}) if known else None,
             _json(effort) if effort else None,
             *SampleHashes.of(sample, keeps_text=self._textless is None),
         )
-        if self._textless is None:
-            self._add(_CONVERSATION, index, sample)
+        if self._textless is None and (packed := self._packed(sample)) is not None:
+            self._add(_CONVERSATION, index, packed)
 
     def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
         """Register the ledger of a score in progress. Its calls were paid for, whether or not the score is kept."""
@@ -127,12 +124,15 @@ class Recorder:
         if not self._is_new:  # a new run has none to replace
             self._add(_NO_EXCHANGES, row.index, place)
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
-            if call.exchange is not None:
-                self._add(_EXCHANGE, row.index, place, number, call.exchange)
+            if (
+                call.exchange is not None
+                and (packed := self._packed(call.exchange, self._dictionaries[place])) is not None
+            ):
+                self._add(_EXCHANGE, row.index, place, number, packed)
 
     def _line(self, score: Score) -> _Line:
         return (
-            _encoded(score.status),
+            score.status,
             _number(score.value),
             _number(score.confidence),
             _encoded(score.label),
@@ -149,33 +149,21 @@ class Recorder:
     def _add(self, sql: str, *values: object) -> None:
         if self._failure is not None:
             raise self._failure
-        if (row := self._row((self._run, *values), sql)) is not None:
-            self._waiting.setdefault(sql, []).append(row)
+        self._waiting[sql].append((self._run, *values))
 
-    def _row(self, line: _Line, sql: str) -> _Line | None:
-        """Return a line as tables hold it, with a record as compressed JSON and a checksum at the end.
+    def _packed(self, record: FrozenModel, dictionary: bytes = b"") -> bytes | Callable[[], bytes] | None:
+        """Return a record as JSON, compressed for a file; ``None`` if UTF-8 cannot hold it.
 
-        A long record stays uncompressed until the writing thread gets it. For short ones, two threads that take turns
-        would cost more than they save.
+        The writing thread compresses a long record. For short ones, two threads that take turns would cost more than
+        they save.
         """
-        if sql in _DELETES:
-            return line
-        if isinstance(record := line[-1], FrozenModel):
-            try:
-                body = record.model_dump_json(exclude_none=True).encode()
-            except ValueError:  # UTF-8 cannot hold lone surrogates
-                return None
-            line = (*line[:-1], body)
-            return line if len(body) > _LONG else self._compressed(line, sql)
-        return (*line, checksum(line))
-
-    def _compressed(self, line: _Line, sql: str) -> _Line:
-        """Return a row whose record is compressed."""
-        if not isinstance(body := line[-1], bytes):
-            return line
-        dictionary = self._dictionaries[line[2]] if sql == _EXCHANGE and isinstance(line[2], int) else b""
-        line = (*line[:-1], compress(body, dictionary))
-        return (*line, checksum(line))
+        try:
+            body = record.model_dump_json(exclude_none=True).encode()
+        except ValueError:  # lone surrogates
+            return None
+        if self._store.path is None:
+            return body
+        return partial(compress, body, dictionary) if len(body) > _LONG else compress(body, dictionary)
 
     def _take_waiting(self) -> dict[str, list[_Line]]:
         """Return the waiting rows, including calls that were paid since for scores in progress."""
@@ -183,25 +171,25 @@ class Recorder:
             if attempt.written < len(attempt.calls):
                 attempt.written = len(attempt.calls)
                 self._add(_CALLS, attempt.id, index, place, self._calls(attempt.calls))
-        waiting, self._waiting, self._rows = self._waiting, {}, 0
+        waiting, self._waiting, self._rows = self._waiting, defaultdict(list), 0
         return waiting
 
     def _write(self, store: RunStore, waiting: dict[str, list[_Line]]) -> None:
-        rows = {sql: [self._compressed(line, sql) for line in lines] for sql, lines in waiting.items()}
+        for sql in _RECORDS.intersection(waiting):
+            waiting[sql] = [(*line[:-1], pack()) if callable(pack := line[-1]) else line for line in waiting[sql]]
         with store.transaction() as db:
             if not self._is_new:  # a new run has no scores to replace
-                old = list(self._old_calls(db, waiting.get(_SCORE, ())))
-                _insert(db, _CALLS, [(*line, checksum(line)) for line in old])
-            for sql, lines in rows.items():
+                _insert(db, _CALLS, list(self._old_calls(store, waiting.get(_SCORE, ()))))
+            for sql, lines in waiting.items():
                 if sql in _DELETES:
                     db.executemany(sql, lines)
                 else:
                     _insert(db, sql, lines)
 
-    def _old_calls(self, db: sqlite3.Connection, scores: Sequence[_Line]) -> Iterator[_Line]:
+    def _old_calls(self, store: RunStore, scores: Sequence[_Line]) -> Iterator[_Line]:
         """Yield the paid calls of scores that are replaced; an empty text if they are damaged."""
-        for run, sample, place, *_ in scores:
-            old: _Line | None = db.execute(_OLD_SCORE, (run, sample, place)).fetchone()
+        for run, sample, place, *_ in cast("Sequence[tuple[int, int, int]]", scores):
+            old = store.score_line(run, sample, place)
             if (
                 old is not None
                 and (calls := old[10] if is_intact(old) else "" if place in self._judged else None) is not None
@@ -261,12 +249,13 @@ class Recorder:
 
 
 _DELETES = {_NO_EXCHANGES, _KEPT_CALLS}
+_RECORDS = {_CONVERSATION, _EXCHANGE}
 
 
 def _insert(db: sqlite3.Connection, sql: str, rows: Sequence[_Line]) -> None:
-    """Write rows, many with each statement, since after each one a thread waits for its turn to run Python."""
+    """Write rows with checksums, many with each statement; after each one, a thread waits for its turn to run Python."""
     for first in range(0, len(rows), _TOGETHER):
-        some = rows[first : first + _TOGETHER]
+        some = with_checksums(rows[first : first + _TOGETHER])
         row = f"({', '.join('?' * len(some[0]))})"
         db.execute(sql.replace("(?)", ", ".join([row] * len(some))), [*chain.from_iterable(some)])
 

@@ -12,9 +12,11 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic_core import from_json
+
 from judgekit.errors import count_text
 from judgekit.runs.counted import CountedRow
-from judgekit.runs.effort import EffortTotals
+from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.runs.summary import ScorerSummary, Summary
@@ -106,12 +108,26 @@ class Run:
             line.audited = audited.get(line.scorer, "")
         return self._counts_only
 
-    @cached_property
+    @property
+    def effort(self) -> EffortTotals:
+        """The effort of the conversations that have a score: messages, tool calls, tokens, cost and time."""
+        return self._counts[1]
+
+    @property
     def _counts_only(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
-        summary = Summary({one.name: ScorerSummary(one.name) for one in self.scorers})
+        return self._counts[0]
+
+    @cached_property
+    def _counts(self) -> tuple[Summary, EffortTotals]:
+        """The summary and the effort, which are counted in one pass."""
+        summary, efforts = Summary({one.name: ScorerSummary(one.name) for one in self.scorers}), EffortTotals()
+        last = -1
         for row in self.counted_rows():
             summary.add(row)
+            if row.index != last and row.effort is not None:
+                efforts.add(ConversationEffort(*from_json(row.effort)))
+            last = row.index
             if row.score.error == DAMAGED_ROW:
                 self._damaged_scores.add(row.index)
         for scorer, calls in self.store.unscored_calls(self.number):
@@ -122,12 +138,7 @@ class Run:
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
-        return summary
-
-    @cached_property
-    def effort(self) -> EffortTotals:
-        """The effort of the conversations: messages, tool calls, tokens, cost and time."""
-        return self.store.effort(self.number)
+        return summary, efforts
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:

@@ -87,8 +87,8 @@ class Row(FrozenModel):
                 "trace_id": sample.trace.id,
                 "group": sample.group,
                 "domain": sample.domain,
-                "labels": {name: label.value for name, label in known.items()},
-                "label_sources": {name: label.source for name, label in known.items()},
+                "labels": {name: label.value for name, label in known.items()} if known else {},
+                "label_sources": {name: label.source for name, label in known.items()} if known else {},
             },
         )
 

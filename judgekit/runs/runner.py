@@ -91,6 +91,7 @@ async def score_tasks(
     if not 1 <= concurrency <= _MOST_AT_ONCE:
         raise ConfigError(f"concurrency must be between 1 and {_MOST_AT_ONCE:,}, found {concurrency}")
     stopped: dict[str, JudgeError] = {}
+    judged = [scorer for scorer in scorers if scorer_prompts(scorer)]
 
     def until_stopped() -> Iterator[Task]:
         left = iter(tasks)
@@ -116,7 +117,7 @@ async def score_tasks(
         with outage_memory():
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
-                    group.create_task(_work(running, score, rest))
+                    group.create_task(_work(running, judged, score, rest))
     except ExceptionGroup as errors:  # a failed score raises nothing, so this concerns the whole run
         error = errors.exceptions[0]
         raise error from error.__cause__
@@ -126,21 +127,22 @@ async def score_tasks(
 
 async def _work(
     tasks: Iterator[Task],
+    judged: Sequence[Scorer],
     score: Callable[[Task, Sequence[Scorer]], Awaitable[None]],
     rest: Callable[[], Awaitable[None]],
 ) -> None:
     loop = asyncio.get_running_loop()
     rested = loop.time()
     for task in tasks:
-        judged = [scorer for scorer in task.scorers if scorer_prompts(scorer)]
+        asking = [scorer for scorer in task.scorers if scorer in judged] if judged else ()
         others = [scorer for scorer in task.scorers if scorer not in judged] if judged else task.scorers
-        if judged and others:
-            both = (score(task, judged), score(task, others))
+        if asking and others:
+            both = (score(task, asking), score(task, others))
             for problem in await asyncio.gather(*both, return_exceptions=True):
                 if problem is not None:
                     raise problem
         else:
-            await score(task, judged or others)
+            await score(task, asking or others)
         if loop.time() - rested > _LONGEST_WITHOUT_REST:
             await rest()  # scorers that never wait would block Ctrl-C
             rested = loop.time()

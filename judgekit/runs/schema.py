@@ -2,13 +2,15 @@
 
 import marshal
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 APPLICATION_ID = int.from_bytes(b"jrun")
 SCHEMA_VERSION = 2
 _LEVEL = 1
 """The level of compression: fast."""
+_EQUAL_ALIKE = 2
+"""The version of marshal, which is fixed and writes equal values alike."""
 
 _COLUMNS = {
     "runs": "number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL",
@@ -82,9 +84,15 @@ def decompress(body: bytes, dictionary: bytes = b"") -> bytes:
 
 def checksum(row: Sequence[Any]) -> int:
     """Return the checksum of a row of texts, numbers, bytes and ``None``."""
-    return zlib.crc32(marshal.dumps(tuple(row), 2))  # version 2 writes equal values alike, and is fixed
+    return zlib.crc32(marshal.dumps(tuple(row), _EQUAL_ALIKE))
 
 
-def is_intact(row: Sequence[object]) -> bool:
+def with_checksums(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return rows with their checksums at the end."""
+    return [(*row, zlib.crc32(marshal.dumps(row, _EQUAL_ALIKE))) for row in rows]
+
+
+def is_intact(row: tuple[Any, ...]) -> bool:
     """Return whether a row, with its checksum in the last place, is what was written."""
-    return checksum(row[:-1]) == row[-1]
+    written: int = row[-1]
+    return zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == written

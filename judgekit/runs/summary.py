@@ -393,9 +393,11 @@ class Summary:
         self._count(row, packed)
         if isinstance(score, Score):
             self.scorers[score.scorer].add_reason(score)
-        domain = {} if row.domain is None else {"domain": row.domain}
-        for name, value in {**domain, **row.labels, **domain}.items():  # a label "domain" must not count a sample twice
-            self._slice(name, str(value), row, packed)
+        if row.domain is not None:
+            self._slice("domain", row.domain, row, packed)
+        for name, value in row.labels.items():
+            if name != "domain" or row.domain is None:  # a sample must not count twice
+                self._slice(name, str(value), row, packed)
 
     def _count(self, row: Row | CountedRow, packed: bytes | None) -> None:
         if (line := self.scorers.get(row.scorer)) is None:

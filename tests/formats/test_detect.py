@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.formats import detect as detection
-from judgekit.formats.detect import detect
-from judgekit.formats.readers import READERS
+from judgekit.formats.detect import detect, names_in
+from judgekit.formats.readers import FALLBACKS, READERS
 
 CHAT = {"role": "user", "content": "Hi"}
 CHUNK = {"id": "a", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
@@ -145,6 +145,7 @@ class Fake:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.marks = frozenset(() if name in FALLBACKS else ("trace",))
 
     def recognizes(self, value: object) -> bool:
         return True
@@ -152,35 +153,61 @@ class Fake:
 
 def test_two_formats_that_both_fit_are_an_error_that_names_them(monkeypatch):
     monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in ("one", "two", "rows")})
-    with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'a'; choose one"):
-        detect({"a": []})
+    with pytest.raises(TraceError, match=r"^may be one or two: found an object with the keys 'trace'; choose one"):
+        detect({"trace": []})
 
 
 def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
     for names, name in ((("rows", "one", "openai-chat"), "one"), (("openai-chat", "rows"), "openai-chat")):
         monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in names})
-        assert detect({"a": []}).name == name
+        assert detect({"trace": []}).name == name
 
 
-def readers_of(record):
-    return [reader.name for reader in READERS.values() if reader.recognizes(record)]
+def asked_in_vain(value):
+    """Return the readers that recognize a value, but of whose marks it has none."""
+    names = names_in(value)
+    return [one.name for one in READERS.values() if one.marks and one.marks.isdisjoint(names) and one.recognizes(value)]
 
 
-def test_what_is_plainly_openais_chat_is_so_to_all_readers(shared_data):
-    """The shortcut that asks no other reader agrees with asking all of them."""
+def test_a_reader_has_marks_unless_it_is_a_fallback():
+    assert {reader.name for reader in READERS.values() if not reader.marks} == {*FALLBACKS}
+
+
+def test_what_a_reader_recognizes_has_one_of_its_marks(shared_data):
+    """So detection, which only asks the readers with a mark, agrees with asking all of them."""
     tried = 0
-    for path in sorted((shared_data / "traces").rglob("*.json*")):
-        text = path.read_text(encoding="utf-8")
+    for path in sorted(shared_data.rglob("*.json*")):
         try:
+            text = path.read_text(encoding="utf-8")
             documents = [json.loads(line) for line in (text.splitlines() if path.suffix == ".jsonl" else [text])]
         except ValueError:
             continue
-        for document in documents:
-            record = {"messages": document.get("messages") if isinstance(document, dict) else document}
-            if (plain := detection._plain(record)) is not None:
-                tried += 1
-                assert [plain.name] == readers_of(record) == ["openai-chat"], path
-    assert tried > 50
+        for document in documents[:100]:
+            inner = (
+                [*document.values()] if isinstance(document, dict) else document if isinstance(document, list) else []
+            )
+            for value in (document, [document], [[document]], *inner[:20]):
+                if not isinstance(value[0] if isinstance(value, list) and value else value, str):
+                    tried += 1
+                    assert asked_in_vain(value) == [], path
+    assert tried > 500
+
+
+@pytest.mark.parametrize(("name", "value"), CASES)
+def test_each_case_has_a_mark_of_its_format(name, value):
+    assert name in FALLBACKS or not READERS[name].marks.isdisjoint(names_in(value))
+
+
+def test_the_messages_of_what_is_plainly_openais_chat_are_not_looked_through():
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    plain = [
+        CHAT,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "x", "function": "f"},
+    ]
+    assert names_in({"id": 1, "messages": plain}) == {"id", "messages"}
+    assert "function" in names_in({"id": 1, "messages": plain[::-1]})
+    assert "function" in names_in({"source": 1, "messages": plain})
 
 
 def literals() -> list[str]:
@@ -198,16 +225,15 @@ VALUES = ("q", "", "{}", '{"spans": []}', "gemini-x", "claude-x", "trace.span", 
 
 @settings(max_examples=10)
 @given(st.integers(0, 2**32))
-def test_what_is_plainly_a_row_is_so_to_all_readers(seed):
+def test_what_a_reader_recognizes_in_a_flat_record_has_one_of_its_marks(seed):
     random = Random(seed)  # noqa: S311 - no secret
     tried = 0
     for _ in range(500):
-        names = [random.choice(SHAPES if random.random() < 0.8 else WORDS) for _ in range(random.randint(0, 3))]
-        columns = [*names, *random.sample(["input", "response", "output", "reference", "label", "ranking"], 2)]
-        record = {name: random.choice(VALUES if random.random() < 0.8 else WORDS) for name in columns}
-        if (plain := detection._plain(record)) is not None:
-            tried += 1
-            assert [plain.name] == readers_of(record), record
+        names = [random.choice(SHAPES if random.random() < 0.8 else WORDS) for _ in range(random.randint(1, 5))]
+        columns = [*names, *random.sample(["input", "response", "output", "model", "type", "object"], 2)]
+        record = {name: random.choice(VALUES if random.random() < 0.6 else WORDS) for name in columns}
+        tried += any(reader.recognizes(record) for reader in READERS.values())
+        assert asked_in_vain(record) == [], record
     assert tried > 50
 
 

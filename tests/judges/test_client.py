@@ -59,6 +59,16 @@ def test_a_request_that_differs_in_nothing_else_has_the_same_key(question, chang
     assert question(**changes).digests == question().digests
 
 
+def test_a_schema_or_parameters_that_change_in_place_give_the_next_request_another_key(question):
+    settings = {"params": {"seed": 1}, "schema": {"properties": {"verdict": {"enum": [1, 0]}}}}
+    keys = [question(**settings).key]
+    settings["params"]["seed"] = 2
+    keys.append(question(**settings).key)
+    settings["schema"]["properties"]["verdict"]["enum"] = [True, False]
+    keys.append(question(**settings).key)
+    assert len({*keys}) == 3
+
+
 turns = st.lists(
     st.builds(ChatMessage, st.sampled_from(["system", "user", "assistant"]), st.text(max_size=4)), max_size=3
 )

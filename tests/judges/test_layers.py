@@ -1,6 +1,7 @@
 """The order of the layers."""
 
 import asyncio
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,12 @@ def test_two_clients_have_no_reply_in_common_unless_they_say_that_they_are_one(q
     assert [asked(one, question) for one in (first, second, third, first)] == [
         *(first.text, first.text, third.text, first.text),
     ]
+
+
+def test_an_identity_may_be_a_member_of_an_enumeration(question):
+    server = StrEnum("Server", {"FIRST": "a"})
+    first, second = Anonymous(identity=server.FIRST), Anonymous(identity="a")
+    assert [asked(one, question) for one in (first, second)] == [first.text, first.text]
 
 
 @pytest.mark.parametrize("identity", [{}, {"identity": ""}, {"identity": None}])

@@ -35,7 +35,8 @@ _OTHERS_BLOCKS = (
     *("document_url",),
 )
 _KEPT = ("compaction", "tool_reference")
-_OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
+OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "search_result")
+"""Kinds of blocks that only this API has."""
 
 
 def is_anthropic(messages: JsonValue) -> bool:
@@ -154,7 +155,7 @@ def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
 def _has_own_block(message: JsonValue) -> bool:
     for block in _blocks_of(message):
         if isinstance(kind := block.get("type"), str):
-            if kind in _OWN_BLOCKS or (kind.endswith("tool_use") and "input" in block):
+            if kind in OWN_BLOCKS or (kind.endswith("tool_use") and "input" in block):
                 return True
             if kind.endswith("tool_result") and "tool_use_id" in block:
                 return True

@@ -29,10 +29,11 @@ from judgekit.traces.message import (
 from judgekit.traces.trace import ToolDefinition
 
 _ROLES = ("system", "user", "assistant")
-_OBJECTS = (
+OBJECTS = (
     *("toolUse", "toolResult", "reasoningContent", "image", "document", "video", "audio"),
     *("cachePoint", "guardContent", "citationsContent", "searchResult"),
 )
+"""Fields of blocks that hold an object, and name the kind of the block."""
 _INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 
 
@@ -114,7 +115,7 @@ def _has_role(message: JsonValue) -> bool:
 
 def _is_block(block: JsonValue) -> bool:
     return isinstance(block, dict) and (
-        isinstance(block.get("text"), str) or any(isinstance(block.get(kind), dict) for kind in _OBJECTS)
+        isinstance(block.get("text"), str) or any(isinstance(block.get(kind), dict) for kind in OBJECTS)
     )
 
 
@@ -142,7 +143,7 @@ def _result_part(found: FieldTracker) -> Part:
 
 
 def _part(found: FieldTracker) -> Part:
-    kind = next((kind for kind in ("text", *_OBJECTS) if kind in found), "")
+    kind = next((kind for kind in ("text", *OBJECTS) if kind in found), "")
     value = found.peek(kind)
     if kind == "text" and isinstance(value, str):
         found.take("text")

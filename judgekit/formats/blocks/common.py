@@ -1,6 +1,7 @@
 """Pieces that messages of most APIs share: content, tool calls, media and token counts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Literal, TypeAlias, TypeVar
 
 from pydantic import JsonValue
@@ -106,11 +107,15 @@ def read_counts(
     """
     if found is None:
         return None
-    names = {"input_tokens": input, "output_tokens": output, "cached_tokens": cached, "reasoning_tokens": reasoning}
-    paths = {ours: theirs.rpartition(".") for ours, theirs in names.items() if theirs is not None}
-    places = {outer: found.object(outer) if outer else found for outer, _, _ in paths.values()}
-    counts = {
-        ours: None if (place := places[outer]) is None else place.count(name)
-        for ours, (outer, _, name) in paths.items()
-    }
+    paths = _count_paths(input, output, cached, reasoning)
+    places = {outer: found.object(outer) if outer else found for _, outer, _ in paths}
+    counts = {ours: place.count(name) for ours, outer, name in paths if (place := places[outer]) is not None}
     return Usage.model_validate({**counts, "extra": found.leftover()})
+
+
+@cache
+def _count_paths(*names: str | None) -> Sequence[tuple[str, str, str]]:
+    """Return the name of each count in a `Usage`, the field of the object that holds it, and its name there."""
+    counts = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+    paths = [(ours, theirs.rpartition(".")) for ours, theirs in zip(counts, names, strict=True) if theirs is not None]
+    return [(ours, outer, name) for ours, (outer, _, name) in paths]

@@ -28,6 +28,7 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
+    set_unvalidated,
 )
 from judgekit.traces.trace import ToolDefinition
 
@@ -54,6 +55,7 @@ _PLAIN = {
     "tool": frozenset(("role", "content", "tool_call_id", "name")),
 }
 """The fields of most messages by role. They have the same names in our own messages."""
+_PLAIN_PART = frozenset(("type", "text"))
 _PLAIN_CALLER = frozenset(("role", "content", "tool_calls"))
 _PLAIN_CALL = frozenset(("id", "type", "function"))
 _PLAIN_FUNCTION = frozenset(("name", "arguments"))
@@ -103,9 +105,35 @@ def _plain_message(found: JsonObject) -> Mapping[str, object] | None:
     """Return the fields of a message that has no other fields than most messages, all of the usual types."""
     role = found.get("role")
     if role == "assistant" and "tool_calls" in found:
-        return _plain_caller(found)
-    is_plain = isinstance(role, str) and found.keys() <= _PLAIN.get(role, _NO_NAMES)
-    return found if is_plain and set(map(type, found.values())) == _ONLY_TEXTS else None
+        made = _plain_caller(found)
+    elif not isinstance(role, str) or not found.keys() <= _PLAIN.get(role, _NO_NAMES):
+        made = None
+    elif set(map(type, found.values())) == _ONLY_TEXTS:
+        return found
+    else:
+        content = _plain_content(found.get("content"))
+        others = {type(value) for name, value in found.items() if name != "content"}
+        made = {**found, "content": content} if content and others == _ONLY_TEXTS else None
+    if made is None and None in found.values():
+        return _plain_message({name: value for name, value in found.items() if value is not None})
+    return made
+
+
+def _plain_content(content: JsonValue) -> JsonValue:
+    """Return a list of texts as the content of one of our messages; ``None`` if it is not only texts."""
+    if not isinstance(content, list) or not all(map(_is_plain_part, content)):
+        return None
+    first = content[0] if len(content) == 1 else None
+    return first["text"] if isinstance(first, dict) else content
+
+
+def _is_plain_part(part: JsonValue) -> bool:
+    return (
+        isinstance(part, dict)
+        and part.keys() == _PLAIN_PART
+        and part["type"] == "text"
+        and isinstance(part["text"], str)
+    )
 
 
 def _plain_caller(found: JsonObject) -> Mapping[str, object] | None:
@@ -277,7 +305,9 @@ def _call(found: FieldTracker) -> ToolCall:
     else:  # datasets and hand-written files often leave out the ``function`` level
         call = _function_call(found, identity)
     extra = found.leftover()
-    return call.model_copy(update={"extra": extra}) if extra else call
+    if extra:
+        set_unvalidated(call, extra=extra)
+    return call
 
 
 def _function_call(found: FieldTracker, identity: str | None) -> ToolCall:

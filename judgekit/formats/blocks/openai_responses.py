@@ -81,7 +81,8 @@ _RESULTS = {
 """Kinds of items that are results, and the tool's name if the kind implies it."""
 _ELSEWHERE = ("item_reference", "compaction", "compaction_summary")
 _KEPT = (*_ELSEWHERE, "compaction_trigger", "mcp_list_tools", "mcp_approval_request", "configuration_update")
-_DECISIVE = {*_CALLS, *_RESULTS, "reasoning", "item_reference", "mcp_list_tools", "additional_tools"} - {"program"}
+DECISIVE = {*_CALLS, *_RESULTS, "reasoning", "item_reference", "mcp_list_tools", "additional_tools"} - {"program"}
+"""Kinds of items that no other API has."""
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal", "logs": "logs"}
 _MEDIA: dict[str, MediaKind] = {
     "input_image": "image",
@@ -317,7 +318,7 @@ def is_item(value: JsonValue) -> bool:
     """Return whether a value can only be an item."""
     kind, content = lookup(value, "type"), lookup(value, "content")
     if isinstance(kind, str) and kind != "message":
-        return kind in _DECISIVE
+        return kind in DECISIVE
     if any(lookup(block, "type") in ("input_text", "output_text") for block in head(content)):
         return True
     return kind == "message" and lookup(value, "role") in _ROLES and isinstance(content, str)

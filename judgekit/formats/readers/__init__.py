@@ -9,7 +9,7 @@ from judgekit.formats.readers.adk import ADKReader
 from judgekit.formats.readers.adk_eval import ADKEvalReader
 from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamReader
 from judgekit.formats.readers.atif import AtifReader
-from judgekit.formats.readers.base import Reader
+from judgekit.formats.readers.base import MarkedReader, Reader
 from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.readers.codex import CodexReader
@@ -36,7 +36,7 @@ from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.readers.who_when import WhoWhenReader
 from judgekit.registry import entry_point_references, find_object
 
-READERS: dict[str, Reader] = {
+READERS: dict[str, MarkedReader] = {
     reader.name: reader
     for reader in (
         JudgekitReader(),
@@ -73,6 +73,8 @@ READERS: dict[str, Reader] = {
         RowsReader(),
     )
 }
+MARKS = frozenset[str]().union(*(reader.marks for reader in READERS.values()))
+"""The marks of all readers."""
 _log = logging.getLogger("judgekit")
 
 _NEEDS = ("name", "shape", "joins_lines", "recognizes", "records", "sample")

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import short_repr
 from judgekit.formats.blocks.anthropic import (
+    OWN_BLOCKS,
     is_anthropic,
     is_response,
     may_be_anthropic,
@@ -42,6 +43,7 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceWarning
 
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+_EVENTS = ("message_start", "message_delta", "content_block_start", "content_block_delta")
 _SILENT = ("ping", "message_stop", "content_block_stop")
 _REPEATS = ("text", "thinking", "signature", "citation", "input_json")
 """Events that the SDK adds; each repeats the one before it."""
@@ -53,6 +55,12 @@ class AnthropicReader:
     name = "anthropic"
     joins_lines = False
     shape = 'anthropic: {"messages": [{"role": "user", "content": [{"type": "tool_result", ...}]}, ...], "system": ...}'
+    marks = frozenset(
+        (
+            *("request", "response", "custom_id", "max_tokens", "system", "anthropic_version"),
+            *("message", "use", "result", "thinking", "image", "document", *OWN_BLOCKS),
+        )
+    )
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize blocks and fields that only this API has."""
@@ -86,6 +94,7 @@ class AnthropicStreamReader:
     name = "anthropic-stream"
     joins_lines = True
     shape = 'anthropic-stream: {"type": "message_start", "message": {...}}, {"type": "content_block_delta", ...}, ...'
+    marks = frozenset(_EVENTS)
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by their type and what they start or add."""
@@ -142,7 +151,7 @@ def _is_request(request: JsonObject) -> bool:
 def is_event(value: JsonValue) -> bool:
     """Return whether this is an event of a streamed response."""
     event = as_object(value)
-    known = event.get("type") in ("message_start", "message_delta", "content_block_start", "content_block_delta")
+    known = event.get("type") in _EVENTS
     return known and not event.keys().isdisjoint(("message", "delta", "content_block"))
 
 

@@ -91,6 +91,18 @@ class Reader(Protocol):
         ...
 
 
+class MarkedReader(Reader, Protocol):
+    """A reader that need not be asked about every record."""
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """The names and kinds of which every recognized value has at least one, as `names_in` returns them.
+
+        A fallback has none: it is asked if no other reader recognizes a value.
+        """
+        ...
+
+
 class RowReader:
     """A base for readers of files that hold one record or a list of records."""
 
@@ -371,11 +383,22 @@ def _may_hold_text(extra: JsonObject) -> bool:
 
 def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:
     """Return the leftover of a message without fields that have a warning. Other choices always have one."""
+    if not warned and not _holds_choices(extra):
+        return extra
     return {
         name: _without_warned(value, ()) if isinstance(value, dict) else value
         for name, value in extra.items()
         if name != OTHER_CHOICES and name not in warned
     }
+
+
+def _holds_choices(extra: JsonObject) -> bool:
+    if OTHER_CHOICES in extra:
+        return True
+    for value in extra.values():  # noqa: SIM110 - any() takes twice the time
+        if isinstance(value, dict) and _holds_choices(value):
+            return True
+    return False
 
 
 def _child_messages(children: Iterable[Trace]) -> Iterator[Message]:

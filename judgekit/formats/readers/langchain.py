@@ -56,6 +56,7 @@ _KINDS = {
     "RemoveMessage": "remove",
 }
 """The types of message classes; classes of streamed messages end in ``Chunk``."""
+_CHUNKS = [f"{name}Chunk" for name in _KINDS]
 _ROLES = {"user": "human", "human": "human", "assistant": "ai", "ai": "ai", "system": "system", "developer": "system"}
 """The roles that a ``ChatMessage`` may have."""
 _PARTS: dict[str, type[TextPart | ReasoningPart | RefusalPart]] = {
@@ -86,6 +87,7 @@ class LangChainReader:
     name = "langchain"
     joins_lines = False
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
+    marks = frozenset(("inputs", "outputs", "values", "kwargs", *_KINDS, *_CHUNKS, *_KINDS.values()))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages by LangChain's types, without a role."""

@@ -10,6 +10,7 @@ from judgekit.score import Score
 from judgekit.scorers.text.base import NO_RESPONSE, TextPair, TextScorer, compare_without_gil
 from judgekit.scorers.text.normalization import normalize_text
 from judgekit.scoring import SyncScore
+from judgekit.threads import run_in_thread
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
@@ -144,8 +145,6 @@ class Regex(SyncScore):
         try:
             return search(response, timeout=_SECONDS_INLINE)
         except TimeoutError:
-            from judgekit.threads import run_in_thread  # noqa: PLC0415 - imports asyncio, which most scorers do without
-
             return await run_in_thread(lambda: search(response, timeout=_SECONDS, concurrent=True))
 
 

@@ -21,7 +21,14 @@ def objects(fields: dict[str, st.SearchStrategy]) -> st.SearchStrategy:
 texts = st.sampled_from(["Hi", "", '{"a": 1}', '{"a": 1e999}', "{"])
 function = objects({"name": st.just("f"), "arguments": texts})
 call = objects({"id": texts, "type": st.just("function"), "function": function})
-fields = {"content": texts, "tool_calls": st.lists(call, max_size=2), "tool_call_id": texts, "id": texts}
+parts = st.lists(objects({"type": st.just("text"), "text": texts}), max_size=2)
+fields = {
+    "content": texts | parts,
+    "tool_calls": st.lists(call, max_size=2),
+    "tool_call_id": texts,
+    "id": texts,
+    "refusal": st.none(),
+}
 role = st.sampled_from(["system", "developer", "user", "assistant", "tool", "function", "critic"])
 message = st.builds(lambda one, said: {"role": said, **one}, objects(fields), role)
 
