@@ -34,12 +34,12 @@ def _same_types(left: JsonValue, right: JsonValue) -> bool:
     return isinstance(left, bool) == isinstance(right, bool)
 
 
-def json_bytes(value: JsonValue) -> bytes:
+def json_bytes(value: object) -> bytes:
     """Return bytes that only the same JSON has, although it may have others: keys in another order, or 75.0 for 75.
 
     This is the fastest way to find most equal values.
     """
-    return marshal.dumps(value, 2)  # later versions write references to objects, which depend on identity
+    return marshal.dumps(value, 2)  # type: ignore[arg-type]  # later versions write references to objects, which depend on identity
 
 
 def canonical_json(value: JsonValue) -> str:

@@ -132,7 +132,7 @@ ArgCompare: TypeAlias = ArgRules | Scorer
 """An `ArgMatch`, or a text scorer as a shorthand for ``ArgMatch(text=scorer)``."""
 
 
-def are_plain(rules: ArgRules) -> bool:
+def are_plain(rules: ArgCompare) -> bool:
     """Return whether the rules are typed JSON equality of all arguments."""
     return isinstance(rules, ArgMatch) and rules.is_plain
 

@@ -139,12 +139,12 @@ class Calls:
 
     def agree(self, expected: int, actual: int) -> bool:
         """Return whether the arguments of two calls of the same tool fully agree."""
-        wanted, found = self._expected_bytes[expected], self._actual_bytes[actual]
+        wanted, found = self._bytes[0][expected], self._bytes[1][actual]
         if wanted is None:
             return self.compare(expected, actual).score == 1
-        if wanted == found:
-            return True
-        return found is not None and same_json(self.expected[expected].args, self.actual[actual].call.args)
+        return wanted == found or (
+            found is not None and same_json(self.expected[expected].args, self.actual[actual].call.args)
+        )
 
     def compare(self, expected: int, actual: int) -> ArgComparison:
         """Return the comparison of the arguments of two calls of the same tool."""
@@ -164,11 +164,12 @@ class Calls:
 
     def score(self, expected: int, actual: int) -> float:
         """Return the score of the arguments of two calls of the same tool."""
-        if self._expected_bytes[expected] is None:
+        written, made = self._bytes[0][expected], self._bytes[1][actual]
+        if written is None:
             return self.compare(expected, actual).score
-        if self._expected_bytes[expected] == self._actual_bytes[actual]:
+        if written == made:
             return 1.0
-        if self._actual_bytes[actual] is None:
+        if made is None:
             return 0.0
         if len(self.expected) * len(self.actual) < _MANY_PAIRS:
             return _equal_share(self.expected[expected].args, self.actual[actual].call.args)
@@ -178,43 +179,43 @@ class Calls:
         return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
 
     @cached_property
-    def _expected_bytes(self) -> list[bytes | None]:
-        return [self._plain_bytes(call) for call in self.expected]
+    def _bytes(self) -> tuple[list[bytes | None], list[bytes | None]]:
+        """The arguments of each expected and actual call as bytes.
 
-    @cached_property
-    def _actual_bytes(self) -> list[bytes | None]:
-        calls = [made.call for made in self.actual]
-        return [json_bytes(call.args) if call.args_error is None else None for call in calls]
+        ``None`` unless the expected ones are simply compared as typed JSON, and if the actual ones could not be read.
+        """
+        are_all_plain = self.rules.is_plain
+        return (
+            [
+                written
+                if call.compare_args is None
+                and call.agent is None
+                and (are_all_plain or are_plain(self.rules_by_tool[call.name]))
+                and (KEY_BYTES not in (written := json_bytes(call.args)) or not contains_matcher(call.args))
+                else None
+                for call in self.expected
+            ],
+            [json_bytes(made.call.args) if made.call.args_error is None else None for made in self.actual],
+        )
 
     # The functions do not refer to self, so no cycle keeps a sample's calls in memory.
 
     @cached_property
     def expected_items(self) -> Mapping[int, ArgItems | None]:
         """The arguments of each expected call; ``None`` unless they are simply compared as typed JSON."""
-        expected, written = self.expected, self._expected_bytes
+        expected, (written, _) = self.expected, self._bytes
         return _Memo(lambda at: None if written[at] is None else ArgItems.of(expected[at].args))
 
     @cached_property
     def actual_items(self) -> Mapping[int, ArgItems | None]:
         """The arguments of each actual call; ``None`` if they could not be read."""
-        actual, written = self.actual, self._actual_bytes
+        actual, (_, written) = self.actual, self._bytes
         return _Memo(lambda at: None if written[at] is None else ArgItems.of(actual[at].call.args))
 
     @cached_property
     def rules_by_tool(self) -> dict[str, ArgRules]:
         """The rules for the arguments of each expected tool."""
         return {call.name: self.rules.arg_rules_for(call.name) for call in self.expected}
-
-    def _plain_bytes(self, expected: ExpectedCall) -> bytes | None:
-        """Return the arguments of an expected call as bytes; ``None`` unless they are simply compared as typed JSON."""
-        if (
-            expected.compare_args is not None
-            or expected.agent is not None
-            or not (self.rules.is_plain or are_plain(self.rules_by_tool[expected.name]))
-        ):
-            return None
-        written = json_bytes(expected.args)
-        return None if KEY_BYTES in written and contains_matcher(expected.args) else written
 
 
 def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Sequence[int]:

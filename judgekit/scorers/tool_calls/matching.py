@@ -199,7 +199,7 @@ class Match:
         """Return the credit for a pair of calls of the same tool."""
         if self.rules.args_credit == "fraction":
             return self.calls.score(expected, actual)
-        return float(self.calls.agree(expected, actual))
+        return 1.0 if self.calls.agree(expected, actual) else 0.0
 
     def _parts(self) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
         """Return the positions of calls that may be paired: all, or turn by turn."""
@@ -235,17 +235,18 @@ class Match:
             best = best_pairs(weights) if any(map(any, weights)) else [*enumerate(range(min(len(rest), len(others))))]
             yield from (*pairs.items(), *((rest[row], others[column]) for row, column in best))
 
-    def _ordered_pairs(self, expected: Sequence[int], actual: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def _ordered_pairs(self, expected: Sequence[int], actual: Sequence[int]) -> Iterable[tuple[int, int]]:
         how = self.rules
         # If no call may be left over, in place and in order are the same, and the latter shows the extra calls better.
         none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
         is_in_place = how.order == "sequence" and not none_left
         if is_in_place and how.parallel == "ordered" and self.calls.blocks is None:
-            return (
+            expected_calls, actual_calls = self.expected, self.actual
+            return [
                 (one, other)
                 for one, other in zip(expected, actual, strict=False)
-                if self.expected[one].name == self.actual[other].call.name
-            )
+                if expected_calls[one].name == actual_calls[other].call.name
+            ]
         weights = [[0.0] * len(actual) for _ in expected]
         rows, columns = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
         for wanted, found in self._by_tool(expected, actual):

@@ -44,10 +44,10 @@ class ToolMatch(FrozenModel):
     credit: Literal["all_or_nothing", "precision", "recall", "f1"] = "all_or_nothing"
     args_credit: Literal["all", "fraction"] = "all"
 
-    @cached_property
+    @property  # not cached, since a changed copy would keep it
     def is_plain(self) -> bool:
         """Whether the arguments of all tools are compared as typed JSON."""
-        return are_plain(cast("ArgRules", self.args)) and not self.tools
+        return not self.tools and are_plain(self.args)
 
     @cached_property
     def has_text_scorers(self) -> bool:
