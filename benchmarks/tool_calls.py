@@ -220,7 +220,7 @@ def deepeval(samples: "Sequence[Sample]") -> Callable[[], object]:
             LLMTestCase(
                 input="",
                 actual_output="",
-                tools_called=calls(call for _, _, call in one.trace.tool_calls()),
+                tools_called=calls(made.call for made in one.trace.tool_calls()),
                 expected_tools=calls(one.reference_tool_calls),
             ),
             matches(one),

@@ -80,10 +80,11 @@ def test_tool_calls_are_those_of_one_side_with_the_numbers_of_their_messages_and
         ],
         children=[Trace(messages=[AIMessage(tool_calls=[ToolCall("of_a_child")])])],
     )
-    own = (1, 0, f, None), (3, 1, g, None), (3, 1, g, None), (8, 3, h, "b")
-    assert trace.tool_calls() == trace.tool_calls("assistant") == (*own, ("0.1.1", 3, ToolCall("of_a_child"), None))
+    own = ActualCall(1, 0, f), ActualCall(3, 1, g), ActualCall(3, 1, g), ActualCall(8, 3, h, "b")
+    child = ActualCall("0.1.1", 3, ToolCall("of_a_child"))
+    assert trace.tool_calls() == trace.tool_calls("assistant") == (*own, child)
     assert trace.model_copy(update={"children": ()}).tool_calls() == own
-    assert trace.tool_calls("user") == ((2, 1, i, None), (6, 3, j, None))
+    assert trace.tool_calls("user") == (ActualCall(2, 1, i), ActualCall(6, 3, j))
     assert [type(call) for call in trace.tool_calls("user")] == [ActualCall, ActualCall]
 
 

@@ -59,7 +59,7 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(one, other))
         for one, other, credit in match.pairs
     ]
-    by_turn = match.rules.scope == "turn"
+    by_turn = match.rules.within == "turn"
     ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
     for one, other, _ in match.pairs:
         ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))

@@ -71,7 +71,7 @@ class Match:
         calls = Calls.of(
             rules, sample, requestor, include_failed=include_failed, include_delegations=include_delegations
         )
-        if rules.scope == "turn" and (lost := [quoted_name(call.name) for call in calls.expected if call.turn is None]):
+        if rules.within == "turn" and (lost := [quoted_name(call.name) for call in calls.expected if call.turn is None]):
             return f"calls are compared by turn, but expected calls have no turn: {join_limited(lost, 5, ', ')}"
         match = cls(rules, calls, _unordered_warning(calls, rules))
         return await match.with_texts_compared() if rules.has_text_scorers else match
@@ -185,7 +185,7 @@ class Match:
     @property
     def is_exact(self) -> bool:
         """Whether each actual call is the expected one at its position."""
-        if self.rules.scope == "conversation":
+        if self.rules.within == "conversation":
             return self.calls.are_equal
         return len(self.expected) == len(self.actual) and all(
             self.same_turn(index, index) and self.calls.is_equal(index) for index in range(len(self.actual))
@@ -193,7 +193,7 @@ class Match:
 
     def same_turn(self, expected: int, actual: int) -> bool:
         """Return whether two calls belong to the same turn, if turns matter."""
-        return self.rules.scope != "turn" or self.expected[expected].turn == self.actual[actual].turn
+        return self.rules.within != "turn" or self.expected[expected].turn == self.actual[actual].turn
 
     def credit(self, expected: int, actual: int) -> float:
         """Return the credit for a pair of calls of the same tool."""
@@ -203,7 +203,7 @@ class Match:
 
     def _parts(self) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
         """Return the positions of calls that may be paired: all, or turn by turn."""
-        if self.rules.scope == "conversation":
+        if self.rules.within == "conversation":
             return [(range(len(self.expected)), range(len(self.actual)))]
         return (
             (

@@ -23,7 +23,7 @@ class ToolMatch(FrozenModel):
             mismatches are explained by the pairs in order, so that an extra call does not displace all later ones.
         extra: Whether more calls than expected may be made; allowed ones are not FP.
         missing: Whether fewer calls than expected may be made; allowed ones are not FN.
-        scope: ``turn``: calls only match calls expected in the same turn, `ExpectedCall.turn`, in its order.
+        within: ``turn``: calls only match calls expected in the same turn, `ExpectedCall.turn`, in its order.
         parallel: Whether the calls of one message have an order among themselves.
         args: The rules for arguments; or a function of the expected and actual ones that returns a bool or a score in
             [0, 1]; or a text scorer for ``ArgMatch(text=scorer)``.
@@ -37,7 +37,7 @@ class ToolMatch(FrozenModel):
     order: Literal["sequence", "in_order", "any"] = "sequence"
     extra: Literal["forbid", "allow"] = "forbid"
     missing: Literal["forbid", "allow"] = "forbid"
-    scope: Literal["conversation", "turn"] = "conversation"
+    within: Literal["conversation", "turn"] = "conversation"
     parallel: Literal["unordered", "ordered"] = "unordered"
     args: Annotated[ArgCompare, PlainValidator(arg_rules)] = PLAIN
     tools: dict[str, Annotated[ArgCompare, PlainValidator(arg_rules)]] = Field(default_factory=dict[str, ArgCompare])

@@ -105,7 +105,7 @@ def test_a_call_of_another_turn_is_out_of_order():
         AIMessage(tool_calls=calls("b")),
     ]
     expected = [ExpectedCall("a", turn=1), ExpectedCall("b", turn=1)]
-    how = ToolMatch(order="any", scope="turn")
+    how = ToolMatch(order="any", within="turn")
     found = ToolCallMatch(how).score(Sample.of(messages, reference_tool_calls=expected))
     assert found.reason == "1 of 2 expected calls matched; out of order: b (message 4)"
     assert found.details["out_of_order"] == [{"expected": 1, "actual": 1, "message": 4, "name": "b", "score": 1.0}]

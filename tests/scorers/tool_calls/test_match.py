@@ -148,7 +148,7 @@ PRESET_VALUES = {
 def test_each_preset_moves_as_its_definition_says(conversations, change, scope):
     """No call is expected twice, and no turn has two messages with calls, so that swaps between messages leave turns."""
     content = set() if scope == "turn" and change is two_swapped else PRESET_VALUES[change]
-    scorers = {name: ToolCallMatch(how.model_copy(update={"scope": scope})) for name, how in PRESETS.items()}
+    scorers = {name: ToolCallMatch(how.model_copy(update={"within": scope})) for name, how in PRESETS.items()}
     changed = [one for sample in conversations for one in change(sample)]
     assert len(conversations) == 78
     assert len(changed) > 50
@@ -181,7 +181,7 @@ def test_f1_and_accuracy_move_as_their_definitions_say(conversations):
         for changed in one_added(sample):
             assert values(changed) == (2 * n / (2 * n + 1), 0, 0)
         for changed in two_swapped(sample):
-            names = [call.name for _, _, call in changed.trace.tool_calls()]
+            names = [made.call.name for made in changed.trace.tool_calls()]
             if names != [call.name for call in sample.reference_tool_calls]:
                 assert values(changed) == (1, 0, 1)
             else:
@@ -207,7 +207,7 @@ def test_without_references_a_sample_is_skipped():
 
 
 def test_where_turns_are_compared_a_sample_whose_references_name_none_is_skipped():
-    by_turn = ToolMatch(scope="turn")
+    by_turn = ToolMatch(within="turn")
     found = score(by_turn, [ExpectedCall("search", {"q": "python"}, turn=1), PAY, ToolCall("f\n")], [SEARCH])
     assert (found.status, found.reason) == (
         "skipped",

@@ -29,7 +29,7 @@ AXES: dict[str, Sequence[str]] = {  # from the strictest to the loosest
     "args_credit": ("all", "fraction"),
 }
 MODES = [
-    ToolMatch(scope=scope, credit=credit, **dict(zip(AXES, point, strict=True)))
+    ToolMatch(within=scope, credit=credit, **dict(zip(AXES, point, strict=True)))
     for scope, credit, *point in product(("conversation", "turn"), CREDITS, *AXES.values())
 ]
 """Every way to match, but for how arguments are compared."""
@@ -89,7 +89,7 @@ def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
 
 def allowed(how: ToolMatch, match: Match) -> Callable[[Sequence[tuple[int, int]]], bool]:
     """Whether the order that is asked for allows these pairs, told from its definition alone."""
-    expected, made, by_turn = match.expected, match.actual, how.scope == "turn"
+    expected, made, by_turn = match.expected, match.actual, how.within == "turn"
 
     def positions(turns: Sequence[int | None]) -> list[int]:
         """Where each call stands among those it is put in order with."""
@@ -182,8 +182,8 @@ def test_a_looser_mode_never_scores_below_a_stricter_one(sides, mode, comparison
         for looser in points[points.index(getattr(strict, axis)) + 1 :]:
             loose = strict.model_copy(update={axis: looser})
             assert match_of(loose, *sides).value >= value - 1e-12, axis
-    if strict.scope == "turn" and strict.order == "any":
-        loose = strict.model_copy(update={"scope": "conversation"})
+    if strict.within == "turn" and strict.order == "any":
+        loose = strict.model_copy(update={"within": "conversation"})
         assert match_of(loose, *sides).value >= value - 1e-12
 
 
@@ -259,7 +259,7 @@ def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_
     pairs = [(pair["expected"], pair["actual"]) for pair in details["pairs"]]
     assert allows(pairs)
     displaced = [(pair["expected"], pair["actual"]) for pair in details["out_of_order"]]
-    for one, other in displaced if mode.scope == "conversation" else ():
+    for one, other in displaced if mode.within == "conversation" else ():
         worth = credit(match.rules, match.expected[one], match.actual[other].call)
         assert not allows([*pairs, (one, other)]) or (mode.order == "sequence" and worth)
 
@@ -271,7 +271,7 @@ def test_calls_of_a_turn_are_out_of_order_also_where_calls_of_another_turn_stand
         ExpectedCall("f", {"b": 0}, turn=0),
     ]
     calls = [(1, 0, ToolCall("f", {"b": 0})), (1, 0, ToolCall("f", {"c": 1})), (3, 2, ToolCall("f", {"a": 0}))]
-    how = ToolMatch(order="in_order", scope="turn", parallel="ordered")
+    how = ToolMatch(order="in_order", within="turn", parallel="ordered")
     _, details = explain_match(match_of(how, expected, [ActualCall(*call) for call in calls]))
     assert [(pair["expected"], pair["actual"]) for pair in details["pairs"]] == [(1, 2), (2, 0)]
     assert [(pair["expected"], pair["actual"]) for pair in details["out_of_order"]] == [(0, 1)]
@@ -336,7 +336,7 @@ def test_in_sequence_a_call_answers_the_one_at_its_own_position():
 def test_in_turns_a_call_answers_only_what_was_expected_in_its_turn():
     expected = [ExpectedCall("f", turn=1), ExpectedCall("g", turn=2), ExpectedCall("h", turn=2)]
     made = [ActualCall(2, 1, ToolCall("f")), ActualCall(2, 1, ToolCall("g")), ActualCall(4, 2, ToolCall("h"))]
-    match = match_of(ToolMatch(order="any", scope="turn", credit="f1"), expected, made)
+    match = match_of(ToolMatch(order="any", within="turn", credit="f1"), expected, made)
     assert [pair[:2] for pair in match.pairs] == [(0, 0), (2, 2)]
     assert match.value == 2 / 3
     assert replace(match, rules=ToolMatch(order="any")).value == 1
@@ -348,7 +348,7 @@ def test_in_turns_positions_begin_anew():
     made = [ActualCall(2, 1, ToolCall("f")), ActualCall(4, 2, ToolCall("h"))]
     how = ToolMatch(order="sequence", credit="recall")
     assert pairs_of(how, expected, made) == [(0, 0)]
-    assert pairs_of(how.model_copy(update={"scope": "turn"}), expected, made) == [(0, 0), (2, 1)]
+    assert pairs_of(how.model_copy(update={"within": "turn"}), expected, made) == [(0, 0), (2, 1)]
 
 
 @pytest.mark.parametrize("mode", [PRESETS["exact"], PRESETS["same_calls"], ToolMatch(order="in_order", credit="f1")])

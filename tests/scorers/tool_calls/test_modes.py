@@ -26,7 +26,7 @@ def test_a_preset_is_a_point_on_three_axes_and_plain_on_the_others(name):
         order=order,
         extra=extra,
         missing=missing,
-        scope="conversation",
+        within="conversation",
         parallel="unordered",
         args=ArgMatch(),
         tools={},
