@@ -15,7 +15,7 @@ from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import Score
 from judgekit.scorers.evidence import CitedMessage, check_message_numbers
-from judgekit.scorers.judged import JudgedScorer, ScopedJudgedScorer
+from judgekit.scorers.judged import ScopedJudgedScorer, convert_judge
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scoring import gather_all, source_version
 from judgekit.traces.equality import is_number
@@ -154,7 +154,7 @@ class WeightedCriteria(ScopedJudgedScorer):
         object.__setattr__(self, "thresholds", _thresholds(self.thresholds))
         ScopedScorer.__post_init__(self)
         if self.judge is not None:
-            JudgedScorer.__post_init__(self)
+            convert_judge(self)
         elif self._judged_names:
             asked = join_limited(self._judged_names, separator=", ")
             raise ConfigError(f"{self.name} asks a judge about {asked}: pass judge=..., or functions in checks=...")

@@ -15,6 +15,19 @@ class _HasJudge(Protocol):
     def judge(self) -> Judge | str | None: ...
 
 
+def convert_judge(scorer: _HasJudge) -> None:
+    """Replace the name of a model in a new scorer's field ``judge`` with a judge.
+
+    Raises:
+        ConfigError: ``judge`` is neither a judge nor the name of a model.
+    """
+    found = scorer.judge
+    if isinstance(found, str):
+        object.__setattr__(scorer, "judge", Judge(found))
+    elif not isinstance(found, Judge):
+        raise ConfigError(f'judge must be a Judge or a "provider/model", found {short_repr(found)}')
+
+
 class JudgedScorer(SyncScore):
     """The base of a dataclass with a field ``judge``, which may also be given as the name of a model.
 
@@ -38,11 +51,7 @@ class JudgedScorer(SyncScore):
 
     def __post_init__(self: _HasJudge) -> None:
         """Convert the name of a model to a judge."""
-        found = self.judge
-        if isinstance(found, str):
-            object.__setattr__(self, "judge", Judge(found))
-        elif not isinstance(found, Judge):
-            raise ConfigError(f'judge must be a Judge or a "provider/model", found {short_repr(found)}')
+        convert_judge(self)
 
     @property
     def prompts(self) -> Sequence[JudgePrompt]:
@@ -68,5 +77,5 @@ class ScopedJudgedScorer(JudgedScorer, ScopedScorer):
     """The base of judged scorers that look at the agent's own conversation, or also at those of its sub-agents."""
 
     def __post_init__(self) -> None:
-        JudgedScorer.__post_init__(cast("_HasJudge", self))
+        convert_judge(cast("_HasJudge", self))
         ScopedScorer.__post_init__(self)

@@ -71,7 +71,9 @@ class Match:
         calls = Calls.of(
             rules, sample, requestor, include_failed=include_failed, include_delegations=include_delegations
         )
-        if rules.within == "turn" and (lost := [quoted_name(call.name) for call in calls.expected if call.turn is None]):
+        if rules.within == "turn" and (
+            lost := [quoted_name(call.name) for call in calls.expected if call.turn is None]
+        ):
             return f"calls are compared by turn, but expected calls have no turn: {join_limited(lost, 5, ', ')}"
         match = cls(rules, calls, _unordered_warning(calls, rules))
         return await match.with_texts_compared() if rules.has_text_scorers else match
