@@ -18,7 +18,7 @@ _LONGEST_TEXT = 160
 class DiffLine(NamedTuple):
     """A line of a diff: an expected call and the actual call, prefixed with the number of its message.
 
-    ``mark`` is ``=`` if they agree, ``~`` if they differ, ``-`` if the call is missing, ``+`` if it was not expected,
+    The calls of sub-agents are also prefixed with the name of the agent. ``mark`` is ``=`` if they agree, ``~`` if they differ, ``-`` if the call is missing, ``+`` if it was not expected,
     and ``<>`` if it was made out of order. A side without a call is empty.
     """
 
@@ -59,7 +59,8 @@ class _Difference(BaseModel, defer_build=True):
 
 class _Call(BaseModel, defer_build=True):
     name: str
-    message: int | None = None
+    message: int | str | None = None
+    agent: str | None = None
     expected: int = 0
     actual: int = 0
     score: float = 1.0
@@ -81,7 +82,12 @@ class _Call(BaseModel, defer_build=True):
             said = [*self._arguments, *(one.text("actual") for one in self.differences)]
             if self.score < 1 and not self.differences:
                 said.append(f"arguments score {self.score:.2f}")
-        return f"{'' if self.message is None else f'{self.message}: '}{self._text(said)}"
+        place = " ".join([*([] if self.message is None else [str(self.message)]), *self._agent])
+        return f"{place}: {self._text(said)}" if place else self._text(said)
+
+    @property
+    def _agent(self) -> Sequence[str]:
+        return () if self.agent is None else (quoted_name(truncated(self.agent, _LONGEST_VALUE)),)
 
     @cached_property
     def _arguments(self) -> Sequence[str]:

@@ -12,7 +12,7 @@ from judgekit.traces.message import MediaPart, Message, OtherPart, Part, ToolCal
 from judgekit.traces.pairing import PairedCall, pair_results
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace
+from judgekit.traces.tree import Branch
 
 _EXACT = 2**53  # integers up to here are exact in JavaScript
 _NOT_OF_THE_SAMPLE = {"schema_version", "id", "trace", "rival", "domain"}  # these are shown elsewhere
@@ -49,18 +49,11 @@ def sample_detail(
         "scores": [_score(scores[name]) if name in scores else None for name in scorers],
         "exchanges": said,
         "damaged": is_damaged,
-        "messages": _messages(trace.messages) if trace else None,
-        "rival": _messages(rival.messages) if rival else None,
-        "children": [_messages(child.messages) for child in _descendants(trace)] if trace else [],
+        "messages": _messages(Branch(trace)) if trace else None,
+        "rival": _messages(Branch(rival)) if rival else None,
+        "unlinked": _unlinked(Branch(trace)) if trace else [],
         "about": _about(sample) if sample else {},
     }
-
-
-def _descendants(trace: Trace) -> list[Trace]:
-    family = list(trace.children)
-    for one in family:
-        family += one.children
-    return family
 
 
 def _about(sample: Sample) -> JsonValue:
@@ -96,12 +89,24 @@ def _exchange(exchange: JudgeExchange | None) -> JsonValue:
     return {"messages": [list(message) for message in exchange.messages], "reply": exchange.reply}
 
 
-def _messages(messages: Sequence[Message]) -> list[JsonValue]:
+def _messages(branch: Branch) -> list[JsonValue]:
+    """Return the messages of a conversation, each with the sub-agents that it started."""
+    messages, started = branch.trace.messages, branch.started
     answers = pair_results(messages).calls
-    return [_message(message, answers.get(index)) for index, message in enumerate(messages)]
+    return [_message(one, answers.get(at), started.get(at, ())) for at, one in enumerate(messages)]
 
 
-def _message(message: Message, answered: PairedCall | None) -> JsonValue:
+def _unlinked(branch: Branch) -> list[JsonValue]:
+    """Return the sub-agents of which the recording does not say which message started them."""
+    return [_sub_agent(child) for child in branch.started.get(-1, ())]
+
+
+def _sub_agent(branch: Branch) -> JsonValue:
+    shown = {"path": branch.path, "agent": branch.agent, "messages": _messages(branch), "unlinked": _unlinked(branch)}
+    return {name: value for name, value in shown.items() if value or name == "messages"}
+
+
+def _message(message: Message, answered: PairedCall | None, started: Sequence[Branch]) -> JsonValue:
     """Return a message, without the fields that do not apply to it."""
     told: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
     if message.role == "tool":
@@ -111,6 +116,7 @@ def _message(message: Message, answered: PairedCall | None) -> JsonValue:
     elif message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - type checkers narrow by it
         told |= {"who": message.agent if message.role == "assistant" else message.name}
         told |= {"calls": [_tool_call(call) for call in message.tool_calls]}
+        told |= {"sub_agents": [_sub_agent(child) for child in started]}
     return {name: value for name, value in told.items() if value or name == "parts"}
 
 

@@ -25,7 +25,7 @@ from judgekit.traces.trace import Trace
 
 SCRIPTS = ("dom", "conversation", "label")
 _STYLES = ("report", "label")
-_CONVERSATION = ("damaged", "messages", "rival", "children")
+_CONVERSATION = ("damaged", "messages", "rival", "unlinked")
 _LONGEST_CELL = 32_000  # characters; spreadsheets cut cells off at 32,767
 _YES_OR_NO = {0.0, 1.0}
 _OF_PAIRS = {0.0, 0.5, 1.0}

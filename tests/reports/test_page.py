@@ -37,7 +37,7 @@ from judgekit.reports.html import html_report
 from judgekit.runs.receipts import Correction
 from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
-from judgekit.traces.trace import Label
+from judgekit.traces.trace import Label, Trace
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect
@@ -910,3 +910,96 @@ def test_the_corrected_mean_is_the_number_of_the_overview_and_the_raw_one_stands
         turn_to(page, "#/audit")
         assert page.locator(".headline").inner_text().startswith("corrected mean .33 [")
         assert page.locator(".use").inner_text().startswith("Good enough to gate at 0.7? No, the corrected mean may be")
+
+
+# Sub-agents
+
+
+@scorer(name="cites")
+def cites(_: Sample) -> Score:
+    evidence = [2, "2.1.2", "2.1.2.1.1", "9.9.9"]
+    return Score.scored(
+        "cites", 1, reason="message 2.1.2.1.1 shows it", details={"evidence": evidence, "message": "2.1"}
+    )
+
+
+def tree() -> Sample:
+    """A recording in which a sub-agent starts another one, and one is of nobody knows which call."""
+    inner = Trace(messages=[HumanMessage("When?"), AIMessage("At nine.")], metadata={"call_id": "x"})
+    outer = Trace(
+        messages=[
+            HumanMessage("Find a train."),
+            AIMessage(tool_calls=[ToolCall("ask_clock", {"at": 9}, id="x")], agent="<i>trains</i>"),
+            ToolMessage("At nine.", tool_call_id="x"),
+        ],
+        children=[inner],
+        metadata={"call_id": "a"},
+    )
+    lost = Trace(messages=[AIMessage("Nobody knows why.")])
+    own = [
+        HumanMessage("Plan my trip."),
+        AIMessage(tool_calls=[ToolCall("ask_trains", {"to": "Paris"}, id="a")]),
+        AIMessage("At nine."),
+    ]
+    expected = [ToolCall("ask_trains", {"to": "Paris"}), ToolCall("ask_clock", {"at": 8})]
+    trace = Trace(messages=own, children=[outer, lost])
+    return Sample(id="trip", trace=trace, reference_tool_calls=expected)
+
+
+def tree_page(tmp_path: Path) -> Path:
+    found = run([tree()], [cites, ToolCallF1(scope="tree")])
+    report(found, tmp_path / "tree.html")
+    return tmp_path / "tree.html"
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_sub_agents_are_folded_in_their_place(opened, tmp_path, viewport):
+    with opened(tree_page(tmp_path), "#/sample/0", viewport=viewport) as page:
+        chat = page.locator(".talk > .chat > li")
+        assert [one.split("\n")[0].split(" ")[0] for one in chat.all_inner_texts()] == ["1", "2", "2.1", "3", "0.1"]
+        first = page.locator("#b-message-2\\.1")
+        assert first.get_attribute("open") is not None  # a judge cites it
+        assert "<i>trains</i>" in first.locator("> summary").inner_text()
+        assert page.locator("#b-message-0\\.1").get_attribute("open") is None
+        unfold(page)
+        shown = page.locator(".talk .message > .from .place").all_inner_texts()
+        assert shown == ["1", "2", "2.1.1", "2.1.2", "2.1.2.1.1", "2.1.2.1.2", "2.1.3", "3", "0.1.1"]
+        assert page.locator("#b-message-2\\.1\\.2\\.1\\.1 .cited").inner_text() == "cited by cites"
+        assert "ask_clock" in page.locator("#b-message-2\\.1\\.3 .from").inner_text()
+        assert "called in 2.1.2" in page.locator("#b-message-2\\.1\\.3 .from").inner_text()
+        found = axe.Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+def test_numbers_lead_to_messages_of_folded_sub_agents(opened, tmp_path):
+    with opened(tree_page(tmp_path), "#/sample/0/cites") as page:
+        page.evaluate("for (const fold of document.querySelectorAll('.talk details')) fold.open = false")
+        page.click(".reason .jump >> text=message 2.1.2.1.1")
+        expect(page.locator("#b-message-2\\.1\\.2\\.1\\.1")).to_be_focused()
+        expect(page.locator("#b-message-2\\.1\\.2\\.1\\.1")).to_be_visible()
+        linked = page.locator(".score.is-chosen .tree .jump, .score.is-chosen .cites .jump").all_inner_texts()
+        assert "2.1.2" in linked
+        assert "9.9.9" not in linked
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [("2.1.2.1.2", "At nine."), ("0.1.1", "Nobody knows why."), ("1", "Plan my trip.")]
+)
+def test_a_message_has_an_address(opened, tmp_path, number, text):
+    path = tree_page(tmp_path)
+    with opened(path, f"#/sample/0?message={number}") as page:
+        message = page.locator(f"[id='b-message-{number}']")
+        expect(message).to_be_focused()
+        assert text in message.inner_text()
+        assert message.locator(".from a.place").get_attribute("href") == f"#/sample/0?message={number}"
+    with opened(path, "#/sample/0?message=7.7.7") as page:
+        expect(page.locator("h1")).to_be_focused()
+
+
+def test_the_words_of_sub_agents_are_searched_and_their_calls_are_compared_by_name(opened, tmp_path):
+    with opened(tree_page(tmp_path), "#/samples?q=nobody+knows") as page:
+        expect(page.locator(".row:not(.heads)")).to_have_count(1)
+        turn_to(page, "#/sample/0/tool_call_f1")
+        row = page.locator(".diff.differs td").last
+        assert row.inner_text().startswith('2.1.2 "<i>trains</i>" ask_clock')

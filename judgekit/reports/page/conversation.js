@@ -1,24 +1,43 @@
 // A conversation as a chat, with messages numbered as judges saw them, and calls and results folded.
 
-/** The place of a recording's messages in the page: the prefix of their ids, and their number. */
-const placeOf = (messages, prefix) => (messages ? { prefix, last: messages.length } : null);
+/** The place of a recording's messages in the page: the prefix of their ids, all their numbers, and the path of a sub-agent. */
+const placeOf = (messages, prefix, unlinked = []) => (messages ? { prefix, path: "", numbers: new Set(numbersOf(messages, unlinked, "")) } : null);
+
+const numberIn = (path, index) => (path ? `${path}.${index + 1}` : index + 1);
+
+/** Returns the numbers of the messages of a conversation and of its sub-agents, as text. */
+const numbersOf = (messages, unlinked, path) =>
+  messages.flatMap((message, index) => [`${numberIn(path, index)}`, ...(message.sub_agents ?? []).flatMap(numbersIn)]).concat(unlinked.flatMap(numbersIn));
+
+const numbersIn = (agent) => numbersOf(agent.messages, agent.unlinked ?? [], agent.path);
 
 /** Returns a note on why a sample has no conversation. */
 const withoutMessages = ({ damaged }) =>
   el("p", { class: damaged ? "problem" : "lead" }, damaged ? "This conversation is damaged in the file of the run: it has changed since it was written." : "The conversation was not stored with the run.");
 
-/** Returns the messages of one recording. `citations` are those of the scores on display. */
-function conversation(messages, place, citations, search) {
-  if (!messages.length) return el("p", { class: "lead" }, "The recording has no messages.");
+/** Returns the messages of one conversation, with its sub-agents folded in their places. `citations` are those of the scores on display. */
+function conversation(messages, place, citations, search, unlinked = []) {
+  if (!messages.length && !unlinked.length) return el("p", { class: "lead" }, "The recording has no messages.");
   const made = el("ol", { class: "chat" });
   messages.forEach((message, index) => {
-    const number = index + 1;
+    const number = numberIn(place.path, index);
     const cited = citations.filter((one) => one.message === number);
     const marks = cited.flatMap((one) => quoted(one.quote)).map((pattern) => ({ pattern, kind: "quote", title: "quoted by a judge" }));
     if (search) marks.push({ pattern: search, kind: "hit" });
     made.append(messageItem(message, number, place, cited, marks));
+    made.append(...(message.sub_agents ?? []).map((agent) => subAgent(agent, place, citations, search)));
   });
+  made.append(...unlinked.map((agent) => subAgent(agent, place, citations, search)));
   return made;
+}
+
+/** Returns the conversation of a sub-agent, folded unless a judge cites it. */
+function subAgent(agent, place, citations, search) {
+  const within = { ...place, path: agent.path };
+  const open = citations.some(({ message }) => `${message}`.startsWith(`${agent.path}.`));
+  const summary = [el("span", { class: "place" }, agent.path), " ", el("span", { class: "kind" }, "sub-agent"), " ", recorded(agent.agent ?? "(no name)", { class: "who" }), " ", el("small", {}, plural(agent.messages.length, "message"))];
+  const build = () => conversation(agent.messages, within, citations, search, agent.unlinked);
+  return el("li", { class: "sub-agent" }, fold(summary, build, { open, id: `${place.prefix}${agent.path}` }));
 }
 
 /** Returns the pattern of a quotation, without the bars that judges see before each line. */
@@ -31,10 +50,10 @@ const ROLES = { user: "user", assistant: "agent", system: "system", developer: "
 
 function messageItem(message, number, place, cited, marks) {
   const tags = [...new Set(cited.map((one) => one.scorer))].map((name) => el("span", { class: "cited" }, "cited by ", recorded(name)));
-  const answers = message.called ? el("span", {}, "from ", recorded(message.who ?? ""), " (called in ", jump(message.called, place), ")") : message.who ? recorded(message.who, { class: "who" }) : null;
+  const answers = message.called ? el("span", {}, "from ", recorded(message.who ?? ""), " (called in ", jump(numberIn(place.path, message.called - 1), place), ")") : message.who ? recorded(message.who, { class: "who" }) : null;
   const item = el("li", { class: `message ${message.role}${cited.length ? " is-cited" : ""}${message.error ? " is-error" : ""}`, id: `${place.prefix}${number}`, tabindex: -1 },
     el("div", { class: "from" },
-      el("span", { class: "place" }, `${number}`), el("span", { class: "role" }, ROLES[message.role] ?? message.role), answers,
+      place.link ? el("a", { class: "place", href: place.link(number), title: "link to this message" }, `${number}`) : el("span", { class: "place" }, `${number}`), el("span", { class: "role" }, ROLES[message.role] ?? message.role), answers,
       message.requestor === "user" ? el("span", { class: "who" }, "for the user") : null,
       message.error ? badge("failed", "error") : null, tags));
   const folded = message.role === "tool" || message.role === "system" || message.role === "developer";
@@ -67,9 +86,15 @@ const oneLine = (text) => text.slice(0, 400).replace(/\s+/g, " ");
 
 /** Returns a button that scrolls to a message, if there is one with this number. */
 function jump(number, place, text = `${number}`) {
-  if (!place || !(number >= 1 && number <= place.last)) return el("span", {}, text);
-  const target = `${place.prefix}${number}`;
-  return el("button", { class: "jump", type: "button", onclick: () => reveal(document.getElementById(target)), title: `go to message ${number}` }, text);
+  if (!place?.numbers.has(`${number}`)) return el("span", {}, text);
+  return el("button", { class: "jump", type: "button", onclick: () => reveal(messageAt(number, place)), title: `go to message ${number}` }, text);
+}
+
+/** Returns the item of a message, after the sub-agents that it belongs to are unfolded. */
+function messageAt(number, { prefix }) {
+  const steps = `${number}`.split(".");
+  for (let depth = 2; depth < steps.length; depth += 2) document.getElementById(`${prefix}${steps.slice(0, depth).join(".")}`)?.show();
+  return document.getElementById(`${prefix}${number}`);
 }
 
 function reveal(item) {

@@ -76,12 +76,20 @@ const sampleIn = (pack, at) => Object.fromEntries(Object.entries(pack).map(([nam
 /** Returns the searchable text of a sample. */
 function textOf(sample) {
   const texts = sample.scores.map((score) => (score ? `${score.label ?? ""}\n${score.reason}` : ""));
-  for (const one of [sample.messages, sample.rival, ...sample.children]) {
-    for (const message of one ?? []) {
+  const add = (messages, unlinked = []) => {
+    for (const message of messages ?? []) {
       texts.push(message.who ?? "", ...message.parts.map((part) => part[1]));
       for (const call of message.calls ?? []) texts.push(call.name, call.args);
+      for (const agent of message.sub_agents ?? []) addAgent(agent);
     }
-  }
+    unlinked.forEach(addAgent);
+  };
+  const addAgent = (agent) => {
+    texts.push(agent.agent ?? "");
+    add(agent.messages, agent.unlinked);
+  };
+  add(sample.messages, sample.unlinked);
+  add(sample.rival);
   return texts.join("\n");
 }
 

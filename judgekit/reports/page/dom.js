@@ -31,6 +31,10 @@ function fold(summary, build, { open = false, ...attributes } = {}) {
   const made = el("details", { open, ...attributes }, el("summary", {}, summary));
   const add = () => made.open && made.childElementCount === 1 && made.append(...[build()].flat());
   made.addEventListener("toggle", add);
+  made.show = () => {
+    made.open = true;
+    add();
+  };
   add();
   return made;
 }

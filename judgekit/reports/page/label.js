@@ -109,14 +109,12 @@ function material(content) {
   const made = el("section", { class: "talk" });
   for (const [name, text] of content.known) made.append(el("section", { class: "known" }, el("h2", {}, name), prose(readable(text))));
   const both = content.rival !== null;
-  made.append(el("h2", {}, both ? "The first" : "Conversation"), content.messages ? recording(content.messages, "message-") : withoutMessages(content));
-  content.children.forEach((messages, at) =>
-    made.append(fold(`nested conversation ${at + 1} of ${content.children.length}, ${plural(messages.length, "message")}`, () => recording(messages, `child-${at}-`), { class: "made-of" })));
+  made.append(el("h2", {}, both ? "The first" : "Conversation"), content.messages ? recording(content.messages, "message-", content.unlinked) : withoutMessages(content));
   if (both) made.append(el("h2", { class: "second" }, "The second"), recording(content.rival, "rival-"));
   return made;
 }
 
-const recording = (messages, prefix) => conversation(messages, placeOf(messages, prefix), [], null);
+const recording = (messages, prefix, unlinked = []) => conversation(messages, placeOf(messages, prefix, unlinked), [], null, unlinked);
 
 function panel() {
   const { value, reason } = state.labels[state.at];

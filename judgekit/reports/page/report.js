@@ -37,6 +37,7 @@ async function show() {
   }
   const same = before ? made.querySelector(`[name="${before}"]`) : null;
   (same ?? heading).focus({ preventScroll: true });
+  made.shown?.();
 }
 
 const steps = { j: 1, k: -1 };

@@ -16,7 +16,7 @@ function parsed(hash) {
   const found = new URLSearchParams(query);
   const filters = {};
   for (const name of FILTERS) if (found.get(name)) filters[name] = found.get(name);
-  return { view, sample, scorer, filters };
+  return { view, sample, scorer, filters, message: found.get("message") };
 }
 
 function address(parts, filters = {}) {

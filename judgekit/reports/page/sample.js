@@ -1,7 +1,7 @@
 // One sample: its conversation and its scores, from one run or from two.
 
 async function sampleView() {
-  const { sample: key, scorer, filters } = here();
+  const { sample: key, scorer, filters, message } = here();
   const number = sampleOf(key);
   if (number < 0) return el("div", {}, el("h1", { tabindex: -1 }, `There is no sample ${key} in this file`), el("p", {}, el("a", { href: "#/samples" }, "All samples")));
   const places = report.samples[number];
@@ -22,6 +22,8 @@ async function sampleView() {
     same ? el("p", { class: "lead" }, "Both runs scored the same conversation.") : "",
     el("div", { class: same ? "" : "beside equal" }, same ? talk(b, "b", scorer, search, "Conversation") : [talk(a, "a", scorer, search, `A: run ${report.head.a.number}`), talk(b, "b", scorer, search, `B: run ${report.head.b.number}`)]));
   view.progress = beside.progress;
+  const place = linksOf(b, "b").trace;
+  if (place?.numbers.has(message)) view.shown = () => reveal(messageAt(message, place));
   return view;
 }
 
@@ -49,7 +51,7 @@ function neighbours(number, filters, scorer) {
 
 /** Returns the places of the messages of a sample's recordings. */
 const linksOf = (sample, side) => ({
-  trace: placeOf(sample?.messages, `${side}-message-`),
+  trace: placeOf(sample?.messages, `${side}-message-`, sample?.unlinked),
   rival: placeOf(sample?.rival, `${side}-rival-`),
 });
 
@@ -63,10 +65,10 @@ function talk(sample, side, scorer, search, title) {
   });
   const of = (which) => cited.filter((one) => one.side === which);
   const links = linksOf(sample, side);
-  made.append(conversation(sample.messages, links.trace, of("trace"), search));
+  const base = address(["sample", here().sample, ...(scorer ? [scorer] : [])], here().filters);
+  const linked = { ...links.trace, link: (number) => `${base}${base.includes("?") ? "&" : "?"}message=${number}` };
+  made.append(conversation(sample.messages, side === "b" ? linked : links.trace, of("trace"), search, sample.unlinked));
   if (sample.rival) made.append(el("h3", {}, "The rival"), conversation(sample.rival, links.rival, of("rival"), search));
-  sample.children.forEach((messages, at) =>
-    made.append(fold(`nested conversation ${at + 1} of ${sample.children.length}, ${plural(messages.length, "message")}`, () => conversation(messages, placeOf(messages, `${side}-child-${at}-`), [], search), { class: "made-of" })));
   if (Object.keys(sample.about).length) made.append(fold("reference and metadata", () => tree(sample.about, links), { class: "made-of" }));
   return made;
 }

@@ -3,19 +3,22 @@
 /** Returns the messages that a score cites anywhere in its details, with the recording that they belong to. */
 function citationsOf(score, scorer) {
   const found = [];
-  const add = (side, message, quote) => Number.isInteger(message) && found.push({ scorer, side, message, quote });
+  const add = (side, message, quote) => isNumber(message) && found.push({ scorer, side, message, quote });
   const walk = (value) => {
     if (Array.isArray(value)) return value.forEach(walk);
     if (value === null || typeof value !== "object") return;
     for (const [key, inner] of Object.entries(value)) {
       const cites = /^evidence(_first|_second)?$/.test(key) && Array.isArray(inner);
       if (!cites) walk(inner);
-      else for (const one of inner) add(sideOf(key, value), Number.isInteger(one) ? one : one?.message, one?.quote);
+      else for (const one of inner) add(sideOf(key, value), isNumber(one) ? one : one?.message, one?.quote);
     }
   };
   walk(score?.details);
   return found;
 }
+
+/** Whether a value is the number of a message, which is a path in a sub-agent. */
+const isNumber = (value) => Number.isInteger(value) || (typeof value === "string" && /^\d+(\.\d+\.\d+)+$/.test(value));
 
 /** Returns the recording that is cited if two were shown: the first one is the trace or its rival. */
 function sideOf(key, around) {
@@ -29,13 +32,13 @@ function tree(value, links, key = "", around = {}) {
   if (/^evidence(_first|_second)?$/.test(key) && Array.isArray(value)) {
     if (!value.length) return el("span", { class: "nothing" }, "none");
     return value.map((one) => {
-      if (Number.isInteger(one)) return [link(one, sideOf(key, around)), " "];
-      if (!Number.isInteger(one?.message)) return tree(one, links);
+      if (isNumber(one)) return [link(one, sideOf(key, around)), " "];
+      if (!isNumber(one?.message)) return tree(one, links);
       const there = one.found === false ? badge("failed", "not found word for word") : null;
       return el("span", { class: "quotation" }, link(one.message, sideOf(key, around)), " ", el("q", { dir: "auto" }, visible(one.quote ?? "")), " ", there);
     });
   }
-  if (key === "message" && Number.isInteger(value)) return link(value);
+  if (isNumber(value) && (key === "message" || (around.handoff && (key === "given" || key === "used")))) return link(value);
   if (value === null) return el("span", { class: "nothing" }, "null");
   if (typeof value === "string") return prose(value, [], "span");
   if (typeof value !== "object") return el("span", { class: "number" }, `${value}`);
@@ -53,8 +56,8 @@ function reasonText(said, links, marks) {
   const text = visible(said);
   const made = el("p", { class: "reason prose", dir: "auto" });
   let at = 0;
-  for (const match of text.matchAll(/\bmessages? (\d{1,6})\b/gi)) {
-    made.append(...marked(text.slice(at, match.index), marks), jump(Number(match[1]), links.trace, match[0]));
+  for (const match of text.matchAll(/\bmessages? (\d{1,6}(?:\.\d{1,6}\.\d{1,6})*)\b/gi)) {
+    made.append(...marked(text.slice(at, match.index), marks), jump(match[1], links.trace, match[0]));
     at = match.index + match[0].length;
   }
   made.append(...marked(text.slice(at), marks));
@@ -66,12 +69,12 @@ const MARKS = { "=": "as expected", "~": "differs", "-": "missing", "+": "not ex
 /** Returns expected calls beside the calls made, with differing words marked. */
 function diffTable(diff, links) {
   const row = ([mark, expected, made]) => {
-    const [, number, rest] = made.match(/^(\d+): ([^]*)$/) ?? [null, null, made];
+    const [, number, agent, rest] = made.match(/^(\d+(?:\.\d+\.\d+)*)(?: ((?:(?!: ).)*))?: ([^]*)$/) ?? [null, null, null, made];
     const [left, right] = mark === "~" ? differing(expected, rest) : [[expected], [rest]];
     return el("tr", { class: `diff ${{ "=": "equal", "~": "differs", "-": "missing", "+": "extra", "<>": "moved" }[mark]}` },
       el("td", { "data-name": "expected" }, el("bdi", {}, left)),
       el("td", { class: "mark", title: MARKS[mark] }, el("span", { "aria-hidden": "true" }, mark), el("span", { class: "unseen" }, MARKS[mark])),
-      el("td", { "data-name": "made" }, number ? [jump(Number(number), links.trace), " "] : null, el("bdi", {}, right)));
+      el("td", { "data-name": "made" }, number ? [jump(number, links.trace), " "] : null, agent ? [recorded(agent, { class: "who" }), " "] : null, el("bdi", {}, right)));
   };
   return el("table", { class: "diffs" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "expected"), el("th", { scope: "col" }, el("span", { class: "unseen" }, "match")), el("th", { scope: "col" }, "made (by message)"))),

@@ -92,6 +92,11 @@ def test_an_expected_call_may_name_its_agent():
     [pair] = [one for one in wrong.details["pairs"] if one["name"] == "pay"]
     assert (pair["message"], pair["agent"], pair["score"]) == ("4.1.2", "b", 0)
     assert pair["differences"] == [{"path": "agent", "expected": "a", "actual": "b"}]
+    assert str(wrong.diff()).split("\n")[2:] == [
+        "=   book             2.1.4 a: book",
+        "=   ask_2            4: ask_2",
+        '~   pay  agent: "a"  4.1.2 b: pay  agent: "b"',
+    ]
     own = scored(ToolCallF1(), agent("main", "look"), [ExpectedCall("look", agent="main")])
     assert own.value == 1
     assert scored(ToolCallF1(), agent(None, "look"), [ExpectedCall("look", agent="main")]).value == 0
