@@ -79,6 +79,7 @@ NAMES = [
     "topic_adherence",
     "agent_goal_accuracy_with_reference",
     "agent_goal_accuracy_without_reference",
+    "handoff_quality",
     "weighted_criteria",
     "pairwise",
     "panel",
@@ -292,7 +293,7 @@ BAD_FILES = {
     ),
     "an option of another scorer": (
         '[[scorers]]\nname = "tool_call_f1"\nmode = "f1"',
-        "no option of tool_call_f1 is called 'mode'. Known: args, requestor, include_failed",
+        "no option of tool_call_f1 is called 'mode'. Known: args, scope, requestor, include_failed, include_delegations",
     ),
     "an unknown value": (
         '[judges.default]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\nmode = "recal"',

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from judgekit.traces.equality import canonical_json
-from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
 from judgekit.traces.sample import MEASUREMENT_FIELDS, ExpectedCall, Sample
 from judgekit.traces.trace import Trace
 
@@ -75,10 +75,11 @@ def _references(sample: Sample) -> JsonValue:
 
 def _call(one: ExpectedCall) -> JsonValue:
     compared = _texts(one.compare_args)
-    return _without_none(name=one.name, args=one.args, compare_args=compared, requestor=one.requestor, turn=one.turn)
+    known = _without_none(compare_args=compared, requestor=one.requestor, turn=one.turn, agent=one.agent)
+    return {"name": one.name, "args": one.args, **known}
 
 
-def _without_none(**values: JsonValue) -> JsonValue:
+def _without_none(**values: JsonValue) -> JsonObject:
     """Return the values that are not ``None``, so that new fields of samples change no hash."""
     return {name: value for name, value in values.items() if value is not None}
 
@@ -87,13 +88,14 @@ def _texts(given: Sequence[str] | None) -> JsonValue:
     return None if given is None else [*given]
 
 
-def _conversation(trace: Trace) -> JsonValue:
-    return [
+def _conversation(trace: Trace) -> list[JsonValue]:
+    messages: list[JsonValue] = [
         [message.role, message.text, [[call.name, call.args] for call in message.tool_calls]]
         if isinstance(message, AIMessage | HumanMessage)
         else [message.role, message.text]
         for message in trace.messages
     ]
+    return messages + [["sub-agent", _conversation(child)] for child in trace.children]
 
 
 def _hash(text: str) -> int:

@@ -159,6 +159,7 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
     if _size(passages) <= room:
         return passages
     twice_middle = 1 + max(kept)
+    kept = {0, *kept}  # sub-agents of unknown messages
 
     def without(reach: int) -> list[Passage]:
         found: list[Passage] = []

@@ -486,7 +486,7 @@ def test_malformed_tool_arguments_are_a_mismatch_and_no_failure(cli):
     ("words", "message"),
     [
         (["--scorer", "tool_cal_f1"], "no scorer is called 'tool_cal_f1', did you mean 'tool_call_f1'? Known: "),
-        (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: args, requestor, include_failed"),
+        (["--scorer", "tool_call_f1:mode=x"], "no option of tool_call_f1 is called 'mode'. Known: args, scope, requestor, include_failed, include_delegations"),
         (["--scorer", "topic_adherence:mode=1", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 1"),
         (["--scorer", "topic_adherence:mode", "--judge", "openai/a"], "topic_adherence: no mode of topic adherence is called 'mode'"),
         (["--scorer", "json_match:mode"], "json_match: expected option=value"),
@@ -786,7 +786,9 @@ def test_scorers_are_listed_with_what_1_means_and_whether_they_ask(cli):
     ended = cli("scorers")
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
-    judged = [f"{name} (asks a judge)" for name in (*JUDGED, "weighted_criteria", "pairwise", "panel")]
+    judged = [
+        f"{name} (asks a judge)" for name in (*JUDGED, "handoff_quality", "weighted_criteria", "pairwise", "panel")
+    ]
     heads = lines[: lines.index(f"{judged[-1]}") + 1 : 2]
     own = heads[: -len(judged)]
     assert heads[-len(judged) :] == judged

@@ -370,7 +370,7 @@ def test_text_without_lone_surrogates_is_left_as_it_is(write):
 def test_broken_arguments_are_kept_and_the_record_is_read(write, recorded, raw, error):
     path = write("a.jsonl", calling(recorded, text="\\ud800"))
     [sample] = read(path)
-    [(_, _, call)] = sample.trace.tool_calls()
+    [call] = [made.call for made in sample.trace.tool_calls()]
     assert (call.args, call.args_raw) == ({}, raw)
     assert call.args_error.startswith(error)
     assert sample.trace.warnings == (REPLACED,)

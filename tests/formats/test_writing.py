@@ -142,7 +142,8 @@ def test_a_sample_that_a_format_cannot_hold_is_left_out_and_counted(tmp_path):
 
 
 def calls(sample: Sample, side: str, field: str) -> list[object]:
-    return [getattr(made.call, field) for made in sample.trace.tool_calls(side)]
+    made = sample.without_sub_agents().trace.tool_calls(side)
+    return [getattr(one.call, field) for one in made]
 
 
 def texts(sample: Sample, role: str) -> list[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import re
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
@@ -29,6 +30,7 @@ from judgekit.traces.rendering import content_mark, message_passages
 from judgekit.traces.sample import Sample
 from judgekit.traces.shortening import BYTES_A_TOKEN
 from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.tree import Branch
 
 RECORDINGS = 1_000
 PROMPTS = [prompt.with_options(**dict.fromkeys(prompt.options, "Which is kinder?")) for prompt in shipped_prompts()]
@@ -80,7 +82,9 @@ class Attacker:
         self._learn(Trace(messages=self._messages()))
         messages = self._messages()
         self._learn(Trace(messages=messages))
-        trace = Trace(messages=[*messages, *self._messages()], tools=[self._tool(), self._tool()])
+        sub_agents = [self._sub_agent([self._sub_agent()]), self._sub_agent()]
+        own = [*messages, AIMessage(tool_calls=[ToolCall("ask", id="c")]), *self._messages()]
+        trace = Trace(messages=own, tools=[self._tool(), self._tool()], children=sub_agents)
         self._learn(trace)
         return Sample(
             id=f"{number}",
@@ -102,6 +106,12 @@ class Attacker:
         begins, *headers, ends = (line for line in trace.render().splitlines() if line.startswith("["))
         mark = begins[1:13]
         self._learned += (begins, ends, headers[-1], f"[{mark} reference ends]", f"{ends}\n\n{PROMPTS[0].question}")
+
+    def _sub_agent(self, children: Sequence[Trace] = ()) -> Trace:
+        """A conversation that the call ``c`` started, or nobody knows which."""
+        known = {"call_id": self._random.choice(("c", "other")), "agent": self.text()}
+        messages = [AIMessage(self.text(), tool_calls=[ToolCall("ask", id="c")]), *self._messages()]
+        return Trace(messages=messages, children=children, metadata=known)
 
     def _messages(self) -> list[Message]:
         return [self._message() for _ in range(self._random.randrange(1, 4))]
@@ -129,7 +139,11 @@ class Attacker:
 
 HARMLESS = Sample(
     id="harmless",
-    trace=Trace(messages=[HumanMessage("Hi."), AIMessage("Hello.")], tools=[ToolDefinition("f")]),
+    trace=Trace(
+        messages=[HumanMessage("Hi."), AIMessage("Hello.")],
+        tools=[ToolDefinition("f")],
+        children=[Trace(messages=[AIMessage("Hm.")])] * 3,
+    ),
     rival=Trace(messages=[HumanMessage("Hi."), AIMessage("What?")]),
     reference="A greeting.",
     reference_topics=["greetings"],
@@ -150,7 +164,7 @@ def skeleton(text: str) -> list[str]:
     found: list[str] = []
     remaining = iter(lines)
     for line in remaining:
-        if begins := re.fullmatch(r"\[(\w{12}) ([\w ]+) begins\]", line):
+        if begins := re.fullmatch(r"\[(\w{12}) ((?![\d.]+ )[\w .-]+) begins\]", line):
             mark, title = begins.groups()
             ends = f"[{mark} {title} ends]"
             assert lines.count(ends) == lines.count(line) == 1
@@ -158,7 +172,7 @@ def skeleton(text: str) -> list[str]:
                 if inside == ends:
                     break
                 assert inside.startswith("| ") or (title == "conversation" and inside.startswith(f"[{mark} "))
-            found.append(f"<{title}>")
+            found.append(f"<{re.sub(r'[.0-9]+', 'N', title)}>")
         else:
             found.append(line)
     return found
@@ -193,17 +207,17 @@ def test_the_system_part_is_the_same_for_all(recordings):
     assert parts == {PROMPTS[0].fill(HARMLESS).messages[0]}
 
 
-def headers(text: str) -> list[tuple[int, str]]:
+def headers(text: str) -> list[tuple[str, str]]:
     """The headers of a rendering: the message's number, or those of many, and the first word behind it."""
     mark = text[1:13]
     lines = [line for line in text.splitlines()[1:-1] if not line.startswith("| ")]
-    found = [re.match(rf"\[{mark} (\d+)(?:-\d+)?\] (\S+)", line) for line in lines]
+    found = [re.match(rf"\[{mark} (\d+(?:\.\d+)*)(?:-\d+)?\] (\S+)", line) for line in lines]
     assert None not in found, lines
-    return [(int(one[1]), one[2]) for one in found if one]
+    return [(one[1], one[2]) for one in found if one]
 
 
-def words(sample: Sample) -> list[tuple[int, str]]:
-    return [(one.message_number, one.words.split()[0]) for one in message_passages(sample.trace.messages, 8_000)]
+def words(sample: Sample) -> list[tuple[str, str]]:
+    return [(f"{one.message_number}", one.words.split()[0]) for one in message_passages(Branch(sample.trace), 8_000)]
 
 
 def test_a_recording_has_the_headers_of_its_messages_and_no_other(recordings):

@@ -12,6 +12,7 @@ import judgekit
 from judgekit import (
     AgentGoalAccuracyWithoutReference,
     AgentGoalAccuracyWithReference,
+    HandoffQuality,
     Judge,
     JudgedScorer,
     Pairwise,
@@ -35,6 +36,7 @@ MODEL = "openai/judge-model"
 ASKING: dict[type, Callable[[Any], Any]] = {
     AgentGoalAccuracyWithReference: AgentGoalAccuracyWithReference,
     AgentGoalAccuracyWithoutReference: AgentGoalAccuracyWithoutReference,
+    HandoffQuality: HandoffQuality,
     Pairwise: lambda judge: Pairwise("Which one?", judge),
     PromptScorer: lambda judge: PromptScorer("tone", judge),
     TopicAdherence: TopicAdherence,

@@ -6,7 +6,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.traces.message import HumanMessage, ToolCall
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import Trace
+from judgekit.traces.trace import ActualCall, Trace
 
 READER = JudgekitReader()
 MESSAGES = [{"role": "user", "content": "Hi"}]
@@ -38,7 +38,7 @@ def test_broken_arguments_of_a_call_are_kept():
     call = {"name": "f", "args": '{"a": '}
     sample = READER.sample({"trace": {"messages": [{"role": "assistant", "tool_calls": [call]}]}}, 0)
     [made] = sample.trace.tool_calls()
-    assert made == (1, 0, ToolCall("f", '{"a": '))
+    assert made == ActualCall(1, 0, ToolCall("f", '{"a": '))
     assert made.call.args_raw == '{"a": '
 
 

@@ -18,6 +18,7 @@ from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, Tool
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
+from judgekit.traces.tree import branches
 
 READER = OTelReader()
 
@@ -423,7 +424,7 @@ def test_recordings_of_others_are_read_whole(
     calls = sum(len(message.tool_calls) for message in messages if isinstance(message, AIMessage))
     errors = sum(message.is_error is True for message in messages if isinstance(message, ToolMessage))
     assert (Counter(message.role for message in messages), calls, errors, len(made.children)) == expected
-    assert all(len(pair_results(one.messages).calls) == len(one.tool_calls()) for one in (made, *made.children))
+    assert all(len(pair_results(one.trace.messages).calls) == len(one.calls) for one in branches(made))
     assert made.warnings == (() if "user" in expected[0] else (no_question,))
     assert forgotten(READER, document, most=60) == []
 
