@@ -159,12 +159,12 @@ def _without_middle(passages: Sequence[Passage], room: int, kept: Collection[int
     if _size(passages) <= room:
         return passages
     twice_middle = 1 + max(kept)
-    kept = {0, *kept}  # sub-agents of unknown messages
+    stay = {0, *kept}  # 0: sub-agents of unknown messages
 
     def without(reach: int) -> list[Passage]:
         found: list[Passage] = []
         for goes, group in groupby(
-            passages, lambda one: (number := _own_number(one)) not in kept and abs(2 * number - twice_middle) <= reach
+            passages, lambda one: (number := _own_number(one)) not in stay and abs(2 * number - twice_middle) <= reach
         ):
             run = [*group]
             gap = _gap(run)

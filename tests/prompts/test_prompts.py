@@ -217,7 +217,9 @@ def test_a_request_is_hardly_longer_than_what_it_is_about(name, sample):
     inputs = sum(len(PROMPT_INPUTS[hole].text(sample, None)) for hole in (*prompt.inputs, *prompt.optional))
     inputs += sum(len(text) for _, text in prompt.option_values)
     for sent in requests:
-        assert sum(len(turn.content) for turn in sent.messages) <= 1.3 * inputs + (4_000 if name == "handoffs" else 2_500)
+        assert sum(len(turn.content) for turn in sent.messages) <= 1.3 * inputs + (
+            4_000 if name == "handoffs" else 2_500
+        )
 
 
 @pytest.mark.parametrize("sample", [FULL, *EXAMPLES], ids=lambda sample: sample.id)
