@@ -121,7 +121,7 @@ class Config:
         kind = _scorer_class(spec.name)
         if not _is_class(kind):
             return _renamed_scorer(kind, spec)
-        known = [one.name for one in sorted(fields(kind), key=lambda one: one.kw_only) if one.name != "name"]
+        known = [one.name for one in sorted(fields(kind), key=lambda one: one.kw_only is True) if one.name != "name"]
         options: dict[str, object] = dict(spec.options)
         if spec.argument is not None:
             own = [one for one in fields(kind) if one.name not in _BUILT and not one.kw_only]
