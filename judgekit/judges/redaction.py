@@ -20,11 +20,23 @@ from judgekit.judges.patterns import (
 from judgekit.judges.plain_text import to_plain_text
 from judgekit.traces.message import MediaPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.trace import ToolDefinition, Trace
 
 _TEXTS = {
     *("trace", "rival", "reference", "references", "reference_topics", "reference_tool_calls", "documents", "fields"),
-    *("tools", "description", "parameters", "messages", "content", "tool_calls", "text", "data", "mime_type", "name"),
+    *(
+        "tools",
+        "description",
+        "parameters",
+        "messages",
+        "children",
+        "content",
+        "tool_calls",
+        "text",
+        "data",
+        "mime_type",
+        "name",
+    ),
     *("agent", "args", "args_raw"),
 }
 """The fields that hold text of the conversation."""
@@ -151,7 +163,10 @@ def _redacted(value: object, hide: Callable[[str], str]) -> object:
             for key, item in cast("dict[object, object]", value).items()
         }
     if isinstance(value, BaseModel):
-        return value.model_copy(update={name: _redacted(getattr(value, name), hide) for name in _texts(value)})
+        update = {name: _redacted(getattr(value, name), hide) for name in _texts(value)}
+        if isinstance(value, Trace) and "agent" in value.metadata:  # the name of a sub-agent
+            update["metadata"] = {**value.metadata, "agent": _redacted(value.metadata["agent"], hide)}
+        return value.model_copy(update=update)
     return value
 
 

@@ -34,7 +34,7 @@ from judgekit.traces.message import (
     ToolMessage,
 )
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.trace import ToolDefinition, Trace
 
 GOAL = load_prompt("agent_goal_with_reference")
 
@@ -593,3 +593,24 @@ def test_a_server_is_sent_no_value_wherever_and_however_it_is_written(server, tm
     sent = json.dumps(server.requests[-1].body, ensure_ascii=False)
     plain, packed = plainly(sent), together(sent)
     assert [one for one in values if one.lower() in plain or together(one) in packed] == []
+
+
+# Sub-agents
+
+
+def test_nothing_of_a_sub_agent_is_shown_unredacted():
+    talk = [
+        HumanMessage("Write to ann@x.org."),
+        AIMessage("I write to ann@x.org.", tool_calls=[ToolCall("mail", {"to": "ann@x.org"}, id="m")]),
+        ToolMessage("sent to ann@x.org", tool_call_id="m"),
+    ]
+    inner = Trace(messages=talk, metadata={"call_id": "m", "agent": "of ann@x.org"})
+    outer = Trace(messages=talk, children=[inner], metadata={"call_id": "a", "agent": "bob@x.org"})
+    own = [HumanMessage("Ask ann@x.org."), AIMessage(tool_calls=[ToolCall("ask", id="a")])]
+    sample = Sample(id="1", trace=Trace(messages=own, children=[outer]), rival=outer)
+    shown = redact_sample(sample, ["email"])
+    texts = [shown.trace.render(), shown.rival.render()]
+    assert not any("@" in text for text in texts)
+    assert "sub-agent" in texts[0]
+    assert texts[0].count("<email 1>") == 1 + 4 + 4 + 2  # of the user, of both sub-agents, in the name of one
+    assert "@" in sample.trace.render()
