@@ -88,7 +88,8 @@ def _assembled(threads: Sequence[Thread], levels: Levels, call_ids: Mapping[Span
             children = [*(_child(thread, levels) for thread in own if thread is not main), *children]
             if level.owner is None:
                 return _fields(main) | {"children": children}
-            children = [_child(main, levels, children, call_ids.get(level.tool) if level.tool else None)]
+            call_id = call_ids.get(level.tool, level.tool.call_id) if level.tool else None
+            children = [_child(main, levels, children, call_id)]
         inner[level.owner or level] += children
     children = inner[levels.top]
     if not children:

@@ -20,6 +20,7 @@ class SpanStep:
         output_messages: The messages that came back.
         call: The call of a tool span.
         result: The result of the call, if the span has it.
+        call_id: The id of the call of a tool span that has neither arguments nor a result.
     """
 
     span: Span
@@ -29,6 +30,7 @@ class SpanStep:
     output_messages: Sequence[Message] = ()
     call: ToolCall | None = None
     result: ToolMessage | None = None
+    call_id: str | None = None
 
     def result_of(self, call: ToolCall) -> ToolMessage | None:
         """Return a tool span's result as the result of a call. An error message is used if there is no other result."""

@@ -18,7 +18,7 @@ from judgekit.formats.blocks.reply import to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
+from judgekit.formats.values import as_list, as_object, lookup, objects_in, str_or_none
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -151,9 +151,11 @@ def _own_name(found: FieldTracker) -> str | None:
 def _child(found: FieldTracker, calls: Mapping[str, str | None]) -> Trace:
     name = _own_name(found)
     call = None if name is None else calls[name]
+    agent = as_object(found.peek("agent")).get("name")
     fields = _trace(found)
     identity = found.id("trajectory_id") or found.id("session_id")
-    metadata = {} if call is None else {"call_id": call}
+    about = {"call_id": call, "agent": agent}
+    metadata = {name: value for name, value in about.items() if value is not None}
     return Trace.model_validate({**fields, "id": identity, "metadata": metadata, "extra": found.leftover()})
 
 

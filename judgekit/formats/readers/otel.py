@@ -141,7 +141,8 @@ def _tool(span: Span) -> SpanStep:
         with suppress(ValueError):  # the AI SDK writes texts as JSON too
             result = json.loads(result) if result.startswith('"') else result
     if arguments is None and result is None and found is None and span.error is None:
-        return SpanStep(span, "tool")
+        call_id = attributes.peek("gen_ai.tool.call.id")
+        return SpanStep(span, "tool", call_id=call_id if isinstance(call_id, str) else None)
     identity = attributes.id("gen_ai.tool.call.id", "ai.toolCall.id")
     call = ToolCall(name, id=identity, **parse_arguments(arguments))
     message = None if result is None else ToolMessage(to_text(result))

@@ -154,7 +154,7 @@ def test_sub_agents_are_children_of_the_trajectory_that_refers_to_them():
         [record] = READER.records(document)
         trace = READER.sample(record, 0).trace
         [made] = trace.children
-        assert (made.id, made.metadata, made.messages[0].text) == ("T", {"call_id": "c0"}, "sub")
+        assert (made.id, made.metadata, made.messages[0].text) == ("T", {"call_id": "c0", "agent": "a"}, "sub")
         assert trace.warnings == ()
 
 
