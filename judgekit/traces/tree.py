@@ -1,5 +1,6 @@
 """The tree of a recording: the agent's own conversation, and those of the sub-agents that it started."""
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -22,6 +23,9 @@ MessageNumber: TypeAlias = int | str
 ``4.2.1`` is the first message of the second sub-agent that message 4 started. Where the recording does not say which
 call started a sub-agent, its path has a 0 in place of the message's number.
 """
+
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,9}")
 
 
 def conversation_path(number: MessageNumber) -> str:
@@ -215,5 +219,5 @@ def find_message(trace: "Trace", number: MessageNumber) -> Message | None:
 
 def _index(branch: Branch, number: str) -> int | None:
     last = number.removeprefix(f"{branch.path}.")
-    is_there = last.isascii() and last.isdecimal() and 1 <= int(last) <= len(branch.trace.messages)
-    return int(last) - 1 if is_there and last[0] != "0" else None
+    is_number = _NUMBER.fullmatch(last) is not None and int(last) <= len(branch.trace.messages)
+    return int(last) - 1 if is_number else None

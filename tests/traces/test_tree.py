@@ -135,7 +135,24 @@ def test_sub_agents_of_calls_with_one_id_belong_to_one_call_each_in_order():
 
 @pytest.mark.parametrize(
     "number",
-    [0, 6, -1, "2", "2.1", "2.1.0", "2.1.5", "2.1.01", "2.3.1", "0.1.3", "5.1.1", "", "2.1.٤", "2.1.4.", ".1.1"],
+    [
+        0,
+        6,
+        -1,
+        "2",
+        "2.1",
+        "2.1.0",
+        "2.1.5",
+        "2.1.01",
+        "2.3.1",
+        "0.1.3",
+        "5.1.1",
+        "",
+        "2.1.٤",
+        "2.1.4.",
+        ".1.1",
+        f"2.1.{'9' * 5_000}",
+    ],
 )
 def test_a_number_of_no_message_is_none(number):
     assert find_message(TREE, number) is None
