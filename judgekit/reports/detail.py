@@ -8,10 +8,12 @@ from pydantic import JsonValue
 
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, JudgeExchange, Score
+from judgekit.traces.behavior import agent_efforts
 from judgekit.traces.message import MediaPart, Message, OtherPart, Part, ToolCall
 from judgekit.traces.pairing import PairedCall, pair_results
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Branch
 
 _EXACT = 2**53  # integers up to here are exact in JavaScript
@@ -51,9 +53,16 @@ def sample_detail(
         "damaged": is_damaged,
         "messages": _messages(Branch(trace)) if trace else None,
         "rival": _messages(Branch(rival)) if rival else None,
+        "agents": _agents(trace) if trace else [],
         "unlinked": _unlinked(Branch(trace)) if trace else [],
         "about": _about(sample) if sample else {},
     }
+
+
+def _agents(trace: Trace) -> list[JsonValue]:
+    """Return the effort of each agent of a recording with several."""
+    efforts = agent_efforts(trace)
+    return [[*one] for one in efforts] if len(efforts) > 1 else []
 
 
 def _about(sample: Sample) -> JsonValue:

@@ -6,7 +6,8 @@ from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from judgekit.traces.equality import canonical_json
-from judgekit.traces.message import ToolCall, Usage
+from judgekit.traces.message import AIMessage, ToolCall, Usage
+from judgekit.traces.pairing import pair_results
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Branch, MessageNumber, branches
@@ -85,6 +86,60 @@ class Effort(NamedTuple):
     def tool_error_rate(self) -> float | None:
         """The share of errors among the results that are known to be errors or not."""
         return self.tool_errors / self.tool_results if self.tool_results else None
+
+
+class AgentEffort(NamedTuple):
+    """The effort of one agent of a tree, without that of its sub-agents.
+
+    Attributes:
+        path: The path of the sub-agent; empty in the conversation of the agent itself.
+        agent: The name of the agent; ``None`` if unknown.
+        messages: Its messages.
+        tool_calls: Its tool calls.
+        tool_results: The results of its calls that are known to be errors or not.
+        tool_errors: The results that are errors.
+        repeated_calls: Its calls that repeat an earlier one; ``None`` if their arguments cannot be compared.
+    """
+
+    path: str
+    agent: str | None
+    messages: int
+    tool_calls: int
+    tool_results: int
+    tool_errors: int
+    repeated_calls: int | None
+
+
+def agent_efforts(trace: Trace) -> list[AgentEffort]:
+    """Return the effort of each agent, in the order of `branches`.
+
+    Each conversation of a sub-agent is its own; within one conversation, agents are distinguished by the names of messages.
+    """
+    efforts: list[AgentEffort] = []
+    for branch in branches(trace):
+        messages, own_name = branch.trace.messages, branch.agent if branch.path else None
+        said: dict[str | None, list[AIMessage]] = {}
+        for message in messages:
+            if message.role == "assistant":
+                said.setdefault(own_name if message.agent is None else message.agent, []).append(message)
+        failed: dict[str | None, list[bool]] = {}
+        for index, caller in pair_results(messages).calls.items():
+            result, by = messages[index], messages[caller.message]
+            if by.role == "assistant" and result.role == "tool" and result.is_error is not None:
+                failed.setdefault(own_name if by.agent is None else by.agent, []).append(result.is_error)
+        for name, spoken in said.items():
+            calls = [call for message in spoken for call in message.tool_calls]
+            results = failed.get(name, [])
+            counts = len(spoken), len(calls), len(results), sum(results), _repeats(calls)
+            efforts.append(AgentEffort(branch.path, name, *counts))
+    return efforts
+
+
+def _repeats(calls: Sequence[ToolCall]) -> int | None:
+    try:
+        return len(calls) - len(set(map(canonical_call, calls)))
+    except ValueError:  # JSON cannot hold all arguments, such as numbers with thousands of digits
+        return None
 
 
 def elapsed(trace: Trace) -> float | str:

@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from judgekit.formats.reading import read
-from judgekit.traces.behavior import Effort, canonical_call, communication_rounds, elapsed, repeated_calls
+from judgekit.traces.behavior import (
+    Effort,
+    agent_efforts,
+    canonical_call,
+    communication_rounds,
+    elapsed,
+    repeated_calls,
+)
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.trace import Trace
 
@@ -186,3 +193,50 @@ def test_the_numbers_of_real_recordings_are_those_of_their_json(shared_data, dom
         assert mine[0]["usage"] is None  # a greeting that no model wrote
         usages = [one["usage"] for one in mine[1:]]
         assert found.tokens == sum(sum(one.values()) for one in usages)
+
+
+def asks(agent, *calls):
+    made = [ToolCall(name, {"n": number}, id=f"{name}{number}") for name, number in calls]
+    return AIMessage(tool_calls=made, agent=agent)
+
+
+def answer(identity, *, error=None):
+    return ToolMessage("r", tool_call_id=identity, is_error=error)
+
+
+def test_the_effort_of_each_agent_is_its_own():
+    child = Trace(
+        messages=[asks(None, ("f", 1), ("f", 1)), answer("f1", error=True), AIMessage("done")],
+        metadata={"call_id": "g1", "agent": "helper"},
+    )
+    own = [
+        asks("a", ("g", 1)),
+        answer("g1", error=False),
+        AIMessage("over to b", agent="a"),
+        asks("b", ("g", 2)),
+        answer("g2", error=True),
+        asks("a", ("g", 1)),
+    ]
+    found = agent_efforts(Trace(messages=own, children=[child, Trace(messages=[])]))
+    assert found == [
+        ("", "a", 3, 2, 1, 0, 1),
+        ("", "b", 1, 1, 1, 1, 0),
+        ("1.1", "helper", 2, 2, 1, 1, 1),
+    ]
+    assert agent_efforts(Trace(messages=[HumanMessage("hi")])) == []
+
+
+def test_arguments_that_cannot_be_compared_leave_repeats_unknown():
+    huge = AIMessage(tool_calls=[ToolCall("f", {"n": 10**5_000}), ToolCall("f", {"n": 10**5_000})])
+    [effort] = agent_efforts(Trace(messages=[huge]))
+    assert effort.repeated_calls is None
+
+
+def test_the_efforts_of_agents_add_up_to_that_of_the_tree():
+    trace = Trace(
+        messages=[asks("a", ("f", 1))], children=[Trace(messages=[asks("b", ("f", 2)), answer("f2", error=True)])]
+    )
+    efforts, whole = agent_efforts(trace), Effort.of(trace)
+    assert sum(one.tool_calls for one in efforts) == whole.tool_calls
+    assert sum(one.messages for one in efforts) == whole.messages
+    assert sum(one.tool_errors for one in efforts) == whole.tool_errors

@@ -68,9 +68,22 @@ function talk(sample, side, scorer, search, title) {
   const base = address(["sample", here().sample, ...(scorer ? [scorer] : [])], here().filters);
   const linked = { ...links.trace, link: (number) => `${base}${base.includes("?") ? "&" : "?"}message=${number}` };
   made.append(conversation(sample.messages, side === "b" ? linked : links.trace, of("trace"), search, sample.unlinked));
+  if (sample.agents.length) made.append(fold("effort of each agent", () => agentsOf(sample.agents, links.trace), { class: "made-of" }));
   if (sample.rival) made.append(el("h3", {}, "The rival"), conversation(sample.rival, links.rival, of("rival"), search));
   if (Object.keys(sample.about).length) made.append(fold("reference and metadata", () => tree(sample.about, links), { class: "made-of" }));
   return made;
+}
+
+/** Returns a table of the effort of each agent. */
+function agentsOf(agents, place) {
+  const heads = ["agent", "messages", "tool calls", "errors", "repeats"];
+  const rows = agents.map(([path, agent, messages, calls, results, errors, repeats]) => {
+    const figures = [count(messages), count(calls), results ? `${count(errors)} of ${count(results)}` : "–", repeats === null ? "–" : count(repeats)];
+    return el("tr", {},
+      el("th", { scope: "row" }, path ? [jump(`${path}.1`, place, path), " "] : null, recorded(agent ?? "(no name)")),
+      figures.map((text, at) => el("td", { class: "number", "data-name": heads[at + 1] }, text)));
+  });
+  return el("table", { class: "lines agents", "aria-label": "Agents" }, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows));
 }
 
 function scoreHead(name, key, filters, ...values) {

@@ -161,7 +161,7 @@ class Before(Constraint):
     """Each call of ``then`` must follow a call of ``first`` in an earlier message.
 
     Holds if ``then`` is not called. The calls of one message are simultaneous. Undecided if it depends on sub-agents
-    that worked in parallel, at times that the recording does not tell apart.
+    that worked in parallel, and the recording does not tell in which order.
     """
 
     type: Literal["before"] = "before"
