@@ -961,11 +961,11 @@ def test_sub_agents_are_folded_in_their_place(opened, tmp_path, viewport):
         assert first.get_attribute("open") is not None  # a judge cites it
         assert "<i>trains</i>" in first.locator("> summary").inner_text()
         assert page.locator("#b-message-0\\.1").get_attribute("open") is None
+        unfold(page)
         agents = [row.split() for row in page.locator(".agents tbody tr").all_inner_texts()]
         assert agents[0][:2] == ["(no", "name)"]
         assert agents[1][:2] == ["2.1", "<i>trains</i>"]
         assert [row[0] for row in agents[2:]] == ["2.1.2.1", "0.1"]
-        unfold(page)
         shown = page.locator(".talk .message > .from .place").all_inner_texts()
         assert shown == ["1", "2", "2.1.1", "2.1.2", "2.1.2.1.1", "2.1.2.1.2", "2.1.3", "3", "0.1.1"]
         assert page.locator("#b-message-2\\.1\\.2\\.1\\.1 .cited").inner_text() == "cited by cites"
