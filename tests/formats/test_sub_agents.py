@@ -1,6 +1,7 @@
 """One run with a sub-agent, as several programs record it."""
 
 import json
+import re
 
 import pytest
 
@@ -184,3 +185,29 @@ def test_the_calls_of_each_agent_are_the_same_whoever_recorded_them(tmp_path, re
     scored = sample.model_copy(update={"reference_tool_calls": tuple(expected)})
     assert ToolCallF1(scope="tree").score(scored).value == 1
     assert ToolCallF1().score(scored).value == pytest.approx(2 / 3)
+
+
+REAL = {
+    "otel/openai_agents_genai_live_spans.json": (
+        [
+            (3, "ask_research_specialist", "coordinator", True),
+            ("3.1.3", "lookup_stock_price", "research_specialist", False),
+            (5, "ask_math_specialist", "coordinator", True),
+            ("5.1.3", "multiply_numbers", "math_specialist", False),
+            ("5.1.5", "multiply_numbers", "math_specialist", False),
+        ],
+        ["3.1.5", "5.1.7"],
+    ),
+    "atif/subagent_trajectories.json": ([(2, "delegate_summary", None, True)], []),
+    "atif/v17_embedded_subagents.json": ([(2, "delegate_research", None, True)], []),
+}
+"""The calls of real recordings, read by hand: message, tool, agent, and whether a sub-agent did it; results in children."""
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_recordings_have_the_calls_that_reading_by_hand_gives(shared_data, name):
+    calls, repeated = REAL[name]
+    [sample] = read(shared_data / "traces" / name, on_error="raise")
+    found = [(one.message, one.call.name, one.agent, one.delegates) for one in sample.trace.tool_calls()]
+    assert found == calls
+    assert re.findall(r"\): as in ([\d.]+)\n", sample.trace.render()) == repeated
