@@ -13,6 +13,7 @@ from judgekit import (
     AIMessage,
     HumanMessage,
     Pairwise,
+    PromptScorer,
     Run,
     Sample,
     Score,
@@ -29,7 +30,7 @@ from judgekit.reports.document import join_scripts
 from judgekit.reports.sheet import SCRIPTS, LabelSheet
 from judgekit.runs.rows import ScorerRecord
 from judgekit.score import JudgeCall, JudgeExchange
-from judgekit.traces.trace import Label
+from judgekit.traces.trace import Label, Trace
 
 HIDDEN = "not to be seen"
 
@@ -182,3 +183,18 @@ def test_the_script_has_no_way_to_make_text_into_more_or_to_send_it(sink):
 def test_what_was_recorded_can_end_no_script():
     page = text(sheet(judged([1], samples=[sample(0, "</script><script>alert(1)</script><!--")])).page())
     assert page.count("</script>") == page.count("<script") == 3
+
+
+@pytest.mark.parametrize("scope", ["own", "tree"])
+def test_a_sheet_shows_what_the_scorer_looks_at(scope):
+    """People and the judge decide on the same evidence."""
+    inner = Trace(messages=[HumanMessage("inner task"), AIMessage("inner answer")])
+    made = Sample(id="s0", trace=Trace(messages=[HumanMessage("Q"), AIMessage("A")], children=[inner]), rival=inner)
+    judge = ScriptedJudge([{"reason": "ok", "evidence": [], "verdict": "fitting"}])
+    scored = run([made], [PromptScorer("tone", judge, scope=scope)])
+    assert scored.scorers[0].scope == scope
+    shown = LabelSheet(scored, scored.scorers[0], draw_samples(scored, "tone", 1))
+    [row] = rows(shown)
+    assert ("inner task" in row["conversation"]) is (scope == "tree")
+    page = re.findall(r'id="sample-\d+">(.*?)</script>', text(shown.page()))[0]
+    assert (len(json.loads(page)["unlinked"]) == 1) is (scope == "tree")

@@ -59,6 +59,8 @@ def calls(*made: dict[str, object]) -> dict[str, object]:
         {"rival": Trace(messages=[AIMessage("x")])},
         {"rival": Trace(messages=[AIMessage(tool_calls=[ToolCall("x")])])},
         {"rival": Trace()},
+        {"rival": Trace(children=[Trace(messages=[HumanMessage("x")])])},
+        {"rival": Trace(children=[Trace(messages=[HumanMessage("x"), AIMessage("y")])])},
     ],
     ids=repr,
 )
