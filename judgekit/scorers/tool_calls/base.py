@@ -36,9 +36,7 @@ class ToolCallScorer(ScopedScorer):
         super().__post_init__()
         check_choice("requestor", self.requestor, get_args(Requestor))
         if not self.include_delegations and self.scope == "own":
-            raise ConfigError(
-                'include_delegations=False leaves out calls of sub-agents\' parents: set scope="tree" too'
-            )
+            raise ConfigError('include_delegations=False needs scope="tree", which shows what calls started sub-agents')
 
     async def _match(self, rules: ToolMatch, sample: Sample) -> Match | str:
         """Return the match of a sample's calls, or the reason why they cannot be matched."""

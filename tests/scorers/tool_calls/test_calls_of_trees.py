@@ -77,7 +77,7 @@ def test_calls_that_failed_or_started_sub_agents_may_be_left_out():
     )
     only = ToolCallAccuracy(scope="tree", include_delegations=False)
     assert scored(only, SERIAL, ["look", "book", "pay"]).value == 1
-    with pytest.raises(ConfigError, match='set scope="tree" too'):
+    with pytest.raises(ConfigError, match='include_delegations=False needs scope="tree"'):
         ToolCallF1(include_delegations=False)
 
 
