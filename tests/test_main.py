@@ -17,6 +17,7 @@ class AtImport:
         if name == {name!r}:
             os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started the tests with it ignored
 sys.meta_path.insert(0, AtImport())
 sys.argv = ["judgekit", "formats"]
 from judgekit.__main__ import main
