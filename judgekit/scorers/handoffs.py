@@ -37,7 +37,7 @@ class HandoffVerdict(BaseModel):
 
 
 class HandoffAnswer(BaseModel):
-    """What the judge replies about all hand-offs."""
+    """The verdicts on all hand-offs."""
 
     handoffs: list[HandoffVerdict]
 

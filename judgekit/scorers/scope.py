@@ -7,7 +7,7 @@ from typing import get_args
 
 from judgekit.errors import check_choice, count_text
 from judgekit.score import Score
-from judgekit.scoring import SyncScore
+from judgekit.scoring import SyncScore, scorer_prompts
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Scope, branches
@@ -37,7 +37,9 @@ class ScopedScorer(SyncScore, ABC):
         if self.scope == "tree" or not sample.has_sub_agents:
             return await self._score(sample)
         score = await self._score(sample.without_sub_agents())
-        others = [child for trace in _traces(sample) for child in branches(trace) if child.depth]
+        others = [child for trace in self._traces(sample) for child in branches(trace) if child.depth]
+        if not others:
+            return score
         calls = sum(len(one.calls) for one in others)
         outside = f"{count_text(len(others), 'sub-agent')} with {count_text(calls, 'tool call')}"
         return score.model_copy(
@@ -51,6 +53,7 @@ class ScopedScorer(SyncScore, ABC):
     async def _score(self, sample: Sample) -> Score:
         """Return the score of a sample whose traces have no children outside of the scope."""
 
-
-def _traces(sample: Sample) -> Sequence[Trace]:
-    return [sample.trace] if sample.rival is None else [sample.trace, sample.rival]
+    def _traces(self, sample: Sample) -> Sequence[Trace]:
+        """Return the recordings that the scorer looks at: few prompts have a rival as input."""
+        reads_rival = any("rival" in (*prompt.inputs, *prompt.optional) for prompt in scorer_prompts(self))
+        return [sample.trace, sample.rival] if reads_rival and sample.rival is not None else [sample.trace]

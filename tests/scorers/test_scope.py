@@ -1,4 +1,4 @@
-"""What scorers look at in a recording with sub-agents."""
+"""The scope of scorers in recordings with sub-agents."""
 
 import asyncio
 import inspect
@@ -156,3 +156,20 @@ def test_an_unknown_scope_is_refused():
             kind(1 if kind is CLASSES["max_messages"] else [MaxSteps(1)], scope="all")
     with pytest.raises(ConfigError, match="scope"):
         CLASSES["topic_adherence"](ScriptedJudge([]), scope="all")
+
+
+def test_sub_agents_of_a_rival_matter_to_scorers_that_look_at_it():
+    alone = sample(changed=False)
+    alone = alone.model_copy(update={"trace": alone.trace.model_copy(update={"children": ()})})
+    judge = ScriptedJudge(lambda request: ANSWERS[request.schema_name])
+    pair, tone, tools = (
+        asyncio.run(attempt(scorer, alone))
+        for scorer in (
+            CLASSES["pairwise"]("Which is better?", judge),
+            CLASSES["prompt"]("tone", judge),
+            CLASSES["tool_call_f1"](),
+        )
+    )
+    assert pair.warnings == ('scope = "own": 1 sub-agent with 1 tool call not looked at',)
+    assert (tone.warnings, tools.warnings) == ((), ())
+    assert "outside_scope" not in tools.details
