@@ -97,14 +97,14 @@ def judged_scorers(judges: "Sequence[Judge]") -> "Sequence[Scorer]":
 
 def row(scorer: "Scorer", held: "Sequence[Sample]", scores: "Sequence[Score]") -> str:
     """Requests and characters a sample, and the most that any request took of what is allowed for it."""
-    from judgekit.judges.prompt import PROMPT_INPUTS
+    from judgekit.judges.prompt import PROMPT_INPUTS, RenderOptions
 
     prompt = scorer.prompts[0]  # type: ignore[attr-defined]
     holes = (*prompt.inputs, *prompt.optional)
     requests, characters, rendered, limits = [], [], [], []
     for sample, score in zip(held, scores, strict=True):
         assert score.status != "failed", f"{scorer.name}: {score.reason}"
-        given = sum(len(PROMPT_INPUTS[hole].text(sample, None)) for hole in holes)
+        given = sum(len(PROMPT_INPUTS[hole].text(sample, RenderOptions())) for hole in holes)
         requests.append(len(score.calls))
         characters.append(sum(call.usage.input_tokens for call in score.calls if call.usage))
         rendered.append(given * len(score.calls))

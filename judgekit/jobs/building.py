@@ -40,6 +40,16 @@ class BuiltScorers(NamedTuple):
         objects = [_CONCURRENCY] if None in self.options.scorers else []
         return max((*(one.concurrency for one in judges), *objects), default=1)
 
+    @property
+    def show_images(self) -> bool:
+        """Whether one of the judges is shown images."""
+        judged = [one for one in self.scorers if scorer_prompts(one)]
+        if not judged:
+            return False
+        from judgekit.judges.judge import find_judges  # noqa: PLC0415 - only where there are judges
+
+        return any(one.images for judge in find_judges(judged) for one in (judge, *judge.fallback))
+
     def check_judges(self) -> None:
         """Check that the judges can be asked.
 

@@ -7,9 +7,10 @@ from typing import Literal, TypeAlias
 
 from judgekit.errors import ConfigError, join_limited
 from judgekit.formats.files import STANDARD_STREAM
-from judgekit.jobs.building import ScorerOrText, build_scorers, split_scorers
+from judgekit.jobs.building import BuiltScorers, ScorerOrText, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
+from judgekit.runs.hashed_media import hash_media, lacks_media
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, identity_differences
 from judgekit.runs.runner import check_scorer_names
@@ -53,7 +54,7 @@ def resume_session(
     )
     built.check_judges()
     _must_be_as_before(before, built.scorers)
-    numbered, from_store = _samples_of(store, before, options, samples)
+    numbered, from_store = _samples_of(store, before, built, options, samples)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
     again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
     expected = {} if before.count_precision == "exactly" else SampleCount.expected(options.expected_samples())._asdict()
@@ -90,7 +91,7 @@ def extension_session(
     built = build_scorers(options.model_copy(update={"scorers": specs}), objects, judge=judge)
     check_scorer_names([*(one.name for one in before.scorers), *(one.name for one in built.scorers)])
     built.check_judges()
-    numbered, from_store = _samples_of(store, before, options, samples)
+    numbered, from_store = _samples_of(store, before, built, options, samples)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
     options = options.model_copy(update={"scorers": (*options.scorers, *specs)})
     added = {
@@ -136,15 +137,22 @@ def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:
 
 
 def _samples_of(
-    store: RunStore, record: RunRecord, options: RunOptions, samples: Iterable[Sample] | None
+    store: RunStore,
+    record: RunRecord,
+    built: BuiltScorers,
+    options: RunOptions,
+    samples: Iterable[Sample] | None,
 ) -> tuple[Iterator[tuple[int, Sample]] | None, bool]:
     """Return the samples if they are given, and whether they are read from the store, which keeps all of them.
+
+    For judges that are shown images, it does not keep recordings that have any.
 
     Raises:
         ConfigError: The samples differ from those of the run, or are missing.
     """
     number = record.number
-    if record.read_to_end and store.has_all_conversations(number):
+    hashed = built.show_images and any(lacks_media(sample) for _, sample in store.conversations(number))
+    if record.read_to_end and not hashed and store.has_all_conversations(number):
         return None, True
     if options.file is None:
         if not record.keeps_text:
@@ -178,7 +186,7 @@ def _compared(store: RunStore, run: int, given: Iterator[tuple[int, Sample]]) ->
     known = next(kept, None)
     for number, sample in given:
         if known is not None and known[0] == number:
-            if known[1].model_dump_json() != sample.model_dump_json():
+            if known[1].model_dump_json() != hash_media(sample).model_dump_json():
                 raise ConfigError(f"data[{number}] is not the sample that run {run} started with; start a new run")
             known = next(kept, None)
         yield number, sample

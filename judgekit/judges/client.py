@@ -3,6 +3,7 @@
 import hashlib
 import json
 import marshal
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -12,6 +13,7 @@ from pydantic import AfterValidator, JsonValue
 
 from judgekit.score import JudgeExchange
 from judgekit.traces.equality import json_bytes
+from judgekit.traces.images import Image
 from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage, construct
 from judgekit.traces.rendering import cut_middle
 from judgekit.traces.shortening import BYTES_A_TOKEN
@@ -46,7 +48,8 @@ class Request:
         base_url: The address of the provider.
         model: The provider's name for the model.
         params: Other parameters of the provider's API, such as ``temperature``.
-        messages: The conversation with the judge.
+        messages: The conversation with the judge, as text.
+        images: The images in it, each with the line of the messages of the user that it stands behind.
         schema_name: The name of the schema that is sent to the provider.
         schema: The JSON Schema of the reply.
         draw: Distinguishes equal questions that are to be answered independently.
@@ -54,6 +57,8 @@ class Request:
         prompt: The prompt with its version. Not part of the key, which covers the full text.
         accept: Raises ``ValueError`` on a reply that does not answer the question. Not part of the key.
         omitted: The number of characters of the recording that are not in the messages. Not part of the key.
+        hidden_media: The number of media of the recording that are not shown, by their kind and the reason. Not part
+            of the key.
         repairs: The request with an unusable reply that this one asks to correct, if any. Not part of the key.
         max_output_tokens: The limit on the reply's tokens that judgekit sends if ``params`` set none and a budget needs
             one. Not part of the key, since truncated replies are never stored.
@@ -70,7 +75,9 @@ class Request:
     schema: JsonObject
     prompt: str
     accept: Callable[[str], object]
+    images: tuple[tuple[str, Image], ...] = ()
     omitted: int = 0
+    hidden_media: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     draw: int = 0
     output_mode: OutputMode = "json_schema"
     repairs: "Request | None" = None
@@ -102,6 +109,8 @@ class Request:
         """A short hash of each part, to find the parts in which two requests differ."""
         messages = {f"messages[{index}] ({role})": content for index, (role, content) in enumerate(self.messages)}
         parts = {**self._settings, **messages}
+        if self.images:
+            parts["images"] = self._image_keys
         return {name: hashlib.sha256(_bytes(part)).hexdigest()[:12] for name, part in parts.items()}
 
     @cached_property
@@ -111,7 +120,24 @@ class Request:
         for role, content in self.messages:
             text = content.encode(errors="surrogatepass")
             digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))
+        if self.images:
+            digest.update(_bytes(self._image_keys))
         return digest.hexdigest()
+
+    @property
+    def _image_keys(self) -> JsonValue:
+        return [[line, image.sha256, image.detail] for line, image in self.images]
+
+    def content(self, message: ChatMessage) -> list[str | Image]:
+        """Return the text of a message, split where images stand, with the images."""
+        parts: list[str | Image] = []
+        rest = message.content
+        for line, image in self.images if message.role == "user" else ():
+            before, found, after = f"\n{rest}".partition(f"\n{line}\n")
+            if found:
+                parts += [f"{before}\n{line}".removeprefix("\n"), image]
+                rest = after
+        return [*parts, rest]
 
     @property
     def output_limit(self) -> int | None:
@@ -127,20 +153,25 @@ class Request:
 
     @cached_property
     def input_tokens(self) -> int:
-        """The estimated number of input tokens: one per four bytes."""
+        """The estimated number of input tokens: one per four bytes, and those of images."""
         said = sum(len(content.encode(errors="replace")) for _, content in self.messages)
-        return (said + len(json.dumps(self.schema))) // BYTES_A_TOKEN
+        seen = sum(image.tokens for _, image in self.images)
+        return (said + len(json.dumps(self.schema))) // BYTES_A_TOKEN + seen
 
     @property
     def most_input_tokens(self) -> int:
         """The maximum number of input tokens. A token of a byte-level tokenizer holds at least one byte of any text."""
         sent = [content for _, content in self.messages]
         sent += (json.dumps(self.schema), json.dumps(self.params))
-        return sum(len(text.encode(errors="replace")) + _OVERHEAD for text in sent)
+        seen = sum(image.most_tokens(self.model) for _, image in self.images)
+        return sum(len(text.encode(errors="replace")) + _OVERHEAD for text in sent) + seen
 
     def exchange(self, reply: "str | None") -> JudgeExchange:
-        """Return the messages of the request, with the reply."""
-        return construct(JudgeExchange, {"messages": self.messages, "reply": reply})
+        """Return the messages of the request, with the hashes of images in their places, and the reply."""
+        messages = self.messages
+        if self.images:
+            messages = tuple(ChatMessage(one.role, "".join(map(_as_text, self.content(one)))) for one in messages)
+        return construct(JudgeExchange, {"messages": messages, "reply": reply})
 
     def correction_request(self, text: str, problem: str) -> "Request":
         """Return the request that shows the judge its own reply and the problem with it."""
@@ -157,6 +188,10 @@ class Request:
             return replace(self, max_output_tokens=2 * self.max_output_tokens, is_follow_up=True)
         room = {name: 2 * limit for name, limit in _limits(self.params).items()}
         return replace(self, params={**self.params, **room}, is_follow_up=True)
+
+
+def _as_text(part: str | Image) -> str:
+    return part if isinstance(part, str) else f" (sha256 {part.sha256})\n"
 
 
 def output_limit(params: JsonObject) -> int | None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Generic, Self, TypeAlias, cast
 from weakref import WeakKeyDictionary, WeakMethod
@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary, WeakMethod
 from pydantic import BaseModel, JsonValue, PrivateAttr
 
 from judgekit import errors
+from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.client import Client, Reply, Request, TokenLogprob
 from judgekit.judges.layers import build_client, check_reply_file, connection_settings
 from judgekit.judges.offline import is_local_address
-from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt import Prompt, RenderOptions
 from judgekit.judges.redaction import redact_sample
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
@@ -39,6 +40,7 @@ class Judgment(Generic[Answer]):
         calls: The requests.
         sample: The sample, as the judge saw it.
         omitted: The number of characters of the recording that the judge was not shown.
+        hidden_media: The number of media of the recording that it was not shown, by their kind and the reason.
         logprobs: The log probabilities of the reply's tokens, if the judge's ``params`` request them.
     """
 
@@ -46,6 +48,7 @@ class Judgment(Generic[Answer]):
     calls: tuple[JudgeCall, ...]
     sample: Sample
     omitted: int = 0
+    hidden_media: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     logprobs: Sequence[TokenLogprob] | None = None
 
     def score(
@@ -58,16 +61,33 @@ class Judgment(Generic[Answer]):
         label: str | None = None,
         confidence: float | None = None,
     ) -> Score:
-        """Return the score for the answer, which mentions how much of the recording the judge was not shown."""
+        """Return the score for the answer, which mentions how much of the recording the judge was not shown.
+
+        Media that it was not shown are in the warnings, and as ``hidden_media`` in the details.
+        """
         if self.omitted:
             reason = f"{reason} ({self.omitted:,} characters of the recording were left out of the prompt)"
             details = {**details, "omitted_characters": self.omitted}
+        if self.hidden_media:
+            hidden: list[JsonValue] = [
+                {"kind": kind, "reason": why, "count": number} for (kind, why), number in self.hidden_media.items()
+            ]
+            details = {**details, "hidden_media": hidden}
         if grade == "skipped":
-            return Score.skipped(scorer, reason, label=label, details=details, calls=self.calls)
-        if grade == "abstained":
-            return Score.abstained(scorer, reason, label=label, details=details, calls=self.calls)
-        return Score.scored(
-            scorer, grade, reason=reason, label=label, details=details, calls=self.calls, confidence=confidence
+            score = Score.skipped(scorer, reason, label=label, details=details, calls=self.calls)
+        elif grade == "abstained":
+            score = Score.abstained(scorer, reason, label=label, details=details, calls=self.calls)
+        else:
+            score = Score.scored(
+                scorer, grade, reason=reason, label=label, details=details, calls=self.calls, confidence=confidence
+            )
+        return score.model_copy(update={"warnings": self._warnings}) if self.hidden_media else score
+
+    @property
+    def _warnings(self) -> tuple[str, ...]:
+        return tuple(
+            f"{count_text(number, 'audio recording' if kind == 'audio' else kind)} not shown to the judge: {reason}"
+            for (kind, reason), number in self.hidden_media.items()
         )
 
 
@@ -150,10 +170,13 @@ class Judge(JudgeSettings):
         sample = redact_sample(sample, self.redact)
         with ledger() as calls:
             try:
-                request = self.build_request(prompt, sample, answer, check)
+                if self.images is None:
+                    request = self.build_request(prompt, sample, answer, check)
+                else:  # to decode and hash images takes milliseconds
+                    request = await asyncio.to_thread(self.build_request, prompt, sample, answer, check)
                 reply = await self._reply(request)
                 answered = cast("Answer", request.accept(reply.text))
-                return Judgment(answered, tuple(calls), sample, request.omitted, reply.logprobs)
+                return Judgment(answered, tuple(calls), sample, request.omitted, request.hidden_media, reply.logprobs)
             except _FALLS_BACK as error:
                 problems: list[errors.JudgeError] = [error]
             for other in self.fallback:
@@ -171,8 +194,10 @@ class Judge(JudgeSettings):
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Request:
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
-        draw, filled = current_draw(), prompt.fill(sample, self.conversation_tokens)
-        schema, version = _reply_schema(prompt, answer, has_sub_agents=filled.has_sub_agents)
+        draw, filled = current_draw(), prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
+        schema, version = _reply_schema(
+            prompt, answer, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images
+        )
         accepted: dict[str, Answer] = {}
 
         def accept(text: str) -> Answer:
@@ -193,7 +218,9 @@ class Judge(JudgeSettings):
             schema=schema,
             prompt=version,
             accept=accept,
+            images=filled.images,
             omitted=filled.omitted,
+            hidden_media=filled.hidden_media,
             draw=draw,
             max_output_tokens=self.own_output_limit,
             key_parts=self.key_parts,
@@ -212,11 +239,25 @@ class Judge(JudgeSettings):
             return await client.complete(request.correction_request(error.text, str(error)))
 
 
+def find_judges(value: object) -> Iterator[Judge]:
+    """Yield the judges in a scorer, without those that they fall back to."""
+    if isinstance(value, Judge):
+        yield value
+    elif is_dataclass(value):
+        for one in fields(value):
+            yield from find_judges(getattr(value, one.name))
+    elif isinstance(value, list | tuple):
+        for item in cast("list[object]", value):
+            yield from find_judges(item)
+
+
 @cache
-def _reply_schema(prompt: Prompt, answer: type[BaseModel], *, has_sub_agents: bool) -> tuple[JsonObject, str]:
+def _reply_schema(
+    prompt: Prompt, answer: type[BaseModel], *, has_sub_agents: bool, has_images: bool
+) -> tuple[JsonObject, str]:
     """Return the schema of the reply, and the version of the prompt with it."""
     schema = strict_schema(answer, has_sub_agents=has_sub_agents)
-    return schema, prompt.version(schema, has_sub_agents=has_sub_agents)
+    return schema, prompt.version(schema, has_sub_agents=has_sub_agents, has_images=has_images)
 
 
 def _draw_params(params: JsonObject, draw: int) -> JsonObject:

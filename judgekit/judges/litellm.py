@@ -22,7 +22,7 @@ from judgekit import errors
 from judgekit.judges.client import ChatMessage, Reply, Request
 from judgekit.judges.completion import http_status_error, parse_completion, shorten_server_text
 from judgekit.judges.connection import Connection, connection_failure, error_chain, proxy_passwords, request_was_sent
-from judgekit.judges.openai import response_format
+from judgekit.judges.openai import chat_messages, response_format
 from judgekit.judges.secrets import SecretMask, environment_secrets
 
 _QUIET = {
@@ -138,7 +138,7 @@ class LitellmClient:
                     **request.params_with_limit("max_tokens"),  # litellm knows each provider's name for it
                     **form,
                     "model": request.model,
-                    "messages": [turn._asdict() for turn in request.messages],
+                    "messages": chat_messages(request),
                     "api_base": self._base_url,
                     "api_key": self._key,
                     "extra_headers": self._headers or None,

@@ -23,6 +23,7 @@ from judgekit.judges.client import Reply, Request
 from judgekit.judges.completion import http_status_error, parse_completion
 from judgekit.judges.connection import Connection, connection_failure, error_chain, proxy_passwords, request_was_sent
 from judgekit.judges.secrets import SecretMask
+from judgekit.traces.images import Image
 from judgekit.traces.message import JsonObject
 
 _CONNECTING = 5.0
@@ -101,9 +102,8 @@ class OpenAIClient:
 
     async def _send(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
         """Return the status, the headers and the body of the response."""
-        turns: list[JsonValue] = [turn._asdict() for turn in request.messages]
         params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
-        body = {"model": request.model, "messages": turns, **params, **response_format(request)}
+        body = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
         empty = self._empty
         full = type(empty)("POST", empty.url, headers=empty.headers, content=to_json(body), extensions=empty.extensions)
         response = await self._http.send(full, stream=True)
@@ -148,6 +148,25 @@ def _headers(connection: Connection, api_key: str) -> dict[str, str]:
         **{name: os.environ[key] for name, key in _ACCOUNT.items() if is_openai and os.environ.get(key)},
         **{name.lower(): value for name, value in connection.extras.headers.items()},
     }
+
+
+def chat_messages(request: Request) -> list[JsonValue]:
+    """Return the messages in the form of Chat Completions, with images in their places."""
+    if not request.images:
+        return [message._asdict() for message in request.messages]
+    return [
+        {"role": message.role, "content": [_part(part) for part in request.content(message)]}
+        if message.role == "user"
+        else message._asdict()
+        for message in request.messages
+    ]
+
+
+def _part(part: str | Image) -> JsonValue:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    detail: JsonObject = {} if part.detail == "auto" else {"detail": part.detail}
+    return {"type": "image_url", "image_url": {"url": part.url, **detail}}
 
 
 def response_format(request: Request) -> JsonObject:

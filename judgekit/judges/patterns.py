@@ -88,6 +88,8 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
         ),
     ),
 }
+REDACTABLE = (*PATTERNS, "image")
+"""The kinds of data that can be redacted."""
 """The kinds of personal data and secrets that can be redacted by name.
 
 They are searched in this order. Cards, IBANs and IP addresses must be valid. Digits are only a telephone number after a

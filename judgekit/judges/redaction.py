@@ -18,7 +18,8 @@ from judgekit.judges.patterns import (
     valid_prefix,
 )
 from judgekit.judges.plain_text import to_plain_text
-from judgekit.traces.message import MediaPart, ToolCall, ToolMessage
+from judgekit.traces.media import media_hash
+from judgekit.traces.message import MediaPart, TextPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 
@@ -62,7 +63,7 @@ class _Patterns:
         text = str(value)
         scheme = AUTH_SCHEME_PATTERN.match(text)
         start = scheme.end() if scheme else 0
-        return f"{text[:start]}{self._mark('secret', text[start:])}" if text[start:] else value
+        return f"{text[:start]}{self.mark('secret', text[start:])}" if text[start:] else value
 
     def _without(self, names: Sequence[str], text: str, unwrapped: tuple[str, Sequence[int]]) -> str:
         """Return the text with a mark in place of each match."""
@@ -83,11 +84,12 @@ class _Patterns:
         pieces, done = [], 0
         for first, last, name, value in sorted(finds):
             quote = _missing_quote(text, first, last)
-            pieces += text[done:first], quote, self._mark(name, value), quote
+            pieces += text[done:first], quote, self.mark(name, value), quote
             done = last
         return "".join((*pieces, text[done:]))
 
-    def _mark(self, name: str, found: str) -> str:
+    def mark(self, name: str, found: str) -> str:
+        """Return the text that stands in place of a value."""
         numbers = self._numbers[name]
         return f"<{name} {numbers.setdefault(normalized_value(name, found), len(numbers) + 1)}>"
 
@@ -141,7 +143,7 @@ def redact_sample(sample: Sample, redact: Callable[[str], str] | Sequence[str]) 
 
     Args:
         sample: The sample, which is not changed.
-        redact: Names of `PATTERNS`, or a function from text to text.
+        redact: Names of `REDACTABLE`, or a function from text to text.
     """
     if not redact:
         return sample
@@ -162,6 +164,8 @@ def _redacted(value: object, hide: Callable[[str], str]) -> object:
             _redacted(key, hide): hide.value(key, item) if isinstance(hide, _Patterns) else _redacted(item, hide)
             for key, item in cast("dict[object, object]", value).items()
         }
+    if isinstance(value, MediaPart) and value.kind == "image" and isinstance(hide, _Patterns) and "image" in hide.names:
+        return TextPart(hide.mark("image", media_hash(value.data) if value.data else value.url or value.sha256 or ""))
     if isinstance(value, BaseModel):
         update = {name: _redacted(getattr(value, name), hide) for name in _texts(value)}
         if isinstance(value, Trace) and "agent" in value.metadata:  # the name of a sub-agent
@@ -174,7 +178,7 @@ def _texts(record: BaseModel) -> Iterator[str]:
     """Return the fields that hold text, in a fixed order, so that matches have the same numbers in every process."""
     stays = "name" if isinstance(record, ToolCall | ToolMessage | ToolDefinition) else ""
     if isinstance(record, MediaPart):
-        stays = "data"
+        return iter(("url", "mime_type", "name"))
     return (name for name in type(record).model_fields if name in _TEXTS and name != stays)
 
 

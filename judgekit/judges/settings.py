@@ -14,12 +14,13 @@ from judgekit.errors import ConfigError, validation_message
 from judgekit.judges.bodies import MAX_REPLY_BYTES
 from judgekit.judges.cache import CacheMode
 from judgekit.judges.client import Client, output_limit
-from judgekit.judges.patterns import PATTERNS
+from judgekit.judges.patterns import REDACTABLE
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import find_list_price
 from judgekit.judges.providers import find_provider, get_provider, suggest_model
 from judgekit.judges.secrets import FromEnvironment, is_secret_name
 from judgekit.judges.spending import Limits
+from judgekit.traces.images import ImageSettings
 from judgekit.traces.message import FrozenModel, JsonObject, Many
 
 _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"}
@@ -35,7 +36,7 @@ _ELSEWHERE = {
 _FROM_ENVIRONMENT = '{env = "MY_KEY"}'
 _VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 
-_TABLES: Mapping[str, type[FrozenModel]] = {"price": Price, "budget": Limits}
+_TABLES: Mapping[str, type[FrozenModel]] = {"price": Price, "budget": Limits, "images": ImageSettings}
 """Settings that are tables of settings."""
 
 
@@ -51,9 +52,11 @@ class JudgeSettings(FrozenModel):
             from environment variables, such as ``{"key": {"env": "MY_KEY"}}``.
         headers: Headers of each request, in the same form.
         redact: The data to remove from a sample before the judge sees it: ``url``, ``secret``, ``email``, ``iban``,
-            ``card``, ``ip``, ``phone``; or a function from text to text, with a ``version`` (an attribute).
+            ``card``, ``ip``, ``phone``, all in text, and ``image``; or a function from text to text, with a ``version`` (an attribute).
         conversation_tokens: The approximate number of tokens of a recording to show, at least 100; all if not given.
             See `Trace.render`.
+        images: Whether to show the judge the images of a recording: ``True``, or `ImageSettings` with the detail, the
+            limits, and whether addresses may be sent; by default, they are only mentioned. The model must take images.
         fallback: Judges to ask instead, in order, if this one is overloaded or down, or its quota or context is too
             small.
         api_key_env: The environment variable that holds the key, by default that of the provider; with a ``base_url``,
@@ -93,6 +96,7 @@ class JudgeSettings(FrozenModel):
     params: JsonObject = Field(default_factory=dict)
     redact: Callable[[str], str] | Many[str] = ()
     conversation_tokens: int | None = Field(default=None, ge=100)
+    images: ImageSettings | None = None
     fallback: Many[Self] = ()
     # The fields excluded below change no verdict, or are in key_parts, and are not part of a scorer's signature.
     query: dict[str, str | FromEnvironment] = Field(default_factory=dict[str, str | FromEnvironment], exclude=True)
@@ -122,6 +126,11 @@ class JudgeSettings(FrozenModel):
                 raise _settings_error(error, settings) from None  # the original shows the value, perhaps a key
 
         __init__.__pydantic_base_init__ = True  # as in Record
+
+    @field_validator("images", mode="before")
+    @classmethod
+    def _switched_on(cls, images: object) -> object:
+        return {} if images is True else None if images is False else images
 
     @field_validator("redact")
     @classmethod
@@ -160,8 +169,8 @@ class JudgeSettings(FrozenModel):
                 raise ConfigError(
                     f"redact: {self.redact!r} needs a version attribute (a string) that distinguishes its scores from older ones"
                 )
-        elif unknown := [name for name in self.redact if name not in PATTERNS]:
-            raise ConfigError.unknown("pattern to redact", unknown[0], PATTERNS)
+        elif unknown := [name for name in self.redact if name not in REDACTABLE]:
+            raise ConfigError.unknown("kind of data to redact", unknown[0], REDACTABLE)
         if ours := _OURS & self.params.keys():
             raise ConfigError(f"params cannot set {', '.join(sorted(ours))}: judgekit sets that itself")
         _must_be_public(self.params)
@@ -179,6 +188,8 @@ class JudgeSettings(FrozenModel):
             raise ConfigError(
                 f"a budget in US dollars needs the price of {self.model}: price = {{input=..., output=...}}"
             )
+        if self.images is not None and self.images.addresses and self.provider == "litellm":
+            raise ConfigError("images.addresses: litellm would fetch the addresses in this process; leave it out")
         if self.uses_provider:
             get_provider(self.provider)
             if self.base_url is not None:

@@ -1,14 +1,12 @@
 """The fixture ``judgekit`` of a test."""
 
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import cast, final
+from typing import final
 
 import pytest
 
 from judgekit.errors import SAFE_MESSAGES, STOPS, ConfigError, ReplayError
-from judgekit.judges.judge import Judge
+from judgekit.judges.judge import Judge, find_judges
 from judgekit.pytest_plugin.explanation import explain_low_score
 from judgekit.pytest_plugin.judges import SessionJudges
 from judgekit.runs.textless import TextRemover
@@ -52,7 +50,7 @@ class JudgekitFixture:
             raise ValueError(f"at_least={at_least!r}: expected a number in [0, 1], where 1 is best")
         check_scorer(scorer, "scorer")
         check_sample(sample, "sample")
-        for judge in _judges_in(scorer):
+        for judge in find_judges(scorer):
             self._must_be_on(judge)
         try:
             score = run_sync(lambda: attempt(scorer, sample))
@@ -117,15 +115,3 @@ def _cassette(request: pytest.FixtureRequest) -> Path | None:
             f'the marker judgekit needs a .jsonl file, as in judgekit(cassette="replies.jsonl"), found {marker}'
         )
     return request.path.parent / str(given)
-
-
-def _judges_in(value: object) -> Iterator[Judge]:
-    """Yield the judges in a scorer."""
-    if isinstance(value, Judge):
-        yield value
-    elif is_dataclass(value):
-        for one in fields(value):
-            yield from _judges_in(getattr(value, one.name))
-    elif isinstance(value, list | tuple):
-        for item in cast("list[object]", value):
-            yield from _judges_in(item)

@@ -15,6 +15,7 @@ from typing import TypeAlias, cast
 from pydantic_core import to_json
 
 from judgekit.runs.effort import ConversationEffort
+from judgekit.runs.hashed_media import hash_media
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
@@ -100,7 +101,7 @@ class Recorder:
             _json(effort) if effort else None,
             *SampleHashes.of(sample, keeps_text=self._textless is None),
         )
-        if self._textless is None and (packed := self._packed(sample)) is not None:
+        if self._textless is None and (packed := self._packed(hash_media(sample))) is not None:
             self._add(_CONVERSATION, index, packed)
 
     def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:

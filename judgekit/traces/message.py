@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import from_json, to_json
 
+from judgekit.traces.media import parse_data_url, standard_base64
+
 Item = TypeVar("Item")
 
 if TYPE_CHECKING:
@@ -136,15 +138,16 @@ class RefusalPart(FrozenModel):
 
 
 class MediaPart(FrozenModel):
-    """An image, audio, video or other file, by URL or as base64 data.
+    """An image, audio, video or other file, by URL or as base64 data. A data URL becomes data with its MIME type.
 
     Attributes:
         type: Always ``media``.
         kind: The kind of media: ``image``, ``audio``, ``video`` or ``file``.
-        url: The URL; ``None`` if the data is inline.
+        url: The URL or path, which is never opened; ``None`` if the data is inline.
         data: The data in base64; ``None`` if there is a URL.
         mime_type: The MIME type, such as ``image/png``; ``None`` if unknown.
         name: The file name; ``None`` if unknown.
+        sha256: The SHA-256 of the data in hexadecimal, which runs store in its place; else ``None``.
         extra: Fields of the recording without a matching attribute, verbatim.
     """
 
@@ -154,7 +157,25 @@ class MediaPart(FrozenModel):
     data: str | None = None
     mime_type: str | None = None
     name: str | None = None
+    sha256: str | None = None
     extra: JsonObject = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_form(cls, fields: JsonValue) -> object:
+        if not isinstance(fields, dict):
+            return fields
+        url, data = fields.get("url"), fields.get("data")
+        if isinstance(data, str):
+            return {**fields, "data": standard_base64(data)}
+        if not isinstance(url, str) or data is not None or (found := parse_data_url(url)) is None:
+            return fields
+        mime_type, data = found
+        named, extra = fields.get("mime_type"), fields.get("extra", {})
+        if mime_type and named not in (None, mime_type) and isinstance(extra, dict):
+            extra = {**extra, "mime_type": named}
+        own: JsonObject = {"url": None, "data": standard_base64(data), "mime_type": mime_type or named, "extra": extra}
+        return {**fields, **own}
 
 
 class OtherPart(FrozenModel):

@@ -3,11 +3,14 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from itertools import count
+from typing import TYPE_CHECKING, Self
 
+from judgekit.traces.images import Image, ImageSettings, hidden_image
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -23,6 +26,9 @@ from judgekit.traces.message import (
 from judgekit.traces.pairing import PairedCall, pair_results
 from judgekit.traces.tree import Branch, MessageNumber
 
+if TYPE_CHECKING:
+    from judgekit.traces.trace import Trace
+
 _PART_SHOWN = 200
 _BAR = "\n| "
 _ANY_MARK = "0" * 12
@@ -37,17 +43,31 @@ class Rendering(str):
     Attributes:
         omitted: The number of characters that were left out.
         has_sub_agents: Whether conversations of sub-agents are part of it, whose messages are numbered by paths.
+        images: The images that are shown, each with the line of the text that it stands behind.
+        hidden_media: The number of media that are not shown, by their kind and the reason.
     """
 
-    __slots__ = ("has_sub_agents", "omitted")
+    __slots__ = ("has_sub_agents", "hidden_media", "images", "omitted")
     omitted: int
     has_sub_agents: bool
+    images: tuple[tuple[str, Image], ...]
+    hidden_media: Counter[tuple[str, str]]
 
-    def __new__(cls, text: str, omitted: int, *, has_sub_agents: bool = False) -> Self:
+    def __new__(
+        cls,
+        text: str,
+        omitted: int,
+        *,
+        has_sub_agents: bool = False,
+        images: tuple[tuple[str, Image], ...] = (),
+        hidden_media: Counter[tuple[str, str]] | None = None,
+    ) -> Self:
         """Return the text with what is known about it."""
         self = super().__new__(cls, text)
         self.omitted = omitted
         self.has_sub_agents = has_sub_agents
+        self.images = images
+        self.hidden_media = hidden_media or Counter()
         return self
 
 
@@ -66,6 +86,8 @@ class Passage:
         last_message_number: The number of the last message, if the passage stands for several.
         depth: The number of agents above the one whose conversation it is part of.
         same_as: The number of a message with the same text, which is shown there instead.
+        image: The image that follows the header.
+        is_users: Whether the image is part of a message of the user.
     """
 
     message_number: MessageNumber
@@ -77,6 +99,8 @@ class Passage:
     last_message_number: MessageNumber | None = None
     depth: int = 0
     same_as: MessageNumber | None = None
+    image: Image | None = None
+    is_users: bool = False
 
     @property
     def omitted(self) -> int:
@@ -85,7 +109,7 @@ class Passage:
 
     def rendered(self, mark: str) -> str:
         """Return the header with the mark, and the part of the text that is shown."""
-        header = self._header(mark)
+        header = self.header(mark)
         if self.same_as is not None:
             return f"{header}: as in {self.same_as}"
         if self.inline:
@@ -100,52 +124,59 @@ class Passage:
     @cached_property
     def text_size(self) -> int:
         """The size in bytes without the header."""
-        return self.size - 1 - _bytes(self._header(_ANY_MARK))
+        return self.size - 1 - _bytes(self.header(_ANY_MARK))
 
-    def _header(self, mark: str) -> str:
+    def header(self, mark: str) -> str:
+        """Return the header with the mark."""
         numbers = (
             f"{self.message_number}"
             if self.last_message_number is None
             else f"{self.message_number}-{self.last_message_number}"
         )
-        return f"[{mark} {numbers}] {self.words}"
+        words = self.words if self.image is None else f"{self.words}: {self.image.description}"
+        return f"[{mark} {numbers}] {words}"
 
 
-def message_passages(branch: Branch, tool_result_limit: int) -> list[Passage]:
-    """Return the passages of a conversation, in order: each message with its calls, each call with its sub-agents.
+def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettings | None = None) -> list[Passage]:
+    """Return the passages of a conversation, in order: each message with its images, its calls and their sub-agents.
 
-    Sub-agents without a known call stand at the end.
+    Sub-agents without a known call stand at the end. Without ``images``, these are only mentioned in the text.
     """
     messages, depth, started = branch.trace.messages, branch.depth, branch.started
     answers = pair_results(messages).calls
     found: list[Passage] = []
     for index, message in enumerate(messages):
         number, answered = branch.number(index), answers.get(index)
-        text, left_out = _content(message)
+        text, left_out = _content(message, number_images=images is not None)
         limit = tool_result_limit if isinstance(message, ToolMessage) else len(text)
         words = _speaker_name(branch, message, answered)
         passage = Passage(number, words, text, limit, omitted_characters=left_out, depth=depth)
-        if answered is not None and started:
+        if answered is not None and started and not _media(message):
             passage.same_as = _same_as_child(started, answered, text)
         found.append(passage)
+        if images is not None:
+            pictures = (part for part in _media(message) if part.kind == "image")
+            for place, part in enumerate(pictures, 1):
+                found.append(Passage(number, f"image {place}", "", 0, depth=depth, image=Image.of(part, images)))
+                found[-1].is_users = message.role == "user"
         if isinstance(message, AIMessage | HumanMessage):
             for position, call in enumerate(message.tool_calls):
                 words, arguments = _call(call)
                 found.append(Passage(number, f"calls {words}", arguments, len(arguments), inline=True, depth=depth))
                 for child in started.get(index, ()):
                     if child.position == position:
-                        found += _sub_agent_passages(child, tool_result_limit)
+                        found += _sub_agent_passages(child, tool_result_limit, images)
     for child in started.get(-1, ()):
-        found += _sub_agent_passages(child, tool_result_limit)
+        found += _sub_agent_passages(child, tool_result_limit, images)
     return found
 
 
-def _sub_agent_passages(child: Branch, tool_result_limit: int) -> list[Passage]:
+def _sub_agent_passages(child: Branch, tool_result_limit: int, images: ImageSettings | None) -> list[Passage]:
     name = sub_agent_name(child)
     begins = Passage(child.path, f"{name} begins", "", 0, depth=child.depth)
     return [
         begins,
-        *message_passages(child, tool_result_limit),
+        *message_passages(child, tool_result_limit, images),
         Passage(child.path, f"{name} ends", "", 0, depth=child.depth),
     ]
 
@@ -165,7 +196,57 @@ def _same_as_child(started: Mapping[int, Sequence[Branch]], answered: PairedCall
     return None
 
 
-def render_passages(passages: Sequence[Passage]) -> Rendering:
+def media_kinds(trace: "Trace") -> list[str]:
+    """Return the kind of each medium in a recording, with those of its sub-agents."""
+    found: list[str] = []
+    for message in trace.messages:
+        if not isinstance(message.content, str):
+            found += [part.kind for part in message.content if isinstance(part, MediaPart)]
+    for child in trace.children:
+        found += media_kinds(child)
+    return found
+
+
+def limit_images(passages: Sequence[Passage], most: int, room: int, reason: str) -> Sequence[Passage]:
+    """Return the passages with at most ``most`` images of at most ``room`` tokens; the others are hidden.
+
+    Those of the user come first, then the latest; those of sub-agents come last, the deepest at the very end.
+    """
+    shown = [at for at, passage in enumerate(passages) if passage.image is not None and not passage.image.hidden]
+    result = [*passages]
+    for at in sorted(shown, key=lambda one: (passages[one].depth, not passages[one].is_users, -one)):
+        image = passages[at].image
+        tokens = 0 if image is None else image.tokens
+        if most and tokens <= room:
+            most, room = most - 1, room - tokens
+        else:
+            result[at] = replace(passages[at], image=hidden_image(reason))
+    return result
+
+
+def count_hidden_media(
+    trace: "Trace", passages: Sequence[Passage], images: ImageSettings | None
+) -> Counter[tuple[str, str]]:
+    """Return the number of media of a recording that its passages do not show, by their kind and the reason."""
+    hidden: Counter[tuple[str, str]] = Counter()
+    placed = 0
+    for passage in passages if images is not None else ():
+        if passage.image is not None:
+            placed += 1
+            if passage.image.hidden:
+                hidden["image", passage.image.hidden] += 1
+    kinds = Counter(media_kinds(trace))
+    for kind, number in kinds.items():
+        if kind != "image":
+            hidden[kind, "judges are shown images only"] = number
+        elif images is None:
+            hidden[kind, "the judge is not set to take images (images = true)"] = number
+        elif number > placed:
+            hidden[kind, "its message was left out"] = number - placed
+    return hidden
+
+
+def render_passages(passages: Sequence[Passage], hidden_media: Counter[tuple[str, str]] | None = None) -> Rendering:
     """Return the passages between two lines with a mark that is the hash of what they enclose.
 
     Every header line starts with the mark in brackets and every line of content with ``| ``, so no content can pass for
@@ -176,7 +257,13 @@ def render_passages(passages: Sequence[Passage]) -> Rendering:
     body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers match: lines of content start with a bar
     text = f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"
     has_sub_agents = any(passage.depth for passage in passages)
-    return Rendering(text, sum(passage.omitted for passage in passages), has_sub_agents=has_sub_agents)
+    images = tuple(
+        (passage.header(mark), passage.image)
+        for passage in passages
+        if passage.image is not None and not passage.image.hidden
+    )
+    omitted = sum(passage.omitted for passage in passages)
+    return Rendering(text, omitted, has_sub_agents=has_sub_agents, images=images, hidden_media=hidden_media)
 
 
 def fence_text(title: str, text: str) -> str:
@@ -259,7 +346,7 @@ def _call(call: ToolCall) -> tuple[str, str]:
     return f"{quoted_name(call.name)} with arguments that cannot be read:", compact_json(call.args_raw)
 
 
-def _content(message: Message) -> tuple[str, int]:
+def _content(message: Message, *, number_images: bool = False) -> tuple[str, int]:
     """Return the message's content as text, and how many characters of it are missing.
 
     Media appear as a name and unknown parts as their beginning and end. Reasoning is left out: a judge sees what the
@@ -267,17 +354,23 @@ def _content(message: Message) -> tuple[str, int]:
     """
     if isinstance(message.content, str):
         return message.content, 0
-    parts = [_part(part) for part in message.content if not isinstance(part, ReasoningPart)]
+    numbers = count(1) if number_images else None
+    parts = [_part(part, numbers) for part in message.content if not isinstance(part, ReasoningPart)]
     return "\n".join(text for text, _ in parts), sum(left_out for _, left_out in parts)
 
 
-def _part(part: TextPart | RefusalPart | MediaPart | OtherPart) -> tuple[str, int]:
+def _part(part: TextPart | RefusalPart | MediaPart | OtherPart, numbers: Iterator[int] | None) -> tuple[str, int]:
     if isinstance(part, MediaPart):
-        return f"[{part.kind} {part.name or part.mime_type or ''}]".replace(" ]", "]"), 0
+        number = str(next(numbers)) if numbers is not None and part.kind == "image" else ""
+        return f"[{' '.join(filter(None, (part.kind, number, part.name or part.mime_type)))}]", 0
     if isinstance(part, OtherPart):
         data = compact_json(part.data)
         return f"[part: {cut_middle(data, _PART_SHOWN)}]", max(0, len(data) - _PART_SHOWN)
     return part.text, 0
+
+
+def _media(message: Message) -> Sequence[MediaPart]:
+    return () if isinstance(message.content, str) else [one for one in message.content if isinstance(one, MediaPart)]
 
 
 def _bytes(text: str) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from judgekit.errors import count_text
 from judgekit.traces.message import HumanMessage, ToolMessage
-from judgekit.traces.rendering import Passage, omission_note, render_passages, sub_agent_name
+from judgekit.traces.rendering import Passage, limit_images, omission_note, render_passages, sub_agent_name
 from judgekit.traces.tree import Branch, MessageNumber, branches
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _MARK = 50
 def shorten_passages(passages: Sequence[Passage], trace: "Trace", budget_tokens: int) -> Sequence[Passage]:
     """Return the passages of a trace, shortened to fit a rendering of ``budget_tokens`` tokens.
 
+    Images take up at most half of the budget, or what the text leaves; see `limit_images`.
+
     Sub-agents give way before the agents that started them, the deepest first: their tool results are shortened, then
     their other text and calls, longest first; then a whole sub-agent is replaced by one line, the longest first.
 
@@ -35,6 +37,9 @@ def shorten_passages(passages: Sequence[Passage], trace: "Trace", budget_tokens:
         ValueError: The budget is too small even for the headers.
     """
     room = BYTES_A_TOKEN * budget_tokens - len(render_passages(()))
+    for_images = max(room // 2, room - _size(passages)) // BYTES_A_TOKEN
+    passages = limit_images(passages, len(passages), for_images, "no room for it within conversation_tokens")
+    room -= BYTES_A_TOKEN * sum(passage.image.tokens for passage in passages if passage.image is not None)
     if trace.children and _size(passages) > room:
         passages = _with_shorter_sub_agents(passages, trace, room)
     messages = trace.messages

@@ -1,11 +1,13 @@
 """Traces: recorded conversations with their metadata."""
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, FiniteFloat, JsonValue
 
+from judgekit.traces.images import ImageSettings
 from judgekit.traces.message import (
     FrozenModel,
     JsonObject,
@@ -17,7 +19,14 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.pairing import call_errors
-from judgekit.traces.rendering import Passage, Rendering, message_passages, render_passages
+from judgekit.traces.rendering import (
+    Passage,
+    Rendering,
+    count_hidden_media,
+    limit_images,
+    message_passages,
+    render_passages,
+)
 from judgekit.traces.shortening import shorten_passages
 from judgekit.traces.tree import Branch, MessageNumber, branches, walk_calls
 
@@ -189,7 +198,13 @@ class Trace(FrozenModel):
             found += child.mutable_content()
         return found
 
-    def render(self, *, tool_result_limit: int = 8_000, budget_tokens: int | None = None) -> Rendering:
+    def render(
+        self,
+        *,
+        tool_result_limit: int = 8_000,
+        budget_tokens: int | None = None,
+        images: ImageSettings | None = None,
+    ) -> Rendering:
         """Return the conversation as text for a judge, with those of sub-agents; this is the only way it becomes text.
 
         Messages are numbered from 1. A sub-agent stands behind the call that started it, between two lines with its
@@ -204,14 +219,21 @@ class Trace(FrozenModel):
         tool results are cut first, longest first, then other text and calls, and then whole messages are dropped,
         starting in the middle. Sub-agents give way before that, the deepest first. Each cut is marked with the number of missing characters; message numbers do not change.
 
+        Images take up at most half of the budget, or what the text leaves. Each has a line of its own behind the text of
+        its message, ``[MARK 4] image 1: image/png, 640 x 480``, behind which a request has the image itself.
+
         Args:
             tool_result_limit: The characters of a tool result to keep; a note replaces the middle of a longer one.
             budget_tokens: The maximum number of tokens, at four bytes each; no limit if not given.
+            images: The images to show; none if not given.
 
         Raises:
             ValueError: The budget is too small even for the headers.
         """
-        shown: Sequence[Passage] = message_passages(Branch(self), tool_result_limit)
+        shown: Sequence[Passage] = message_passages(Branch(self), tool_result_limit, images)
+        if images is not None:
+            most = images.max_images
+            shown = limit_images(shown, most, sys.maxsize, f"more than max_images = {most:,}")
         if budget_tokens is not None:
             shown = shorten_passages(shown, self, budget_tokens)
-        return render_passages(shown)
+        return render_passages(shown, count_hidden_media(self, shown, images))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, shipped_prompts
+from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, RenderOptions, shipped_prompts
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.prompted import PromptScorer
@@ -270,7 +270,7 @@ def test_a_score_says_nothing_of_that_where_the_judge_was_shown_all():
 def test_both_recordings_of_a_pair_are_shortened_and_counted():
     pair = LONG.model_copy(update={"rival": Trace(messages=[*LONG.trace.messages, HumanMessage("z" * 5_000)])})
     [prompt] = [one for one in PROMPTS if one.name == "pairwise"]
-    filled = prompt.fill(pair, 300)
+    filled = prompt.fill(pair, RenderOptions(300))
     shown = [one.render(budget_tokens=300) for one in (pair.trace, pair.rival)]
     assert filled.omitted == sum(one.omitted for one in shown)
     assert all(one in filled.messages[1].content for one in shown)

@@ -50,7 +50,9 @@ def file(question="Was it good?", inputs="[conversation]", **others):
 
 def test_every_shipped_file_but_the_system_parts_is_a_prompt(prompts):
     names = [prompt.name for prompt in shipped_prompts()]
-    assert names == sorted({path.stem for path in prompts.glob("*.md")} - {"system", "system.sub_agents"})
+    assert names == sorted(
+        {path.stem for path in prompts.glob("*.md")} - {"system", "system.images", "system.sub_agents"}
+    )
     assert {*SHIPPED} < {*names}
 
 

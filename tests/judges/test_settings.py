@@ -59,8 +59,8 @@ PRICED = {"budget": {"usd": 1}}
         ({"cache": Path("r.jsonl")}, r"r\.jsonl is read-only: use cache_mode='replay', or a SQLite file"),
         ({"cache": Path("r.jsonl"), "cache_mode": "refresh"}, r"r\.jsonl is read-only: use cache_mode='replay'"),
         (PRICED, r"a budget in US dollars needs the price of openai/m: price = \{input=\.\.\., output=\.\.\.\}"),
-        ({"redact": ["emial"]}, "no pattern to redact is called 'emial', did you mean 'email'"),
-        ({"redact": ["email", "name"]}, "no pattern to redact is called 'name'"),
+        ({"redact": ["emial"]}, "no kind of data to redact is called 'emial', did you mean 'email'"),
+        ({"redact": ["email", "name"]}, "no kind of data to redact is called 'name'"),
         ({"redact": str.upper}, r"redact: <method 'upper' .*> needs a version attribute \(a string\)"),
         ({"params": {"temperature": float("nan")}}, "params contain a value that cannot be sent as JSON"),
         ({"params": {"stop": [{"x": float("-inf")}]}}, "params contain a value that cannot be sent as JSON"),
@@ -326,7 +326,7 @@ def test_what_changes_no_verdict_is_no_part_of_it(name):
 
 
 def test_every_setting_is_either_part_of_it_or_not():
-    part = {"model", "base_url", "params", "redact", "conversation_tokens", "fallback"}
+    part = {"model", "base_url", "params", "redact", "conversation_tokens", "images", "fallback"}
     in_part = {"query", "headers", "client"}
     assert JudgeSettings.model_fields.keys() == part | CHANGES_NOTHING.keys() | in_part
     assert Judge("openai/m", **CHANGES_NOTHING).model_dump().keys() == part | {"key_parts"}

@@ -37,7 +37,7 @@ from judgekit import (
 )
 from judgekit.errors import RejectedError
 from judgekit.judges.client import Request
-from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, shipped_prompts
+from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, RenderOptions, shipped_prompts
 from judgekit.score import Score
 from judgekit.scoring import Scorer, run_sync
 from judgekit.traces.trace import ToolDefinition
@@ -214,7 +214,7 @@ def test_a_prompt_renders_every_example_or_says_what_it_lacks(name, sample):
 def test_a_request_is_hardly_longer_than_what_it_is_about(name, sample):
     sample = handed(completed(sample))
     prompt, requests, _ = asked(name, sample)
-    inputs = sum(len(PROMPT_INPUTS[hole].text(sample, None)) for hole in (*prompt.inputs, *prompt.optional))
+    inputs = sum(len(PROMPT_INPUTS[hole].text(sample, RenderOptions())) for hole in (*prompt.inputs, *prompt.optional))
     inputs += sum(len(text) for _, text in prompt.option_values)
     for sent in requests:
         assert sum(len(turn.content) for turn in sent.messages) <= 1.3 * inputs + (
@@ -237,7 +237,7 @@ def test_tools_are_shown_where_they_were_recorded_and_not_spoken_of_where_they_w
     without = FULL.model_copy(update={"trace": FULL.trace.model_copy(update={"tools": ()})})
     listed = "The agent had these tools, one a line:"
     (shown, bare) = (request(name, sample).messages[1].content for sample in (FULL, without))
-    assert f"{listed}\n\n{PROMPT_INPUTS['tools'].text(FULL, None)}\n\n" in shown
+    assert f"{listed}\n\n{PROMPT_INPUTS['tools'].text(FULL, RenderOptions())}\n\n" in shown
     assert listed not in bare
     assert "\n\n\n" not in shown + bare
 

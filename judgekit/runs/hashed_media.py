@@ -1,0 +1,43 @@
+"""Samples with hashes in place of the data of their media, as runs store them."""
+
+from judgekit.traces.media import media_hash
+from judgekit.traces.message import MediaPart, Message, Part
+from judgekit.traces.rendering import media_kinds
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+
+def hash_media(sample: Sample) -> Sample:
+    """Return the sample with the hash of each image and other medium in place of its data."""
+    held = {"trace": sample.trace, "rival": sample.rival}
+    hashed = {name: _trace(one) for name, one in held.items() if one is not None and media_kinds(one)}
+    return sample.model_copy(update=hashed) if hashed else sample
+
+
+def _trace(trace: Trace) -> Trace:
+    messages, children = tuple(map(_message, trace.messages)), tuple(map(_trace, trace.children))
+    return trace.model_copy(update={"messages": messages, "children": children})
+
+
+def _message(message: Message) -> Message:
+    if isinstance(message.content, str):
+        return message
+    return message.model_copy(update={"content": tuple(map(_part, message.content))})
+
+
+def _part(part: Part) -> Part:
+    if not isinstance(part, MediaPart) or part.data is None:
+        return part
+    return part.model_copy(update={"data": None, "sha256": media_hash(part.data)})
+
+
+def lacks_media(sample: Sample) -> bool:
+    """Return whether a sample that a run stored had data of media, of which only hashes are left."""
+    traces = [one for one in (sample.trace, sample.rival) if one is not None]
+    for trace in traces:
+        traces += trace.children
+    return any(isinstance(part, MediaPart) and part.sha256 for one in traces for part in _parts(one))
+
+
+def _parts(trace: Trace) -> list[Part]:
+    return [part for message in trace.messages if not isinstance(message.content, str) for part in message.content]
