@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from judgekit.scoring import Scorer as Scorer
     from judgekit.scoring import attempt as attempt
     from judgekit.scoring import scorer as scorer
+    from judgekit.traces.images import ImageSettings as ImageSettings
     from judgekit.traces.message import AIMessage as AIMessage
     from judgekit.traces.message import HumanMessage as HumanMessage
     from judgekit.traces.message import SystemMessage as SystemMessage
@@ -126,6 +127,7 @@ _HOMES = {
     "Judge": "judgekit.judges.judge",
     "JudgedScorer": "judgekit.scorers.judged",
     "JudgekitError": "judgekit.errors",
+    "ImageSettings": "judgekit.traces.images",
     "Limits": "judgekit.judges.spending",
     "MaxSteps": "judgekit.scorers.tool_calls.constraints",
     "NoRepeat": "judgekit.scorers.tool_calls.constraints",

@@ -2,7 +2,7 @@
 
 from judgekit.traces.media import media_hash
 from judgekit.traces.message import MediaPart, Message, Part
-from judgekit.traces.rendering import media_kinds
+from judgekit.traces.rendering import find_media
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -10,7 +10,7 @@ from judgekit.traces.trace import Trace
 def hash_media(sample: Sample) -> Sample:
     """Return the sample with the hash of each image and other medium in place of its data."""
     held = {"trace": sample.trace, "rival": sample.rival}
-    hashed = {name: _trace(one) for name, one in held.items() if one is not None and media_kinds(one)}
+    hashed = {name: _trace(one) for name, one in held.items() if one is not None and find_media(one)}
     return sample.model_copy(update=hashed) if hashed else sample
 
 
@@ -34,10 +34,4 @@ def _part(part: Part) -> Part:
 def lacks_media(sample: Sample) -> bool:
     """Return whether a sample that a run stored had data of media, of which only hashes are left."""
     traces = [one for one in (sample.trace, sample.rival) if one is not None]
-    for trace in traces:
-        traces += trace.children
-    return any(isinstance(part, MediaPart) and part.sha256 for one in traces for part in _parts(one))
-
-
-def _parts(trace: Trace) -> list[Part]:
-    return [part for message in trace.messages if not isinstance(message.content, str) for part in message.content]
+    return any(part.sha256 for trace in traces for part in find_media(trace))

@@ -1,7 +1,7 @@
 """Pairwise comparison: which of two recordings of the same task is better?"""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,6 +14,7 @@ from judgekit.score import ScaleValue, Score
 from judgekit.scorers.evidence import CitedMessage, check_message_numbers
 from judgekit.scorers.judged import ScopedJudgedScorer
 from judgekit.scoring import gather_all
+from judgekit.traces.rendering import find_media
 from judgekit.traces.sample import Sample
 
 _IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
@@ -44,7 +45,7 @@ class Pairwise(ScopedJudgedScorer):
     preference in one order and a tie in the other. The confidence is the share of the two orders that agree with the
     label: 1 if they agree with each other, 0.5 if one of them is a tie, and 0 for a flip, as neither called it a tie.
 
-    Skipped without a rival, and if one of the two has no messages. Two recordings with the same text score 0.5 without
+    Skipped without a rival, and if one of the two has no messages. Two recordings with the same text and media score 0.5 without
     a request, with the label ``same``: they say nothing about the judge's position bias. Details: ``confidence``
     (``high`` if the two orders agree, else ``low``); ``flipped``; and as ``verdicts``, for each order, which recording
     was ``shown_first``, the remarks on the ``first`` and the ``second`` with the numbers of the messages that support
@@ -91,7 +92,7 @@ class Pairwise(ScopedJudgedScorer):
         if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         swapped = _swapped(sample)
-        if _rendered(sample) == _rendered(swapped):
+        if _content(sample) == _content(swapped):
             return Score.scored(
                 self.name,
                 0.5,
@@ -133,8 +134,10 @@ def _swapped(sample: Sample) -> Sample:
     return sample.model_copy(update={"trace": sample.rival, "rival": sample.trace})
 
 
-def _rendered(sample: Sample) -> str:
-    return sample.trace.render(tool_result_limit=sys.maxsize)
+def _content(sample: Sample) -> tuple[str, Sequence[str]]:
+    """Return all that the recording holds: its text, and what its text only mentions."""
+    media = [part.model_dump_json(exclude={"extra"}) for part in find_media(sample.trace)]
+    return sample.trace.render(tool_result_limit=sys.maxsize), media
 
 
 def _check(answer: PairAnswer, sample: Sample) -> None:

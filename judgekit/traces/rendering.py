@@ -196,14 +196,14 @@ def _same_as_child(started: Mapping[int, Sequence[Branch]], answered: PairedCall
     return None
 
 
-def media_kinds(trace: "Trace") -> list[str]:
-    """Return the kind of each medium in a recording, with those of its sub-agents."""
-    found: list[str] = []
+def find_media(trace: "Trace") -> list[MediaPart]:
+    """Return the media of a recording, with those of its sub-agents."""
+    found: list[MediaPart] = []
     for message in trace.messages:
         if not isinstance(message.content, str):
-            found += [part.kind for part in message.content if isinstance(part, MediaPart)]
+            found += _media(message)
     for child in trace.children:
-        found += media_kinds(child)
+        found += find_media(child)
     return found
 
 
@@ -235,7 +235,7 @@ def count_hidden_media(
             placed += 1
             if passage.image.hidden:
                 hidden["image", passage.image.hidden] += 1
-    kinds = Counter(media_kinds(trace))
+    kinds = Counter(part.kind for part in find_media(trace))
     for kind, number in kinds.items():
         if kind != "image":
             hidden[kind, "judges are shown images only"] = number
