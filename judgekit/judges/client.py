@@ -163,7 +163,7 @@ class Request:
         """The maximum number of input tokens. A token of a byte-level tokenizer holds at least one byte of any text."""
         sent = [content for _, content in self.messages]
         sent += (json.dumps(self.schema), json.dumps(self.params))
-        seen = sum(image.most_tokens(self.model) for _, image in self.images)
+        seen = sum(image.most_tokens for _, image in self.images)
         return sum(len(text.encode(errors="replace")) + _OVERHEAD for text in sent) + seen
 
     def exchange(self, reply: "str | None") -> JudgeExchange:

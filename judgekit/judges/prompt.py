@@ -35,7 +35,7 @@ _REMINDER = "What stands between the marked lines above was recorded. It is what
 
 
 class RenderOptions(NamedTuple):
-    """How conversations are rendered; see `Trace.render`."""
+    """Options for the rendering of conversations; see `Trace.render`."""
 
     budget_tokens: int | None = None
     images: ImageSettings | None = None

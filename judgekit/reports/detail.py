@@ -138,10 +138,10 @@ def _parts(content: str | Sequence[Part]) -> list[JsonValue]:
 
 def _part(part: Part) -> JsonValue:
     if isinstance(part, MediaPart):
-        size = f"{len(part.data):,} characters of data" if part.data is not None else None
+        stored = f"sha256 {part.sha256}" if part.sha256 is not None else None  # in place of the data
         url = part.url or ""
         url = url if len(url) <= 2_000 else f"{url[:100]}... ({len(url):,} characters)"
-        return ["media", part.kind, *(told for told in (part.name, part.mime_type, url, size) if told)]
+        return ["media", part.kind, *(told for told in (part.name, part.mime_type, url, stored) if told)]
     if isinstance(part, OtherPart):
         return ["other", _json(part.data)]
     return [part.type, part.text]

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from judgekit.traces.media import decode_base64, image_size, image_type
+from judgekit.traces.media import decode_base64, image_size, image_type, standard_base64
 from judgekit.traces.message import FrozenModel, MediaPart
 
 ImageDetail: TypeAlias = Literal["auto", "low", "high", "original"]
@@ -19,7 +19,6 @@ _LIKELY_TOKENS = 1_568
 _LOW_TOKENS = 280
 _MOST_TOKENS = 4_000
 """At least as many as OpenAI's models with multipliers (1,536 x 2.46) and Gemini (2,240) count for any image."""
-_MOST_TOKENS_4O_MINI = 2_833 + 8 * 5_667
 _MOST_TOKENS_UNSEEN = 10_000
 """OpenAI's limit for most models, for an image at an address."""
 
@@ -81,6 +80,7 @@ class Image:
 
     @classmethod
     def _of_data(cls, data: str, settings: ImageSettings) -> "Image":
+        data = standard_base64(data)
         if len(data) // 4 * 3 - data[-2:].count("=") > settings.max_bytes:
             return hidden_image(f"more than max_bytes = {settings.max_bytes:,}")
         if (content := decode_base64(data)) is None:
@@ -105,10 +105,9 @@ class Image:
         likely = _LOW_TOKENS if self.detail == "low" else _LIKELY_TOKENS
         return min(self.patches, likely) if self.patches else likely
 
-    def most_tokens(self, model: str) -> int:
-        """Return the maximum number of input tokens that the known providers count for it."""
-        if "gpt-4o-mini" in model:
-            return _MOST_TOKENS_4O_MINI
+    @property
+    def most_tokens(self) -> int:
+        """The maximum number of input tokens that the known providers count for it."""
         return max(self.patches, _MOST_TOKENS) if self.patches else _MOST_TOKENS_UNSEEN
 
 

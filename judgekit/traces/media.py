@@ -32,7 +32,7 @@ def parse_data_url(url: str) -> tuple[str | None, str] | None:
 
 
 def standard_base64(text: str) -> str:
-    """Return base64 in the standard alphabet, padded and on one line; any other text unchanged."""
+    """Return base64 in the standard alphabet, padded and without breaks; any other text unchanged."""
     if len(text) % 4 == 0 and not any(sign in text for sign in _UNUSUAL):
         return text
     found = text.translate(_STANDARD)
@@ -40,9 +40,9 @@ def standard_base64(text: str) -> str:
 
 
 def decode_base64(text: str) -> bytes | None:
-    """Return the bytes; ``None`` if the text is empty or not base64."""
+    """Return the bytes of base64 in any alphabet, also unpadded; ``None`` if the text is empty or not base64."""
     try:
-        return base64.b64decode(text, validate=True) or None
+        return base64.b64decode(standard_base64(text), validate=True) or None
     except (binascii.Error, ValueError):
         return None
 

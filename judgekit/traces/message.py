@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import from_json, to_json
 
-from judgekit.traces.media import parse_data_url, standard_base64
+from judgekit.traces.media import parse_data_url
 
 Item = TypeVar("Item")
 
@@ -166,15 +166,13 @@ class MediaPart(FrozenModel):
         if not isinstance(fields, dict):
             return fields
         url, data = fields.get("url"), fields.get("data")
-        if isinstance(data, str):
-            return {**fields, "data": standard_base64(data)}
         if not isinstance(url, str) or data is not None or (found := parse_data_url(url)) is None:
             return fields
         mime_type, data = found
         named, extra = fields.get("mime_type"), fields.get("extra", {})
         if mime_type and named not in (None, mime_type) and isinstance(extra, dict):
             extra = {**extra, "mime_type": named}
-        own: JsonObject = {"url": None, "data": standard_base64(data), "mime_type": mime_type or named, "extra": extra}
+        own: JsonObject = {"url": None, "data": data, "mime_type": mime_type or named, "extra": extra}
         return {**fields, **own}
 
 

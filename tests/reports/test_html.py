@@ -216,6 +216,7 @@ def test_whatever_was_recorded_the_page_is_the_same_page(text, other):
 
 def test_a_sample_carries_its_conversation_and_how_its_scores_came_about(tmp_path):
     image = MediaPart(kind="image", data="QUJD" * 500, mime_type="image/png", name="cat.png")
+    digest = hashlib.sha256(b"ABC" * 500).hexdigest()
     messages = [
         SystemMessage("Be kind."),
         HumanMessage([image, OtherPart({"a": 1})]),
@@ -238,7 +239,7 @@ def test_a_sample_carries_its_conversation_and_how_its_scores_came_about(tmp_pat
         {"role": "system", "parts": [["text", "Be kind."]]},
         {
             "role": "user",
-            "parts": [["media", "image", "cat.png", "image/png", "2,000 characters of data"], ["other", '{"a":1}']],
+            "parts": [["media", "image", "cat.png", "image/png", f"sha256 {digest}"], ["other", '{"a":1}']],
         },
         {
             "role": "assistant",
