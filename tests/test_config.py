@@ -26,6 +26,7 @@ from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import Scorer, signature
 from judgekit.specs import ScorerSpec
+from judgekit.traces.images import ImageSettings
 from judgekit.traces.message import Usage
 
 FILE_OF_ALL = """
@@ -187,6 +188,7 @@ def test_all_settings_of_a_judge_can_stand_in_the_file():
     requests_per_minute = 60
     tokens_per_minute = 90000
     redact = ["email"]
+    images = {detail = "low"}
     store_text = false
     offline = true
     cache = "replies.sqlite"
@@ -209,6 +211,7 @@ def test_all_settings_of_a_judge_can_stand_in_the_file():
             requests_per_minute=60,
             tokens_per_minute=90_000,
             redact=["email"],
+            images=ImageSettings(detail="low"),
             store_text=False,
             offline=True,
             cache=Path("replies.sqlite"),

@@ -1,6 +1,8 @@
 """Runs that go on in Python, and scorers that are added to them."""
 
 import asyncio
+import base64
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +11,12 @@ import pytest
 import judgekit
 from judgekit import MaxTokens, Run, Sample, Score, ToolCallF1, aadd_scorers, add_scorers, aresume, arun, resume, run
 from judgekit.errors import BudgetError, ConfigError, StoreError
+from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import SampleCount
+from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import scorer
+from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, TextPart
+from judgekit.traces.trace import Trace
 
 STORE = Path("runs.sqlite")
 NUMBER = 12
@@ -230,3 +236,32 @@ def test_under_a_running_loop_it_works_like_run(samples):
         return add_scorers(found, [MaxTokens(5)])
 
     assert len(asyncio.run(notebook())) == 6
+
+
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAADwAAAAoCAIAAAAt2Q6oAAAASUlEQVR4nO3OQQ3AIAAAMUAI/qUgCw97HFnSKug8e4+/Wa8DX0hXpCvSFemKdEW6"
+    "Il2RrkhXpCvSFemKdEW6Il2RrkhXpCvSlQtBOQFUzKPJpQAAAABJRU5ErkJggg=="
+)
+
+
+def test_a_run_keeps_hashes_of_images_and_wants_the_recordings_again_to_show_them():
+    """A judge that sees no images can be added from what the run keeps, one that sees them cannot."""
+    goals = {"goals": [{"goal": "g", "end_state": "e", "reason": "r", "evidence": [1], "verdict": "achieved"}]}
+    judges = {takes: ScriptedJudge(lambda _: goals, images=takes) for takes in (False, True)}
+    message = HumanMessage([TextPart("what is it?"), MediaPart(kind="image", data=PNG)])
+    data = [Sample(id="a", trace=Trace(messages=[message, AIMessage("A flag.")]))]
+    found = run(data, [ToolCallF1()], store=STORE)
+    [(_, kept)] = found.conversations()
+    assert kept.trace.messages[0].content[1].sha256 == hashlib.sha256(base64.b64decode(PNG)).hexdigest()
+    assert not any(PNG.encode() in path.read_bytes() for path in Path().rglob("*.sqlite*"))
+    scorers = {takes: AgentGoalAccuracyWithoutReference(judge, name=f"g{takes}") for takes, judge in judges.items()}
+    add_scorers(found, [scorers[False]], store=STORE)
+    assert len(judges[False].requests) == 1
+    with pytest.raises(ConfigError, match="pass the same there"):
+        add_scorers(found, [scorers[True]], store=STORE)
+    add_scorers(found, [scorers[True]], data=data, store=STORE)
+    assert len(judges[True].requests[0].images) == 1
+    changed = message.model_copy(update={"content": (message.content[0], MediaPart(kind="image", data="AAAA"))})
+    other = [Sample(id="a", trace=Trace(messages=[changed, AIMessage("A flag.")]))]
+    with pytest.raises(ConfigError, match="is not the sample"):
+        add_scorers(found, [AgentGoalAccuracyWithoutReference(judges[True], name="h")], data=other, store=STORE)

@@ -1,6 +1,8 @@
 """The litellm provider, against a real server that misbehaves on purpose. What the OpenAI provider makes of it is right."""
 
 import asyncio
+import base64
+import contextlib
 import gc
 import gzip
 import importlib
@@ -14,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -33,7 +36,7 @@ from judgekit.errors import (
     ReplyError,
     UnreachableError,
 )
-from judgekit.judges.client import Reply, TokenLogprob
+from judgekit.judges.client import ChatMessage, Reply, TokenLogprob
 from judgekit.judges.connection import Connection
 from judgekit.judges.judge import Judge
 from judgekit.judges.litellm import _QUIET, LitellmClient
@@ -41,7 +44,8 @@ from judgekit.judges.openai import OpenAIClient
 from judgekit.judges.price import Price
 from judgekit.judges.prompt import load_prompt
 from judgekit.judges.secrets import NO_EXTRAS, RequestExtras
-from judgekit.traces.message import Usage
+from judgekit.traces.images import Image, ImageSettings
+from judgekit.traces.message import MediaPart, Usage
 
 needs_litellm = pytest.mark.skipif(
     importlib.util.find_spec("litellm") is None, reason="litellm is not installed: pip install 'judgekit[litellm]'"
@@ -912,3 +916,33 @@ def test_a_judge_beside_one_whose_litellm_is_just_being_imported_loses_nothing(s
     scores, _ = json.loads(ended.stdout)
     assert len(scores) == 80
     assert [score for score in scores if not score.startswith("scored")] == []
+
+
+@needs_litellm
+@pytest.mark.parametrize("model", ["openai/m", "anthropic/claude-sonnet-4-5"])
+def test_images_arrive_as_data_and_nothing_is_fetched(server, warm, question, model):
+    png = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAADwAAAAoCAIAAAAt2Q6oAAAASUlEQVR4nO3OQQ3AIAAAMUAI/qUgCw97HFnSKug8e4+/Wa8DX0hXpCvSFemKdEW6"
+        "Il2RrkhXpCvSFemKdEW6Il2RrkhXpCvSlQtBOQFUzKPJpQAAAABJRU5ErkJggg=="
+    )
+    data = base64.b64encode(png).decode()
+    shown = Image.of(MediaPart(kind="image", data=data), ImageSettings())
+    line = "[mark 1] image 1: image/png, 60 x 40"
+    messages = (ChatMessage("system", "s"), ChatMessage("user", f"before\n{line}\nafter"))
+    request = replace(question(model=model, params={}), messages=messages, images=((line, shown),))
+    server.script = [server.says("x")]
+
+    async def ask():
+        client = await asyncio.to_thread(
+            LitellmClient, Connection(base_url=server.url, api_key="k", timeout=20, max_reply_bytes=10**6)
+        )
+        with contextlib.suppress(JudgeError):  # only the request counts here
+            await client.complete(request)
+        await client.aclose()
+
+    asyncio.run(ask())
+    sent = json.dumps(server.requests[0].body["messages"])
+    assert sent.count(data) == 1
+    assert sent.index(f"{line}") < sent.index(data) < sent.index("after")
+    assert len(server.requests) == 1
+    assert server.lookups == []
