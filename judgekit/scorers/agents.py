@@ -1,4 +1,4 @@
-"""What each agent of a recording with several did, for the details of scores."""
+"""Rows on each agent of a recording, for the details of scores."""
 
 from collections.abc import Iterable
 
@@ -8,9 +8,9 @@ from judgekit.traces.trace import ActualCall, Trace
 from judgekit.traces.tree import conversation_path
 
 
-def calling_agent(made: ActualCall) -> Agent:
+def calling_agent(call: ActualCall) -> Agent:
     """Return the agent that made a call."""
-    return Agent(conversation_path(made.message), made.agent)
+    return Agent(conversation_path(call.message), call.agent)
 
 
 def agent_rows(trace: Trace, outcomes: Iterable[tuple[ActualCall, bool | None]]) -> dict[Agent, JsonObject]:

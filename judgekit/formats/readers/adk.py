@@ -74,7 +74,7 @@ def read_events(events: Sequence[FieldTracker], replies: Mapping[str, FieldTrack
 
 
 def warn_of_agent_tools(row: FieldTracker, messages: Iterable[Message]) -> None:
-    """Warn of calls that have the form of `AgentTool`: it runs an agent in a session of its own, which is discarded.
+    """Warn of calls that have the form of an agent used as a tool, which runs in a session of its own that is discarded.
 
     Sessions do not say which tools are agents. Without an ``input_schema``, an agent is called with a text named
     ``request`` and nothing else, which few functions are.
