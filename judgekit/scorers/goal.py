@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import short_repr
-from judgekit.judges.judge import Judge, Judgment
+from judgekit.judges.judge import AnswerCheck, Judge
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.evidence import CitedMessage, check_message_numbers
-from judgekit.scorers.judged import ScopedJudgedScorer
+from judgekit.scorers.judged import AgentJudgedScorer
 from judgekit.traces.message import HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -35,15 +35,36 @@ class GoalAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class _GoalAccuracy(ScopedJudgedScorer):
+class _GoalAccuracy(AgentJudgedScorer):
     judge: Judge | str
     partial: bool = False
     name: str = ""
+    _prompt: ClassVar[str]
 
     @property
     def label_values(self) -> Mapping[str, ScaleValue]:
         """The values of its labels; none if the score is a share."""
         return {} if self.partial else _VALUES
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The prompt for the judge, and with ``by_agent`` that for recordings with several agents."""
+        return self._prompts(load_prompt(self._prompt))
+
+    async def _judged(self, sample: Sample, check: AnswerCheck[GoalAnswer]) -> Score:
+        judgment, by_agent = await self._ask(sample, GoalAnswer, [*_VALUES], check)
+        goals = judgment.answer.goals
+        details: dict[str, JsonValue] = {"goals": [one.model_dump() for one in goals], **by_agent}
+        if not goals:
+            return judgment.score(self.name, "skipped", label="no_goal", reason="the user has no goal", details=details)
+        achieved = sum(one.verdict == "achieved" for one in goals)
+        if achieved == len(goals):
+            value, label = 1.0, "achieved"
+        elif self.partial and achieved:
+            value, label = achieved / len(goals), "partly_achieved"
+        else:
+            value, label = 0.0, "not_achieved"
+        return judgment.score(self.name, value, label=label, reason=_reason(goals), details=details)
 
 
 @dataclass(frozen=True)
@@ -52,21 +73,16 @@ class AgentGoalAccuracyWithReference(_GoalAccuracy):
 
     With ``partial``, it is the share of its parts that were achieved. Skipped without a reference. One judge request a
     sample. Details: ``goals``, each with its ``goal``, its ``end_state``, a ``reason``, as ``evidence`` the numbers of
-    the messages that show it, and its ``verdict``. Source: agent goal accuracy of ragas
+    the messages that show it, and its ``verdict``; with ``by_agent``, also those of `PromptScorer`. Source: agent goal accuracy of ragas
     (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/agents/), which assumes one goal per
     conversation.
     """
 
     name: str = "agent_goal_accuracy_with_reference"
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        """The prompt for the judge."""
-        return (load_prompt("agent_goal_with_reference"),)
+    _prompt: ClassVar[str] = "agent_goal_with_reference"
 
     async def _score(self, sample: Sample) -> Score:
-        prompt = self.prompts[0]
-        if missing := prompt.missing_inputs(sample):
+        if missing := self.prompts[0].missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
 
         def check(answer: GoalAnswer, sample: Sample) -> None:
@@ -74,8 +90,7 @@ class AgentGoalAccuracyWithReference(_GoalAccuracy):
                 raise ValueError("lists no goal; the desired outcome is at least one")
             _must_be_shown(answer, sample)
 
-        judgment = await self._judge.ask(prompt, sample, GoalAnswer, check)
-        return _score(self.name, judgment, partial=self.partial)
+        return await self._judged(sample, check)
 
 
 @dataclass(frozen=True)
@@ -87,17 +102,12 @@ class AgentGoalAccuracyWithoutReference(_GoalAccuracy):
     """
 
     name: str = "agent_goal_accuracy_without_reference"
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        """The prompt for the judge."""
-        return (load_prompt("agent_goal_without_reference"),)
+    _prompt: ClassVar[str] = "agent_goal_without_reference"
 
     async def _score(self, sample: Sample) -> Score:
         if not any(isinstance(message, HumanMessage) for message in sample.trace.messages):
             return Score.skipped(self.name, "the conversation has no message of the user")
-        judgment = await self._judge.ask(self.prompts[0], sample, GoalAnswer, _must_be_shown)
-        return _score(self.name, judgment, partial=self.partial)
+        return await self._judged(sample, _must_be_shown)
 
 
 def _must_be_shown(answer: GoalAnswer, sample: Sample) -> None:
@@ -107,21 +117,6 @@ def _must_be_shown(answer: GoalAnswer, sample: Sample) -> None:
             raise ValueError(
                 f"says that {short_repr(one.goal)} is achieved, without the number of a message that shows it"
             )
-
-
-def _score(name: str, judgment: Judgment[GoalAnswer], *, partial: bool) -> Score:
-    goals = judgment.answer.goals
-    if not goals:
-        return judgment.score(name, "skipped", label="no_goal", reason="the user has no goal", details={"goals": []})
-    achieved = sum(one.verdict == "achieved" for one in goals)
-    if achieved == len(goals):
-        value, label = 1.0, "achieved"
-    elif partial and achieved:
-        value, label = achieved / len(goals), "partly_achieved"
-    else:
-        value, label = 0.0, "not_achieved"
-    details: dict[str, JsonValue] = {"goals": [one.model_dump() for one in goals]}
-    return judgment.score(name, value, label=label, reason=_reason(goals), details=details)
 
 
 def _reason(goals: Sequence[Goal]) -> str:

@@ -1,13 +1,24 @@
 """The base class of scorers that ask a judge."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, cast
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, Protocol, cast
+
+from pydantic import BaseModel, JsonValue, create_model
 
 from judgekit.errors import ConfigError, short_repr
-from judgekit.judges.judge import Judge
+from judgekit.judges.answer import Answer
+from judgekit.judges.judge import AnswerCheck, Judge, Judgment
+from judgekit.judges.prompt import Prompt
 from judgekit.score import ScaleValue
+from judgekit.scorers.agents import agent_rows
+from judgekit.scorers.evidence import StrictNumber
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scoring import JudgePrompt, SyncScore
+from judgekit.traces.behavior import agents
+from judgekit.traces.message import JsonObject
+from judgekit.traces.sample import Sample
 
 
 class _HasJudge(Protocol):
@@ -69,8 +80,8 @@ class JudgedScorer(SyncScore):
         return False
 
     @property
-    def _judge(self: _HasJudge) -> Judge:
-        return cast("Judge", self.judge)
+    def _judge(self) -> Judge:
+        return cast("Judge", cast("_HasJudge", self).judge)
 
 
 class ScopedJudgedScorer(JudgedScorer, ScopedScorer):
@@ -79,3 +90,67 @@ class ScopedJudgedScorer(JudgedScorer, ScopedScorer):
     def __post_init__(self) -> None:
         convert_judge(cast("_HasJudge", self))
         ScopedScorer.__post_init__(self)
+
+
+class _AgentVerdict(Protocol):
+    """A verdict on one agent; the judge reasons before it decides."""
+
+    agent: int
+    reason: str
+    agent_verdict: str
+
+
+class _Judged(Protocol):
+    agents: Sequence[_AgentVerdict]
+
+
+@dataclass(frozen=True)
+class AgentJudgedScorer(ScopedJudgedScorer):
+    """The base of judged scorers that can ask about each agent too, in the same request.
+
+    Attributes:
+        by_agent: Whether to ask about each agent too, if the scorer looks at several: sub-agents within its scope, or
+            agents that work in one conversation. The value does not depend on these verdicts.
+    """
+
+    by_agent: bool = field(default=False, kw_only=True)
+
+    def _prompts(self, question: Prompt) -> tuple[Prompt, ...]:
+        """Return the question, and if agents are asked about, the one for recordings with several."""
+        return (question, question.by_agent()) if self.by_agent else (question,)
+
+    async def _ask(
+        self, sample: Sample, answer: type[Answer], labels: Sequence[str], check: AnswerCheck[Answer]
+    ) -> tuple[Judgment[Answer], JsonObject]:
+        """Ask the judge, and return its judgment with the details on each agent."""
+        prompt, *by_agent = cast("Sequence[Prompt]", self.prompts)
+        if not by_agent or len(agents(sample.trace)) < 2:
+            return await self._judge.ask(prompt, sample, answer, check), {}
+
+        def check_all(said: Answer, sample: Sample) -> None:
+            check(said, sample)
+            expected = list(range(1, len(agents(sample.trace)) + 1))
+            if (found := sorted(one.agent for one in cast("_Judged", said).agents)) != expected:
+                raise ValueError(f"must judge each of the agents 1 to {expected[-1]} once, found {found}")
+
+        judgment = await self._judge.ask(by_agent[0], sample, _with_agents(answer, tuple(labels)), check_all)
+        trace = judgment.sample.trace
+        rows = agent_rows(trace, zip(trace.tool_calls(), trace.call_errors(), strict=True)).values()
+        verdicts = sorted(cast("_Judged", judgment.answer).agents, key=lambda one: one.agent)
+        told: list[JsonValue] = [
+            {**row, "verdict": one.agent_verdict, "reason": one.reason} for row, one in zip(rows, verdicts, strict=True)
+        ]
+        return judgment, {"by_agent": told}
+
+
+@cache
+def _with_agents(answer: type[Answer], labels: tuple[str, ...]) -> type[Answer]:
+    """Return the model of an answer with a verdict on each agent, which follows the rest and so does not affect it.
+
+    The field is not called ``verdict``, since the confidence is that of the last field with this name.
+    """
+    fields: dict[str, Any] = {"agent": StrictNumber, "reason": str}
+    fields["agent_verdict"] = Literal[tuple(dict.fromkeys((*labels, "not_applicable")))]
+    verdict: Any = create_model("AgentVerdict", **fields)
+    named: dict[str, Any] = {"agents": list[verdict]}
+    return cast("type[Answer]", create_model(answer.__name__, __base__=cast("type[BaseModel]", answer), **named))

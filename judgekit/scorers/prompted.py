@@ -14,7 +14,7 @@ from judgekit.judges.label_probability import label_probability
 from judgekit.judges.prompt import Prompt, load_prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.evidence import CitedMessage, Quotation, check_message_numbers, quotation_found
-from judgekit.scorers.judged import ScopedJudgedScorer
+from judgekit.scorers.judged import AgentJudgedScorer
 from judgekit.traces.sample import Sample
 from judgekit.traces.tree import MessageNumber
 
@@ -28,7 +28,7 @@ class _Said(Protocol):
 
 
 @dataclass(frozen=True)
-class PromptScorer(ScopedJudgedScorer):
+class PromptScorer(AgentJudgedScorer):
     """The value of the label that the judge chooses on a prompt's scale.
 
     The judge writes down the prompt's steps, its reason and its evidence before it chooses. Skipped if the sample lacks
@@ -37,7 +37,8 @@ class PromptScorer(ScopedJudgedScorer):
     (see `judgekit.judges.label_probability`; there is none if the cache stores no text). Details: each step under its name,
     and as ``evidence`` the numbers of the messages that show it; if the prompt asks for quotes, each with its
     ``message``, its ``quote``, and whether it was ``found`` there verbatim (``null``: there is no quote, for example
-    because the cache stores no text).
+    because the cache stores no text). With ``by_agent``, also ``by_agent``: each agent, if the scorer looks at several,
+    with its ``path`` and name, its ``calls``, ``errors`` and ``repeats``, and the ``verdict`` on it with its ``reason``.
 
     Args:
         prompt: A prompt with a scale, the name of a built-in one, or the path of a Markdown file.
@@ -45,6 +46,7 @@ class PromptScorer(ScopedJudgedScorer):
         require_evidence: Whether to return a verdict that has a value but no evidence, or a quote that does not exist,
             to the judge once, and to fail if that happens again.
         name: The name of the scores; by default, the prompt's name.
+        by_agent: Whether to ask about each agent too, in the same request. The value does not depend on it.
 
     Raises:
         PromptError: The prompt does not exist.
@@ -81,11 +83,11 @@ class PromptScorer(ScopedJudgedScorer):
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The prompt for the judge."""
-        return (cast("Prompt", self.prompt),)
+        """The prompt for the judge, and with ``by_agent`` that for recordings with several agents."""
+        return self._prompts(cast("Prompt", self.prompt))
 
     async def _score(self, sample: Sample) -> Score:
-        (prompt,) = self.prompts
+        prompt = self.prompts[0]
         if missing := prompt.missing_inputs(sample):
             return Score.skipped(self.name, f"the sample has no {' and no '.join(missing)}")
         grade: Mapping[str, ScaleValue] = dict(prompt.scale)
@@ -102,17 +104,17 @@ class PromptScorer(ScopedJudgedScorer):
                     if isinstance(one, Quotation) and not quotation_found(one, sample):
                         raise ValueError(f"quotes {short_repr(one.quote)}, which message {one.message} does not say")
 
-        judgment = await self._judge.ask(prompt, sample, _answer(prompt), check)
+        judgment, by_agent = await self._ask(sample, _answer(prompt), [*grade], check)
         said = cast("_Said", judgment.answer)
         evidence, lost = _verified_evidence(said.evidence, judgment.sample)
         reason = f"{said.reason} ({lost} of {len(evidence)} quotes not found)" if lost else said.reason
-        details: dict[str, JsonValue] = {step: getattr(said, step) for step in prompt.steps} | {"evidence": evidence}
+        details: dict[str, JsonValue] = {step: getattr(said, step) for step in prompt.steps}
         return judgment.score(
             self.name,
             grade[said.verdict],
             reason=reason,
             label=said.verdict,
-            details=details,
+            details={**details, "evidence": evidence, **by_agent},
             confidence=label_probability(judgment.logprobs or (), "verdict", said.verdict, grade),
         )
 

@@ -88,6 +88,40 @@ class Effort(NamedTuple):
         return self.tool_errors / self.tool_results if self.tool_results else None
 
 
+class Agent(NamedTuple):
+    """An agent of a tree.
+
+    Attributes:
+        path: The path of the sub-agent; empty in the conversation of the agent itself.
+        name: The name of the agent; ``None`` if unknown.
+    """
+
+    path: str
+    name: str | None
+
+    def __str__(self) -> str:
+        """Return the agent as text that no name can forge: ``agent billing``, ``sub-agent 2.1 hotels``."""
+        kind = f"sub-agent {self.path}" if self.path else "agent"
+        return f"{kind} without a name" if self.name is None else f"{kind} {quoted_name(self.name)}"
+
+
+def agents(trace: Trace) -> list[Agent]:
+    """Return the agents of a tree that say something, in the order of `branches`.
+
+    Each conversation of a sub-agent is its own; within one conversation, agents are distinguished by the names of messages.
+    """
+    if not trace.children:  # most recordings have one agent, which takes no time to find
+        names = dict.fromkeys([message.agent for message in trace.messages if message.role == "assistant"])
+        return [Agent("", name) for name in names]
+    said = [
+        Agent(branch.path, branch.speaker(message))
+        for branch in branches(trace)
+        for message in branch.trace.messages
+        if message.role == "assistant"
+    ]
+    return [*dict.fromkeys(said)]
+
+
 class AgentEffort(NamedTuple):
     """The effort of one agent of a tree, without that of its sub-agents.
 
@@ -111,34 +145,32 @@ class AgentEffort(NamedTuple):
 
 
 def agent_efforts(trace: Trace) -> list[AgentEffort]:
-    """Return the effort of each agent, in the order of `branches`.
-
-    Each conversation of a sub-agent is its own; within one conversation, agents are distinguished by the names of messages.
-    """
+    """Return the effort of each of the `agents` of a tree."""
     efforts: list[AgentEffort] = []
     for branch in branches(trace):
-        messages, own_name = branch.trace.messages, branch.agent if branch.path else None
+        messages = branch.trace.messages
         said: dict[str | None, list[AIMessage]] = {}
         for message in messages:
             if message.role == "assistant":
-                said.setdefault(own_name if message.agent is None else message.agent, []).append(message)
+                said.setdefault(branch.speaker(message), []).append(message)
         failed: dict[str | None, list[bool]] = {}
         for index, caller in pair_results(messages).calls.items():
             result, by = messages[index], messages[caller.message]
             if by.role == "assistant" and result.role == "tool" and result.is_error is not None:
-                failed.setdefault(own_name if by.agent is None else by.agent, []).append(result.is_error)
+                failed.setdefault(branch.speaker(by), []).append(result.is_error)
         for name, spoken in said.items():
             calls = [call for message in spoken for call in message.tool_calls]
             results = failed.get(name, [])
-            counts = len(spoken), len(calls), len(results), sum(results), _repeats(calls)
+            counts = len(spoken), len(calls), len(results), sum(results), count_repeats(calls)
             efforts.append(AgentEffort(branch.path, name, *counts))
     return efforts
 
 
-def _repeats(calls: Sequence[ToolCall]) -> int | None:
+def count_repeats(calls: Sequence[ToolCall]) -> int | None:
+    """Return how many of the calls repeat an earlier one; ``None`` if JSON cannot hold all arguments."""
     try:
         return len(calls) - len(set(map(canonical_call, calls)))
-    except ValueError:  # JSON cannot hold all arguments, such as numbers with thousands of digits
+    except ValueError:  # such as numbers with thousands of digits
         return None
 
 

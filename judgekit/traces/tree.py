@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from judgekit.traces.message import Message, ToolCall
+from judgekit.traces.message import AIMessage, Message, ToolCall
 
 if TYPE_CHECKING:
     from judgekit.traces.trace import Trace
@@ -51,7 +51,7 @@ class Branch:
     position: int = 0
     depth: int = 0
 
-    @property
+    @cached_property
     def agent(self) -> str | None:
         """The name of the agent: the first that its messages give, or that of the recording, or the tool that started it."""
         agents = (message.agent for message in self.trace.messages if message.role == "assistant")
@@ -64,6 +64,13 @@ class Branch:
     def calls(self) -> list[ToolCall]:
         """The tool calls of the agent, in order."""
         return [call for message in self.trace.messages if message.role == "assistant" for call in message.tool_calls]
+
+    def speaker(self, message: AIMessage) -> str | None:
+        """Return the name of the agent that a message is from; ``None`` if unknown.
+
+        Messages of a sub-agent without a name are of the agent that the conversation is named after.
+        """
+        return self.agent if message.agent is None and self.path else message.agent
 
     def number(self, index: int) -> MessageNumber:
         """Return the number of the message at an index."""
@@ -138,8 +145,7 @@ class PlacedCall(NamedTuple):
     def agent(self) -> str | None:
         """The name of the agent; ``None`` if unknown."""
         message = self.branch.trace.messages[self.at]
-        named = message.agent if message.role == "assistant" else None
-        return self.branch.agent if named is None and self.branch.path else named
+        return self.branch.speaker(message) if message.role == "assistant" else None
 
 
 def walk_calls(branch: Branch, turn: int = 0) -> Iterator[PlacedCall]:

@@ -34,6 +34,7 @@ from judgekit.traces.tree import Branch
 
 RECORDINGS = 1_000
 PROMPTS = [prompt.with_options(**dict.fromkeys(prompt.options, "Which is kinder?")) for prompt in shipped_prompts()]
+PROMPTS += [prompt.by_agent() for prompt in PROMPTS if prompt.scale]
 BREAKS = ("\n", "\n\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 ATTACKS = (
     "user",

@@ -11,15 +11,20 @@ import pytest
 from judgekit import (
     AgentGoalAccuracyWithReference,
     AIMessage,
+    ExpectedCall,
+    Forbid,
     HumanMessage,
     Judge,
+    PromptScorer,
     Run,
     Sample,
     Score,
+    ScriptedJudge,
     SystemMessage,
     ToolCall,
     ToolCallAccuracy,
     ToolCallF1,
+    ToolConstraints,
     ToolMessage,
     TopicAdherence,
     check_gates,
@@ -971,6 +976,42 @@ def test_sub_agents_are_folded_in_their_place(opened, tmp_path, viewport):
         assert page.locator("#b-message-2\\.1\\.2\\.1\\.1 .cited").inner_text() == "cited by cites"
         assert "ask_clock" in page.locator("#b-message-2\\.1\\.3 .from").inner_text()
         assert "called in 2.1.2" in page.locator("#b-message-2\\.1\\.3 .from").inner_text()
+        found = axe.Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_verdicts_on_agents_are_a_table_of_their_score(opened, tmp_path, viewport):
+    said = {"reason": "message 2.1.2 calls it", "agent_verdict": "lacking"}
+    answer = {
+        "reason": "so",
+        "evidence": [],
+        "verdict": "lacking",
+        "agents": [said | {"agent": at} for at in (1, 2, 3, 4)],
+    }
+    judged = PromptScorer("tone", ScriptedJudge([answer]), scope="tree", by_agent=True)
+    constraints = ToolConstraints([Forbid("ask_clock"), Forbid("ask_trains", {"to": "<b>"})])
+    missing = tree().model_copy(
+        update={"reference_tool_calls": (ExpectedCall("pay", agent="<i>trains</i>"), ExpectedCall("pay"))}
+    )
+    report(run([missing], [ToolCallF1(scope="tree"), constraints, judged]), tmp_path / "agents.html")
+    with opened(tmp_path / "agents.html", "#/sample/0", viewport=viewport) as page:
+        tables = [
+            [" ".join(row.split()) for row in table.locator("tbody tr").all_inner_texts()]
+            for table in page.locator(".score .verdicts").all()
+        ]
+        assert [len(rows) for rows in tables] == [5, 4, 4]
+        called, forbidden, toned = (next(row for row in rows if "<i>trains</i>" in row) for rows in tables)
+        assert "1 missing, 1 extra" in called
+        assert "any agent" in tables[0][-1]
+        assert "violated forbid(ask_clock)" in forbidden
+        assert "lacking" in toned
+        assert page.locator(".verdicts b, .verdicts i").count() == 0
+        page.locator(".verdicts .reason .jump").first.click()
+        expect(page.locator("#b-message-2\\.1\\.2")).to_be_focused()
+        unfold(page)
+        assert "by_agent" not in page.locator(".scores").inner_text()
         found = axe.Axe().run(page).response["violations"]
         assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]

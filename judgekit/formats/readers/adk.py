@@ -5,7 +5,7 @@
   {"author": "shop_agent", "content": {"role": "model", "parts": [...]}, "invocation_id": "i1", "actions": {...}}]}
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -17,6 +17,7 @@ from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import lookup
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage
+from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition
 
@@ -49,6 +50,7 @@ class ADKReader:
         messages = read_events(row.objects("events"), replies)
         if not messages:
             raise TraceError("events: the session contains no messages")
+        warn_of_agent_tools(row, messages)
         trace = {
             "messages": [*system, *messages],
             "tools": tools,
@@ -69,6 +71,20 @@ def read_events(events: Sequence[FieldTracker], replies: Mapping[str, FieldTrack
     """
     _drop_parts(events)
     return [message for event in events for message in _read_event(event, replies or {})]
+
+
+def warn_of_agent_tools(row: FieldTracker, messages: Iterable[Message]) -> None:
+    """Warn of calls that have the form of an agent used as a tool, which runs in a session of its own that is discarded.
+
+    Sessions do not say which tools are agents. Without an ``input_schema``, an agent is called with a text named
+    ``request`` and nothing else, which few functions are.
+    """
+    calls = (call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls)
+    called = {call.name for call in calls if call.args.keys() == {"request"} and isinstance(call.args["request"], str)}
+    for name in sorted(called):
+        row.warn(
+            f"{quoted_name(name)} is called as agents are: if it is one, its own calls and messages are not recorded"
+        )
 
 
 def read_time(found: FieldTracker, *names: str) -> datetime | None:

@@ -17,7 +17,7 @@ from judgekit.formats.blocks.common import tool_name
 from judgekit.formats.blocks.gemini import read_content, read_function_call, read_function_response, with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
-from judgekit.formats.readers.adk import read_events, read_time
+from judgekit.formats.readers.adk import read_events, read_time, warn_of_agent_tools
 from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name
 from judgekit.formats.values import lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
@@ -106,6 +106,7 @@ def _result(row: FieldTracker, index: int) -> Sample:
             messages += _done(actual)
     if not messages:
         raise TraceError("the result contains no messages")
+    warn_of_agent_tools(row, messages)
     case = row.id("eval_id", "evalId")
     return build_sample(
         row,

@@ -76,14 +76,24 @@ function talk(sample, side, scorer, search, title) {
 
 /** Returns a table of the effort of each agent. */
 function agentsOf(agents, place) {
-  const heads = ["agent", "messages", "tool calls", "errors", "repeats"];
-  const rows = agents.map(([path, agent, messages, calls, results, errors, repeats]) => {
-    const figures = [count(messages), count(calls), results ? `${count(errors)} of ${count(results)}` : "–", repeats === null ? "–" : count(repeats)];
-    return el("tr", {},
-      el("th", { scope: "row" }, path ? [jump(`${path}.1`, place, path), " "] : null, recorded(agent ?? "(no name)")),
-      figures.map((text, at) => el("td", { class: "number", "data-name": heads[at + 1] }, text)));
-  });
-  return el("table", { class: "lines agents", "aria-label": "Agents" }, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows));
+  const rows = agents.map(([path, agent, messages, calls, results, errors, repeats]) => ({
+    path,
+    agent,
+    cells: [count(messages), count(calls), results ? `${count(errors)} of ${count(results)}` : "–", repeats === null ? "–" : count(repeats)],
+  }));
+  return agentTable("agents", ["messages", "tool calls", "errors", "repeats"], rows, place);
+}
+
+/** Returns a table with a row for each agent, in which texts are figures. */
+function agentTable(kind, heads, rows, place) {
+  const cell = (content, at) => el("td", { class: typeof content === "string" ? "number" : null, "data-name": heads[at] }, content);
+  const row = ({ path, agent, cells }) => {
+    const name = agent === null ? el("span", { class: "nothing" }, path === null ? "any agent" : "(no name)") : recorded(agent);
+    return el("tr", {}, el("th", { scope: "row" }, path ? [jump(`${path}.1`, place, path), " "] : null, name), cells.map(cell));
+  };
+  return el("table", { class: `lines ${kind}`, "aria-label": kind },
+    el("thead", {}, el("tr", {}, ["agent", ...heads].map((head) => el("th", { scope: "col" }, head)))),
+    el("tbody", {}, rows.map(row)));
 }
 
 function scoreHead(name, key, filters, ...values) {

@@ -51,6 +51,30 @@ function tree(value, links, key = "", around = {}) {
     el("li", {}, el("span", { class: "key" }, recorded(Array.isArray(value) ? `${Number(name) + 1}` : name)), " ", tree(one, links, Array.isArray(value) ? "" : name, value))));
 }
 
+/** Returns the rows on each agent in a score's details; `null` if there are none. */
+function agentRows({ by_agent: rows }) {
+  const is = (row) => row !== null && typeof row === "object" && "agent" in row && Number.isInteger(row.calls);
+  return Array.isArray(rows) && rows.length && rows.every(is) ? rows : null;
+}
+
+/** Returns a table of what each agent did, and of the verdict on it. */
+function verdictsByAgent(rows, links) {
+  const shown = rows.map((row) => ({
+    path: row.path,
+    agent: row.agent,
+    cells: [count(row.calls), count(row.errors), row.repeats === null ? "–" : count(row.repeats), el("span", {}, agentVerdict(row, links))],
+  }));
+  return agentTable("verdicts", ["calls", "errors", "repeats", "verdict"], shown, links?.trace);
+}
+
+const OUTCOMES = ["matched", "differing", "out_of_order", "missing", "extra"];
+
+function agentVerdict({ verdict, reason, violated, ...outcomes }, links) {
+  if (verdict) return [el("strong", {}, recorded(verdict)), reason ? reasonText(reason, links, []) : null];
+  if (violated) return violated.length ? ["violated ", violated.map((one, at) => [at ? ", " : "", recorded(one)])] : "nothing violated";
+  return OUTCOMES.filter((name) => outcomes[name]).map((name) => `${count(outcomes[name])} ${name.replaceAll("_", " ")}`).join(", ") || "–";
+}
+
 /** Returns a reason, in which message numbers are links. */
 function reasonText(said, links, marks) {
   const text = visible(said);
@@ -117,7 +141,8 @@ function scoreBody(score, links, marks, exchanges) {
   const { reason, details, diff, calls, warnings, error } = score;
   const cited = citationsOf(score, "");
   const uncited = [...new Map(cited.map((one) => [`${one.side}${one.message}`, one])).values()];
-  const hasDetails = Object.keys(details).length > 0;
+  const agents = agentRows(details);
+  const others = Object.fromEntries(Object.entries(details).filter(([name]) => !agents || name !== "by_agent"));
   return [
     error && !reason?.startsWith(error) ? el("p", { class: "problem" }, el("code", {}, error)) : null,
     reason ? reasonText(reason, links, marks) : el("p", { class: "nothing" }, "no reason given"),
@@ -125,7 +150,8 @@ function scoreBody(score, links, marks, exchanges) {
     cited.filter((one) => one.quote).map((one) => el("blockquote", { dir: "auto" }, visible(one.quote))),
     warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
     diff.length ? diffTable(diff, links) : null,
-    hasDetails ? fold("details", () => tree(details, links), { class: "made-of" }) : null,
+    agents ? verdictsByAgent(agents, links) : null,
+    Object.keys(others).length ? fold("details", () => tree(others, links), { class: "made-of" }) : null,
     calls.length ? fold(callsSummary(calls), () => calls.map((call, at) => judgeCall(call, exchanges?.[at])), { class: "made-of" }) : null,
   ].flat().filter(Boolean);
 }

@@ -5,6 +5,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
+from judgekit.scorers.agents import agent_rows
 from judgekit.scorers.tool_calls.arguments import (
     ABSENT,
     ArgComparison,
@@ -15,6 +16,7 @@ from judgekit.scorers.tool_calls.arguments import (
 )
 from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher
 from judgekit.scorers.tool_calls.modes import ToolMatch
+from judgekit.traces.behavior import Agent, agents
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
 from judgekit.traces.message import JsonObject, Requestor
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -62,6 +64,7 @@ class Calls:
         tools: The tool definitions of each agent, by the path of its conversation.
         blocks: The number of each actual call's block, if there are sub-agents: the order of the calls in a block is
             unknown.
+        agents: If there are several agents, a row with the number of calls of each; see `agent_rows`.
     """
 
     def __init__(
@@ -71,12 +74,14 @@ class Calls:
         actual: Sequence[ActualCall],
         tools: Mapping[str, Sequence[ToolDefinition]] | None = None,
         blocks: Sequence[int] | None = None,
+        agents: Mapping[Agent, JsonObject] | None = None,
     ) -> None:
         self.rules = rules
         self.expected = expected
         self.actual = actual
         self.tools: Mapping[str, Sequence[ToolDefinition]] = tools or {}
         self.blocks = blocks
+        self.agents: Mapping[Agent, JsonObject] = agents or {}
         self._have_same_names = [call.name for call in expected] == [made.call.name for made in actual]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
@@ -98,14 +103,20 @@ class Calls:
         expected = [call for call in sample.reference_tool_calls or () if call.requestor == requestor]
         trace = sample.trace
         made: Sequence[ActualCall] = trace.tool_calls(requestor)
-        if not include_failed:
-            made = [call for call, error in zip(made, trace.call_errors(requestor), strict=True) if not error]
-        if not include_delegations:
-            made = [call for call in made if not call.delegates]
+        rows: Mapping[Agent, JsonObject] | None = None
+        has_agents = requestor == "assistant" and len(agents(trace)) > 1
+        if has_agents or not (include_failed and include_delegations):
+            outcomes = [
+                (call, failed)
+                for call, failed in zip(made, trace.call_errors(requestor), strict=True)
+                if (include_failed or not failed) and (include_delegations or not call.delegates)
+            ]
+            made = [call for call, _ in outcomes]
+            rows = agent_rows(trace, outcomes) if has_agents else None
         if not trace.children:
-            return cls(rules, expected, made, {"": trace.tools})
+            return cls(rules, expected, made, {"": trace.tools}, agents=rows)
         tools = {branch.path: branch.trace.tools for branch in branches(trace)}
-        return cls(rules, expected, made, tools, _blocks(trace, made, parallel=rules.parallel == "unordered"))
+        return cls(rules, expected, made, tools, _blocks(trace, made, parallel=rules.parallel == "unordered"), rows)
 
     @property
     def have_same_names(self) -> bool:

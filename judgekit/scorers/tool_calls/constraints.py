@@ -11,12 +11,13 @@ from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationEr
 
 from judgekit.errors import ConfigError, check_choice, join_limited, truncated, validation_message
 from judgekit.score import Score
+from judgekit.scorers.agents import agent_rows, calling_agent
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scorers.tool_calls.arguments import ArgMatch, any_glob, compare_arguments
 from judgekit.scorers.tool_calls.matchers import check_matchers
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.scoring import NO_CONVERSATION, compute_score
-from judgekit.traces.behavior import canonical_call
+from judgekit.traces.behavior import agents, canonical_call
 from judgekit.traces.message import CALLER_MESSAGES, FrozenModel, JsonObject, Requestor, ToolCall
 from judgekit.traces.rendering import compact_json, quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -29,10 +30,17 @@ _AT_LEAST = ArgMatch(mode="at_least")
 
 
 class ConstraintResult(NamedTuple):
-    """The result of a check: whether the constraint holds (``None`` if undecided), and the reason."""
+    """The result of a check.
+
+    Attributes:
+        holds: Whether the constraint holds; ``None`` if undecided.
+        reason: The reason.
+        violations: The calls that violate the constraint; none if it is about all calls together.
+    """
 
     holds: bool | None
     reason: str
+    violations: Sequence[ActualCall] = ()
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,7 @@ class Forbid(Constraint):
         """Check that no call matches."""
         calls = behavior.calls_of(self.tool)
         if forbidden := [made for made in calls if _has(made.call, self.args)]:
-            return ConstraintResult(holds=False, reason=_joined(map(_place, forbidden)))
+            return ConstraintResult(holds=False, reason=_joined(map(_place, forbidden)), violations=forbidden)
         if unread := [made for made in calls if made.call.args_error is not None]:
             return ConstraintResult(holds=None, reason=f"unreadable arguments: {_joined(map(_place, unread))}")
         return ConstraintResult(holds=True, reason="not called with these arguments" if calls else "not called")
@@ -177,7 +185,7 @@ class Before(Constraint):
         ]
         if early := [made for made, holds in zip(calls, follows, strict=True) if holds is False]:
             reason = f"{_joined(map(_place, early))} without {_name(self.first)} before it"
-            return ConstraintResult(holds=False, reason=reason)
+            return ConstraintResult(holds=False, reason=reason, violations=early)
         if unordered := [made for made, holds in zip(calls, follows, strict=True) if holds is None]:
             reason = f"{_joined(map(_place, unordered))}: the recording does not tell whether {_name(self.first)} came before"
             return ConstraintResult(holds=None, reason=reason)
@@ -197,15 +205,17 @@ class NoRepeat(Constraint):
     def check(self, behavior: Behavior, /) -> ConstraintResult:
         """Check that no call is a repeat."""
         before: dict[tuple[str, str], tuple[MessageNumber, bool]] = {}
-        repeats: list[str] = []
+        repeats: list[ActualCall] = []
+        told: list[str] = []
         for made, failed in behavior.outcomes_of(self.tool):
             key = conversation_path(made.message), canonical_call(made.call)
             message, may_retry = before.get(key, (0, True))
             if message == made.message or not may_retry:
-                repeats.append(f"{_place(made)} repeats message {message}")
+                repeats.append(made)
+                told.append(f"{_place(made)} repeats message {message}")
             if may_retry:
                 before[key] = made.message, failed is True
-        return ConstraintResult(not repeats, _joined(repeats) or "no repeats")
+        return ConstraintResult(not repeats, _joined(told) or "no repeats", repeats)
 
 
 class Status(Constraint):
@@ -236,7 +246,9 @@ class Status(Constraint):
         verdicts = {tool: self._has_status(successes) for tool, successes in outcomes.items()}
         holds = _all(verdicts.values())
         told = (_ending(tool, outcomes[tool]) for tool, verdict in verdicts.items() if verdict is holds)
-        return ConstraintResult(holds, _joined(told))
+        deciding = (one for made in made_by_tool.values() for one in (made if self.status == "ok" else made[-1:]))
+        violations = [made for made, success in deciding if success is (self.status == "error")]
+        return ConstraintResult(holds, _joined(told), violations)
 
     def _has_status(self, successes: Sequence[bool | None]) -> bool | None:
         if self.status == "ok":
@@ -280,17 +292,20 @@ class SchemaValid(Constraint):
         if not any(tools.values()):
             return ConstraintResult(holds=None, reason="the trace defines no tools")
         problems: list[str] = []
+        invalid: list[ActualCall] = []
         undecided: list[str] = []
         for made in behavior.calls:
             defined = tools[conversation_path(made.message)]
             try:
                 if not defined:
                     raise ValueError("the recording does not define the tools of its agent")
-                problems += [f"{_place(made)}: {one}" for one in schema_problems(made.call, defined)]
+                found = [f"{_place(made)}: {one}" for one in schema_problems(made.call, defined)]
+                problems += found
+                invalid += [made] if found else []
             except ValueError as error:
                 undecided.append(f"{_place(made)}: {error}")
         if problems:
-            return ConstraintResult(holds=False, reason=_joined(problems))
+            return ConstraintResult(holds=False, reason=_joined(problems), violations=invalid)
         reason = _joined(undecided) or f"{_number(len(behavior.calls), 'call')}, all valid"
         return ConstraintResult(None if undecided else True, reason)
 
@@ -308,7 +323,9 @@ class ToolConstraints(ScopedScorer):
     unless ``scope="own"``: what is forbidden is forbidden to all of them.
 
     Skipped without a conversation, and if no constraint can be decided. No judge. Details: ``constraints``, each with
-    whether it ``holds`` (``null``: undecided) and its ``reason``; ``held`` and ``broken``, the numbers of each.
+    whether it ``holds`` (``null``: undecided) and its ``reason``; ``held`` and ``broken``, the numbers of each. If there
+    are several agents, also ``by_agent``: of each, the number of its ``calls``, ``errors`` and ``repeats``, and the
+    constraints that its calls ``violated``. `Require`, `Count` and `MaxSteps` are about all agents together.
 
     Args:
         constraints: The constraints.
@@ -359,11 +376,25 @@ class ToolConstraints(ScopedScorer):
             ],
             "held": held,
             "broken": broken,
+            **_by_agent(behavior, verdicts),
         }
         if undecided == len(verdicts):
             return Score.skipped(self.name, join_limited(told), details=details)
         reason = join_limited([f"{held} of {held + broken} constraints hold", *told])
         return Score.scored(self.name, held / (held + broken), reason=reason, details=details)
+
+
+def _by_agent(behavior: Behavior, verdicts: Sequence[tuple[str, ConstraintResult]]) -> JsonObject:
+    """Return the constraints that each agent violated, if there are several agents."""
+    if behavior.requestor == "user" or len(agents(behavior.trace)) < 2:
+        return {}
+    broken = {constraint: {*map(calling_agent, one.violations)} for constraint, one in verdicts if one.holds is False}
+    rows = agent_rows(behavior.trace, behavior.outcomes_of("*")).items()
+    return {
+        "by_agent": [
+            {**row, "violated": [constraint for constraint, by in broken.items() if agent in by]} for agent, row in rows
+        ]
+    }
 
 
 def _has(call: ToolCall, args: JsonObject | None) -> bool:

@@ -1,11 +1,14 @@
 """Explanations of tool-call matches: a one-line summary, and everything as JSON."""
 
 from bisect import bisect
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from judgekit.errors import join_limited, truncated
+from judgekit.scorers.agents import calling_agent
 from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.traces.message import JsonObject, ToolCall
@@ -15,6 +18,7 @@ from judgekit.traces.tree import MessageNumber
 
 _MOST = 10
 """The maximum number of items of a kind in the reason; the details contain all."""
+_OUTCOMES = ("matched", "differing", "out_of_order", "missing", "extra")
 _LONGEST = 120
 """The maximum number of characters of a name, path or value in the reason."""
 
@@ -31,7 +35,9 @@ def explain_match(match: Match) -> tuple[str, JsonObject]:
     The details contain ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as used in the value; ``pairs``, each with
     the score of its arguments, their differences by path and, if something compares texts, its results by path as
     ``similarities``; ``out_of_order``, pairs that violate the order; and the calls that are ``missing`` or ``extra``.
-    Expected and actual calls are numbered from 0, messages from 1.
+    If there are several agents, also ``by_agent``: of each, the number of its ``calls``, ``errors`` and ``repeats``, and
+    how many of the calls ``matched``, are ``differing`` in their arguments, ``out_of_order``, ``missing`` or ``extra``.
+    A missing call counts for the agent that it was expected from; otherwise, it has a row without a path. Expected and actual calls are numbered from 0, messages from 1.
     """
     pairs, displaced = _align(match)
     both = [*pairs, *displaced]
@@ -45,6 +51,7 @@ def explain_match(match: Match) -> tuple[str, JsonObject]:
             "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
             "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
             "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
+            **({"by_agent": _by_agent(match, pairs, displaced, missing, extra)} if match.calls.agents else {}),
         },
     )
 
@@ -79,6 +86,31 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         else:
             displaced.append(_Aligned(one, other, match.calls.compare(one, other)))
     return sorted(pairs), displaced
+
+
+def _by_agent(
+    match: Match, pairs: Sequence[_Aligned], displaced: Sequence[_Aligned], missing: Sequence[int], extra: Sequence[int]
+) -> list[JsonValue]:
+    found: dict[tuple[str | None, str | None], Counter[str]] = {agent: Counter() for agent in match.calls.agents}
+    for pair in pairs:
+        what = "matched" if pair.comparison.score == 1 else "differing"
+        found[calling_agent(match.actual[pair.actual])][what] += 1
+    for pair in displaced:
+        found[calling_agent(match.actual[pair.actual])]["out_of_order"] += 1
+    for at in extra:
+        found[calling_agent(match.actual[at])]["extra"] += 1
+    for at in missing:
+        name = match.expected[at].agent
+        known = [agent for agent in match.calls.agents if name is not None and agent.name == name]
+        found.setdefault(known[0] if len(known) == 1 else (None, name), Counter())["missing"] += 1
+    rows: dict[tuple[str | None, str | None], JsonObject] = dict(match.calls.agents.items())
+    return [
+        {
+            **rows.get(agent, {"path": None, "agent": agent[1], "calls": 0, "errors": 0, "repeats": 0}),
+            **{what: counts[what] for what in _OUTCOMES},
+        }
+        for agent, counts in found.items()
+    ]
 
 
 def _counts(match: Match) -> JsonObject:

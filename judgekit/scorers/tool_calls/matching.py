@@ -120,7 +120,8 @@ class Match:
             if isinstance(rule, ArgMatch) and (scorer := rule.text_scorer) is not None
         }
         known = self.rules.model_copy(update={"tools": {**self.rules.tools, **rules}})
-        return Match(known, Calls(known, self.expected, self.actual, self.calls.tools, self.calls.blocks))
+        calls = self.calls
+        return Match(known, Calls(known, calls.expected, calls.actual, calls.tools, calls.blocks, calls.agents))
 
     @property
     def is_large(self) -> bool:

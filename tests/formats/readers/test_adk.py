@@ -244,3 +244,14 @@ def test_a_time_of_0_is_none():
     )
     trace = READER.sample(record, 0).trace
     assert (trace.messages[0].timestamp, trace.ended_at) == (None, None)
+
+
+def test_a_call_of_the_form_of_an_agent_that_is_a_tool_is_a_warning():
+    def called(*args):
+        parts = [{"function_call": {"name": "research\n", "args": one}} for one in args]
+        session = {**SESSION, "events": [event("user", {"text": "Hi"}), event("shop", *parts)]}
+        return [one.message for one in READER.sample(session, 0).trace.warnings]
+
+    warning = r'"research\n" is called as agents are: if it is one, its own calls and messages are not recorded'
+    assert called({"request": "Find trees."}, {"request": "More."}) == [warning]
+    assert called({"request": 1}, {"request": "a", "limit": 2}, {}) == []

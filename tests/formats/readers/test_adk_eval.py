@@ -256,3 +256,20 @@ def test_metrics_that_a_model_grades_are_those_of_a_judge_and_so_is_a_status_mad
     document = {**RESULTS, "eval_case_results": [{**case, "overall_eval_metric_results": scored}]}
     labels = READER.sample(READER.records(document)[0], 0).trace.labels
     assert {label.name: label.source for label in labels} == {"final_eval_status": of_the_whole, **metrics}
+
+
+def test_a_call_of_the_form_of_an_agent_that_is_a_tool_is_a_warning():
+    turn = {**TURNS[0], "intermediate_data": {"tool_uses": [call("research", request="Find dice.")]}}
+    [result] = READER.records(
+        {
+            "eval_set_result_id": "r",
+            "eval_case_results": [
+                {
+                    "eval_id": "c",
+                    "eval_metric_result_per_invocation": [{"actual_invocation": turn, "expected_invocation": turn}],
+                }
+            ],
+        }
+    )
+    messages = [one.message for one in READER.sample(result, 0).trace.warnings]
+    assert "research is called as agents are: if it is one, its own calls and messages are not recorded" in messages

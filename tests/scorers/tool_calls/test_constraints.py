@@ -62,7 +62,7 @@ def trace(*messages: list[ToolCall], failed: dict[int, bool] | None = None, tool
 
 
 def check(constraint: Constraint, *messages: list[ToolCall], **known: object) -> tuple[bool | None, str]:
-    return tuple(constraint.check(Behavior(trace(*messages, **known), "assistant")))
+    return constraint.check(Behavior(trace(*messages, **known), "assistant"))[:2]
 
 
 def score(constraints: object, *messages: list[ToolCall], **known: object) -> Score:
