@@ -58,7 +58,10 @@ class _Human(TypedDict):
 class _AI(TypedDict):
     role: Literal["assistant"]
     content: NotRequired[_Content | None]
-    tool_calls: NotRequired[list[Annotated[_Call, AfterValidator(_tool_call)]]]
+    tool_calls: NotRequired[list[_Call] | None]
+    refusal: NotRequired[None]
+    audio: NotRequired[None]
+    function_call: NotRequired[None]
 
 
 @with_config(extra="forbid")
@@ -69,8 +72,9 @@ class _Tool(TypedDict):
     name: NotRequired[str]
 
 
-def _with_content(found: _AI) -> Mapping[str, object]:
-    return {**found, "content": found.get("content") or ""}
+def _reply(found: _AI) -> Mapping[str, object]:
+    calls = list(map(_tool_call, found.get("tool_calls") or ()))
+    return {"role": "assistant", "content": found.get("content") or "", "tool_calls": calls}
 
 
 def _without_nulls(found: JsonValue) -> Mapping[str, object] | None:
@@ -80,7 +84,7 @@ def _without_nulls(found: JsonValue) -> Mapping[str, object] | None:
 
 
 _Plain: TypeAlias = Annotated[
-    _System | _Human | Annotated[_AI, AfterValidator(_with_content)] | _Tool, Field(discriminator="role")
+    _System | _Human | Annotated[_AI, AfterValidator(_reply)] | _Tool, Field(discriminator="role")
 ]
 _Other: TypeAlias = Annotated[object, AfterValidator(_without_nulls)]
 _MESSAGES = TypeAdapter[object](list[Annotated[_Plain | _Other, Field(union_mode="left_to_right")]])
