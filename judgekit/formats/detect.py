@@ -89,8 +89,10 @@ def reader_for_record(record: JsonValue, known: Reader) -> Reader:
 
 def _fitting(value: JsonValue) -> Sequence[Reader]:
     fitting = [reader for reader in (*installed_readers(), *_candidates(value)) if reader.recognizes(value)]
-    fallbacks = (READERS[name] for name in FALLBACKS if name in READERS)
-    return fitting or [reader for reader in fallbacks if reader.recognizes(value)][:1]
+    if fitting:
+        return fitting
+    fallback = next((READERS[name] for name in FALLBACKS if name in READERS and READERS[name].recognizes(value)), None)
+    return [] if fallback is None else [fallback]
 
 
 def _candidates(value: JsonValue) -> list[MarkedReader]:

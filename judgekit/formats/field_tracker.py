@@ -1,8 +1,9 @@
 """An object of a recording: readers take its fields one by one, and the rest is kept."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import repeat
 from typing import Annotated, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -186,9 +187,11 @@ class FieldTracker:
             TraceError: It is not a list, or an item is not an object.
         """
         name = self._name(names)
-        return [] if name is None else self.objects_or(name, _never)
+        return [] if name is None else self.objects_or(name, _nothing)
 
-    def objects_or(self, name: str, read: Callable[[JsonObject], Read | None]) -> list["FieldTracker | Read"]:
+    def objects_or(
+        self, name: str, read: Callable[[list[JsonValue]], Iterable[Read | None]]
+    ) -> list["FieldTracker | Read"]:
         """Take a list of objects. Those for which ``read`` returns a value, which must hold all of it, are replaced.
 
         Raises:
@@ -201,12 +204,14 @@ class FieldTracker:
             raise self.type_error(name, "a list")
         del self._fields[name]
         objects: list[FieldTracker | Read] = []
-        for index, item in enumerate(value):
-            if not isinstance(item, dict):
+        for index, (item, made) in enumerate(zip(value, read(value), strict=False)):
+            if made is not None:
+                objects.append(made)
+            elif isinstance(item, dict):
+                objects.append(FieldTracker(item, (self, name, index), self.warnings))
+            else:
                 where = _joined(self.path, f"{name}[{index}]")
                 raise TraceError(f"{where}: expected an object, found {short_repr(item)}")
-            made = read(item)
-            objects.append(FieldTracker(item, (self, name, index), self.warnings) if made is None else made)
         self._children[name] = [one for one in objects if isinstance(one, FieldTracker)]
         return objects
 
@@ -305,8 +310,8 @@ class FieldTracker:
         self.warn(f"expected {expected}, found {short_repr(self._fields[name])}; kept as is", name)
 
 
-def _never(_: JsonObject) -> None:
-    return None
+def _nothing(_: list[JsonValue]) -> Iterator[None]:
+    return repeat(None)
 
 
 def _is_identity(value: JsonValue) -> bool:

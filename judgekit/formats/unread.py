@@ -173,15 +173,15 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
             ``.extra``, the leftover of a message, anything with arguments counts as a call.
         messages: The conversation.
     """
-    held = [(name, found) for name, value in leftover.items() if value and (found := _message_structure(value, name))]
-    if not held:
+    said = [(name, spoken) for name, value in leftover.items() if value and (spoken := _spoken(value, name))]
+    if not said:
         return []
     texts, calls = _read(messages)
     whole: str | None = None
     warnings: list[TraceWarning] = []
-    for name, value in held:
+    for name, spoken in said:
         lost = 0
-        for one in dict.fromkeys(_texts_and_calls(value, name)):
+        for one in spoken:
             if one in (texts if isinstance(one, str) else calls):
                 continue
             if isinstance(one, str) and len(one) > _LONG:
@@ -195,6 +195,12 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
             found = f"{lost} or more" if lost == _MOST else str(lost)
             warnings.append(TraceWarning(f"messages or tool calls not read, found {found}", path=name))
     return warnings
+
+
+def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:
+    """Return the different texts and calls in a field."""
+    structure = _message_structure(value, name)
+    return dict.fromkeys(_texts_and_calls(structure, name)) if structure else {}
 
 
 def _message_structure(value: JsonValue, name: str) -> JsonValue:

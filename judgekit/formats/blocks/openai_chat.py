@@ -5,18 +5,17 @@ r"""Messages of OpenAI Chat Completions, as most servers and tools write them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeGuard
 
 from pydantic import JsonValue, TypeAdapter
 
 from judgekit.formats.blocks.common import MediaKind, bare_part, read_counts, tool_name
+from judgekit.formats.blocks.plain_chat import read_plain
 from judgekit.formats.blocks.reply import is_blank, nonblank_calls, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
-    JsonObject,
     MediaPart,
     Message,
     OtherPart,
@@ -48,19 +47,6 @@ _MEDIA: dict[str, MediaKind] = {
     "file": "file",
     "document_url": "file",  # of Mistral
 }
-_PLAIN = {
-    "system": frozenset(("role", "content")),
-    "user": frozenset(("role", "content", "name")),
-    "assistant": frozenset(("role", "content")),
-    "tool": frozenset(("role", "content", "tool_call_id", "name")),
-}
-"""The fields of most messages by role. They have the same names in our own messages."""
-_PLAIN_PART = frozenset(("type", "text"))
-_PLAIN_CALLER = frozenset(("role", "content", "tool_calls"))
-_PLAIN_CALL = frozenset(("id", "type", "function"))
-_PLAIN_FUNCTION = frozenset(("name", "arguments"))
-_ONLY_TEXTS = {str}
-_NO_NAMES = frozenset[str]()
 _MESSAGES = TypeAdapter(list[Message])
 _BESIDE = frozenset(("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details", "audio", "refusal"))
 """Fields of a message that hold parts of its content."""
@@ -76,7 +62,7 @@ def read_messages(whole: FieldTracker, name: str = "messages") -> list[Message]:
     Raises:
         TraceError: A message has an unknown role or content, or a tool call has no name.
     """
-    found = whole.objects_or(name, _plain_message)
+    found = whole.objects_or(name, read_plain)
     return _MESSAGES.validate_python([read_message(one) if isinstance(one, FieldTracker) else one for one in found])
 
 
@@ -99,65 +85,6 @@ def read_message(found: FieldTracker, **about: object) -> Message:
         fields["name" if kind is HumanMessage else "agent"] = found.text("name")
     fields["id"] = found.id("id")
     return kind.parsed({**fields, **about}, found.leftover())
-
-
-def _plain_message(found: JsonObject) -> Mapping[str, object] | None:
-    """Return the fields of a message that has no other fields than most messages, all of the usual types."""
-    role = found.get("role")
-    if role == "assistant" and "tool_calls" in found:
-        made = _plain_caller(found)
-    elif not isinstance(role, str) or not found.keys() <= _PLAIN.get(role, _NO_NAMES):
-        made = None
-    elif set(map(type, found.values())) == _ONLY_TEXTS:
-        return found
-    else:
-        content = _plain_content(found.get("content"))
-        others = {type(value) for name, value in found.items() if name != "content"}
-        made = {**found, "content": content} if content and others == _ONLY_TEXTS else None
-    if made is None and None in found.values():
-        return _plain_message({name: value for name, value in found.items() if value is not None})
-    return made
-
-
-def _plain_content(content: JsonValue) -> JsonValue:
-    """Return a list of texts as the content of one of our messages; ``None`` if it is not only texts."""
-    if not isinstance(content, list) or not all(map(_is_plain_part, content)):
-        return None
-    first = content[0] if len(content) == 1 else None
-    return first["text"] if isinstance(first, dict) else content
-
-
-def _is_plain_part(part: JsonValue) -> bool:
-    return (
-        isinstance(part, dict)
-        and part.keys() == _PLAIN_PART
-        and part["type"] == "text"
-        and isinstance(part["text"], str)
-    )
-
-
-def _plain_caller(found: JsonObject) -> Mapping[str, object] | None:
-    content, calls = found.get("content"), found["tool_calls"]
-    if not (found.keys() <= _PLAIN_CALLER and isinstance(calls, list) and _is_text_or_none(content)):
-        return None
-    made = [call for one in calls if (call := _plain_call(one)) is not None]
-    return {"role": "assistant", "content": content or "", "tool_calls": made} if len(made) == len(calls) else None
-
-
-def _plain_call(found: JsonValue) -> ToolCall | None:
-    if not isinstance(found, dict) or not found.keys() <= _PLAIN_CALL or found.get("type", "function") != "function":
-        return None
-    function, identity = found.get("function"), found.get("id")
-    if not isinstance(function, dict) or function.keys() != _PLAIN_FUNCTION or not _is_text_or_none(identity):
-        return None
-    name, arguments = function["name"], function["arguments"]
-    if not (isinstance(name, str) and isinstance(arguments, str) and name):
-        return None
-    return ToolCall.recorded(name, arguments, id=identity)
-
-
-def _is_text_or_none(value: JsonValue) -> TypeGuard[str | None]:
-    return value is None or isinstance(value, str)
 
 
 def read_usage(found: FieldTracker | None) -> Usage | None:

@@ -1,0 +1,55 @@
+"""The usual messages of OpenAI Chat, which take a shorter way than others."""
+
+import pytest
+
+from judgekit.formats.blocks.openai_chat import read_messages
+from judgekit.formats.blocks.plain_chat import read_plain
+from judgekit.formats.field_tracker import FieldTracker
+
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": [1.5, null]}'}}
+PARTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+USUAL = [
+    {"role": "system", "content": "Be kind"},
+    {"role": "developer", "content": PARTS},
+    {"role": "user", "content": "Hi", "name": "ann"},
+    {"role": "user", "content": PARTS[:1], "name": None, "tool_calls": None},
+    {"role": "assistant", "content": "Hello", "refusal": None, "audio": None, "function_call": None},
+    {"role": "assistant", "content": PARTS, "tool_calls": []},
+    {"role": "assistant", "content": None, "tool_calls": [CALL, {"function": CALL["function"]}]},
+    {"role": "assistant", "tool_calls": [{"id": None, "function": {"name": "f", "arguments": "{"}}]},
+    {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": 1e999}'}}]},
+    {"role": "tool", "content": "4", "tool_call_id": "c", "name": "f"},
+    {"role": "tool", "content": PARTS, "tool_call_id": None},
+]
+UNUSUAL = [
+    {"role": "user", "content": ""} | {"extra": 1},
+    {"role": "user", "content": 5},
+    {"role": "user", "content": []},
+    {"role": "user", "content": [{**PARTS[0], "cache": True}]},
+    {"role": "assistant", "content": "", "refusal": "No"},
+    {"role": "assistant", "content": "", "tool_calls": [{**CALL, "index": 0}]},
+    {"role": "assistant", "content": "", "tool_calls": [{**CALL, "type": "custom"}]},
+    {"role": "assistant", "content": "", "tool_calls": [{"id": 1, "function": CALL["function"]}]},
+    {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "", "arguments": "{}"}}]},
+    {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+    {"role": "tool", "content": "4", "is_error": True},
+    {"role": "function", "content": "4"},
+    {"role": "robot", "content": "4"},
+    {"content": "4"},
+    "Hi",
+    None,
+]
+
+
+@pytest.mark.parametrize("message", USUAL)
+def test_a_usual_message_is_read_as_one_with_another_field(message):
+    assert read_plain([message]) != [None]
+    [usual] = read_messages(FieldTracker({"messages": [message]}))
+    [other] = read_messages(FieldTracker({"messages": [{**message, "another": 1}]}))
+    assert other.extra == {"another": 1}
+    assert repr(usual) == repr(other.model_copy(update={"extra": {}}))
+
+
+@pytest.mark.parametrize("message", UNUSUAL)
+def test_another_message_is_left_to_the_general_way(message):
+    assert read_plain([USUAL[0], message, USUAL[1]])[1] is None
