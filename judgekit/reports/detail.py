@@ -123,14 +123,22 @@ def _message(message: Message, answered: PairedCall | None, started: Sequence[Br
     """Return a message, without the fields that do not apply to it."""
     told: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
     if message.role == "tool":
-        told |= {"who": answered.call.name if answered else message.name, "error": message.is_error}
-        told |= {"called": answered.message + 1 if answered else None}
-        told |= {"requestor": message.requestor} if message.requestor == "user" else {}
+        if who := answered.call.name if answered else message.name:
+            told["who"] = who
+        if message.is_error:
+            told["error"] = True
+        if answered:
+            told["called"] = answered.message + 1
+        if message.requestor == "user":
+            told["requestor"] = "user"
     elif message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - type checkers narrow by it
-        told |= {"who": message.agent if message.role == "assistant" else message.name}
-        told |= {"calls": [_tool_call(call) for call in message.tool_calls]}
-        told |= {"sub_agents": [_sub_agent(child) for child in started]}
-    return {name: value for name, value in told.items() if value or name == "parts"}
+        if who := message.agent if message.role == "assistant" else message.name:
+            told["who"] = who
+        if message.tool_calls:
+            told["calls"] = [_tool_call(call) for call in message.tool_calls]
+        if started:
+            told["sub_agents"] = [_sub_agent(child) for child in started]
+    return told
 
 
 def _parts(content: str | Sequence[Part]) -> list[JsonValue]:
