@@ -2,7 +2,6 @@
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -73,27 +72,28 @@ class _Call(BaseModel, defer_build=True):
         return "~" if self.differences or self.score < 1 else "="
 
     def expected_text(self) -> str:
-        return self._text([*self._arguments, *(one.text("expected") for one in self.differences)])
+        return self._text(self._said("expected"))
 
     def actual_text(self) -> str:
         if self.args_error is not None:
             said = [f"unreadable arguments: {_plain(self.args_raw or self.args_error)}"]
         else:
-            said = [*self._arguments, *(one.text("actual") for one in self.differences)]
+            said = self._said("actual")
             if self.score < 1 and not self.differences:
                 said.append(f"arguments score {self.score:.2f}")
-        place = " ".join([*([] if self.message is None else [str(self.message)]), *self._agent])
-        return f"{place}: {self._text(said)}" if place else self._text(said)
+        place = [] if self.message is None else [str(self.message)]
+        if self.agent is not None:
+            place.append(quoted_name(truncated(self.agent, _LONGEST_VALUE)))
+        text = self._text(said)
+        return f"{where}: {text}" if (where := " ".join(place)) else text
 
-    @property
-    def _agent(self) -> Sequence[str]:
-        return () if self.agent is None else (quoted_name(truncated(self.agent, _LONGEST_VALUE)),)
-
-    @cached_property
-    def _arguments(self) -> Sequence[str]:
-        return [
-            f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}" for name, value in self.args.items()
-        ]
+    def _said(self, side: str) -> list[str]:
+        said: list[str] = []
+        for name, value in self.args.items():
+            said.append(f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}")
+        for one in self.differences:
+            said.append(one.text(side))
+        return said
 
     def _text(self, said: Sequence[str]) -> str:
         name = quoted_name(self.name) if self.name else "(no name)"

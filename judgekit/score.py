@@ -16,8 +16,6 @@ ScoreStatus: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
 STATUSES: tuple[ScoreStatus, ...] = get_args(ScoreStatus)
 ScaleValue: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abstained"]
 """The value of a judge's choice: a number in [0, 1], or the status of a score without a value."""
-ExplainFunction: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]]]
-"""A function that returns a reason and details."""
 
 _UNCHARGED = {error.__name__ for error in UNCHARGED}
 
@@ -91,9 +89,15 @@ class JudgeCall(FrozenModel):
         return 0.0 if self.cost_usd is None and self.error in _UNCHARGED else self.cost_usd
 
 
-class _Explanation(FrozenModel):
+class Explanation(FrozenModel):
+    """The reason and the details of a score."""
+
     reason: str
     details: dict[str, JsonValue]
+
+
+ExplainFunction: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]] | Explanation]
+"""A function that returns a reason and details; an `Explanation` is not validated once more."""
 
 
 class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, it has no hash
@@ -151,11 +155,14 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         explain: ExplainFunction | None = None if "reason" in fields else object.__getattribute__(self, "_explain")
         if explain is not None:
             try:
-                reason, details = explain()
+                told = explain()
             except AttributeError as error:  # raised here, it would look as if the field did not exist
                 raise RuntimeError(f"a score could not be explained: AttributeError: {error}") from error
-            told = fields | _Explanation(reason=reason, details=dict(details)).__dict__
-            object.__setattr__(self, "__dict__", {name: told[name] for name in type(self).model_fields})
+            if not isinstance(told, Explanation):
+                reason, details = told
+                told = Explanation(reason=reason, details=dict(details))
+            known = fields | told.__dict__
+            object.__setattr__(self, "__dict__", {name: known[name] for name in type(self).model_fields})
             object.__setattr__(self, "_explain", None)  # frees what only the explanation needs
         return self
 

@@ -1,13 +1,13 @@
 """A run, or two runs side by side, as one HTML file that needs no server and no network."""
 
 import base64
-import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from judgekit.analysis.audit_text import agreement_text, audit_headline, audit_sections, left_out_lines
 from judgekit.analysis.compare import Comparison
@@ -366,4 +366,4 @@ def _grouped(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iter
 
 def _packed(value: JsonValue) -> str:
     """Return compressed JSON in letters that have no meaning in HTML; similar values compress well if adjacent."""
-    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode())).decode()
+    return base64.b64encode(zlib.compress(to_json(value))).decode()

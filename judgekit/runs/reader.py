@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
@@ -29,8 +29,8 @@ from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
 from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, decompress, is_intact
-from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
-from judgekit.traces.message import FrozenModel, JsonObject, construct
+from judgekit.score import Explanation, JudgeCall, JudgeExchange, Score, ScoreStatus
+from judgekit.traces.message import FrozenModel, construct
 from judgekit.traces.sample import Sample
 
 _READ_AT_ONCE = 1_000  # numbers of conversations
@@ -316,9 +316,12 @@ class RunReader:
     def _score(self, scorer: str, line: tuple[Any, ...]) -> Score:
         _, index, _, status, value, confidence, label, error, aggregate, warnings, calls, explanation, _ = line
 
-        def explain() -> tuple[str, JsonObject]:
+        def explain() -> Explanation:
             with self._undamaged(f"the score of sample {index}"):
-                return cast("tuple[str, JsonObject]", from_json(explanation))
+                reason, details = from_json(explanation)
+                if not (isinstance(reason, str) and isinstance(details, dict)):
+                    raise TypeError("expected a reason and details")
+                return construct(Explanation, {"reason": reason, "details": details})
 
         return Score.from_valid(
             {
