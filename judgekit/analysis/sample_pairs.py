@@ -133,7 +133,7 @@ class SamplePairs:
         paired = np.asarray(counterparts, np.int64)
         at_b = np.flatnonzero(paired >= 0)
         at_a = paired[at_b]
-        hashes_a, hashes_b = before.hashes(a)[:, at_a], after.hashes(b)[:, at_b]
+        hashes_a, hashes_b = before.hashes[:, at_a], after.hashes[:, at_b]
         are_known = (hashes_a != _UNKNOWN) & (hashes_b != _UNKNOWN)
         differ = are_known & (hashes_a != hashes_b)
         groups_a, groups_b = np.asarray(before.groups)[at_a], np.asarray(after.groups)[at_b]
@@ -230,6 +230,7 @@ class _Side:
         self.numbers = array("q")
         self.groups = array("q")
         self.domains = array("q")
+        self._hashes = array("q")
         self.columns = {name: _Column() for name in scorers}
         self.answers = AnswerCounts()
         self.damaged = Counter[str]()
@@ -251,6 +252,7 @@ class _Side:
             self.numbers.append(number)
             self.groups.append(self._coded(first.group))
             self.domains.append(self._coded(first.domain))
+            self._hashes.extend([one or _UNKNOWN for one in first.hashes])
             self.ids_are_numbers = self.ids_are_numbers and first.sample_id == str(number)
             if first.sample_id not in repeated:
                 yield first.sample_id, 0
@@ -261,16 +263,10 @@ class _Side:
                 yield first.sample_id, times[first.sample_id]
                 times[first.sample_id] += 1
 
-    def hashes(self, run: Run) -> Numbers:
-        """Return the hashes of the samples that were read, in an array of shape (kinds, samples)."""
-        found = ((number, *(one or _UNKNOWN for one in hashes)) for number, hashes in run.store.hashes(run.number))
-        numbers, *kinds = np.fromiter(found, np.dtype((np.int64, 1 + len(SampleHashes._fields)))).T
-        if not len(numbers):
-            return np.full((len(kinds), len(self.numbers)), _UNKNOWN)
-        order = np.argsort(numbers)
-        at = order[np.searchsorted(numbers, self.numbers, sorter=order).clip(max=len(numbers) - 1)]
-        is_known = numbers[at] == np.asarray(self.numbers)  # a damaged sample has none
-        return np.where(is_known, np.asarray(kinds)[:, at], _UNKNOWN)
+    @property
+    def hashes(self) -> Numbers:
+        """The hashes of the samples, in an array of shape (kinds, samples)."""
+        return np.asarray(self._hashes).reshape(-1, len(SampleHashes._fields)).T
 
     def _coded(self, name: str | None) -> int:
         return -1 if name is None else self._codes.setdefault(name, len(self._codes))

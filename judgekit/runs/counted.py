@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import LabelValue
 from judgekit.score import JudgeCall, Score, ScoreStatus
 
@@ -25,7 +26,8 @@ class PlainScore(NamedTuple):
 class CountedRow:
     """A row with what summaries, lists and comparisons read; see `judgekit.runs.rows.Row`.
 
-    ``effort`` is the `judgekit.runs.effort.ConversationEffort` of its sample as JSON.
+    ``effort`` is the `judgekit.runs.effort.ConversationEffort` of its sample as JSON. Of a damaged sample, only the
+    number is known.
     """
 
     index: int
@@ -35,6 +37,7 @@ class CountedRow:
     domain: str | None
     labels: Mapping[str, LabelValue]
     effort: str | None = None
+    hashes: SampleHashes = SampleHashes()
 
     @property
     def scorer(self) -> str:

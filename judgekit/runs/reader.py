@@ -262,13 +262,15 @@ class RunReader:
         sql, values = (_SCORES, []) if numbers is None else (f"{_SCORES}{_OF_NUMBERS}", [_listed(numbers)])
         last: tuple[Any, ...] = ()
         labels: dict[str, LabelValue] = {}
+        hashes = SampleHashes()
         for name, index, line, sample in self._checked(f"{sql} ORDER BY sample, scorer", run, *values):
             if sample is not last:
                 last = sample
                 labels = from_json(sample[6]) if sample and sample[6] else {}
+                hashes = SampleHashes._make(sample[-4:-1]) if sample else SampleHashes()
             score = line if isinstance(line, Score) else self._plain(name, line)
             if sample:
-                yield CountedRow(index, sample[2], score, sample[4], sample[5], labels, sample[8])
+                yield CountedRow(index, sample[2], score, sample[4], sample[5], labels, sample[8], hashes)
             else:
                 yield CountedRow(index, f"#{index}", score, None, None, labels)
 
@@ -400,12 +402,6 @@ class RunReader:
         """Yield the ids that several samples share."""
         for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
             yield found
-
-    def hashes(self, run: int) -> Iterator[tuple[int, SampleHashes]]:
-        """Yield the number and the hashes of each sample whose row is intact, in order."""
-        for line in self._select("SELECT * FROM samples WHERE run = ? ORDER BY number", run):
-            if is_intact(line):
-                yield line[1], SampleHashes(*line[-4:-1])
 
     def effort_by_sample(self, run: int) -> Iterator[tuple[int, ConversationEffort]]:
         """Yield the number and the effort of each conversation that has a score. Damaged samples are left out."""
