@@ -91,9 +91,7 @@ class _Call(BaseModel, defer_build=True):
         said: list[str] = []
         for name, value in self.args.items():
             said.append(f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}")
-        for one in self.differences:
-            said.append(one.text(side))
-        return said
+        return said + [one.text(side) for one in self.differences]
 
     def _text(self, said: Sequence[str]) -> str:
         name = quoted_name(self.name) if self.name else "(no name)"
