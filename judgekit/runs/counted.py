@@ -22,6 +22,9 @@ class PlainScore(NamedTuple):
     aggregate: str = "mean"
 
 
+_UNKNOWN = SampleHashes()
+
+
 @dataclass(slots=True)
 class CountedRow:
     """A row with what summaries, lists and comparisons read; see `judgekit.runs.rows.Row`.
@@ -37,7 +40,7 @@ class CountedRow:
     domain: str | None
     labels: Mapping[str, LabelValue]
     effort: str | None = None
-    hashes: SampleHashes = SampleHashes()
+    hashes: SampleHashes = _UNKNOWN
 
     @property
     def scorer(self) -> str:
