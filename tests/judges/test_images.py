@@ -195,11 +195,11 @@ def test_a_server_that_rejects_an_image_fails_the_score(server, scorer):
 def test_an_address_is_sent_only_if_allowed_and_never_to_litellm(server, scorer):
     server.script = [server.says(GOOD)]
     judge = Judge("openai/m", base_url=server.url, images=ImageSettings(addresses=True))
-    (score,) = scored(
-        scorer(judge), recording(image(None, url="https://x.test/a.png?k=1"), image(None, url="file:///etc/passwd"))
-    )
+    never = ("file:///etc/passwd", "file://x.test/etc/passwd", "ftp://x.test/a.png", "https://x.test/a b.png")
+    parts = [image(None, url=url) for url in ("https://x.test/a.png?k=1", *never)]
+    (score,) = scored(scorer(judge), recording(*parts))
     assert pictures(server) == [{"url": "https://x.test/a.png?k=1"}]
-    assert score.details["hidden_media"][0]["count"] == 1
+    assert score.details["hidden_media"][0]["count"] == 4
     with pytest.raises(ConfigError, match="litellm would fetch"):
         Judge("litellm/openai/m", images={"addresses": True})
 
