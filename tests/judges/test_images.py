@@ -177,6 +177,7 @@ def test_an_image_that_is_not_shown_is_said_with_the_reason(server, scorer, fiel
     assert "] image 2: image/png, 60 x 40" in sent(server)[0]["text"]
 
 
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # of aiohttp, which Python shows to nobody by default
 def test_a_larger_image_is_sent_where_the_limit_allows_it(server, scorer):
     server.script = [server.says(GOOD)]
     judge = Judge("openai/m", base_url=server.url, images=ImageSettings(max_bytes=30_000_000))
