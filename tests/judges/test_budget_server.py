@@ -103,12 +103,16 @@ import sys
 from itertools import islice
 from pathlib import Path
 sys.path.insert(0, {folder!r})
-from test_budget_server import AgentGoalAccuracyWithoutReference, Limits, judge, run, samples
+from test_budget_server import AgentGoalAccuracyWithoutReference, BudgetError, Limits, judge, run, samples
 
 if __name__ == "__main__":
     url, at_once, start = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     asked = judge(url, concurrency=at_once, budget=Limits(usd=3.0, name="team"))
-    print(run(islice(samples(start), 2_000), [AgentGoalAccuracyWithoutReference(asked)], concurrency=at_once).stop_reason)
+    scored = islice(samples(start), 2_000)
+    try:
+        print(run(scored, [AgentGoalAccuracyWithoutReference(asked)], concurrency=at_once).stop_reason)
+    except BudgetError as error:  # the others had spent it all before the first request of this one
+        print(error)
 """
 
 
