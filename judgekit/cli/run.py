@@ -177,6 +177,8 @@ def show_planned(built: BuiltScorers) -> None:
 
     plan = asyncio.run(make_plan(built))
     show_plan(plan.summary, console())
+    for note in plan.notes():
+        console().print(escaped_text(note))
     for judge in plan.judges.values():
         if judge.budget:
             limit = "" if judge.own_output_limit is None else f"; max_output_tokens: {judge.own_output_limit:,}"

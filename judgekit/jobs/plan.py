@@ -1,16 +1,35 @@
-"""Plans of runs: the requests that a run would send to its judges."""
+"""Plans of runs: the requests that a run would send to its judges, and what these would take."""
 
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
+from math import sqrt
+from pathlib import Path
 
 from judgekit.jobs.building import BuiltScorers
-from judgekit.judges.judge import Judge
+from judgekit.judges.judge import Judge, find_judges
 from judgekit.runs.problems import ReadingProblems
-from judgekit.runs.runner import make_tasks, score_tasks
+from judgekit.runs.recorder import Recorder
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord
+from judgekit.runs.runner import Task, make_tasks, score_tasks
+from judgekit.runs.store import RunStore, now
 from judgekit.runs.summary import Summary
 from judgekit.score import planning
+from judgekit.scoring import scorer_prompts
 from judgekit.traces.sample import Sample
 from judgekit.traces.validation import check_samples
+
+_EXPENSIVE = 1000.0
+"""US dollars from which a plan suggests to judge only some of the samples."""
+_ENOUGH = 9604
+"""The number of samples that gives a share to within one percentage point, with a confidence of 95 %."""
+_STORED = 300
+"""The number of samples whose size in a file of runs is measured."""
+_REPLY_BYTES = 200
+"""The size of a judge's reply in a file of runs. Its request takes about as much as the conversation that it holds."""
+_MB = 10**6
 
 
 @dataclass(frozen=True)
@@ -23,11 +42,17 @@ class RunPlan:
         summary: A line per scorer, with the requests, tokens and dollars to come.
         problems: The records that could not be read.
         judges: The judges of scorers that are texts, by name.
+        samples: The number of samples.
+        durations: For each account with limits per minute, by its judges, the time that the requests take at least.
+        stored_bytes: The estimated size of the run in its file.
     """
 
-    summary: Summary = field(default_factory=Summary)
-    problems: ReadingProblems = field(default_factory=ReadingProblems)
-    judges: Mapping[str, Judge] = field(default_factory=dict[str, Judge])
+    summary: Summary
+    problems: ReadingProblems
+    judges: Mapping[str, Judge]
+    samples: int
+    durations: Mapping[str, timedelta]
+    stored_bytes: int
 
     @property
     def requests(self) -> int:
@@ -56,13 +81,116 @@ class RunPlan:
         cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
         return f"{self.requests:,} requests, {self.cached:,} from cache, {tokens} tokens, {cost}"
 
+    @property
+    def suggested_share(self) -> float | None:
+        """A share of the samples that is enough for most purposes, if judging all of them costs over $1,000."""
+        if self.cost_usd is None or self.cost_usd <= _EXPENSIVE:
+            return None
+        return float(f"{min(_ENOUGH / self.samples, 0.25):.1g}")
+
+    def notes(self) -> Iterator[str]:
+        """Yield notes on the time and the space that the run takes, and on a cheaper one."""
+        for judges, duration in self.durations.items():
+            yield f"{judges}: takes at least {duration} at the limits per minute"
+        if self.stored_bytes >= _MB:
+            yield f"about {self.stored_bytes / _MB:,.0f} MB in the file of runs"
+        if (share := self.suggested_share) is not None and self.cost_usd is not None:
+            drawn = share * self.samples
+            yield (
+                f"over ${_EXPENSIVE:,.0f}: --sample-share {100 * share:g}% would judge about {drawn:,.0f} of {self.samples:,} samples "
+                f"for about ${self.cost_usd * share:,.2f}, with the same share of each domain and group; this gives "
+                f"shares of passed samples to within {98 / sqrt(drawn):.1f} points (95 %), or less exactly if "
+                "samples of a group are alike"
+            )
+
+
+@dataclass
+class _Usage:
+    """What the requests of a plan take."""
+
+    requests: Counter[str] = field(default_factory=Counter[str])
+    tokens: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, row: Row) -> None:
+        """Add the requests of a score."""
+        for call in row.score.calls:
+            if call.is_request:
+                self.requests[call.judge] += 1
+                self.tokens[call.judge] += call.tokens_paid or 0
+
+    def durations(self, judges: Iterable[Judge]) -> dict[str, timedelta]:
+        """Return the least time for the requests of each account that has limits per minute, by its judges."""
+        accounts: dict[tuple[str, str | None], dict[str, Judge]] = {}
+        for judge in judges:
+            accounts.setdefault(judge.account, {})[judge.model] = judge
+        found: dict[str, timedelta] = {}
+        for account in accounts.values():
+            minutes = [
+                sum(used[model] for model in account) / limit
+                for used, limits in (
+                    (self.requests, [judge.requests_per_minute for judge in account.values()]),
+                    (self.tokens, [judge.tokens_per_minute for judge in account.values()]),
+                )
+                if (limit := min(filter(None, limits), default=None)) is not None
+            ]
+            if seconds := round(60 * max(minutes, default=0)):
+                found[", ".join(account)] = timedelta(seconds=seconds)
+        return found
+
 
 async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None) -> RunPlan:
     """Return the plan of a run, of the file that its options name or of given samples."""
-    found = RunPlan(judges={} if built.config is None else built.config.judges_used)
+    summary, problems, usage = Summary(), ReadingProblems(), _Usage()
     keeps_text = built.config is None or built.config.store_text
-    read = (sample for _, sample in built.options.samples(found.problems, keeps_text=keeps_text))
-    todo = make_tasks(read if samples is None else check_samples(samples), built.scorers)
+    read = (sample for _, sample in built.options.samples(problems, keeps_text=keeps_text))
+    first: list[Task] = []
+    rows: list[Row] = []
+    number = 0
+
+    def tasks() -> Iterator[Task]:
+        nonlocal number
+        for task in make_tasks(read if samples is None else check_samples(samples), built.scorers):
+            number += 1
+            if number <= _STORED:
+                first.append(task)
+            yield task
+
+    def add(row: Row) -> None:
+        summary.add(row)
+        usage.add(row)
+        if number <= _STORED:
+            rows.append(row)
+
     with planning():
-        await score_tasks(todo, built.scorers, found.summary.add, concurrency=1)
-    return found
+        await score_tasks(tasks(), built.scorers, add, concurrency=1)
+    judged = [one for one in built.scorers if scorer_prompts(one)]
+    measured = _stored_bytes(built, first, rows, keeps_text=keeps_text) / len(first) if first else 0
+    return RunPlan(
+        summary,
+        problems,
+        {} if built.config is None else built.config.judges_used,
+        number,
+        usage.durations(find_judges(judged)),
+        round(measured * number + (measured + _REPLY_BYTES) * keeps_text * usage.requests.total()),
+    )
+
+
+def _stored_bytes(built: BuiltScorers, tasks: Iterable[Task], rows: Iterable[Row], *, keeps_text: bool) -> int:
+    """Return the size of samples and scores in a file of runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunStore(Path(folder) / "runs.sqlite")
+        scorers = [ScorerRecord.of(one) for one in built.scorers]
+        recorder = Recorder(store, store.begin(RunRecord(started_at=now(), scorers=scorers, keeps_text=keeps_text)))
+        empty = _size(store)
+        for task in tasks:
+            recorder.add_sample(task.number, task.sample)
+        for row in rows:
+            recorder.add_row(row)
+        recorder.flush()
+        return _size(store) - empty
+
+
+def _size(store: RunStore) -> int:
+    with store.transaction() as db:
+        size: int = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+    return size

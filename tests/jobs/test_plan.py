@@ -1,6 +1,10 @@
 """Plans: what a run would ask, and nothing is asked."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,6 +24,7 @@ from judgekit import (
 )
 from judgekit.errors import ConfigError, TraceError
 from judgekit.scoring import scorer
+from judgekit.stats.wilson import wilson
 
 GOAL = "agent_goal_accuracy_without_reference"
 
@@ -108,3 +113,61 @@ def test_what_could_not_be_run_cannot_be_planned(samples):
         with pytest.raises(ConfigError) as ran:
             run(samples(1), scorers)
         assert str(planned.value) == str(ran.value)
+
+
+@pytest.fixture
+def limited() -> Judge:
+    """$0.50 a request: 100 tokens of output, and input that costs nothing."""
+    return Judge(
+        "openai/m", price=Price(0, 5000), params={"max_tokens": 100}, requests_per_minute=30, tokens_per_minute=10**6
+    )
+
+
+def test_a_plan_says_how_long_its_requests_take_at_least(samples, limited):
+    found = plan(samples(90), [AgentGoalAccuracyWithoutReference(limited), PromptScorer(load_prompt("tone"), limited)])
+    assert found.samples == 90
+    assert found.durations == {"openai/m": timedelta(minutes=6)}  # 180 requests, 30 a minute
+    assert [*found.notes()] == ["openai/m: takes at least 0:06:00 at the limits per minute"]
+
+
+def test_tokens_limit_a_plan_too_and_judges_of_an_account_share_its_limits(samples, limited):
+    few = limited.model_copy(update={"model": "openai/n", "requests_per_minute": None, "tokens_per_minute": 50})
+    scorers = [PromptScorer(load_prompt("tone"), limited), PromptScorer(load_prompt("tone"), few, name="other")]
+    found = plan(samples(10), scorers)
+    assert found.durations == {"openai/m, openai/n": timedelta(seconds=round(60 * found.tokens / 50))}
+
+
+def test_where_all_is_cached_or_no_limit_is_set_no_time_is_stated(samples, goal):
+    assert plan(samples(5), [goal]).durations == {}
+
+
+def test_over_1000_dollars_a_plan_suggests_to_judge_a_share_of_the_samples(samples, limited):
+    found = plan(samples(2_100), [PromptScorer(load_prompt("tone"), limited)])
+    assert found.cost_usd == pytest.approx(1_050)
+    (note,) = [one for one in found.notes() if one.startswith("over")]
+    assert note.startswith("over $1,000: --sample-share 20% would judge about 420 of 2,100 samples for about $210.00, ")
+    interval = wilson(210, 420)
+    assert f"to within {100 * (interval.high - interval.low) / 2:.1f} points (95 %)" in note
+    many = replace(found, samples=1_000_000)
+    interval = wilson(5_000, 10_000)
+    assert many.suggested_share == 0.01
+    assert f"to within {100 * (interval.high - interval.low) / 2:.1f} points (95 %)" in [*many.notes()][-1]
+
+
+def test_for_up_to_1000_dollars_all_samples_are_judged(samples, limited):
+    found = plan(samples(2_000), [PromptScorer(load_prompt("tone"), limited)])
+    assert (found.cost_usd, found.suggested_share) == (pytest.approx(1_000), None)
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_plan_says_about_how_large_the_run_will_be(conversations, judged, tmp_path):
+    reason = "The user asked for one thing, and the result of the tool shows that it was done."
+    goal = {"goal": "g", "end_state": "e", "reason": reason, "evidence": [1], "verdict": "achieved"}
+    judge = ScriptedJudge(lambda _: {"goals": [goal]})
+    chosen = [AgentGoalAccuracyWithoutReference(judge)] if judged else ["max_messages:3"]
+    path = conversations(700)
+    expected = plan(path, chosen).stored_bytes
+    run(path, chosen, store=tmp_path / "runs.sqlite")
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
+        size = db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+    assert expected == pytest.approx(size, rel=0.35)
