@@ -5,6 +5,7 @@ JudgekitError
 ├── PromptError               a prompt file that cannot be used
 ├── ConfigError               a judge, scorer or setting that does not exist or does not fit
 ├── StoreError                a file written by judgekit that cannot be used
+├── WorkerError               workers that died or cannot start
 └── JudgeError                a question that got no usable answer
     ├── AuthenticationError   the API key is missing or was refused
     ├── ModelError            the provider does not have the model
@@ -109,6 +110,11 @@ class ConfigError(JudgekitError):
 @final
 class StoreError(JudgekitError):
     """A file written by judgekit that cannot be used."""
+
+
+@final
+class WorkerError(JudgekitError):
+    """Workers, which score parts of a run in other processes, died or cannot start."""
 
 
 class JudgeError(JudgekitError):

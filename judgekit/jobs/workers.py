@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import SynchronizedArray
 from multiprocessing.synchronize import Event
 
-from judgekit.errors import JudgekitError, StoreError
+from judgekit.errors import JudgekitError, WorkerError
 from judgekit.jobs.interrupts import take_until
 from judgekit.jobs.job import ScoringJob, Shard
 from judgekit.jobs.options import RunOptions
@@ -112,10 +112,10 @@ class _Workers:
         return problems
 
 
-def _death_of(process: BaseProcess) -> StoreError:
+def _death_of(process: BaseProcess) -> WorkerError:
     process.join(_GRACE)
     advice = "; in a script, use workers under if __name__ == '__main__'" if process.exitcode == 1 else ""
-    return StoreError(f"a worker process has died{advice}")
+    return WorkerError(f"a worker process has died{advice}")
 
 
 def _score_shard(

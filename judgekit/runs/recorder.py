@@ -43,6 +43,13 @@ _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer =
 _EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?)"
 _CALLS = "INSERT OR REPLACE INTO unscored_calls VALUES (?)"
 _KEPT_CALLS = "DELETE FROM unscored_calls WHERE run = ? AND id = ?"
+_INSERT = {
+    "samples": _SAMPLE,
+    "conversations": _CONVERSATION,
+    "scores": _SCORE,
+    "exchanges": _EXCHANGE,
+    "unscored_calls": _CALLS,
+}
 
 _Line: TypeAlias = tuple[object, ...]
 
@@ -130,6 +137,13 @@ class Recorder:
                 and (packed := self._packed(call.exchange, self._dictionaries[place])) is not None
             ):
                 self._add(_EXCHANGE, row.index, place, number, packed)
+
+    def add_rows(self, table: str, rows: Iterable[_Line]) -> None:
+        """Record rows of a table that another process wrote into a run of its own."""
+        for _, *values in rows:
+            self._add(_INSERT[table], *values)
+            if table == "scores" and not self._is_new:
+                self._add(_NO_EXCHANGES, *values[:2])
 
     def _line(self, score: Score) -> _Line:
         return (

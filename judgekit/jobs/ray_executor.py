@@ -1,0 +1,343 @@
+"""Ray: workers on the machines of a cluster make the scores of a job."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+from judgekit.errors import ConfigError, JudgekitError, StoreError, join_limited
+from judgekit.formats.shards import Shard
+from judgekit.jobs.interrupts import take_until
+from judgekit.jobs.job import ScoringJob
+from judgekit.jobs.options import RunOptions
+from judgekit.runs.problems import ReadingProblems
+from judgekit.runs.progress import Tally
+from judgekit.runs.recorder import Recorder
+from judgekit.runs.rows import Row
+from judgekit.runs.runner import Task, score_run
+from judgekit.runs.schema import PART_TABLES
+from judgekit.runs.store import RunStore
+
+_BLOCKS_PER_WORKER = 8
+"""Blocks are shards of the recordings: few enough to skip to them quickly, and enough to share the work evenly."""
+_ATTEMPTS = 3
+"""The number of workers that may die over one block, or as they start."""
+_POLL = 0.1
+"""Seconds between checks of whether to stop."""
+
+
+class _ActorMethod(Protocol):
+    def remote(self, *arguments: object) -> Awaitable[object]: ...
+
+
+class _Actor(Protocol):
+    ready: _ActorMethod
+    score: _ActorMethod
+    stop: _ActorMethod
+
+
+class _ActorClass(Protocol):
+    def options(self, **settings: object) -> "_ActorClass": ...
+    def remote(self, *arguments: object) -> _Actor: ...
+
+
+class _Exceptions(Protocol):
+    RayError: type[Exception]
+
+
+class _Ray(Protocol):
+    exceptions: _Exceptions
+
+    def is_initialized(self) -> bool: ...
+    def init(self, **settings: object) -> Mapping[str, object]: ...
+    def shutdown(self) -> None: ...
+    def remote(self, kind: type) -> _ActorClass: ...
+    def put(self, value: object) -> object: ...
+    def kill(self, actor: _Actor) -> None: ...
+    def cluster_resources(self) -> Mapping[str, float]: ...
+
+
+class _Result(NamedTuple):
+    """What a worker made of a block.
+
+    Attributes:
+        rows: The rows of each table of a file of runs.
+        problems: The records that could not be read.
+        scores: The number of scores.
+        failed: The number of scores that failed.
+        error: The error that ended the block early.
+    """
+
+    rows: Mapping[str, Sequence[tuple[object, ...]]]
+    problems: ReadingProblems
+    scores: int
+    failed: int
+    error: Exception | None
+
+
+@dataclass
+class _Block:
+    """A shard of the recordings, and the number of workers that died while they scored it."""
+
+    shard: Shard
+    deaths: int = 0
+
+
+class Worker:
+    """A worker of a cluster, which scores one block after another. It builds the scorers with its own environment.
+
+    Args:
+        job: The job.
+        folder: The folder that relative paths start from, if it exists there.
+        done: For each sample, the places of the scorers that have scored it.
+    """
+
+    def __init__(self, job: ScoringJob, folder: str, done: Mapping[int, Collection[int]]) -> None:
+        self._job, self._folder, self._done = job, Path(folder), done
+        self._is_stopping = False
+
+    async def ready(self) -> None:
+        """Return when the worker has started."""
+
+    async def stop(self) -> None:
+        """Begin no other sample."""
+        self._is_stopping = True
+
+    async def score(self, shard: str) -> _Result:
+        """Score the missing scores of a shard."""
+        problems, counts = ReadingProblems(), [0, 0]
+        rows: Mapping[str, Sequence[tuple[object, ...]]] = {}
+        error: Exception | None = None
+
+        def count(row: Row) -> None:
+            counts[0] += 1
+            counts[1] += row.score.status == "failed"
+
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                if self._folder.is_dir():
+                    os.chdir(self._folder)
+                store = RunStore(Path(folder) / "runs.sqlite")
+                record = store.begin(self._job.record)
+                try:
+                    await self._score(store, record.number, shard, problems, count)
+                finally:
+                    rows = {table: list(store.table_rows(record.number, table)) for table in PART_TABLES}
+            except (JudgekitError, OSError) as found:
+                error = found
+        return _Result(rows, problems, *counts, error)
+
+    async def _score(
+        self, store: RunStore, number: int, shard: str, problems: ReadingProblems, emit: Callable[[Row], None]
+    ) -> None:
+        job = self._job
+        options = RunOptions.from_record(job.record).model_copy(update={"shard": shard})
+        settings = options.load_config()
+        scorers = [settings.build(spec) for place in job.scorer_indexes if (spec := options.scorers[place]) is not None]
+        placed = list(zip(job.scorer_indexes, scorers, strict=True))
+
+        def missing(sample: int) -> Sequence[object]:
+            there = self._done.get(sample, ())
+            return [scorer for place, scorer in placed if place not in there]
+
+        def tasks() -> Iterator[Task]:
+            samples = options.samples(problems, lambda sample: bool(missing(sample)), keeps_text=job.record.keeps_text)
+            for sample_number, sample in samples:
+                yield Task(sample_number, sample, missing(sample_number))
+
+        await score_run(
+            *(store, job.record.model_copy(update={"number": number})),
+            *(take_until(tasks(), lambda: self._is_stopping), scorers),
+            concurrency=1,
+            emit=emit,
+            textless=job.textless,
+            is_new=True,
+        )
+
+
+@dataclass(frozen=True)
+class RayExecutor:
+    """An executor that scores in the workers of a Ray cluster, and writes what they made into the run.
+
+    Args:
+        store: The store of the run.
+        worker_count: The number of workers; by default, one for each CPU of the cluster.
+        say: Called with a line on the cluster that is used.
+    """
+
+    store: RunStore
+    worker_count: int | None
+    say: Callable[[str], object]
+
+    async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
+        """See `judgekit.jobs.executors.Executor`.
+
+        Raises:
+            StoreError: Workers cannot start, or a block was given up since its workers died.
+            JudgekitError: The error that ended a worker.
+        """
+        ray = _load()
+        done = self.store.scored_by_sample(
+            job.record.number, 0, MAX_INTEGER, except_statuses=job.retried
+        ) if not job.is_new else {}
+        async with _cluster(ray, self.say) as cpus:
+            recorder = Recorder(self.store, job.record, is_new=job.is_new)
+            number = self.worker_count or cpus
+            pool = _Pool(ray, recorder, number, (job, str(Path.cwd()), ray.put(done)))
+            tally.worker_counts = lambda: (pool.scores, pool.failed)
+            async with recorder.writing():
+                await pool.run(should_stop)
+        return pool.problems
+
+
+class _Pool:
+    """The workers of a job. A block whose worker or machine dies is given to another worker.
+
+    Args:
+        ray: Ray.
+        recorder: Records the rows that workers made.
+        number: The number of workers.
+        job: The arguments of each worker.
+    """
+
+    def __init__(self, ray: _Ray, recorder: Recorder, number: int, job: Sequence[object]) -> None:
+        self.problems = ReadingProblems()
+        self.scores = self.failed = 0
+        self._ray, self._recorder, self._number, self._job = ray, recorder, number, job
+        self._kind = ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0)
+        self._blocks = asyncio.Queue[_Block]()
+        count = number * _BLOCKS_PER_WORKER
+        for index in range(count):
+            self._blocks.put_nowait(_Block(Shard(index, count)))
+        self._actors: set[_Actor] = set()
+        self._failed_starts = 0
+        self._error: Exception | None = None
+
+    async def run(self, should_stop: Callable[[], bool]) -> None:
+        """Score all blocks.
+
+        Raises:
+            JudgekitError: See `RayExecutor.execute`.
+        """
+        serving = [asyncio.create_task(self._serve()) for _ in range(self._number)]
+        joined = asyncio.create_task(self._blocks.join())
+        try:
+            while not joined.done():
+                await asyncio.wait({joined, *serving}, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
+                for task in serving:
+                    if task.done():
+                        task.result()  # which raises its error
+                if should_stop() or self._error is not None:
+                    self._stop()
+        finally:
+            for task in (joined, *serving):
+                task.cancel()
+            await asyncio.gather(joined, *serving, return_exceptions=True)
+        if self._error is not None:
+            raise self._error
+
+    def _stop(self) -> None:
+        """Let workers end the samples that they have begun, and give them no other block."""
+        with suppress(asyncio.QueueEmpty):
+            while True:
+                self._blocks.get_nowait()
+                self._blocks.task_done()
+        for actor in self._actors:
+            actor.stop.remote()
+
+    async def _serve(self) -> None:
+        """Give blocks to a worker, and start another worker when it dies."""
+        while True:
+            actor = self._kind.remote(*self._job)
+            self._actors.add(actor)
+            try:
+                if await self._has_started(actor):
+                    await self._feed(actor)
+            finally:
+                self._actors.discard(actor)
+                self._ray.kill(actor)
+
+    async def _has_started(self, actor: _Actor) -> bool:
+        try:
+            await actor.ready.remote()
+        except self._ray.exceptions.RayError as error:
+            self._failed_starts += 1
+            if self._failed_starts >= _ATTEMPTS:
+                raise StoreError(f"workers of the Ray cluster cannot start: {_reason(error)}") from error
+            return False
+        self._failed_starts = 0
+        return True
+
+    async def _feed(self, actor: _Actor) -> None:
+        """Give blocks to a worker until it dies."""
+        is_alive = True
+        while is_alive:
+            block = await self._blocks.get()
+            try:
+                self._record(cast("_Result", await actor.score.remote(str(block.shard))))
+            except self._ray.exceptions.RayError as error:
+                is_alive = False
+                self._give_back(block, error)
+            finally:
+                self._blocks.task_done()
+
+    def _record(self, result: _Result) -> None:
+        for table, rows in result.rows.items():
+            self._recorder.add_rows_of(table, rows)
+        self.problems.merge(result.problems)
+        self.scores += result.scores
+        self.failed += result.failed
+        self._error = self._error or result.error
+
+    def _give_back(self, block: _Block, error: Exception) -> None:
+        """Let another worker score the block, unless it may be what kills them."""
+        block.deaths += 1
+        if block.deaths < _ATTEMPTS:
+            self._blocks.put_nowait(block)
+            return
+        self._error = self._error or StoreError(
+            f"block {block.shard} of the recordings was given up: {_ATTEMPTS} workers died while they scored it, the "
+            f"last one with: {_reason(error)}"
+        )
+
+
+def _reason(error: Exception) -> str:
+    return truncated(" ".join(str(error).split()), _REASON)
+
+
+def _load() -> _Ray:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray = import_module("ray")
+    except ImportError as error:
+        raise ConfigError.missing_extra("ray", "ray") from error
+    return cast("_Ray", ray)
+
+
+@asynccontextmanager
+async def _cluster(ray: _Ray, say: Callable[[str], object]) -> AsyncGenerator[int]:
+    """Connect to the cluster that is there, or else start one on this machine, and yield the number of its CPUs."""
+    if ray.is_initialized():
+        yield _cpus(ray)
+        return
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    try:
+        found = await asyncio.to_thread(ray.init, address="auto", **quiet)
+        where = f"the cluster at {found['gcs_address']}"
+    except ConnectionError:
+        await asyncio.to_thread(ray.init, include_dashboard=False, **quiet)
+        where = "a cluster on this machine, which was started for this run"
+    try:
+        say(f"Ray: {where}, with {count_text(_cpus(ray), 'CPU')}")
+        yield _cpus(ray)
+    finally:
+        await asyncio.to_thread(ray.shutdown)
+
+
+def _cpus(ray: _Ray) -> int:
+    return max(1, int(ray.cluster_resources().get("CPU", 0)))
