@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judgekit.jobs.api import aplan as aplan
     from judgekit.jobs.api import aresume as aresume
     from judgekit.jobs.api import arun as arun
+    from judgekit.jobs.api import merge_runs as merge_runs
     from judgekit.jobs.api import plan as plan
     from judgekit.jobs.api import resume as resume
     from judgekit.jobs.api import run as run
@@ -164,6 +165,7 @@ _HOMES = {
     "compare": "judgekit.analysis.compare",
     "contains": "judgekit.scorers.tool_calls.matchers",
     "load_prompt": "judgekit.judges.prompt",
+    "merge_runs": "judgekit.jobs.api",
     "near": "judgekit.scorers.tool_calls.matchers",
     "of_type": "judgekit.scorers.tool_calls.matchers",
     "one_of": "judgekit.scorers.tool_calls.matchers",

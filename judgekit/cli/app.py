@@ -13,7 +13,7 @@ import judgekit
 from judgekit.errors import JudgekitError
 
 _GROUPS = {
-    "Score": {"run": "run", "resume": "run", "score": "run", "scorers": "lists", "demo": "run"},
+    "Score": {"run": "run", "resume": "run", "score": "run", "merge": "merge", "scorers": "lists", "demo": "run"},
     "Results": {"runs": "runs", "compare": "compare"},
     "Judges": {
         "label": "label",

@@ -48,7 +48,23 @@ Limit: TypeAlias = Annotated[
 SampleOption: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score N samples drawn at random.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample: the random seed.")]
+SampleShareOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="SHARE", help="Score a share of the samples, such as 1%, drawn by a hash of their ids."),
+]
+ShardOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N/COUNT", help="Score one part of the recordings, such as 3/16; judgekit merge makes one run of all."
+    ),
+]
+RunIdOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID", help="For --shard: an id of the run, new for each run, with which its shards share budgets."
+    ),
+]
+Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample and --sample-share: the random seed.")]
 Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
 Workers: TypeAlias = Annotated[
     int, typer.Option(min=1, max=1024, metavar="N", help="Number of processes for the scorers that ask no judge.")
@@ -96,6 +112,16 @@ def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
             raise ConfigError(f"--column {text}: {theirs!r} is given twice")
         columns[theirs] = ours
     return columns
+
+
+def parse_share(text: str | None) -> float | None:
+    """Return the share that a text such as ``1%`` or ``0.01`` names."""
+    if text is None:
+        return None
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise ConfigError(f"--sample-share {text}: expected a share, such as 1% or 0.01") from None
 
 
 def parse_run_number(run: str) -> int | None:

@@ -31,10 +31,11 @@ def report_outcome(
     """Show a run, write it to files, and check its gates.
 
     Returns:
-        The exit code: 0 for success, 1 if a gate is not met, or something was not scored that should have been.
+        The exit code: 0 for success, 1 if a gate is not met, or something was not scored that should have been. For a
+        shard, it says whether the shard is finished; the merged run decides the rest.
     """
     options = RunOptions.from_record(run.record)
-    found = check_gates(run, options.gates, min_coverage=options.min_coverage)
+    found = GateResults() if options.shard else check_gates(run, options.gates, min_coverage=options.min_coverage)
     err = console.err
     show_run(run, show, console.out, found)
     with recorded_text(err):
@@ -61,6 +62,11 @@ def report_outcome(
         err.print(
             printable_lines(f"{stopped_text(run.record)}; judgekit resume {run.number} {goes_on}"), soft_wrap=True
         )
+    if options.shard:
+        print_line(
+            f"shard {options.shard} of run {run.record.id}: judgekit merge makes one run of all, and checks gates", err
+        )
+        return int(bool(run.stop_reason))
     show_gates(found, err)
     if found.undecided and not found.gates:
         print_line(f"exit code 1: some scores failed: {', '.join(found.undecided)}", err)

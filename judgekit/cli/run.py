@@ -77,6 +77,7 @@ def run(
     config: options.ConfigFile = None,
     limit: options.Limit = None,
     sample: options.SampleOption = None,
+    sample_share: options.SampleShareOption = None,
     seed: options.Seed = 0,
     output: options.Output = None,
     gate: Annotated[
@@ -90,6 +91,8 @@ def run(
     show: options.Show = 0,
     strict: options.Strict = False,
     workers: options.Workers = 1,
+    shard: options.ShardOption = None,
+    run_id: options.RunIdOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
@@ -106,11 +109,14 @@ def run(
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],
         limit=limit,
         sample=sample,
+        sample_share=options.parse_share(sample_share),
         seed=seed,
+        shard=shard,
         gates=gate or (),
         strict=strict,
         offline=offline,
     )
+    run_options.check_sampling(run_id)
     built = build_scorers(run_options.with_config(), judge=judge)
     if not dry_run:
         built.check_judges()
@@ -122,7 +128,7 @@ def run(
     if dry_run:
         show_planned(built)
         return
-    raise run_and_report(new_session(built, store, workers=workers), show, outputs)
+    raise run_and_report(new_session(built, store, run_id=run_id, workers=workers), show, outputs)
 
 
 @app.command()

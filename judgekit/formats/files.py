@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import IO, Literal, NamedTuple, TypeAlias, cast
 
@@ -64,10 +65,11 @@ _WORDS = re.compile(r"[^\x00-\x7f]{2,}|(?<![A-Za-z])[^\x00-\x7f](?![A-Za-z])")
 
 
 class FileLine(NamedTuple):
-    """A line that is not blank, numbered from 1."""
+    """A line that is not blank, numbered from 1, and the offset in the file at which it begins."""
 
     number: int
     text: bytes
+    offset: int = 0
 
 
 class FileRecord(NamedTuple):
@@ -189,14 +191,25 @@ class File:
         except UnicodeDecodeError as error:
             raise TraceError(decode_error_text(error), path=self.path) from error
 
-    def lines(self) -> Generator[FileLine]:
-        """Yield the lines that are not blank. Concatenated files may have a byte order mark at each start."""
-        blank = True
+    @property
+    def has_byte_lines(self) -> bool:
+        """Whether the file holds JSON lines that can be found by their offsets."""
+        return self.container == "lines" and not (self.compression or self._recoded or self._temporary_copy)
+
+    def lines(self, stop: float = inf) -> Generator[FileLine]:
+        """Yield the lines that are not blank. Concatenated files may have a byte order mark at each start.
+
+        Lines that begin at the offset ``stop`` or later are not read.
+        """
+        blank, offset = True, 0
         with self.open() as file:
             for number, line in enumerate(bounded_lines(file), 1):
                 if text := line.removeprefix(codecs.BOM_UTF8).strip():
                     blank = False
-                    yield FileLine(number, text)
+                    yield FileLine(number, text, offset)
+                offset += len(line)
+                if offset >= stop:
+                    return
         if blank:
             raise TraceError("has only blank lines", path=self.path)
 

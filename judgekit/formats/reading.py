@@ -23,12 +23,13 @@ from judgekit.formats.exports import (
     reject_mixed_conversations,
     reject_spread_traces,
 )
-from judgekit.formats.files import File, FileRecord, list_files
+from judgekit.formats.files import File, FileLine, FileRecord, list_files
 from judgekit.formats.readers import FALLBACKS, reader_named
 from judgekit.formats.readers.base import Reader, as_records
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.references import ReferenceJoiner
 from judgekit.formats.tables import csv_rows, parquet_rows
+from judgekit.shards import ALL_BYTES, EVERYTHING, ByteRange, Shard
 from judgekit.traces.message import is_unicode, set_unvalidated
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceSource, TraceWarning
@@ -98,15 +99,20 @@ class Recordings:
         references: Path | str | None = None,
         columns: Mapping[str, str] | None = None,
         encoding: str | None = None,
+        shard: Shard = EVERYTHING,
     ) -> None:
         self.formats: dict[Path, str] = {}
         self.failed: list[TraceError] = []
         self._encoding = encoding
+        self._shard = shard
         self._joiner = None
         self._filter: SampleFilter = _all
+        self._is_skipping = False
         self._notices: list[TraceError | None] = []
         self._reader = None if format is None else reader_named(format)
         paths = list_files(path)
+        self._sizes = [file.stat().st_size if file.exists() else 0 for file in paths] if shard.count > 1 else []
+        self._range = shard.byte_range(sum(self._sizes))
         self._columns = Columns(columns or {}, has_more_files=len(paths) > 1)
         file = File.locate(path, encoding) if paths == [Path(path)] else None
         if references is not None:
@@ -117,7 +123,7 @@ class Recordings:
         self._results = (
             self._all_file_results(Path(path), paths)
             if file is None
-            else self._single_file_results(self._file_results(file, 0))
+            else self._single_file_results(self._shard_results(file, 0, self._range, is_last=True))
         )
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
@@ -141,7 +147,8 @@ class Recordings:
                     sample = found if joiner is None else joiner.join(found)
                     if sample_filter is None or sample_filter(number):
                         yield number, sample
-        for problem in chain(histories.repeated(), self._joiner.misfits() if self._joiner else ()):
+        misfits = joiner.misfits(all_samples=self._shard.count == 1) if joiner else ()
+        for problem in chain(histories.repeated(), misfits):
             _report(problem, on_error)
 
     def _file_results(self, file: File, before: int) -> Iterator[_NumberedResult]:
@@ -153,6 +160,43 @@ class Recordings:
             samples, name = self._from_records(file, reader, before), reader.name
         self.formats[file.path] = name
         return samples if file.notice is None else chain([_NumberedResult(None, file.notice)], samples)
+
+    def _shard_results(
+        self, file: File, before: int, part: ByteRange, *, is_last: bool = False
+    ) -> Iterator[_NumberedResult]:
+        """Yield what begins in a part of a file, given by offsets in it, and the numbers of the records before.
+
+        Lines with one record each are taken one by one. All else is one piece, which begins where the file does.
+        """
+        if self._shard.count == 1:
+            return self._file_results(file, before)
+        if file.has_byte_lines and (reader := self._line_reader(file)) is not None:
+            self.formats[file.path] = reader.name
+            notice = file.notice or (None if isinstance(reader, JudgekitReader) else self._sessions_in(file))
+            lines = self._from_lines(file, reader, before, part)
+            return lines if notice is None else chain([_NumberedResult(None, notice)], lines)
+        if part.start <= 0:
+            return self._file_results(file, before)
+        return iter(()) if is_last else self._skipped(file, before)
+
+    def _line_reader(self, file: File) -> Reader | None:
+        """Return the reader of a file whose first lines hold one record each; ``None`` for other files."""
+        reader = self._reader or _detected_in(file, self._columns)
+        with closing(_required(file, self._columns)) as records:
+            first = list(islice(records, DETECTION_ROWS))
+        place = self._place(file, reader, 0)
+        lines = {record.line_number for record in first}
+        is_simple = len(lines) == len(first) and all(len(_split_row(record, place)[1]) == 1 for record in first)
+        return reader if is_simple and not reader.joins_lines else None
+
+    def _skipped(self, file: File, before: int) -> Iterator[_NumberedResult]:
+        """Yield the numbers of the records of a file that another shard reads."""
+        self._is_skipping = True
+        with suppress(TraceError, ConfigError):  # which the other shard reports
+            for found in self._file_results(file, before):
+                if found.number is not None:
+                    yield _NumberedResult(found.number, None)
+        self._is_skipping = False
 
     def _single_file_results(self, found: Iterator[_NumberedResult]) -> Generator[_NumberedResult]:
         """Yield the content of a single file. If the file breaks off, what was read before stays."""
@@ -168,38 +212,48 @@ class Recordings:
             yield _NumberedResult(None, error)
 
     def _all_file_results(self, path: Path, paths: Sequence[Path]) -> Generator[_NumberedResult]:
-        before = 0
-        for file in paths:
+        before = offset = 0
+        for file, size in zip(paths, self._sizes or [0] * len(paths), strict=True):
+            part = self._range.shifted(offset)
+            if part.stop <= 0:
+                break
+            offset += size
             try:
-                for found in self._file_results(File.locate(file, self._encoding), before):
+                for found in self._shard_results(File.locate(file, self._encoding), before, part):
                     before += found.number is not None
                     yield found
             except (TraceError, ConfigError) as error:
+                if 0 < part.start >= size:
+                    continue  # another shard reports it
                 self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
                 yield _NumberedResult(None, self.failed[-1])
-        if not self.formats:
+        if not self.formats and self._shard.count == 1:
             raise TraceError(f"none of {len(paths):,} files could be read; first error: {self.failed[0]}")
         try:
+            if self._shard.count > 1:
+                self._look_for_columns(paths)
             self._columns.must_be_seen(path)
         except TraceError as error:
             self.failed.append(error)
             yield _NumberedResult(None, error)
 
+    def _look_for_columns(self, paths: Sequence[Path]) -> None:
+        """Look for the renamed columns in all files until all are seen, since they may be in other shards."""
+        names, seen = self._columns.names.keys(), self._columns.seen.keys()
+        for path in paths:
+            with suppress(TraceError, ConfigError):  # which are reported where the file is read
+                if not names <= seen:
+                    with closing(_records(File.locate(path, self._encoding), self._columns)) as rows:
+                        next((None for _ in rows if names <= seen), None)
+
     def _from_records(self, file: File, reader: Reader, before: int) -> Iterator[_NumberedResult]:
-        own_lines = isinstance(reader, JudgekitReader) and file.container == "lines"
-        if own_lines and not self._columns.names and file.encoding == "utf-8":
-            yield from self._from_own_lines(file, reader, before)
+        if self._reads_directly(file, reader):
+            yield from self._from_lines(file, reader, before)
             return
         if not reader.joins_lines and (notice := self._sessions_in(file)) is not None:
             yield _NumberedResult(None, notice)
         records = _required(file, self._columns)
-        place = _Place(
-            file.path,
-            path_text(file.path),
-            before,
-            reader,
-            mixed_formats=not reader.joins_lines and self._reader is None,
-        )
+        place = self._place(file, reader, before)
         found = self._converted(_gathered(records) if reader.joins_lines else records, place)
         if (first := next(found, None)) is None:
             raise TraceError("contains no conversations", path=file.path)
@@ -219,17 +273,38 @@ class Recordings:
             notice = reject_spread_traces(record.value for record in records)
         return None if notice is None else TraceError(notice, path=file.path)
 
-    def _from_own_lines(self, file: File, reader: Reader, before: int) -> Iterator[_NumberedResult]:
-        """Yield samples of our own format, as fast as possible."""
-        place = _Place(file.path, path_text(file.path), before, reader)
-        for index, line in enumerate(file.lines()):
-            if not self._filter(before + index):
+    def _reads_directly(self, file: File, reader: Reader) -> bool:
+        """Return whether lines are samples of our own format, which can be read as fast as possible."""
+        is_own = isinstance(reader, JudgekitReader) and file.container == "lines"
+        return is_own and not self._columns.names and file.encoding == "utf-8"
+
+    def _place(self, file: File, reader: Reader, before: int) -> "_Place":
+        is_mixed = not (reader.joins_lines or self._reader is not None or self._reads_directly(file, reader))
+        return _Place(file.path, path_text(file.path), before, reader, is_mixed)
+
+    def _from_lines(
+        self, file: File, reader: Reader, before: int, part: ByteRange = ALL_BYTES
+    ) -> Iterator[_NumberedResult]:
+        """Yield the records of lines that begin in a part of the file. Each line has a number, wherever it is."""
+        place, is_own = self._place(file, reader, before), self._reads_directly(file, reader)
+        for index, line in enumerate(file.lines(part.stop)):
+            if line.offset < part.start or not self._wants(before + index):
                 yield _NumberedResult(before + index, None)
                 continue
-            try:
-                yield _NumberedResult(before + index, Sample.model_validate_json(line.text))
-            except ValidationError:  # an id is missing, text is invalid, or the error is explained in the general way
-                yield from self._converted([file.parsed(line)], place, index)
+            if is_own:
+                try:
+                    yield _NumberedResult(before + index, Sample.model_validate_json(line.text))
+                    continue
+                except (
+                    ValidationError
+                ):  # an id is missing, text is invalid, or the error is explained in the general way
+                    pass
+            records = [file.parsed(line)] if is_own else _unpaged([file.parsed(line)])
+            rows = list(self._converted(self._columns.rows(records) if self._columns.names else records, place, index))
+            if len(rows) == 1 or part == ALL_BYTES:
+                yield from rows
+            else:
+                yield _NumberedResult(before + index, _not_single(file, line, index, len(rows)))
 
     def _from_document(self, file: File, before: int) -> tuple[Iterator[_NumberedResult], str]:
         names = self._columns
@@ -283,11 +358,22 @@ class Recordings:
 
     def _read_record(self, record: FileRecord, reader: Reader, place: "_Place", index: int) -> _NumberedResult:
         number = place.before + index
-        return _NumberedResult(number, _make_sample(record, reader, place, index) if self._filter(number) else None)
+        return _NumberedResult(number, _make_sample(record, reader, place, index) if self._wants(number) else None)
+
+    def _wants(self, number: int) -> bool:
+        return not self._is_skipping and self._filter(number)
 
 
 def _all(_: int) -> bool:
     return True
+
+
+def _not_single(file: File, line: FileLine, index: int, count: int) -> TraceError:
+    found = (
+        f"contains {count} conversations, but the first lines of the file contain one each, and shards count lines; "
+        "write one per line with judgekit convert"
+    )
+    return TraceError(found, path=file.path, index=index, line=line.number)
 
 
 def _records(file: File, names: Columns) -> Generator[FileRecord]:

@@ -117,9 +117,13 @@ class ReferenceJoiner:
             found.append(f"duplicate keys, whose rows are not used: {keys}")
         return TraceError("; ".join(found), path=self._path) if found else None
 
-    def misfits(self) -> Iterator[TraceError]:
-        """Yield what did not match, after all samples are joined."""
-        if unmatched := [f"{value!r:.80}" for value in self._references if value not in self._met]:
+    def misfits(self, *, all_samples: bool = True) -> Iterator[TraceError]:
+        """Yield what did not match, after the samples are joined.
+
+        If these are not ``all_samples``, references that match none of them are reported only if no reference does.
+        """
+        unmatched = [f"{value!r:.80}" for value in self._references if value not in self._met]
+        if unmatched and (all_samples or (self._unknown and not self._met)):
             found = f"{len(unmatched)} references match no sample by {self._key!r}: {join_limited(unmatched)}"
             if self._unknown:
                 kind = {"id": "ids", "input": "inputs"}.get(str(self._key), f"{self._key!r}")

@@ -28,6 +28,9 @@ def run(
     concurrency: int | None = None,
     workers: int = 1,
     store: Path | str | None = None,
+    shard: str | None = None,
+    run_id: str | None = None,
+    sample_share: float | None = None,
     progress: bool = False,
 ) -> "Run":
     """Score every sample with every scorer, and return the run.
@@ -53,6 +56,10 @@ def run(
             texts, ``data`` is a path, and there is a ``store``; a script calls this under
             ``if __name__ == "__main__":``.
         store: A SQLite file to keep the run in; in memory if not given.
+        shard: The part of the recordings to score, such as ``"3/16"``, where other processes score the others;
+            `merge_runs` makes one run of them. If the store has this shard, it is resumed.
+        run_id: The id that all shards of a run share, and with it their budgets.
+        sample_share: The share of the samples to score, such as 0.01, drawn by a hash of their ids.
         progress: Whether to show the progress, on a terminal, in a notebook, or as an occasional line.
 
     Returns:
@@ -69,7 +76,8 @@ def run(
     """
     from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
 
-    return _finish(start_session(data, scorers, config, judge, concurrency, workers, store), progress=progress)
+    session = start_session(data, scorers, config, judge, concurrency, workers, store, shard, run_id, sample_share)
+    return _finish(session, progress=progress)
 
 
 async def arun(
@@ -81,12 +89,17 @@ async def arun(
     concurrency: int | None = None,
     workers: int = 1,
     store: Path | str | None = None,
+    shard: str | None = None,
+    run_id: str | None = None,
+    sample_share: float | None = None,
     progress: bool = False,
 ) -> "Run":
     """Score every sample with every scorer, and return the run; the async version of `run`, with its arguments."""
     from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
 
-    session = await asyncio.to_thread(start_session, data, scorers, config, judge, concurrency, workers, store)
+    session = await asyncio.to_thread(
+        start_session, data, scorers, config, judge, concurrency, workers, store, shard, run_id, sample_share
+    )
     return await _afinish(session, progress=progress)
 
 
@@ -188,6 +201,28 @@ async def aadd_scorers(
 
     session = await asyncio.to_thread(extension_session, run, store, scorers, data, judge, concurrency, workers)
     return await _afinish(session, progress=progress)
+
+
+def merge_runs(paths: "Iterable[Path | str]", *, store: Path | str | None = None) -> "Run":
+    """Make one run of all shards of a run, and return it.
+
+    Its rows, their order and its numbers are those of a run of everything in one process. If shards are unfinished,
+    so is the run: `resume` makes the missing scores.
+
+    Args:
+        paths: The files in which the shards are stored, in any order.
+        store: The file to keep the run in; ``.judgekit/runs.sqlite`` if not given.
+
+    Raises:
+        ConfigError: A shard is missing or there twice, or the files hold shards of different runs, of other recordings
+            or with other scorers or options.
+        StoreError: A file cannot be used, or a row in it is damaged.
+        TraceError: No record could be read.
+    """
+    from judgekit.jobs.merging import merge_shards  # noqa: PLC0415 - see above
+    from judgekit.runs.store import DEFAULT_RUNS_PATH  # noqa: PLC0415
+
+    return merge_shards(paths, store or DEFAULT_RUNS_PATH)
 
 
 def plan(

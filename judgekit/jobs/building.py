@@ -41,6 +41,11 @@ class BuiltScorers(NamedTuple):
         return max((*(one.concurrency for one in judges), *objects), default=1)
 
     @property
+    def objects(self) -> Sequence[Scorer]:
+        """The scorers that were given as objects."""
+        return [one for one, spec in zip(self.scorers, self.options.scorers, strict=True) if spec is None]
+
+    @property
     def show_images(self) -> bool:
         """Whether one of the judges is shown images."""
         judged = [one for one in self.scorers if scorer_prompts(one)]

@@ -13,18 +13,11 @@ from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import ScoreStatus
 from judgekit.scoring import Scorer
+from judgekit.shards import EVERYTHING, Shard
 from judgekit.traces.sample import Sample
 
 _BLOCK = 512
 """The number of samples that are looked up in the store at once, and that one worker takes in a row."""
-
-
-@dataclass(frozen=True)
-class Shard:
-    """Every ``count``-th block of samples, beginning with the block ``index``."""
-
-    index: int = 0
-    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,7 @@ class ScoringJob:
         store: RunStore,
         scorers: Sequence[Scorer],
         problems: ReadingProblems,
-        shard: Shard = Shard(),
+        worker: Shard = EVERYTHING,
         given: Iterator[tuple[int, Sample]] | None = None,
     ) -> Iterator[Task]:
         """Yield each sample with missing scores, with the scorers to make them.
@@ -71,7 +64,8 @@ class ScoringJob:
             store: The store of the run.
             scorers: The scorers at the places of this job.
             problems: Receives the records that cannot be read.
-            shard: The blocks of samples to look at.
+            worker: The share of this process in the work: every ``count``-th block of samples, beginning with the block
+                ``index``.
             given: The samples, if they are given in Python.
         """
         is_new = self.is_new or store.is_empty(self.record.number, min(self.scorer_indexes))
@@ -84,7 +78,7 @@ class ScoringJob:
 
         def missing(number: int) -> Sequence[Scorer]:
             block = number // _BLOCK
-            if block % shard.count != shard.index:
+            if block % worker.count != worker.index:
                 return ()
             if is_new:
                 return scorers

@@ -1,6 +1,8 @@
 """The options of a run, which are stored with it, so that it can be resumed and other processes can work on it."""
 
+import hashlib
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -11,6 +13,7 @@ from pydantic import Field, ValidationError
 from judgekit.errors import ConfigError, TraceError, text_path, validation_message
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import Input, RunRecord
+from judgekit.shards import EVERYTHING, Shard
 from judgekit.specs import ScorerSpec
 from judgekit.traces.message import FrozenModel, Many
 from judgekit.traces.sample import Sample
@@ -19,12 +22,18 @@ if TYPE_CHECKING:
     from judgekit.config import Config
 
 
+_RUN_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
+
+
 class RunOptions(FrozenModel):
     """The recordings of a run, the scorers, and how both are read; see the options of ``judgekit run``.
 
     Attributes:
         file: The path of the recordings; ``None`` if the samples were given in Python.
         scorers: The scorers in the order of their places; ``None`` stands for one that was given as an object.
+        shard: The part of the recordings that this run scores, such as ``3/16``; all of them if not given.
+        sample_share: The share of the samples to score, drawn by a hash of the ``seed`` and the sample's id, so that
+            all shards and all files draw alike.
     """
 
     file: str | None = None
@@ -37,7 +46,9 @@ class RunOptions(FrozenModel):
     scorers: Many[ScorerSpec | None] = ()
     limit: int | None = None
     sample: int | None = None
+    sample_share: float | None = None
     seed: int = 0
+    shard: str | None = None
     gates: Many[str] = ()
     min_coverage: float = 0
     strict: bool = False
@@ -56,6 +67,31 @@ class RunOptions(FrozenModel):
             raise ConfigError(
                 f"run {record.number} was made by another version of judgekit: {validation_message(error)}"
             ) from error
+
+    def check_sampling(self, run_id: str | None) -> None:
+        """Check that the options that choose samples go together.
+
+        Raises:
+            ConfigError: They do not.
+        """
+        if (self.shard is None) != (run_id is None):
+            raise ConfigError(
+                "--shard and --run-id go together: all shards of a run have the same --run-id, a new one for each run"
+            )
+        if run_id is not None and not _RUN_ID.fullmatch(run_id):
+            raise ConfigError(f"--run-id {run_id!r}: expected up to 100 letters, digits and . _ : -")
+        if self.sample_share is not None and not 0 < self.sample_share <= 1:
+            raise ConfigError(f"--sample-share {self.sample_share:g}: expected a share above 0, up to 1 (100%)")
+        whole = "--limit" if self.limit is not None else "--sample" if self.sample is not None else None
+        if whole is not None and not (self.shard is None is self.sample_share):
+            reason = (
+                "needs one process that reads everything" if self.shard else "cannot be combined with --sample-share"
+            )
+            raise ConfigError(f"{whole} {reason}; to score a part, use --sample-share 1%, which any shards draw alike")
+        if self.file is None and not (self.shard is None is self.sample_share):
+            raise ConfigError("shard and sample_share need the path of a file as data; of samples, pass a part")
+        if self._part != EVERYTHING and (streams := self.streams):
+            raise ConfigError(f"--shard: {streams[0]} can be read only once, by one process; write it to a file")
 
     def _files(self) -> Iterator[tuple[Path, bool]]:
         """Yield the files that are read, each with whether it is standard input or a pipe."""
@@ -86,8 +122,14 @@ class RunOptions(FrozenModel):
 
         file = text_path(self.file)
         paths = [] if file == STANDARD_STREAM else list_files(file)
-        known = (count_records(paths, self.format), self.limit, self.sample)
+        found = count_records(paths, self.format)
+        share = (1.0 if self.sample_share is None else self.sample_share) / self._part.count
+        known = (None if found is None else round(found * share), self.limit, self.sample)
         return min((number for number in known if number is not None), default=None)
+
+    @property
+    def _part(self) -> Shard:
+        return Shard.parse(self.shard) if self.shard else EVERYTHING
 
     @property
     def reads_config(self) -> bool:
@@ -125,7 +167,7 @@ class RunOptions(FrozenModel):
         from judgekit.formats.reading import OnError, Recordings  # noqa: PLC0415 - loads all readers
 
         references = None if self.references is None else text_path(self.references)
-        recordings = Recordings(text_path(self.file), self.format, references, self.columns, self.encoding)
+        recordings = Recordings(text_path(self.file), self.format, references, self.columns, self.encoding, self._part)
 
         def note(error: TraceError) -> None:
             problems.append(error if keeps_text else error.without_words())
@@ -133,7 +175,8 @@ class RunOptions(FrozenModel):
         on_error: OnError = "raise" if self.strict else note
         try:
             if self.limit is None and self.sample is None:
-                yield from recordings.numbered(on_error, sample_filter)
+                numbered = recordings.numbered(on_error, sample_filter)
+                yield from numbered if self.sample_share is None else filter(self._is_drawn, numbered)
                 return
             chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
             if self.sample is not None:
@@ -143,6 +186,12 @@ class RunOptions(FrozenModel):
             raise error if keeps_text else error.without_words() from None
         finally:
             problems.failed = problems.failed or bool(recordings.failed)
+
+    def _is_drawn(self, numbered: tuple[int, Sample]) -> bool:
+        """Return whether the hash of a sample's id is within the share that is drawn."""
+        said = f"{self.seed} {numbered[1].id}".encode(errors="surrogatepass")
+        drawn = int.from_bytes(hashlib.blake2b(said, digest_size=8).digest())
+        return drawn < (self.sample_share or 0) * 2**64
 
 
 def _random_sample(

@@ -190,7 +190,8 @@ class Session:
         if self._is_empty:
             if stopped is not None:
                 raise stopped
-            self.problems.check_any_read(0)
+            if not self.record.options.get("shard"):  # those of other shards may be readable
+                self.problems.check_any_read(0)
         self._write_end(stopped)
 
     def _write_end(self, stopped: BaseException | None) -> None:
@@ -221,9 +222,11 @@ class Session:
     def _write_count(self, count: SampleCount) -> None:
         """Record the number of samples of the run, and the records that could not be read."""
         self.problems.merge(ReadingProblems())  # records that several processes could not read count once
-        known = {} if self.record.count_precision == "exactly" else count._asdict()
-        notes = self.record.notes if self.from_store else tuple(self.problems.notes(self.record.inputs))
-        self._change(**known, notes=notes)
+        known: dict[str, object] = {} if self.record.count_precision == "exactly" else count._asdict()
+        if not self.from_store:
+            known["unread_records"] = len(self.problems.unread_records)
+            known["notes"] = tuple(self.problems.notes(self.record.inputs))
+        self._change(**known)
 
     def _change(self, **known: object) -> None:
         self.record = self.store.change(self.record.model_copy(update=known))

@@ -5,14 +5,16 @@ from collections.abc import Iterable, Sized
 from importlib.metadata import version
 from pathlib import Path
 
-from judgekit.errors import path_text
+from judgekit.errors import ConfigError, join_limited, path_text
 from judgekit.jobs.building import BuiltScorers, ScorerOrText, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
-from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, check_comparable, identity_differences
 from judgekit.runs.runner import check_scorer_names
 from judgekit.runs.store import RunStore, now
 from judgekit.specs import JUDGE_VARIABLE
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.validation import check_samples
 
@@ -25,11 +27,14 @@ def start_session(
     concurrency: int | None,
     workers: int,
     store: Path | str | None,
+    shard: str | None,
+    run_id: str | None,
+    sample_share: float | None,
 ) -> Session:
     """Return the session of a new run that is described in Python; see `judgekit.run`."""
-    built, samples = build_run(data, scorers, config, judge)
+    built, samples = build_run(data, scorers, config, judge, shard, run_id, sample_share)
     built.check_judges()
-    return new_session(built, store, samples, concurrency=concurrency, workers=workers)
+    return new_session(built, store, samples, run_id=run_id, concurrency=concurrency, workers=workers)
 
 
 def build_run(
@@ -37,6 +42,9 @@ def build_run(
     scorers: Iterable[ScorerOrText] | None,
     config: Path | str | None,
     judge: str | None,
+    shard: str | None = None,
+    run_id: str | None = None,
+    sample_share: float | None = None,
 ) -> tuple[BuiltScorers, Iterable[Sample] | None]:
     """Return the options and scorers of a run that is described in Python, and its samples if given."""
     specs, objects = ((), ()) if scorers is None else split_scorers(scorers)
@@ -48,7 +56,10 @@ def build_run(
         config=None if config is None else path_text(config),
         judge=judge or os.environ.get(JUDGE_VARIABLE) or None,
         scorers=specs,
+        shard=shard,
+        sample_share=sample_share,
     )
+    options.check_sampling(run_id)
     return build_scorers(options.with_config(), objects, judge=judge), None if isinstance(data, Path | str) else data
 
 
@@ -57,10 +68,13 @@ def new_session(
     path: Path | str | None,
     samples: Iterable[Sample] | None = None,
     *,
+    run_id: str | None = None,
     concurrency: int | None = None,
     workers: int = 1,
 ) -> Session:
     """Return the session of a new run, of the file that the options name or of given samples.
+
+    If the store has this shard of the run ``run_id``, it is resumed, since schedulers repeat a command that died.
 
     Raises:
         ConfigError: The run cannot be scored, or not by so many workers.
@@ -71,21 +85,47 @@ def new_session(
     count = SampleCount.expected(options.expected_samples())
     if samples is not None:
         count = SampleCount(len(samples), "exactly") if isinstance(samples, Sized) else SampleCount()
+    kept = options.model_dump(mode="json", by_alias=True)
+    runs = RunStore(path)
+    if run_id is not None and (before := _same_shard(runs, run_id, kept)) is not None:
+        from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - loads what reads files
+
+        return resume_session(Run(runs, before), None, objects=built.objects, concurrency=concurrency, workers=workers)
     record = RunRecord(
         started_at=now(),
         inputs=options.input_files(),
         scorers=[ScorerRecord.of(one) for one in built.scorers],
-        options=options.model_dump(mode="json", by_alias=True),
+        options=kept,
         version=version("judgekit"),
         keeps_text=built.config is None or built.config.store_text,
         samples=count.samples,
         count_precision=count.count_precision,
     )
+    if run_id is not None:
+        record = record.model_copy(update={"id": run_id})
+        check_comparable(record.scorers)
     return Session(
-        RunStore(path),
+        runs,
         record,
         built.scorers,
         concurrency=built.concurrency if concurrency is None else concurrency,
         workers=workers,
         samples=None if samples is None else enumerate(check_samples(samples)),
     )
+
+
+def _same_shard(store: RunStore, run_id: str, options: JsonObject) -> RunRecord | None:
+    """Return the record of this shard of a run, if the store has it.
+
+    Raises:
+        ConfigError: It has other options.
+    """
+    found = (record for record in store.records() if record.id == run_id)
+    record = next((record for record in found if record.options.get("shard") == options["shard"]), None)
+    if record is not None and record.options != options:
+        differs = join_limited(identity_differences(record.options, options), separator="; ")
+        raise ConfigError(
+            f"{store.path} has shard {options['shard']} of run {run_id} with other options: {differs}; "
+            "repeat the command that began it, or choose another --run-id"
+        )
+    return record

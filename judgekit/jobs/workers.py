@@ -14,13 +14,14 @@ from multiprocessing.synchronize import Event
 
 from judgekit.errors import JudgekitError, WorkerError
 from judgekit.jobs.interrupts import take_until
-from judgekit.jobs.job import ScoringJob, Shard
+from judgekit.jobs.job import ScoringJob
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import score_run
 from judgekit.runs.store import RunStore
+from judgekit.shards import Shard
 
 _POLL = 0.1
 """Seconds between checks of the processes."""

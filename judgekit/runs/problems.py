@@ -29,7 +29,7 @@ class ReadingProblems(list[TraceError]):
 
     def notes(self, inputs: Iterable[Input]) -> list[str]:
         """Return notes on these problems and on changed files for readers of the run, starting with the records."""
-        notes = [f"{count_text(len(self.unread_records), 'record')} could not be read"] if self.unread_records else []
+        notes = unread_notes(len(self.unread_records))
         notes += ["files, or columns of them, could not be read"] if self.failed else []
         return notes + [f"{one.path} changed while it was being read" for one in inputs if one.is_changed]
 
@@ -43,3 +43,8 @@ class ReadingProblems(list[TraceError]):
             raise TraceError(
                 f"none of the {len(self.unread_records)} records could be read; first error: {self.unread_records[0]}"
             )
+
+
+def unread_notes(count: int) -> list[str]:
+    """Return the note on records that could not be read, if there are any."""
+    return [f"{count_text(count, 'record')} could not be read"] if count else []

@@ -5,7 +5,7 @@ import sqlite3
 import weakref
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ from judgekit.runs.counted import CountedRow, PlainScore
 from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
-from judgekit.runs.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION, decompress, is_intact
+from judgekit.runs.schema import APPLICATION_ID, KEYS, SCHEMA, SCHEMA_VERSION, decompress, is_intact
 from judgekit.score import Explanation, JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.message import FrozenModel, construct
 from judgekit.traces.sample import Sample
@@ -194,6 +194,12 @@ class RunReader:
         with self._undamaged(f"run {found[0]}"):
             return RunRecord.model_validate({**from_json(found[1]), "number": found[0]})
 
+    def records(self) -> Iterator[RunRecord]:
+        """Yield the records of all runs, oldest first. Damaged ones are left out."""
+        for number in self.numbers():
+            with suppress(StoreError):
+                yield self.record(number)
+
     def _names(self, run: int) -> dict[int, str]:
         """Return the names of a run's scorers by their places."""
         return {place: one.name for place, one in enumerate(self.record(run).scorers)}
@@ -341,6 +347,17 @@ class RunReader:
             },
             explain,
         )
+
+    def table_rows(self, run: int, table: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows that a run has in one of `judgekit.runs.schema.PART_TABLES`, without their checksums.
+
+        Raises:
+            StoreError: One of them is damaged.
+        """
+        for line in self._select(f"SELECT * FROM {table} WHERE run = ? ORDER BY {KEYS[table]}", run):  # noqa: S608 - our own names
+            if not is_intact(line):
+                raise self._damaged(f"a row of run {run} ({table})")
+            yield line[:-1]
 
     def counts(self, run: int) -> RunCounts:
         """Return the numbers of samples, scores and failed scores in a run."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -202,6 +202,17 @@ class ScorerRecord(FrozenModel):
         return to_json(f"{self.instructions}\n{self.system}") if self.judged else b""
 
 
+def check_comparable(scorers: Iterable[ScorerRecord]) -> None:
+    """Check that processes can tell whether they have the same scorers.
+
+    Raises:
+        ConfigError: A scorer has no signature.
+    """
+    for one in scorers:
+        if one.signature is None:
+            raise ConfigError(f"shards cannot compare the scorer {one.name}: {one.identity}")
+
+
 def identity_differences(before: JsonValue, after: JsonValue) -> Iterator[str]:
     """Yield how two identities differ: each place with both values, and each pair of long texts only once."""
     texts: set[tuple[str, str]] = set()
@@ -268,7 +279,7 @@ class RunRecord(FrozenModel):
 
     Attributes:
         number: The run's number in its file, from 1.
-        id: A random id that stays the same in all files; spending is counted by it.
+        id: A random id that stays the same in all files; spending is counted by it. Shards of a run share it.
         started_at: When the run began.
         ended_at: When it ended; ``None`` while it is running or if it was interrupted.
         stop_reason: Why it ended before all samples were scored; empty if it did not.
@@ -279,6 +290,7 @@ class RunRecord(FrozenModel):
             it or the counting was interrupted, it is ``about`` (by the lines of a file) or ``at least``.
         scorers: The scorers, in the order of the rows.
         options: The options for resuming the run; see `judgekit.jobs.options.RunOptions`.
+        unread_records: The number of records that could not be read.
         notes: Notes for readers of the run, such as how many records could not be read.
         version: The version of judgekit.
         keeps_text: Whether conversations, reasons and the texts of judges are stored.
@@ -295,6 +307,7 @@ class RunRecord(FrozenModel):
     count_precision: CountPrecision = "at least"
     scorers: Many[ScorerRecord] = ()
     options: JsonObject = Field(default_factory=dict)
+    unread_records: int = 0
     notes: Many[str] = ()
     version: str = ""
     keeps_text: bool = True

@@ -32,22 +32,23 @@ _COLUMNS = {
         run INTEGER NOT NULL, id INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, calls TEXT NOT NULL
     """,
 }
-_KEYS = {
+KEYS = {
     "samples": "run, number",
     "conversations": "run, number",
     "scores": "run, sample, scorer",
     "exchanges": "run, sample, scorer, call",
     "unscored_calls": "run, id",
 }
+"""The primary keys of the tables that hold the parts of a run."""
 _WITHOUT_ROWID = ("samples", "scores", "unscored_calls")
 """Tables with short rows; with long rows, searching for a key would be slow."""
 
-PART_TABLES = tuple(_KEYS)
+PART_TABLES = tuple(KEYS)
 """The tables that hold the parts of a run."""
 
 
 def _table(name: str) -> str:
-    key = f", PRIMARY KEY ({_KEYS[name]})" if name in _KEYS else ""
+    key = f", PRIMARY KEY ({KEYS[name]})" if name in KEYS else ""
     ending = ", WITHOUT ROWID" if name in _WITHOUT_ROWID else ""
     return f"CREATE TABLE {name} ({_COLUMNS[name]}, checksum INTEGER NOT NULL{key}) STRICT{ending}"
 
@@ -66,7 +67,7 @@ def upsert(table: str, columns: Sequence[str]) -> str:
     given = ", ".join(f'excluded."{name}"' for name in columns)
     return (
         f"INSERT INTO {table} VALUES (?) "  # noqa: S608 - our own names
-        f"ON CONFLICT ({_KEYS[table]}) DO UPDATE SET ({names}) = ({given}) WHERE ({there}) IS NOT ({given})"
+        f"ON CONFLICT ({KEYS[table]}) DO UPDATE SET ({names}) = ({given}) WHERE ({there}) IS NOT ({given})"
     )
 
 

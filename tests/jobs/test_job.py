@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from judgekit.jobs import job as module
-from judgekit.jobs.job import ScoringJob, Shard
+from judgekit.jobs.job import ScoringJob
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import RunRecord, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
+from judgekit.shards import Shard
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 

@@ -1,0 +1,33 @@
+"""``judgekit merge``: make one run of the shards that several processes scored."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.cli import options
+from judgekit.cli.app import app
+from judgekit.cli.outcome import report_outcome
+from judgekit.cli.outputs import check_outputs
+from judgekit.jobs.merging import merge_shards
+from judgekit.reports.glossary import explaining_terms
+from judgekit.runs.problems import ReadingProblems
+from judgekit.runs.store import DEFAULT_RUNS_PATH
+
+
+@app.command()
+def merge(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The --store files of all shards of a run.")],
+    output: options.Output = None,
+    show: options.Show = 0,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
+) -> None:
+    """Make one run of all its shards, and check its gates.
+
+    It is the run that judgekit run would have made without --shard.
+    """
+    outputs = check_outputs(output)
+    merged = merge_shards(files, store)
+    with explaining_terms() as screen:
+        code = report_outcome(merged, ReadingProblems(), screen, show=show, outputs=outputs)
+    raise typer.Exit(code)

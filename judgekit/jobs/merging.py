@@ -1,0 +1,167 @@
+"""Merging the shards of a run, each in the file of the process that scored it, into one run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, cast, get_args
+
+from pydantic import JsonValue
+
+from judgekit.errors import ConfigError, StoreError, TraceError, count_text, join_limited
+from judgekit.jobs.options import RunOptions
+from judgekit.runs.problems import unread_notes
+from judgekit.runs.results import Run
+from judgekit.runs.rows import CountPrecision, RunRecord, check_comparable, identity_differences
+from judgekit.runs.schema import PART_TABLES
+from judgekit.runs.store import RunStore, now
+from judgekit.shards import Shard
+
+_ROWS_AT_ONCE = 1_000
+_SHOWN = 8
+_DAMAGE_ADVICE = (
+    "resume the run there, which repeats damaged scores, or score the shard again; cached replies cost nothing"
+)
+
+
+class _ShardRun(NamedTuple):
+    shard: Shard
+    run: Run
+
+    @property
+    def path(self) -> Path | None:
+        return self.run.store.path
+
+    @property
+    def settings(self) -> Mapping[str, JsonValue]:
+        """The settings that all shards of a run must have in common."""
+        record = self.run.record
+        return {
+            "options": {name: value for name, value in record.options.items() if name != "shard"},
+            "store_text": record.keeps_text,
+            "inputs": {one.path: one.sha256 for one in record.inputs},
+            "scorers": {one.name: one.model_dump(mode="json") for one in record.scorers},
+        }
+
+
+def merge_shards(paths: Iterable[Path | str], store: Path | str) -> Run:
+    """Merge the shards of a run into one run; see `judgekit.merge_runs`."""
+    shards = _complete(_found(paths))
+    record = _merged(shards)
+    if record.unread_records and not any(len(one.run) for one in shards):
+        raise TraceError(f"none of the {count_text(record.unread_records, 'record')} could be read")
+    target = RunStore(store)
+    if there := next((one for one in target.records() if one.id == record.id and not one.options.get("shard")), None):
+        raise ConfigError(
+            f"{target.path} already contains run {record.id}, as run {there.number}; delete it with "
+            f"judgekit runs --remove {there.number}, or name another file"
+        )
+    begun = target.begin(record.model_copy(update={"ended_at": None, "stop_reason": "merging was interrupted"}))
+    try:
+        for table in PART_TABLES:
+            _copy(table, shards, target, begun.number)
+    except BaseException:
+        with suppress(StoreError):  # the first error says why there is no run
+            target.remove([begun.number])
+        raise
+    return Run(target, target.change(record.model_copy(update={"number": begun.number})))
+
+
+def _found(paths: Iterable[Path | str]) -> Sequence[_ShardRun]:
+    """Return the shards in files, in order.
+
+    Raises:
+        ConfigError: A file contains none, or they belong to several runs.
+    """
+    found: list[_ShardRun] = []
+    for path in paths:
+        store = RunStore(path, read_only=True)
+        runs = [Run(store, store.record(number)) for number in store.numbers()]
+        shards = [
+            _ShardRun(Shard.parse(text), run) for run in runs if (text := RunOptions.from_record(run.record).shard)
+        ]
+        if not shards:
+            raise ConfigError(f"{path}: contains no shard of a run; judgekit run --shard makes one")
+        found += shards
+    if not found:
+        raise ConfigError("no files: name those of the shards")
+    ids = {one.run.record.id: one.path for one in found}
+    if len(ids) > 1:
+        named = join_limited((f"{name} (in {path})" for name, path in ids.items()), _SHOWN, ", ")
+        raise ConfigError(f"shards of several runs: {named}; name only files with shards of one --run-id")
+    return sorted(found, key=lambda one: one.shard.index)
+
+
+def _complete(shards: Sequence[_ShardRun]) -> Sequence[_ShardRun]:
+    """Return the shards if they are all shards of one run.
+
+    Raises:
+        ConfigError: One is missing or there twice, or they differ in more than the shard.
+    """
+    first = shards[0]
+    counts = {one.shard.count: one for one in shards}
+    if len(counts) > 1:
+        named = join_limited((f"{one.shard} (in {one.path})" for one in counts.values()), _SHOWN, ", ")
+        raise ConfigError(
+            f"the recordings were split into different numbers of shards: {named}; score all shards of one split"
+        )
+    known: dict[int, _ShardRun] = {}
+    for one in shards:
+        if (before := known.setdefault(one.shard.index, one)) is not one:
+            raise ConfigError(
+                f"shard {one.shard} is there twice: run {before.run.number} in {before.path} and run {one.run.number} "
+                f"in {one.path}; leave out one of them"
+            )
+    if missing := [str(index + 1) for index in range(first.shard.count) if index not in known]:
+        raise ConfigError(
+            f"{count_text(len(missing), 'shard')} of {first.shard.count} missing: "
+            f"{join_limited(missing, _SHOWN, ', ')}; score them, and name their files too"
+        )
+    check_comparable(first.run.scorers)
+    for one in shards[1:]:
+        if one.settings != first.settings:
+            these, others = (cast("JsonValue", dict(shard.settings)) for shard in (first, one))
+            raise ConfigError(
+                f"shard {one.shard} in {one.path} is not of the same run as shard {first.shard} in {first.path}: "
+                f"{join_limited(identity_differences(these, others), _SHOWN, '; ')}"
+            )
+    return shards
+
+
+def _merged(shards: Sequence[_ShardRun]) -> RunRecord:
+    """Return the record of the merged run."""
+    records = [one.run.record for one in shards]
+    unfinished = [
+        (one.shard, one.run.stop_reason or one.run.record.unfinished) for one in shards if one.run.record.unfinished
+    ]
+    unread = sum(record.unread_records for record in records)
+    others = dict.fromkeys(note for record in records for note in record.notes[bool(record.unread_records) :])
+    precisions: Sequence[CountPrecision] = get_args(CountPrecision)
+    known: dict[str, object] = {
+        "started_at": min(record.started_at for record in records),
+        "ended_at": max((record.ended_at for record in records if record.ended_at), default=now()),
+        "stop_reason": join_limited((f"shard {shard}: {why}" for shard, why in unfinished), _SHOWN),
+        "read_to_end": all(record.read_to_end for record in records),
+        "samples": sum(one.run.samples.samples for one in shards),
+        "count_precision": max((record.count_precision for record in records), key=precisions.index),
+        "options": {**records[0].options, "shard": None},
+        "unread_records": unread,
+        "notes": (*unread_notes(unread), *others),
+        "version": ", ".join(sorted({record.version for record in records})),
+    }
+    return records[0].model_copy(update=known)
+
+
+def _copy(table: str, shards: Sequence[_ShardRun], target: RunStore, number: int) -> None:
+    last = -1
+    for one in shards:
+        try:
+            lines = one.run.store.table_rows(one.run.number, table)
+            while rows := list(islice(lines, _ROWS_AT_ONCE)):
+                if table == "samples":
+                    if rows[0][1] <= last:
+                        raise StoreError(f"{one.path}: sample {rows[0][1]} is in an earlier shard too")
+                    last = rows[-1][1]
+                target.insert_rows(number, table, rows)
+        except StoreError as error:
+            raise StoreError(f"shard {one.shard} cannot be merged: {error}; {_DAMAGE_ADVICE}") from error
