@@ -82,6 +82,7 @@ class RunReader:
         self.path = None if path is None else Path(path)
         with self._explaining_errors():
             self._db = self._open(read_only=read_only)
+        self._dictionaries: dict[tuple[int, int], bytes | None] = {}
         weakref.finalize(self, self._db.close)
 
     def _open(self, *, read_only: bool) -> sqlite3.Connection:
@@ -416,8 +417,18 @@ class RunReader:
 
     def has_all_conversations(self, run: int) -> bool:
         """Return whether the conversations of all samples of a run are stored."""
-        kept = sum(map(is_intact, self._select("SELECT * FROM conversations WHERE run = ?", run)))
+        kept = sum(map(self._is_readable, self._select("SELECT * FROM conversations WHERE run = ?", run)))
         return kept == self.counts(run).samples
+
+    def _is_readable(self, conversation: tuple[Any, ...]) -> bool:
+        return is_intact(conversation) and self._dictionary(conversation[0], conversation[2]) is not None
+
+    def _dictionary(self, run: int, number: int) -> bytes | None:
+        """Return a dictionary that conversations are compressed with; ``None`` if it is damaged or gone."""
+        if (run, number) not in self._dictionaries:
+            found = next(self._select("SELECT * FROM dictionaries WHERE run = ? AND id = ?", run, number), None)
+            self._dictionaries[run, number] = found[2] if found is not None and is_intact(found) else None
+        return self._dictionaries[run, number]
 
     def damaged(self, run: int) -> DamagedRows:
         """Return the conversations and judge replies of a run that are damaged."""
@@ -425,7 +436,7 @@ class RunReader:
         conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
         exchanges = self._select("SELECT * FROM exchanges WHERE run = ?", run)
         return DamagedRows(
-            frozenset(line[1] for line in conversations if not is_intact(line)),
+            frozenset(line[1] for line in conversations if not self._is_readable(line)),
             frozenset((line[1], names.get(line[2], ""), line[3]) for line in exchanges if not is_intact(line)),
         )
 
@@ -447,7 +458,10 @@ class RunReader:
                 last = number
                 if sample_filter(number):
                     line = next(self._select(_CONVERSATION, run, number), (0,))
-                    yield number, self._unpacked(Sample, line, f"sample {number} of run {run}")
+                    what = f"sample {number} of run {run}"
+                    if not is_intact(line) or (dictionary := self._dictionary(run, line[2])) is None:
+                        raise self._damaged(what)
+                    yield number, self._unpacked(Sample, line, what, dictionary)
 
     def exchanges(
         self, run: int, except_scorers: Collection[tuple[int, str, int]] = ()
@@ -465,13 +479,13 @@ class RunReader:
             scorer, dictionary = scorers.get(place, ("", b""))
             if (number, scorer, call) not in except_scorers:
                 what = f"a judge's reply about sample {number} of run {run}"
+                if not is_intact(line):
+                    raise self._damaged(what)
                 yield number, scorer, call, self._unpacked(JudgeExchange, line, what, dictionary)
 
     def _unpacked(
-        self, kind: type[PackedRecord], line: tuple[Any, ...], what: str, dictionary: bytes = b""
+        self, kind: type[PackedRecord], line: tuple[Any, ...], what: str, dictionary: bytes
     ) -> PackedRecord:
-        if not is_intact(line):
-            raise self._damaged(what)
         with self._undamaged(what):
             body = line[-2] if self.path is None else decompress(line[-2], dictionary)
             return kind.model_validate_json(body)

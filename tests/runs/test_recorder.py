@@ -163,14 +163,14 @@ def test_what_is_scored_faster_than_it_is_written_waits():
         nonlocal most
         async with writer.writing():
             with await asyncio.to_thread(locked, RUNS):
-                for index in range(20_000):
+                for index in range(60_000):
                     writer.add_row(row(index))
                     most = max(most, writer._rows)
                     await writer.yield_control()
 
     asyncio.run(work())
-    assert len(Run.stored(path=RUNS)) == 20_000
-    assert most < 10_000
+    assert len(Run.stored(path=RUNS)) == 60_000
+    assert most < 30_000
 
 
 @pytest.mark.parametrize("characters", [10, 100_000])
@@ -179,6 +179,9 @@ def test_conversations_short_and_long_are_kept_compressed_and_whole(characters):
     asyncio.run(arun([sample], [scorer(lambda _: 1.0, name="one")], store=RUNS))
     found = Run.stored(path=RUNS)
     assert list(found.conversations()) == [(0, sample)]
-    (body,) = sqlite3.connect(RUNS).execute("SELECT sample FROM conversations").fetchone()
-    assert Sample.model_validate_json(zlib.decompress(body)) == sample
+    db = sqlite3.connect(RUNS)
+    (body,), (dictionary,) = (
+        db.execute(f"SELECT {what}").fetchone() for what in ("sample FROM conversations", "dictionary FROM dictionaries")
+    )
+    assert Sample.model_validate_json(zlib.decompressobj(zdict=dictionary).decompress(body)) == sample
     assert not any(found.damaged)

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from judgekit.errors import join_limited, truncated
+from judgekit.score import Explanation
 from judgekit.scorers.agents import calling_agent
 from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison
 from judgekit.scorers.tool_calls.matching import Match
-from judgekit.traces.message import JsonObject, ToolCall
+from judgekit.traces.message import JsonObject, ToolCall, construct
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.trace import ActualCall
 from judgekit.traces.tree import MessageNumber
@@ -29,7 +30,7 @@ class _Aligned(NamedTuple):
     comparison: ArgComparison
 
 
-def explain_match(match: Match) -> tuple[str, JsonObject]:
+def explain_match(match: Match) -> Explanation:
     """Return the reason and the details of a score.
 
     The details contain ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as used in the value; ``pairs``, each with
@@ -43,17 +44,15 @@ def explain_match(match: Match) -> tuple[str, JsonObject]:
     both = [*pairs, *displaced]
     missing = sorted(set(range(len(match.expected))).difference(pair.expected for pair in both))
     extra = sorted(set(range(len(match.actual))).difference(pair.actual for pair in both))
-    return (
-        _reason(match, pairs, displaced, missing, extra),
-        {
-            **_counts(match),
-            "pairs": [_pair_as_json(match, pair) for pair in pairs],
-            "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-            "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
-            "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
-            **({"by_agent": _by_agent(match, pairs, displaced, missing, extra)} if match.calls.agents else {}),
-        },
-    )
+    details: JsonObject = {
+        **_counts(match),
+        "pairs": [_pair_as_json(match, pair) for pair in pairs],
+        "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
+        "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
+        "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
+        **({"by_agent": _by_agent(match, pairs, displaced, missing, extra)} if match.calls.agents else {}),
+    }
+    return construct(Explanation, {"reason": _reason(match, pairs, displaced, missing, extra), "details": details})
 
 
 def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
