@@ -65,13 +65,15 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(one, other))
         for one, other, credit in match.pairs
     ]
+    wanted = set(range(len(match.expected))).difference([pair.expected for pair in pairs])
+    found = set(range(len(match.actual))).difference([pair.actual for pair in pairs])
+    if not (wanted and found):
+        return sorted(pairs), []
     by_turn = match.rules.within == "turn"
     ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
     for one, other, _ in match.pairs:
         ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))
     displaced: list[_Aligned] = []
-    wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
-    found = set(range(len(match.actual))).difference(pair.actual for pair in pairs)
     for one, other in sorted(match.unordered_pairs(sorted(wanted), sorted(found), match.calls.score)):
         places = ordered[match.expected[one].turn if by_turn else None]
         at, block = bisect(places, (one, 0)), match.block(other)
@@ -164,14 +166,14 @@ def _reason(
         head = f"no call was expected{'' if match.actual else ' and none was made'}"
     allowed = {name: ", allowed" if getattr(match.rules, name) == "allow" else "" for name in ("missing", "extra")}
     lists = {
-        f"missing{allowed['missing']}": ((match.expected[at].name, None) for at in missing),
-        "out of order": (
+        f"missing{allowed['missing']}": [(match.expected[at].name, None) for at in missing],
+        "out of order": [
             (match.actual[pair.actual].call.name, match.actual[pair.actual].message) for pair in displaced
-        ),
-        f"extra{allowed['extra']}": ((match.actual[at].call.name, match.actual[at].message) for at in extra),
+        ],
+        f"extra{allowed['extra']}": [(match.actual[at].call.name, match.actual[at].message) for at in extra],
     }
     differing = join_limited((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)
-    others = [f"{what}: {names}" for what, named in lists.items() if (names := _named(named))]
+    others = [f"{what}: {_named(named)}" for what, named in lists.items() if named]
     return "; ".join(filter(None, [head, differing, *others]))
 
 
