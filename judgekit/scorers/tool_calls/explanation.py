@@ -165,7 +165,7 @@ def _reason(
     else:
         head = f"no call was expected{'' if match.actual else ' and none was made'}"
     allowed = {name: ", allowed" if getattr(match.rules, name) == "allow" else "" for name in ("missing", "extra")}
-    lists = {
+    lists: dict[str, list[tuple[str, MessageNumber | None]]] = {
         f"missing{allowed['missing']}": [(match.expected[at].name, None) for at in missing],
         "out of order": [
             (match.actual[pair.actual].call.name, match.actual[pair.actual].message) for pair in displaced
