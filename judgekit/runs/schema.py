@@ -104,5 +104,9 @@ def with_checksums(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def is_intact(row: tuple[Any, ...]) -> bool:
     """Return whether a row, with its checksum in the last place, is what was written."""
-    written: int = row[-1]
-    return zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == written
+    return are_intact([row])[0]
+
+
+def are_intact(rows: Iterable[tuple[Any, ...]]) -> list[bool]:
+    """Return whether each of many rows is what was written."""
+    return [zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == row[-1] for row in rows]
