@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from judgekit.jobs.options import RunOptions
@@ -13,11 +13,10 @@ from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import ScoreStatus
 from judgekit.scoring import Scorer
-from judgekit.shards import EVERYTHING, Shard
 from judgekit.traces.sample import Sample
 
-_BLOCK = 512
-"""The number of samples that are looked up in the store at once, and that one worker takes in a row."""
+_BLOCK = 128
+"""The number of samples that are looked up in the store at once, and that one process takes in a row."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class ScoringJob:
         store: RunStore,
         scorers: Sequence[Scorer],
         problems: ReadingProblems,
-        worker: Shard = EVERYTHING,
+        claim: Callable[[int], bool] = lambda _: True,
         given: Iterator[tuple[int, Sample]] | None = None,
     ) -> Iterator[Task]:
         """Yield each sample with missing scores, with the scorers to make them.
@@ -64,12 +63,14 @@ class ScoringJob:
             store: The store of the run.
             scorers: The scorers at the places of this job.
             problems: Receives the records that cannot be read.
-            worker: The share of this process in the work: every ``count``-th block of samples, beginning with the block
-                ``index``.
+            claim: Returns whether this process is to score the block of samples with a number. It is called once for
+                each block, in order.
             given: The samples, if they are given in Python.
         """
         is_new = self.is_new or store.is_empty(self.record.number, min(self.scorer_indexes))
         placed = list(zip(self.scorer_indexes, scorers, strict=True))
+
+        is_claimed = cache(claim)
 
         @lru_cache(1)
         def done(block: int) -> dict[int, set[int]]:
@@ -78,7 +79,7 @@ class ScoringJob:
 
         def missing(number: int) -> Sequence[Scorer]:
             block = number // _BLOCK
-            if block % worker.count != worker.index:
+            if not is_claimed(block):
                 return ()
             if is_new:
                 return scorers

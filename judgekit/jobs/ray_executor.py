@@ -5,13 +5,12 @@ import os
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
-from judgekit.errors import ConfigError, JudgekitError, StoreError, join_limited
-from judgekit.formats.shards import Shard
+from judgekit.errors import ConfigError, JudgekitError, WorkerError, count_text, truncated
 from judgekit.jobs.interrupts import take_until
 from judgekit.jobs.job import ScoringJob
 from judgekit.jobs.options import RunOptions
@@ -22,6 +21,8 @@ from judgekit.runs.rows import Row
 from judgekit.runs.runner import Task, score_run
 from judgekit.runs.schema import PART_TABLES
 from judgekit.runs.store import RunStore
+from judgekit.scoring import Scorer
+from judgekit.shards import Shard
 
 _BLOCKS_PER_WORKER = 8
 """Blocks are shards of the recordings: few enough to skip to them quickly, and enough to share the work evenly."""
@@ -29,6 +30,8 @@ _ATTEMPTS = 3
 """The number of workers that may die over one block, or as they start."""
 _POLL = 0.1
 """Seconds between checks of whether to stop."""
+_REASON = 300
+"""The most characters of Ray's reason why a worker died."""
 
 
 class _ActorMethod(Protocol):
@@ -141,7 +144,7 @@ class Worker:
         scorers = [settings.build(spec) for place in job.scorer_indexes if (spec := options.scorers[place]) is not None]
         placed = list(zip(job.scorer_indexes, scorers, strict=True))
 
-        def missing(sample: int) -> Sequence[object]:
+        def missing(sample: int) -> Sequence[Scorer]:
             there = self._done.get(sample, ())
             return [scorer for place, scorer in placed if place not in there]
 
@@ -178,17 +181,15 @@ class RayExecutor:
         """See `judgekit.jobs.executors.Executor`.
 
         Raises:
-            StoreError: Workers cannot start, or a block was given up since its workers died.
+            WorkerError: Workers cannot start, or a block was given up since its workers died.
             JudgekitError: The error that ended a worker.
         """
         ray = _load()
-        done = self.store.scored_by_sample(
-            job.record.number, 0, MAX_INTEGER, except_statuses=job.retried
-        ) if not job.is_new else {}
+        number, last = job.record.number, 2**63 - 1
+        done = {} if job.is_new else self.store.scored_by_sample(number, 0, last, except_statuses=job.retried)
         async with _cluster(ray, self.say) as cpus:
             recorder = Recorder(self.store, job.record, is_new=job.is_new)
-            number = self.worker_count or cpus
-            pool = _Pool(ray, recorder, number, (job, str(Path.cwd()), ray.put(done)))
+            pool = _Pool(ray, recorder, self.worker_count or cpus, (job, str(Path.cwd()), ray.put(done)))
             tally.worker_counts = lambda: (pool.scores, pool.failed)
             async with recorder.writing():
                 await pool.run(should_stop)
@@ -268,7 +269,7 @@ class _Pool:
         except self._ray.exceptions.RayError as error:
             self._failed_starts += 1
             if self._failed_starts >= _ATTEMPTS:
-                raise StoreError(f"workers of the Ray cluster cannot start: {_reason(error)}") from error
+                raise WorkerError(f"workers of the Ray cluster cannot start: {_reason(error)}") from error
             return False
         self._failed_starts = 0
         return True
@@ -288,7 +289,7 @@ class _Pool:
 
     def _record(self, result: _Result) -> None:
         for table, rows in result.rows.items():
-            self._recorder.add_rows_of(table, rows)
+            self._recorder.add_rows(table, rows)
         self.problems.merge(result.problems)
         self.scores += result.scores
         self.failed += result.failed
@@ -300,7 +301,7 @@ class _Pool:
         if block.deaths < _ATTEMPTS:
             self._blocks.put_nowait(block)
             return
-        self._error = self._error or StoreError(
+        self._error = self._error or WorkerError(
             f"block {block.shard} of the recordings was given up: {_ATTEMPTS} workers died while they scored it, the "
             f"last one with: {_reason(error)}"
         )
@@ -315,7 +316,9 @@ def _load() -> _Ray:
     try:
         ray = import_module("ray")
     except ImportError as error:
-        raise ConfigError.missing_extra("ray", "ray") from error
+        raise ConfigError(f"Ray cannot be imported ({error}): pip install 'judgekit[ray]'") from error
+    with suppress(AttributeError):  # the lines of lost machines would stand in the progress; Ray has no other switch
+        ray._private.worker._worker_logs_enabled = False  # noqa: SLF001 - as Ray's own debugger does
     return cast("_Ray", ray)
 
 

@@ -39,7 +39,8 @@ class Session:
         before: The run as it was; ``None`` for a new run.
         first_scorer: The place of the first of the scorers in the run.
         concurrency: The number of samples that are scored at once.
-        workers: The number of processes for the scorers that ask no judge; 1 is this process.
+        workers: The number of processes for the scorers that ask no judge. This process is one of them, unless it
+            asks judges.
         samples: The samples with their numbers, if they are given in Python.
         from_store: Whether the samples are read from the store instead.
         retried: The statuses of scores to retry.
@@ -136,9 +137,14 @@ class Session:
         if own:
             self._parts.append((InProcessExecutor(self.store, self._source, scorers, self.concurrency), job))
         if shared:
-            from judgekit.jobs.workers import WorkerExecutor  # noqa: PLC0415 - most runs have no workers
+            from judgekit.jobs.workers import BlockClaims, WorkerExecutor  # noqa: PLC0415 - most runs have no workers
 
-            self._parts.append((WorkerExecutor(self.workers), replace(job, scorer_indexes=shared)))
+            claims, part = BlockClaims(), replace(job, scorer_indexes=shared)
+            others = self.workers if own else self.workers - 1
+            self._parts.append((WorkerExecutor(others, claims), part))  # first, since processes take a while to start
+            if not own:
+                tasks = part.tasks(self.store, scorers, self.problems, claims.claim)
+                self._parts.append((InProcessExecutor(self.store, tasks, scorers, self.concurrency), part))
 
     async def _score(self) -> None:
         """Score with all executors at once. A judge that stops does not end the work of other executors."""

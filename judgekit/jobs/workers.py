@@ -1,4 +1,4 @@
-"""Worker processes that make the scores of a job."""
+"""Worker processes that make scores of a job beside this process."""
 
 import asyncio
 import multiprocessing
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from multiprocessing.sharedctypes import SynchronizedArray
+from multiprocessing.sharedctypes import Synchronized, SynchronizedArray
 from multiprocessing.synchronize import Event
 
 from judgekit.errors import JudgekitError, WorkerError
@@ -21,7 +21,6 @@ from judgekit.runs.progress import Tally
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import score_run
 from judgekit.runs.store import RunStore
-from judgekit.shards import Shard
 
 _POLL = 0.1
 """Seconds between checks of the processes."""
@@ -30,15 +29,38 @@ _GRACE = 10
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+class BlockClaims:
+    """The blocks of samples that processes share: each block belongs to the first process that claims it."""
+
+    def __init__(self) -> None:
+        self._next: Synchronized[int] = multiprocessing.get_context("spawn").Value("q", 0)
+
+    def claim(self, block: int) -> bool:
+        """Return whether the block is this process's. All processes claim the same blocks, in ascending order.
+
+        Raises:
+            StoreError: Another process has died in the middle of a claim.
+        """
+        lock = self._next.get_lock()
+        if not lock.acquire(timeout=_GRACE):
+            raise WorkerError("a worker process has died")
+        is_free = block >= self._next.value
+        if is_free:
+            self._next.value = block + 1
+        lock.release()
+        return is_free
+
+
 @dataclass(frozen=True)
 class WorkerExecutor:
-    """An executor that scores in worker processes, each with a shard of the samples, that write to the run's file."""
+    """An executor that scores in worker processes, which claim blocks of samples and write to the run's file."""
 
     worker_count: int
+    claims: BlockClaims
 
     async def execute(self, job: ScoringJob, tally: Tally, should_stop: Callable[[], bool]) -> ReadingProblems:
         """See `judgekit.jobs.executors.Executor`."""
-        workers = _Workers(job, self.worker_count)
+        workers = _Workers(job, self.worker_count, self.claims)
         tally.worker_counts = workers.counts
         try:
             return await workers.finish(should_stop)
@@ -49,7 +71,7 @@ class WorkerExecutor:
 class _Workers:
     """Worker processes that are under way."""
 
-    def __init__(self, job: ScoringJob, number: int) -> None:
+    def __init__(self, job: ScoringJob, number: int, claims: BlockClaims) -> None:
         spawn = multiprocessing.get_context("spawn")
         self._stop = spawn.Event()
         self._counts = spawn.Array("q", 2 * number, lock=False)
@@ -60,8 +82,8 @@ class _Workers:
         try:
             for place in range(number):
                 ours, theirs = spawn.Pipe(duplex=False)
-                given = (job, Shard(place, number), self._stop, self._counts, theirs)
-                process = spawn.Process(target=_score_shard, args=given, daemon=True)
+                given = (job, claims, place, self._stop, self._counts, theirs)
+                process = spawn.Process(target=_score_blocks, args=given, daemon=True)
                 process.start()
                 theirs.close()
                 self._running[ours] = process
@@ -119,24 +141,25 @@ def _death_of(process: BaseProcess) -> WorkerError:
     return WorkerError(f"a worker process has died{advice}")
 
 
-def _score_shard(
-    job: ScoringJob, shard: Shard, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
+def _score_blocks(
+    job: ScoringJob, claims: BlockClaims, place: int, stop: Event, counts: "SynchronizedArray[int]", pipe: Connection
 ) -> None:
-    """Score a shard in a worker process, and send back the unreadable records, or the error that ended it."""
+    """Score blocks in a worker process, and send back the unreadable records, or the error that ended it."""
     for one in _SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     problems = ReadingProblems()
 
     def count(row: Row) -> None:
-        counts[2 * shard.index] += 1
-        counts[2 * shard.index + 1] += row.score.status == "failed"
+        counts[2 * place] += 1
+        counts[2 * place + 1] += row.score.status == "failed"
 
     try:
         options, store = RunOptions.from_record(job.record), RunStore(job.path)
         settings = options.load_config()
-        scorers = [settings.build(spec) for place in job.scorer_indexes if (spec := options.scorers[place]) is not None]
-        tasks = take_until(job.tasks(store, scorers, problems, shard), stop.is_set)
+        specs = [options.scorers[index] for index in job.scorer_indexes]
+        scorers = [settings.build(spec) for spec in specs if spec is not None]
+        tasks = take_until(job.tasks(store, scorers, problems, claims.claim), stop.is_set)
         running = score_run(
             *(store, job.record, tasks, scorers),
             concurrency=1,

@@ -28,7 +28,7 @@ from judgekit.runs.counted import CountedRow, PlainScore
 from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
-from judgekit.runs.schema import APPLICATION_ID, KEYS, SCHEMA, SCHEMA_VERSION, decompress, is_intact
+from judgekit.runs.schema import APPLICATION_ID, KEYS, SCHEMA, SCHEMA_VERSION, are_intact, decompress, is_intact
 from judgekit.score import Explanation, JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.message import FrozenModel, construct
 from judgekit.traces.sample import Sample
@@ -43,12 +43,9 @@ _ADVICE = {
 }
 CALLS_ADAPTER = TypeAdapter(tuple[JudgeCall, ...])
 PackedRecord = TypeVar("PackedRecord", bound=FrozenModel)
-_SCORES = """
-    SELECT scores.*, samples.* FROM scores
-        LEFT JOIN samples ON samples.run = scores.run AND samples.number = scores.sample
-    WHERE scores.run = ?
-"""
-_SCORE_COLUMNS = 13
+_SCORES = "SELECT * FROM scores WHERE run = ?"
+_SAMPLES = "SELECT * FROM samples WHERE run = ? AND number IN (SELECT value FROM json_each(?))"
+_SCORES_AT_ONCE = 64
 _OF_NUMBERS = " AND sample IN (SELECT value FROM json_each(?))"
 """Many numbers as one value, since the number of values in a statement is limited."""
 _WORST = """
@@ -82,6 +79,7 @@ class RunReader:
         self.path = None if path is None else Path(path)
         with self._explaining_errors():
             self._db = self._open(read_only=read_only)
+        self._dictionaries: dict[tuple[int, int], bytes | None] = {}
         weakref.finalize(self, self._db.close)
 
     def _open(self, *, read_only: bool) -> sqlite3.Connection:
@@ -212,10 +210,9 @@ class RunReader:
         Scores with a status in ``except_statuses`` are left out, and so are damaged scores and scores of damaged samples.
         """
         found: dict[int, set[int]] = {}
-        for line in self._select(f"{_SCORES} AND sample BETWEEN ? AND ?", run, first, last):
-            _, sample, scorer, status = line[:4]
-            if is_intact(line[:_SCORE_COLUMNS]) and is_intact(line[_SCORE_COLUMNS:]) and status not in except_statuses:
-                found.setdefault(sample, set()).add(scorer)
+        for score, is_whole, sample in self._with_samples(f"{_SCORES} AND sample BETWEEN ? AND ?", run, first, last):
+            if is_whole and sample and score[3] not in except_statuses:
+                found.setdefault(score[1], set()).add(score[2])
         return found
 
     def lowest(self, run: int, scorer: str, limit: int) -> Iterator[Row]:
@@ -293,27 +290,40 @@ class RunReader:
         Both are table rows; a failed score stands for one that is damaged, and an empty row for a damaged sample.
         """
         names = self._names(run)
-        sample: tuple[Any, ...] = ()
-        intact: tuple[Any, ...] = ()
         last = (-1, -1)
         with self._undamaged("a score"):
-            for line in self._select(sql, run, *values):
-                score, index, place = line[:_SCORE_COLUMNS], line[1], line[2]
-                if line[_SCORE_COLUMNS:] != sample:
-                    sample = line[_SCORE_COLUMNS:]
-                    intact = sample if is_intact(sample) else ()
+            for score, is_whole, sample in self._with_samples(sql, run, *values):
+                _, index, place, *_ = score
                 name = names.get(place)
                 if name is None or not isinstance(index, int):
                     continue  # no scorer has this place, so the score counts as missing
-                if intact and is_intact(score):
+                if is_whole and sample:
                     if is_ordered and (index, place) <= last:
                         raise self._damaged(f"the order of the scores of run {run}")
                     last = index, place
-                    yield name, index, score, intact
+                    yield name, index, score, sample
                 else:
-                    what = "its row" if intact else "the row of its sample"
+                    what = "its row" if sample else "the row of its sample"
                     reason = f"{what} in {self.path} is damaged; judgekit resume repeats the score"
-                    yield name, index, Score.failed(name, reason, error=DAMAGED_ROW), intact
+                    yield name, index, Score.failed(name, reason, error=DAMAGED_ROW), sample
+
+    def _with_samples(
+        self, sql: str, run: int, *values: object
+    ) -> Iterator[tuple[tuple[Any, ...], bool, tuple[Any, ...]]]:
+        """Yield the scores that a statement selects, each with whether it is intact, and its sample.
+
+        Both are table rows; an empty one stands for a damaged sample.
+        """
+        found = self._select(sql, run, *values)
+        samples: dict[int, tuple[Any, ...]] = {}
+        while scores := list(islice(found, _SCORES_AT_ONCE)):
+            numbers = {score[1] for score in scores if isinstance(score[1], int)}
+            if missing := numbers.difference(samples):
+                rows = list(self._select(_SAMPLES, run, _listed(missing)))
+                kept = {number: row for number, row in samples.items() if number in numbers}
+                samples = kept | {row[1]: row for row, is_whole in zip(rows, are_intact(rows), strict=True) if is_whole}
+            for score, is_whole in zip(scores, are_intact(scores), strict=True):
+                yield score, is_whole, samples.get(score[1], ())
 
     def _plain(self, scorer: str, line: tuple[Any, ...]) -> PlainScore | Score:
         _, _, _, status, value, _, label, _, aggregate, warnings, calls, _, _ = line
@@ -433,8 +443,18 @@ class RunReader:
 
     def has_all_conversations(self, run: int) -> bool:
         """Return whether the conversations of all samples of a run are stored."""
-        kept = sum(map(is_intact, self._select("SELECT * FROM conversations WHERE run = ?", run)))
+        kept = sum(map(self._is_readable, self._select("SELECT * FROM conversations WHERE run = ?", run)))
         return kept == self.counts(run).samples
+
+    def _is_readable(self, conversation: tuple[Any, ...]) -> bool:
+        return is_intact(conversation) and self._dictionary(conversation[0], conversation[2]) is not None
+
+    def _dictionary(self, run: int, number: int) -> bytes | None:
+        """Return a dictionary that conversations are compressed with; ``None`` if it is damaged or gone."""
+        if (run, number) not in self._dictionaries:
+            found = next(self._select("SELECT * FROM dictionaries WHERE run = ? AND id = ?", run, number), None)
+            self._dictionaries[run, number] = found[2] if found is not None and is_intact(found) else None
+        return self._dictionaries[run, number]
 
     def damaged(self, run: int) -> DamagedRows:
         """Return the conversations and judge replies of a run that are damaged."""
@@ -442,7 +462,7 @@ class RunReader:
         conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
         exchanges = self._select("SELECT * FROM exchanges WHERE run = ?", run)
         return DamagedRows(
-            frozenset(line[1] for line in conversations if not is_intact(line)),
+            frozenset(line[1] for line in conversations if not self._is_readable(line)),
             frozenset((line[1], names.get(line[2], ""), line[3]) for line in exchanges if not is_intact(line)),
         )
 
@@ -464,7 +484,10 @@ class RunReader:
                 last = number
                 if sample_filter(number):
                     line = next(self._select(_CONVERSATION, run, number), (0,))
-                    yield number, self._unpacked(Sample, line, f"sample {number} of run {run}")
+                    what = f"sample {number} of run {run}"
+                    if not is_intact(line) or (dictionary := self._dictionary(run, line[2])) is None:
+                        raise self._damaged(what)
+                    yield number, self._unpacked(Sample, line, what, dictionary)
 
     def exchanges(
         self, run: int, except_scorers: Collection[tuple[int, str, int]] = ()
@@ -482,13 +505,11 @@ class RunReader:
             scorer, dictionary = scorers.get(place, ("", b""))
             if (number, scorer, call) not in except_scorers:
                 what = f"a judge's reply about sample {number} of run {run}"
+                if not is_intact(line):
+                    raise self._damaged(what)
                 yield number, scorer, call, self._unpacked(JudgeExchange, line, what, dictionary)
 
-    def _unpacked(
-        self, kind: type[PackedRecord], line: tuple[Any, ...], what: str, dictionary: bytes = b""
-    ) -> PackedRecord:
-        if not is_intact(line):
-            raise self._damaged(what)
+    def _unpacked(self, kind: type[PackedRecord], line: tuple[Any, ...], what: str, dictionary: bytes) -> PackedRecord:
         with self._undamaged(what):
             body = line[-2] if self.path is None else decompress(line[-2], dictionary)
             return kind.model_validate_json(body)

@@ -19,7 +19,7 @@ from judgekit.runs.hashed_media import hash_media
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.reader import CALLS_ADAPTER
 from judgekit.runs.rows import Row, RunRecord, sample_labels
-from judgekit.runs.schema import compress, is_intact, upsert, with_checksums
+from judgekit.runs.schema import Compressor, is_intact, upsert, with_checksums
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
 from judgekit.score import JudgeCall, Score
@@ -30,6 +30,7 @@ _AT_ONCE = 0.1  # seconds; scores made within them are written together
 _MOST_WAITING = 500  # rows that may wait for a running write before scoring waits for it too
 _TOGETHER = 50  # rows of one statement
 _LONG = 2**16  # bytes; the writing thread compresses longer records
+_DICTIONARY_BYTES = 2**15  # the most that zlib looks back
 _SAMPLE = upsert(
     "samples",
     (
@@ -37,7 +38,8 @@ _SAMPLE = upsert(
         *("references_hash", "fields_hash", "first_message_hash", "checksum"),
     ),
 )
-_CONVERSATION = upsert("conversations", ("run", "number", "sample", "checksum"))
+_DICTIONARY = "INSERT INTO dictionaries VALUES (?)"
+_CONVERSATION = upsert("conversations", ("run", "number", "dictionary", "sample", "checksum"))
 _SCORE = "INSERT OR REPLACE INTO scores VALUES (?)"
 _NO_EXCHANGES = "DELETE FROM exchanges WHERE run = ? AND sample = ? AND scorer = ?"
 _EXCHANGE = "INSERT OR REPLACE INTO exchanges VALUES (?)"
@@ -45,6 +47,7 @@ _CALLS = "INSERT OR REPLACE INTO unscored_calls VALUES (?)"
 _KEPT_CALLS = "DELETE FROM unscored_calls WHERE run = ? AND id = ?"
 _INSERT = {
     "samples": _SAMPLE,
+    "dictionaries": _DICTIONARY,
     "conversations": _CONVERSATION,
     "scores": _SCORE,
     "exchanges": _EXCHANGE,
@@ -79,7 +82,9 @@ class Recorder:
         self._textless = None if record.keeps_text else textless or TextRemover()
         self._places = {one.name: place for place, one in enumerate(record.scorers)}
         self._judged = {place for place, one in enumerate(record.scorers) if one.judged}
-        self._dictionaries = [one.exchange_dictionary for one in record.scorers]
+        self._exchange_compressors = [Compressor(one.exchange_dictionary) for one in record.scorers]
+        self._dictionary = 0
+        self._compressor: Compressor | None = None
         self._is_new = is_new or store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting: dict[str, list[_Line]] = defaultdict(list)
@@ -108,8 +113,11 @@ class Recorder:
             _json(effort) if effort else None,
             *SampleHashes.of(sample, keeps_text=self._textless is None),
         )
-        if self._textless is None and (packed := self._packed(hash_media(sample))) is not None:
-            self._add(_CONVERSATION, index, packed)
+        if self._textless is None and (body := _body(hash_media(sample))) is not None:
+            if self._compressor is None:  # conversations of a run have much in common, such as the system message
+                self._dictionary, self._compressor = self._new_id(), Compressor(body[-_DICTIONARY_BYTES:])
+                self._add(_DICTIONARY, self._dictionary, body[-_DICTIONARY_BYTES:])
+            self._add(_CONVERSATION, index, self._dictionary, self._packed(body, self._compressor))
 
     def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:
         """Register the ledger of a score in progress. Its calls were paid for, whether or not the score is kept."""
@@ -132,11 +140,8 @@ class Recorder:
         if not self._is_new:  # a new run has none to replace
             self._add(_NO_EXCHANGES, row.index, place)
         for number, call in enumerate(row.score.calls if self._textless is None else ()):
-            if (
-                call.exchange is not None
-                and (packed := self._packed(call.exchange, self._dictionaries[place])) is not None
-            ):
-                self._add(_EXCHANGE, row.index, place, number, packed)
+            if call.exchange is not None and (body := _body(call.exchange)) is not None:
+                self._add(_EXCHANGE, row.index, place, number, self._packed(body, self._exchange_compressors[place]))
 
     def add_rows(self, table: str, rows: Iterable[_Line]) -> None:
         """Record rows of a table that another process wrote into a run of its own."""
@@ -166,19 +171,15 @@ class Recorder:
             raise self._failure
         self._waiting[sql].append((self._run, *values))
 
-    def _packed(self, record: FrozenModel, dictionary: bytes = b"") -> bytes | Callable[[], bytes] | None:
-        """Return a record as JSON, compressed for a file; ``None`` if UTF-8 cannot hold it.
+    def _packed(self, body: bytes, compressor: Compressor) -> bytes | Callable[[], bytes]:
+        """Return a record compressed for a file.
 
         The writing thread compresses a long record. For short ones, two threads that take turns would cost more than
         they save.
         """
-        try:
-            body = record.model_dump_json(exclude_none=True).encode()
-        except ValueError:  # lone surrogates
-            return None
         if self._store.path is None:
             return body
-        return partial(compress, body, dictionary) if len(body) > _LONG else compress(body, dictionary)
+        return partial(compressor.compress, body) if len(body) > _LONG else compressor.compress(body)
 
     def _take_waiting(self) -> dict[str, list[_Line]]:
         """Return the waiting rows, including calls that were paid since for scores in progress."""
@@ -297,6 +298,14 @@ def _written(calls: Iterable[JudgeCall]) -> str:
         texts = ("judge", "prompt", "model", "system_fingerprint", "error")
         held = (call.model_copy(update={name: _text(getattr(call, name)) for name in texts}) for call in calls)
         return CALLS_ADAPTER.dump_json(tuple(held)).decode()
+
+
+def _body(record: FrozenModel) -> bytes | None:
+    """Return a record as JSON; ``None`` if UTF-8 cannot hold it."""
+    try:
+        return record.model_dump_json(exclude_none=True).encode()
+    except ValueError:  # lone surrogates
+        return None
 
 
 def _json(value: object) -> str:

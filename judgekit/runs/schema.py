@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _LEVEL = 1
 """The level of compression: fast."""
 _EQUAL_ALIKE = 2
@@ -19,7 +19,10 @@ _COLUMNS = {
         labels TEXT, label_sources TEXT, effort TEXT, references_hash INTEGER, fields_hash INTEGER,
         first_message_hash INTEGER
     """,
-    "conversations": "run INTEGER NOT NULL, number INTEGER NOT NULL, sample BLOB NOT NULL",
+    "dictionaries": "run INTEGER NOT NULL, id INTEGER NOT NULL, dictionary BLOB NOT NULL",
+    "conversations": """
+        run INTEGER NOT NULL, number INTEGER NOT NULL, dictionary INTEGER NOT NULL, sample BLOB NOT NULL
+    """,
     "scores": """
         run INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, status TEXT NOT NULL, value REAL,
         confidence REAL, label TEXT, error TEXT, aggregate TEXT, warnings TEXT, calls TEXT, explanation TEXT NOT NULL
@@ -34,6 +37,7 @@ _COLUMNS = {
 }
 KEYS = {
     "samples": "run, number",
+    "dictionaries": "run, id",
     "conversations": "run, number",
     "scores": "run, sample, scorer",
     "exchanges": "run, sample, scorer, call",
@@ -71,10 +75,16 @@ def upsert(table: str, columns: Sequence[str]) -> str:
     )
 
 
-def compress(record: bytes, dictionary: bytes = b"") -> bytes:
-    """Return a compressed record. A dictionary of text that many records share makes them shorter."""
-    packer = zlib.compressobj(_LEVEL, zdict=dictionary)
-    return packer.compress(record) + packer.flush()
+class Compressor:
+    """A compressor of records. A ``dictionary`` of text that many records share makes them shorter."""
+
+    def __init__(self, dictionary: bytes = b"") -> None:
+        self._packer = zlib.compressobj(_LEVEL, zdict=dictionary)
+
+    def compress(self, record: bytes) -> bytes:
+        """Return a compressed record. Any thread may call it."""
+        packer = self._packer.copy()  # reading the dictionary again for each record would take longer
+        return packer.compress(record) + packer.flush()
 
 
 def decompress(body: bytes, dictionary: bytes = b"") -> bytes:
@@ -95,5 +105,9 @@ def with_checksums(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def is_intact(row: tuple[Any, ...]) -> bool:
     """Return whether a row, with its checksum in the last place, is what was written."""
-    written: int = row[-1]
-    return zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == written
+    return are_intact([row])[0]
+
+
+def are_intact(rows: Iterable[tuple[Any, ...]]) -> list[bool]:
+    """Return whether each of many rows is what was written."""
+    return [zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == row[-1] for row in rows]

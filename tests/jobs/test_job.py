@@ -1,7 +1,7 @@
 """Scoring jobs: what is missing of a run, in shards."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,11 +9,11 @@ import pytest
 from judgekit.jobs import job as module
 from judgekit.jobs.job import ScoringJob
 from judgekit.jobs.options import RunOptions
+from judgekit.jobs.workers import BlockClaims
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import RunRecord, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore, now
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
-from judgekit.shards import Shard
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
 
@@ -97,7 +97,8 @@ OPTIONS: dict[str, Callable[[], RunOptions]] = {
 
 @pytest.mark.parametrize("of", [2, 3])
 @pytest.mark.parametrize("make", OPTIONS.values(), ids=OPTIONS)
-def test_shards_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
+def test_shares_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
+    """Each of several processes claims the block that nobody has claimed yet; here they take turns."""
     monkeypatch.setattr(module, "_BLOCK", 3)
     options, scorer = make(), ToolCallF1()
     store = RunStore(DEFAULT_RUNS_PATH)
@@ -105,14 +106,21 @@ def test_shards_are_disjoint_and_together_they_are_all(make, of, monkeypatch):
     record = store.begin(RunRecord(started_at=now(), scorers=[ScorerRecord.of(scorer)], options=told))
     job = ScoringJob(DEFAULT_RUNS_PATH, record, (0,))
 
-    def done_by(shard: Shard) -> tuple[list[tuple[int, Sample]], ReadingProblems]:
-        problems = ReadingProblems()
-        return [(task.number, task.sample) for task in job.tasks(store, [scorer], problems, shard)], problems
+    def tasks(problems: ReadingProblems, **claims) -> Iterator[tuple[int, Sample]]:
+        return ((task.number, task.sample) for task in job.tasks(store, [scorer], problems, **claims))
 
-    everything, problems = done_by(Shard())
-    shares = [done_by(Shard(number, of)) for number in range(of)]
+    problems = ReadingProblems()
+    everything = list(tasks(problems))
+    claims, shares = BlockClaims(), [([], ReadingProblems()) for _ in range(of)]
+    waiting = [(tasks(found, claim=claims.claim), done) for done, found in shares]
+    while waiting:
+        share, done = waiting.pop(0)
+        if (one := next(share, None)) is not None:
+            done.append(one)
+            waiting.append((share, done))
     assert sorted((one for done, _ in shares for one in done), key=lambda one: one[0]) == everything
-    assert {number // 3 % of for number, _ in everything} == set(range(of))
-    assert all({number // 3 % of for number, _ in done} == {place} for place, (done, _) in enumerate(shares))
+    blocks = [{number // 3 for number, _ in done} for done, _ in shares]
+    assert all(blocks)
+    assert sum(map(len, blocks)) == len({number // 3 for number, _ in everything})
     assert {str(one) for _, found in shares for one in found} == {str(one) for one in problems}
     assert len(everything) > 7

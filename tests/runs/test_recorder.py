@@ -180,6 +180,10 @@ def test_conversations_short_and_long_are_kept_compressed_and_whole(characters):
     asyncio.run(arun([sample], [scorer(lambda _: 1.0, name="one")], store=RUNS))
     found = Run.stored(path=RUNS)
     assert list(found.conversations()) == [(0, sample)]
-    (body,) = sqlite3.connect(RUNS).execute("SELECT sample FROM conversations").fetchone()
-    assert Sample.model_validate_json(zlib.decompress(body)) == sample
+    db = sqlite3.connect(RUNS)
+    (body,), (dictionary,) = (
+        db.execute(f"SELECT {what}").fetchone()
+        for what in ("sample FROM conversations", "dictionary FROM dictionaries")
+    )
+    assert Sample.model_validate_json(zlib.decompressobj(zdict=dictionary).decompress(body)) == sample
     assert not any(found.damaged)
