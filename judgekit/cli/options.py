@@ -8,6 +8,7 @@ import typer
 
 from judgekit.cli.app import MAX_INTEGER
 from judgekit.errors import ConfigError
+from judgekit.jobs.building import Engine
 
 RecordingsArgument: TypeAlias = Annotated[
     Path,
@@ -66,8 +67,19 @@ RunIdOption: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample and --sample-share: the random seed.")]
 Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
-Workers: TypeAlias = Annotated[
-    int, typer.Option(min=1, max=1024, metavar="N", help="Number of processes for the scorers that ask no judge.")
+WorkersOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        max=1024,
+        metavar="N",
+        help="Number of processes for the scorers that ask no judge; with Ray by default one for each CPU.",
+    ),
+]
+EngineOption: TypeAlias = Annotated[
+    Engine,
+    typer.Option("--engine", help="What starts the workers: processes on this machine, or a Ray cluster."),
 ]
 DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="Show how many requests, tokens and dollars it would take, and send nothing.")

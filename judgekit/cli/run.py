@@ -17,7 +17,7 @@ from judgekit.cli.outputs import check_outputs, print_line, print_run_location
 from judgekit.errors import JudgekitError, path_text
 from judgekit.formats.files import require_separate_output
 from judgekit.formats.reading import read
-from judgekit.jobs.building import BuiltScorers, build_scorers
+from judgekit.jobs.building import BuiltScorers, Workers, build_scorers
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.resume import extension_session, resume_session
@@ -90,7 +90,8 @@ def run(
     ] = None,
     show: options.Show = 0,
     strict: options.Strict = False,
-    workers: options.Workers = 1,
+    workers: options.WorkersOption = None,
+    engine: options.EngineOption = "processes",
     shard: options.ShardOption = None,
     run_id: options.RunIdOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
@@ -128,7 +129,7 @@ def run(
     if dry_run:
         show_planned(built)
         return
-    raise run_and_report(new_session(built, store, run_id=run_id, workers=workers), show, outputs)
+    raise run_and_report(new_session(built, store, run_id=run_id, workers=Workers(workers, engine)), show, outputs)
 
 
 @app.command()
@@ -137,12 +138,13 @@ def resume(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Score again what failed.")] = False,
     output: options.Output = None,
     show: options.Show = 0,
-    workers: options.Workers = 1,
+    workers: options.WorkersOption = None,
+    engine: options.EngineOption = "processes",
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Continue a run that stopped early."""
     outputs = check_outputs(output)
-    session = resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=workers)
+    session = resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=Workers(workers, engine))
     before = session.before
     if not retry_failed and before is not None and before.ended_at is not None and not before.stop_reason:
         print_line(f"run {before.number} has already finished; resume only adds missing scores", console(stderr=True))
@@ -159,7 +161,8 @@ def score(
     judge: options.JudgeName = None,
     output: options.Output = None,
     show: options.Show = 0,
-    workers: options.Workers = 1,
+    workers: options.WorkersOption = None,
+    engine: options.EngineOption = "processes",
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Add scorers to a finished run. Its other scores stay as they are.
@@ -168,7 +171,9 @@ def score(
     """
     outputs = check_outputs(output)
     raise run_and_report(
-        extension_session(_run_reference(run), store, scorer, judge=judge, workers=workers), show, outputs
+        extension_session(_run_reference(run), store, scorer, judge=judge, workers=Workers(workers, engine)),
+        show,
+        outputs,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judgekit.jobs.building import ScorerOrText
+    from judgekit.jobs.building import Engine, ScorerOrText
     from judgekit.jobs.plan import RunPlan
     from judgekit.jobs.resume import RunReference
     from judgekit.jobs.session import Session
@@ -26,7 +26,8 @@ def run(
     config: Path | str | None = None,
     judge: str | None = None,
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    engine: "Engine" = "processes",
     store: Path | str | None = None,
     shard: str | None = None,
     run_id: str | None = None,
@@ -52,9 +53,11 @@ def run(
             ``provider/model``, or a name from the config.
         concurrency: The number of samples that are scored at once. If not given, the highest concurrency of the
             config's judges, and at least 16 if there are scorers that are objects.
-        workers: The number of processes for the scorers that ask no judge. More than 1 requires that these scorers are
-            texts, ``data`` is a path, and there is a ``store``; a script calls this under
-            ``if __name__ == "__main__":``.
+        workers: The number of processes for the scorers that ask no judge; by default 1, or with Ray one for each CPU of
+            the cluster. More than 1 requires that these scorers are texts, ``data`` is a path, and there is a ``store``;
+            a script calls this under ``if __name__ == "__main__":``.
+        engine: What starts the workers: ``"processes"`` on this machine, or ``"ray"``. Ray uses the cluster that the
+            program or the machine is connected to, or else starts one on this machine.
         store: A SQLite file to keep the run in; in memory if not given.
         shard: The part of the recordings to score, such as ``"3/16"``, where other processes score the others;
             `merge_runs` makes one run of them. If the store has this shard, it is resumed.
@@ -74,9 +77,11 @@ def run(
             others continue, and ``stop_reason`` says so. If an error occurs before the first score, no run is kept; after
             it, the run ends with the error in ``stop_reason``, and `resume` continues it.
     """
-    from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
+    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
+    from judgekit.jobs.starting import start_session  # noqa: PLC0415
 
-    session = start_session(data, scorers, config, judge, concurrency, workers, store, shard, run_id, sample_share)
+    given = Workers(workers, engine)
+    session = start_session(data, scorers, config, judge, concurrency, given, store, shard, run_id, sample_share)
     return _finish(session, progress=progress)
 
 
@@ -87,7 +92,8 @@ async def arun(
     config: Path | str | None = None,
     judge: str | None = None,
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    engine: "Engine" = "processes",
     store: Path | str | None = None,
     shard: str | None = None,
     run_id: str | None = None,
@@ -95,10 +101,12 @@ async def arun(
     progress: bool = False,
 ) -> "Run":
     """Score every sample with every scorer, and return the run; the async version of `run`, with its arguments."""
-    from judgekit.jobs.starting import start_session  # noqa: PLC0415 - see above
+    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
+    from judgekit.jobs.starting import start_session  # noqa: PLC0415
 
+    given = Workers(workers, engine)
     session = await asyncio.to_thread(
-        start_session, data, scorers, config, judge, concurrency, workers, store, shard, run_id, sample_share
+        start_session, data, scorers, config, judge, concurrency, given, store, shard, run_id, sample_share
     )
     return await _afinish(session, progress=progress)
 
@@ -110,7 +118,8 @@ def resume(
     scorers: "Iterable[Scorer]" = (),
     retry_failed: bool = False,
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    engine: "Engine" = "processes",
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
@@ -123,6 +132,7 @@ def resume(
         retry_failed: Whether to make failed scores again.
         concurrency: As in `run`.
         workers: As in `run`.
+        engine: As in `run`.
         store: The file of the run, if its number is given; ``.judgekit/runs.sqlite`` if not given.
         progress: As in `run`.
 
@@ -130,9 +140,11 @@ def resume(
         ConfigError: Recordings, samples, a scorer, a judge or a prompt have changed, or are missing.
         JudgekitError: As in `run`.
     """
-    from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - see above
+    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
+    from judgekit.jobs.resume import resume_session  # noqa: PLC0415
 
-    return _finish(resume_session(run, store, data, scorers, retry_failed, concurrency, workers), progress=progress)
+    given = Workers(workers, engine)
+    return _finish(resume_session(run, store, data, scorers, retry_failed, concurrency, given), progress=progress)
 
 
 async def aresume(
@@ -142,14 +154,17 @@ async def aresume(
     scorers: "Iterable[Scorer]" = (),
     retry_failed: bool = False,
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    engine: "Engine" = "processes",
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
     """Make the missing scores of a run that stopped early; the async version of `resume`, with its arguments."""
-    from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - see above
+    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
+    from judgekit.jobs.resume import resume_session  # noqa: PLC0415
 
-    session = await asyncio.to_thread(resume_session, run, store, data, scorers, retry_failed, concurrency, workers)
+    given = Workers(workers, engine)
+    session = await asyncio.to_thread(resume_session, run, store, data, scorers, retry_failed, concurrency, given)
     return await _afinish(session, progress=progress)
 
 
@@ -160,7 +175,8 @@ def add_scorers(
     data: "Iterable[Sample] | None" = None,
     judge: str | None = None,
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    engine: "Engine" = "processes",
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
@@ -173,6 +189,7 @@ def add_scorers(
         judge: The judge of scorers that are texts; that of the run if not given.
         concurrency: As in `run`.
         workers: As in `run`.
+        engine: As in `run`.
         store: The file of the run, if its number is given; ``.judgekit/runs.sqlite`` if not given.
         progress: As in `run`.
 
@@ -180,9 +197,11 @@ def add_scorers(
         ConfigError: The run is not finished, has a scorer of the same name, or its recordings have changed.
         JudgekitError: As in `run`.
     """
-    from judgekit.jobs.resume import extension_session  # noqa: PLC0415 - see above
+    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
+    from judgekit.jobs.resume import extension_session  # noqa: PLC0415
 
-    return _finish(extension_session(run, store, scorers, data, judge, concurrency, workers), progress=progress)
+    given = Workers(workers, engine)
+    return _finish(extension_session(run, store, scorers, data, judge, concurrency, given), progress=progress)
 
 
 async def aadd_scorers(
@@ -192,14 +211,17 @@ async def aadd_scorers(
     data: "Iterable[Sample] | None" = None,
     judge: str | None = None,
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    engine: "Engine" = "processes",
     store: Path | str | None = None,
     progress: bool = False,
 ) -> "Run":
     """Score the samples of a finished run with more scorers; the async version of `add_scorers`, with its arguments."""
-    from judgekit.jobs.resume import extension_session  # noqa: PLC0415 - see above
+    from judgekit.jobs.building import Workers  # noqa: PLC0415 - see above
+    from judgekit.jobs.resume import extension_session  # noqa: PLC0415
 
-    session = await asyncio.to_thread(extension_session, run, store, scorers, data, judge, concurrency, workers)
+    given = Workers(workers, engine)
+    session = await asyncio.to_thread(extension_session, run, store, scorers, data, judge, concurrency, given)
     return await _afinish(session, progress=progress)
 
 

@@ -1,8 +1,9 @@
 """The scorers of a run, built from their specs or given as objects."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from judgekit.errors import ConfigError, join_limited
 from judgekit.jobs.options import RunOptions
@@ -16,8 +17,36 @@ if TYPE_CHECKING:
 _CONCURRENCY = 16
 """The number of samples at once for scorers that are objects, whose judges are unknown."""
 
+Engine: TypeAlias = Literal["processes", "ray"]
+"""What starts workers: processes of this machine, or a Ray cluster."""
+
 ScorerOrText: TypeAlias = Scorer | str
 """A scorer, or its text as after ``--scorer``, such as ``"tool_call_f1"`` or ``"prompt:tone"``."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers that score.
+
+    Attributes:
+        count: Their number. If not given, there is one, or with Ray one for each CPU of the cluster.
+        engine: What starts them.
+    """
+
+    count: int | None = None
+    engine: Engine = "processes"
+
+    @property
+    def run_elsewhere(self) -> bool:
+        """Whether there are workers besides this process."""
+        return self.engine == "ray" or (self.count or 1) > 1
+
+    def __str__(self) -> str:
+        return "engine='ray'" if self.engine == "ray" else f"workers={self.count}"
+
+
+THIS_PROCESS = Workers()
+"""No worker but this process."""
 
 
 class BuiltScorers(NamedTuple):
@@ -66,33 +95,38 @@ class BuiltScorers(NamedTuple):
             judge.check()
 
     def check_workers(
-        self, workers: int, path: Path | str | None, *, given: bool = False, from_store: bool = False
+        self, workers: Workers, path: Path | str | None, *, given: bool = False, from_store: bool = False
     ) -> None:
-        """Check that scorers that ask no judge can run in other processes, if there are several workers.
+        """Check that scorers that ask no judge can run in other processes, if there are workers besides this one.
 
         Raises:
             ConfigError: They cannot run there.
         """
-        if workers < 1:
-            raise ConfigError(f"workers must be at least 1, found {workers}")
+        if workers.count is not None and workers.count < 1:
+            raise ConfigError(f"workers must be at least 1, found {workers.count}")
+        if workers.engine not in get_args(Engine):
+            raise ConfigError.unknown("engine", workers.engine, get_args(Engine))
         specs = zip(self.scorers, self.options.scorers, strict=True)
-        shared = [(one.name, spec) for one, spec in specs if workers > 1 and not scorer_prompts(one)]
+        shared = [(one.name, spec) for one, spec in specs if workers.run_elsewhere and not scorer_prompts(one)]
         if not shared:
             return
         if path is None:
-            raise ConfigError(
-                f"workers={workers}: the workers need a file to write to: name it, such as store='runs.sqlite'"
-            )
+            raise ConfigError(f"{workers}: the workers need a file to write to: name it, such as store='runs.sqlite'")
         if given:
-            raise ConfigError(f"workers={workers}: the workers read the samples themselves: pass the path of a file")
+            raise ConfigError(f"{workers}: the workers read the samples themselves: pass the path of a file")
         if not from_store and (streams := self.options.streams):
             raise ConfigError(
-                f"workers={workers}: {streams[0]} can be read only once, by one process; write it to a file, or omit workers"
+                f"{workers}: {streams[0]} can be read only once, by one process; write it to a file, or omit it"
             )
         if objects := [name for name, spec in shared if spec is None]:
             raise ConfigError(
-                f"workers={workers}: objects cannot be sent to another process: {join_limited(objects, separator=', ')}; "
-                "name them by texts such as 'tool_call_f1', or omit workers"
+                f"{workers}: objects cannot be sent to another process: {join_limited(objects, separator=', ')}; "
+                "name them by texts such as 'tool_call_f1', or omit it"
+            )
+        options = self.options
+        if workers.engine == "ray" and (options.shard or options.limit is not None or options.sample is not None):
+            raise ConfigError(
+                f"{workers}: cannot be combined with shard, limit or sample; to score a part, use a sample share"
             )
 
 

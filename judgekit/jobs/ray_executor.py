@@ -30,6 +30,8 @@ _ATTEMPTS = 3
 """The number of workers that may die over one block, or as they start."""
 _POLL = 0.1
 """Seconds between checks of whether to stop."""
+_ANSWER = 10.0
+"""Seconds in which a cluster has to answer."""
 _REASON = 300
 """The most characters of Ray's reason why a worker died."""
 
@@ -133,7 +135,7 @@ class Worker:
                     rows = {table: list(store.table_rows(record.number, table)) for table in PART_TABLES}
             except (JudgekitError, OSError) as found:
                 error = found
-        return _Result(rows, problems, *counts, error)
+        return _Result(rows, problems, counts[0], counts[1], error)
 
     async def _score(
         self, store: RunStore, number: int, shard: str, problems: ReadingProblems, emit: Callable[[Row], None]
@@ -191,6 +193,7 @@ class RayExecutor:
             recorder = Recorder(self.store, job.record, is_new=job.is_new)
             pool = _Pool(ray, recorder, self.worker_count or cpus, (job, str(Path.cwd()), ray.put(done)))
             tally.worker_counts = lambda: (pool.scores, pool.failed)
+            tally.workers = self.worker_count or cpus
             async with recorder.writing():
                 await pool.run(should_stop)
         return pool.problems
@@ -329,6 +332,7 @@ async def _cluster(ray: _Ray, say: Callable[[str], object]) -> AsyncGenerator[in
         yield _cpus(ray)
         return
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    await _check_address(os.environ.get("RAY_ADDRESS", ""))
     try:
         found = await asyncio.to_thread(ray.init, address="auto", **quiet)
         where = f"the cluster at {found['gcs_address']}"
@@ -340,6 +344,22 @@ async def _cluster(ray: _Ray, say: Callable[[str], object]) -> AsyncGenerator[in
         yield _cpus(ray)
     finally:
         await asyncio.to_thread(ray.shutdown)
+
+
+async def _check_address(address: str) -> None:
+    """Check that something answers at ``host:port``, since Ray would try for minutes, which no signal ends."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()) or "/" in host:
+        return
+    try:
+        async with asyncio.timeout(_ANSWER):
+            _, writer = await asyncio.open_connection(host, int(port))
+    except OSError as error:
+        raise WorkerError(
+            f"RAY_ADDRESS: no cluster answers at {address} ({error or type(error).__name__}); start it, or unset RAY_ADDRESS "
+            "to start one on this machine"
+        ) from error
+    writer.close()
 
 
 def _cpus(ray: _Ray) -> int:

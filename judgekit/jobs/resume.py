@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from judgekit.errors import ConfigError, join_limited
 from judgekit.formats.files import STANDARD_STREAM
-from judgekit.jobs.building import BuiltScorers, ScorerOrText, build_scorers, split_scorers
+from judgekit.jobs.building import THIS_PROCESS, BuiltScorers, ScorerOrText, Workers, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
 from judgekit.runs.hashed_media import hash_media, lacks_media
@@ -34,7 +34,7 @@ def resume_session(
     objects: Iterable[Scorer] = (),
     retry_failed: bool = False,  # noqa: FBT001, FBT002 - called in a thread
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: Workers = THIS_PROCESS,
 ) -> Session:
     """Return the session that resumes a run; see `judgekit.resume`."""
     store, before = _open_run(run, path)
@@ -54,7 +54,7 @@ def resume_session(
     )
     built.check_judges()
     _must_be_as_before(before, built.scorers)
-    numbered, from_store = _samples_of(store, before, built, options, samples)
+    numbered, from_store = _samples_of(store, before, built, options, samples, workers)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
     again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
     expected = {} if before.count_precision == "exactly" else SampleCount.expected(options.expected_samples())._asdict()
@@ -78,7 +78,7 @@ def extension_session(
     samples: Iterable[Sample] | None = None,
     judge: str | None = None,
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: Workers = THIS_PROCESS,
 ) -> Session:
     """Return the session that adds scorers to a finished run; see `judgekit.add_scorers`."""
     store, before = _open_run(run, path)
@@ -91,7 +91,7 @@ def extension_session(
     built = build_scorers(options.model_copy(update={"scorers": specs}), objects, judge=judge)
     check_scorer_names([*(one.name for one in before.scorers), *(one.name for one in built.scorers)])
     built.check_judges()
-    numbered, from_store = _samples_of(store, before, built, options, samples)
+    numbered, from_store = _samples_of(store, before, built, options, samples, workers)
     built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
     options = options.model_copy(update={"scorers": (*options.scorers, *specs)})
     added = {
@@ -142,17 +142,19 @@ def _samples_of(
     built: BuiltScorers,
     options: RunOptions,
     samples: Iterable[Sample] | None,
+    workers: Workers,
 ) -> tuple[Iterator[tuple[int, Sample]] | None, bool]:
     """Return the samples if they are given, and whether they are read from the store, which keeps all of them.
 
-    For judges that are shown images, it does not keep recordings that have any.
+    For judges that are shown images, it does not keep recordings that have any. Other machines cannot read it.
 
     Raises:
         ConfigError: The samples differ from those of the run, or are missing.
     """
     number = record.number
     hashed = built.show_images and any(lacks_media(sample) for _, sample in store.conversations(number))
-    if record.read_to_end and not hashed and store.has_all_conversations(number):
+    is_readable = workers.engine != "ray" or options.file is None
+    if record.read_to_end and is_readable and not hashed and store.has_all_conversations(number):
         return None, True
     if options.file is None:
         if not record.keeps_text:

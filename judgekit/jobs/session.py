@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from judgekit.errors import STOPS_JUDGE, JudgeError, StoreError
+from judgekit.jobs.building import THIS_PROCESS, Workers
 from judgekit.jobs.executors import Executor, InProcessExecutor
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.job import ScoringJob
@@ -54,7 +55,7 @@ class Session:
     before: RunRecord | None = None
     first_scorer: int = 0
     concurrency: int = 1
-    workers: int = 1
+    workers: Workers = THIS_PROCESS
     samples: Iterator[tuple[int, Sample]] | None = None
     from_store: bool = False
     retried: Collection[ScoreStatus] = ()
@@ -127,7 +128,7 @@ class Session:
     def _prepare(self) -> None:
         judged = {place for place, one in zip(self._places, self.scorers, strict=True) if scorer_prompts(one)}
         # Worker processes run the scorers without a judge, since a judge's limits hold for one process.
-        own = [place for place in self._places if self.workers == 1 or place in judged]
+        own = [place for place in self._places if not self.workers.run_elsewhere or place in judged]
         shared = [place for place in self._places if place not in own]
         scorers = [self.scorers[place - self.first_scorer] for place in own or self._places]
         is_new = self.before is None
@@ -136,15 +137,24 @@ class Session:
         self._parts: list[tuple[Executor, ScoringJob]] = []
         if own:
             self._parts.append((InProcessExecutor(self.store, self._source, scorers, self.concurrency), job))
-        if shared:
+        if shared and self.workers.engine == "ray":
+            from judgekit.jobs.ray_executor import RayExecutor  # noqa: PLC0415 - Ray is an extra
+
+            executor = RayExecutor(self.store, self.workers.count, self._say)
+            self._parts.append((executor, replace(job, scorer_indexes=shared)))
+        elif shared:
             from judgekit.jobs.workers import BlockClaims, WorkerExecutor  # noqa: PLC0415 - most runs have no workers
 
             claims, part = BlockClaims(), replace(job, scorer_indexes=shared)
-            others = self.workers if own else self.workers - 1
+            others = (self.workers.count or 1) - (not own)
             self._parts.append((WorkerExecutor(others, claims), part))  # first, since processes take a while to start
             if not own:
                 tasks = part.tasks(self.store, scorers, self.problems, claims.claim)
                 self._parts.append((InProcessExecutor(self.store, tasks, scorers, self.concurrency), part))
+
+    def _say(self, line: str) -> None:
+        if self._console is not None:
+            self._console.print(line, soft_wrap=True, markup=False)
 
     async def _score(self) -> None:
         """Score with all executors at once. A judge that stops does not end the work of other executors."""

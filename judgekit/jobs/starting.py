@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from judgekit.errors import ConfigError, join_limited, path_text
-from judgekit.jobs.building import BuiltScorers, ScorerOrText, build_scorers, split_scorers
+from judgekit.jobs.building import THIS_PROCESS, BuiltScorers, ScorerOrText, Workers, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
 from judgekit.runs.results import Run
@@ -25,7 +25,7 @@ def start_session(
     config: Path | str | None,
     judge: str | None,
     concurrency: int | None,
-    workers: int,
+    workers: Workers,
     store: Path | str | None,
     shard: str | None,
     run_id: str | None,
@@ -70,7 +70,7 @@ def new_session(
     *,
     run_id: str | None = None,
     concurrency: int | None = None,
-    workers: int = 1,
+    workers: Workers = THIS_PROCESS,
 ) -> Session:
     """Return the session of a new run, of the file that the options name or of given samples.
 

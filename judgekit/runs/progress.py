@@ -11,6 +11,7 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from judgekit.errors import count_text
 from judgekit.runs.rows import Row
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Tally:
         cost_usd: The cost of the requests; ``None`` if unknown.
         worker_counts: A function that returns how many scores other processes have made, and how many of these failed.
         in_flight: A function that returns the number of requests in flight; ``None`` if this is unknown.
+        workers: The number of workers on other machines; 0 if there are none.
     """
 
     total: int | None = None
@@ -45,6 +47,7 @@ class Tally:
     cost_usd: float | None = 0.0
     worker_counts: Callable[[], tuple[int, int]] = lambda: (0, 0)
     in_flight: Callable[[], int] | None = None
+    workers: int = 0
     _seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]], repr=False)
 
     def add(self, row: Row) -> None:
@@ -66,22 +69,23 @@ class Tally:
         under_way = None if self.in_flight is None else self.in_flight()
         total = None if self.total is None else max(self.total, done)
         scores = f"{done:,} scores" if total is None else f"{done:,} of {total:,} scores"
-        left = self._left(done, total, now)
-        others = [f"{failed:,} failed"] if failed else []
+        pace = self._pace(done, now)
+        left = timedelta(seconds=round((total - done) / pace)) if pace and total is not None and done < total else None
+        others = [f"{count_text(self.workers, 'worker')}, {pace or 0:,.0f} scores/s"] if self.workers else []
+        others += [f"{failed:,} failed"] if failed else []
         if self.requests or self.cached or under_way:
             others.append(f"{self.cached:,} from cache")
             others += [] if under_way is None else [f"{under_way:,} under way"]
             others.append("cost unknown" if self.cost_usd is None else f"${self.cost_usd:.4f}")
         return done / total if total else None, scores if left is None else f"{scores}, {left} left", ", ".join(others)
 
-    def _left(self, done: int, total: int | None, now: float) -> timedelta | None:
+    def _pace(self, done: int, now: float) -> float | None:
+        """Return the latest scores per second; ``None`` if there are none."""
         self._seen.append((now, done))
         while now - self._seen[0][0] > _PACE:
             self._seen.popleft()
         then, before = self._seen[0]
-        if total is None or done in (before, total):
-            return None
-        return timedelta(seconds=round((total - done) * (now - then) / (done - before)))
+        return (done - before) / (now - then) if done > before else None
 
 
 @contextmanager
