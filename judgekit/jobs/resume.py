@@ -12,7 +12,7 @@ from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
 from judgekit.runs.hashed_media import hash_media, lacks_media
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, identity_differences
+from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, changed_paths, identity_differences
 from judgekit.runs.runner import check_scorer_names
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.score import ScoreStatus
@@ -171,10 +171,7 @@ def _samples_of(
         raise ConfigError(
             f"run {number} read standard input, which cannot be read again; start a new run with judgekit run"
         )
-    before = {one.path: one.sha256 for one in record.inputs}
-    found = {one.path: one.sha256 for one in options.input_files()}
-    changed = sorted(path for path in before.keys() | found.keys() if before.get(path) != found.get(path))
-    if changed:
+    if changed := changed_paths(record.inputs, options.input_files()):
         raise ConfigError(
             f"run {number} cannot be resumed: {join_limited(changed, _DIFFERENCES_SHOWN, ', ')} "
             "changed, appeared or disappeared since it started; start a new run with judgekit run"

@@ -1,7 +1,7 @@
 """New runs: their samples, scorers and stores."""
 
 import os
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,7 +10,15 @@ from judgekit.jobs.building import THIS_PROCESS, BuiltScorers, ScorerOrText, Wor
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session
 from judgekit.runs.results import Run
-from judgekit.runs.rows import RunRecord, SampleCount, ScorerRecord, check_comparable, identity_differences
+from judgekit.runs.rows import (
+    Input,
+    RunRecord,
+    SampleCount,
+    ScorerRecord,
+    changed_paths,
+    check_comparable,
+    identity_differences,
+)
 from judgekit.runs.runner import check_scorer_names
 from judgekit.runs.store import RunStore, now
 from judgekit.specs import JUDGE_VARIABLE
@@ -87,13 +95,14 @@ def new_session(
         count = SampleCount(len(samples), "exactly") if isinstance(samples, Sized) else SampleCount()
     kept = options.model_dump(mode="json", by_alias=True)
     runs = RunStore(path)
-    if run_id is not None and (before := _same_shard(runs, run_id, kept)) is not None:
+    inputs = options.input_files()
+    if run_id is not None and (before := _same_shard(runs, run_id, kept, inputs)) is not None:
         from judgekit.jobs.resume import resume_session  # noqa: PLC0415 - loads what reads files
 
         return resume_session(Run(runs, before), None, objects=built.objects, concurrency=concurrency, workers=workers)
     record = RunRecord(
         started_at=now(),
-        inputs=options.input_files(),
+        inputs=inputs,
         scorers=[ScorerRecord.of(one) for one in built.scorers],
         options=kept,
         version=version("judgekit"),
@@ -114,11 +123,11 @@ def new_session(
     )
 
 
-def _same_shard(store: RunStore, run_id: str, options: JsonObject) -> RunRecord | None:
+def _same_shard(store: RunStore, run_id: str, options: JsonObject, inputs: Sequence[Input]) -> RunRecord | None:
     """Return the record of this shard of a run, if the store has it.
 
     Raises:
-        ConfigError: It has other options.
+        ConfigError: It has other options, or read other files.
     """
     found = (record for record in store.records() if record.id == run_id)
     record = next((record for record in found if record.options.get("shard") == options["shard"]), None)
@@ -127,5 +136,10 @@ def _same_shard(store: RunStore, run_id: str, options: JsonObject) -> RunRecord 
         raise ConfigError(
             f"{store.path} has shard {options['shard']} of run {run_id} with other options: {differs}; "
             "repeat the command that began it, or choose another --run-id"
+        )
+    if record is not None and (changed := changed_paths(record.inputs, inputs)):
+        raise ConfigError(
+            f"{join_limited(changed, separator=', ')} changed since shard {options['shard']} of run {run_id} began; "
+            "choose another --run-id"
         )
     return record

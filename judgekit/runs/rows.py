@@ -147,6 +147,12 @@ class Input(FrozenModel):
             return True
 
 
+def changed_paths(before: Iterable[Input], after: Iterable[Input]) -> list[str]:
+    """Return the paths of files that changed, appeared or disappeared."""
+    old, new = ({one.path: one.sha256 for one in inputs} for inputs in (before, after))
+    return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+
+
 class ScorerRecord(FrozenModel):
     """A scorer of a run, with everything that its scores depend on.
 

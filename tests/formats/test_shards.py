@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.formats.reading import Recordings
-from judgekit.shards import Shard
+from judgekit.shards import EVERYTHING, Shard
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -21,7 +21,7 @@ COUNTS = (1, 2, 3, 16, 40)
 Found = tuple[list[tuple[int, Sample]], list[str]]
 
 
-def found_in(path: Path, shard: Shard = Shard(), **options: object) -> Found:
+def found_in(path: Path, shard: Shard = EVERYTHING, **options: object) -> Found:
     """The samples of a shard with their numbers, and the problems that it reports."""
     problems: list[str] = []
     recordings = Recordings(path, shard=shard, **options)
@@ -97,7 +97,7 @@ FILES: dict[str, dict[str, str | bytes]] = {
     "concatenated objects": {"a.json": "\n".join(json.dumps(row(str(one)), indent=1) for one in range(9))},
     "packed": {"a.jsonl.gz": gzip.compress(lines(map(own, range(9))).encode(), mtime=0)},
     "UTF-16": {"a.jsonl": lines(map(chat, range(9))).encode("utf-16")},
-    "GB18030": {"a.jsonl": lines(json.dumps(row("退款已经到账了，谢谢您的帮助" * 3), ensure_ascii=False) for _ in range(9)).encode("gb18030")},
+    "GB18030": {"a.jsonl": lines(json.dumps(row("退款已经到账了谢谢您的帮助" * 3), ensure_ascii=False) for _ in range(9)).encode("gb18030")},
     "a table": {"a.csv": "input,response\n" + lines(f'"{number}\nHi",Hello' for number in range(9))},
     "a log whose lines belong together": {"a.jsonl": lines(map(str.strip, (claude_code(one) for one in range(5))))},
     "several choices in a line": {
@@ -168,10 +168,11 @@ def test_a_line_with_several_records_after_others_is_reported_since_its_records_
     path = written(tmp_path, {"a.jsonl": lines([*map(chat, range(120)), two, *map(chat, range(30))])})
     shared, reported = found_in_shards(path, 3)
     assert [number for number, _ in shared] == [*range(120), *range(121, 151)]
-    assert reported == [
+    (problem,) = reported
+    assert problem == (
         f"{path} (line 121): contains 2 conversations, but the first lines of the file contain one each, "
         "and shards count lines; write one per line with judgekit convert"
-    ]
+    )
 
 
 def test_a_trace_that_is_spread_over_shards_is_an_error_in_each(tmp_path):
