@@ -492,9 +492,7 @@ class RunReader:
                     raise self._damaged(what)
                 yield number, scorer, call, self._unpacked(JudgeExchange, line, what, dictionary)
 
-    def _unpacked(
-        self, kind: type[PackedRecord], line: tuple[Any, ...], what: str, dictionary: bytes
-    ) -> PackedRecord:
+    def _unpacked(self, kind: type[PackedRecord], line: tuple[Any, ...], what: str, dictionary: bytes) -> PackedRecord:
         with self._undamaged(what):
             body = line[-2] if self.path is None else decompress(line[-2], dictionary)
             return kind.model_validate_json(body)

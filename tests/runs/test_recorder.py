@@ -181,7 +181,8 @@ def test_conversations_short_and_long_are_kept_compressed_and_whole(characters):
     assert list(found.conversations()) == [(0, sample)]
     db = sqlite3.connect(RUNS)
     (body,), (dictionary,) = (
-        db.execute(f"SELECT {what}").fetchone() for what in ("sample FROM conversations", "dictionary FROM dictionaries")
+        db.execute(f"SELECT {what}").fetchone()
+        for what in ("sample FROM conversations", "dictionary FROM dictionaries")
     )
     assert Sample.model_validate_json(zlib.decompressobj(zdict=dictionary).decompress(body)) == sample
     assert not any(found.damaged)
