@@ -162,7 +162,7 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
                 reason, details = told
                 told = Explanation(reason=reason, details=dict(details))
             known = fields | told.__dict__
-            object.__setattr__(self, "__dict__", {name: known[name] for name in type(self).__pydantic_fields__})
+            object.__setattr__(self, "__dict__", {name: known[name] for name in type(self).model_fields})
             object.__setattr__(self, "_explain", None)  # frees what only the explanation needs
         return self
 
