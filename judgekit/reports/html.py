@@ -68,6 +68,7 @@ _DRAWN = {
 }
 """Columns that the page shows in its own way, with links and plots."""
 _AT_ONCE = 16  # samples in a pack; the page relies on this number
+_LEVEL = 3  # of zlib, whose default takes three times as long and makes pages 8 % smaller
 
 
 class _Side(NamedTuple):
@@ -366,4 +367,4 @@ def _grouped(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iter
 
 def _packed(value: JsonValue) -> str:
     """Return compressed JSON in letters that have no meaning in HTML; similar values compress well if adjacent."""
-    return base64.b64encode(zlib.compress(to_json(value))).decode()
+    return base64.b64encode(zlib.compress(to_json(value), _LEVEL)).decode()

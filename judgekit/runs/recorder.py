@@ -31,6 +31,7 @@ _MOST_WAITING = 500  # rows that may wait for a running write before scoring wai
 _TOGETHER = 50  # rows of one statement
 _LONG = 2**16  # bytes; the writing thread compresses longer records
 _DICTIONARY_BYTES = 2**15  # the most that zlib looks back
+_WITH_ONE_DICTIONARY = 1_000  # conversations that are lost if the dictionary is damaged
 _SAMPLE = upsert(
     "samples",
     (
@@ -83,8 +84,9 @@ class Recorder:
         self._places = {one.name: place for place, one in enumerate(record.scorers)}
         self._judged = {place for place, one in enumerate(record.scorers) if one.judged}
         self._exchange_compressors = [Compressor(one.exchange_dictionary) for one in record.scorers]
+        self._conversations = 0
         self._dictionary = 0
-        self._compressor: Compressor | None = None
+        self._compressor = Compressor()
         self._is_new = is_new or store.is_empty(record.number)
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._waiting: dict[str, list[_Line]] = defaultdict(list)
@@ -114,9 +116,11 @@ class Recorder:
             *SampleHashes.of(sample, keeps_text=self._textless is None),
         )
         if self._textless is None and (body := _body(hash_media(sample))) is not None:
-            if self._compressor is None:  # conversations of a run have much in common, such as the system message
-                self._dictionary, self._compressor = self._new_id(), Compressor(body[-_DICTIONARY_BYTES:])
-                self._add(_DICTIONARY, self._dictionary, body[-_DICTIONARY_BYTES:])
+            if not self._conversations % _WITH_ONE_DICTIONARY:  # they have much in common, such as the system message
+                dictionary = body[-_DICTIONARY_BYTES:]
+                self._dictionary, self._compressor = self._new_id(), Compressor(dictionary)
+                self._add(_DICTIONARY, self._dictionary, dictionary)
+            self._conversations += 1
             self._add(_CONVERSATION, index, self._dictionary, self._packed(body, self._compressor))
 
     def add_ledger(self, index: int, scorer: str, calls: list[JudgeCall]) -> None:

@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal
 
-from judgekit.score import Explanation, Score
+from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, check_args_option
 from judgekit.scorers.tool_calls.base import ToolCallScorer
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import compute_score
-from judgekit.traces.message import construct
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 
@@ -59,14 +59,13 @@ class ToolCallAccuracy(ToolCallScorer):
         return await compute_score(score, large=match.is_large)
 
 
-def _explain(match: Match, aligned: bool) -> Explanation:  # noqa: FBT001 - a private function
+def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a private function
     if not aligned and match.rules.order == "sequence":  # extra calls explain more than positions do
         in_order = match.rules.model_copy(update={"order": "in_order"})
         match = replace(match, rules=in_order)
-    found = explain_match(match)
-    reason, details = found.reason, {"aligned": aligned, **found.details}
+    reason, details = explain_match(match)
     if not aligned:
         is_reordered = match.calls.have_same_tools
         what = "the expected tools in a different order" if is_reordered else "different tools than expected"
         reason = f"{what}: {reason}"
-    return construct(Explanation, {"reason": reason, "details": details})
+    return reason, {"aligned": aligned, **details}

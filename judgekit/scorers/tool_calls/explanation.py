@@ -8,11 +8,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from judgekit.errors import join_limited, truncated
-from judgekit.score import Explanation
 from judgekit.scorers.agents import calling_agent
 from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison
 from judgekit.scorers.tool_calls.matching import Match
-from judgekit.traces.message import JsonObject, ToolCall, construct
+from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.trace import ActualCall
 from judgekit.traces.tree import MessageNumber
@@ -30,7 +29,7 @@ class _Aligned(NamedTuple):
     comparison: ArgComparison
 
 
-def explain_match(match: Match) -> Explanation:
+def explain_match(match: Match) -> tuple[str, JsonObject]:
     """Return the reason and the details of a score.
 
     The details contain ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as used in the value; ``pairs``, each with
@@ -44,15 +43,17 @@ def explain_match(match: Match) -> Explanation:
     both = [*pairs, *displaced]
     missing = sorted(set(range(len(match.expected))).difference(pair.expected for pair in both))
     extra = sorted(set(range(len(match.actual))).difference(pair.actual for pair in both))
-    details: JsonObject = {
-        **_counts(match),
-        "pairs": [_pair_as_json(match, pair) for pair in pairs],
-        "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-        "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
-        "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
-        **({"by_agent": _by_agent(match, pairs, displaced, missing, extra)} if match.calls.agents else {}),
-    }
-    return construct(Explanation, {"reason": _reason(match, pairs, displaced, missing, extra), "details": details})
+    return (
+        _reason(match, pairs, displaced, missing, extra),
+        {
+            **_counts(match),
+            "pairs": [_pair_as_json(match, pair) for pair in pairs],
+            "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
+            "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
+            "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
+            **({"by_agent": _by_agent(match, pairs, displaced, missing, extra)} if match.calls.agents else {}),
+        },
+    )
 
 
 def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
@@ -65,15 +66,13 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(one, other))
         for one, other, credit in match.pairs
     ]
-    wanted = set(range(len(match.expected))).difference([pair.expected for pair in pairs])
-    found = set(range(len(match.actual))).difference([pair.actual for pair in pairs])
-    if not (wanted and found):
-        return sorted(pairs), []
     by_turn = match.rules.within == "turn"
     ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
     for one, other, _ in match.pairs:
         ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))
     displaced: list[_Aligned] = []
+    wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
+    found = set(range(len(match.actual))).difference(pair.actual for pair in pairs)
     for one, other in sorted(match.unordered_pairs(sorted(wanted), sorted(found), match.calls.score)):
         places = ordered[match.expected[one].turn if by_turn else None]
         at, block = bisect(places, (one, 0)), match.block(other)
@@ -165,15 +164,15 @@ def _reason(
     else:
         head = f"no call was expected{'' if match.actual else ' and none was made'}"
     allowed = {name: ", allowed" if getattr(match.rules, name) == "allow" else "" for name in ("missing", "extra")}
-    lists: dict[str, list[tuple[str, MessageNumber | None]]] = {
-        f"missing{allowed['missing']}": [(match.expected[at].name, None) for at in missing],
-        "out of order": [
+    lists = {
+        f"missing{allowed['missing']}": ((match.expected[at].name, None) for at in missing),
+        "out of order": (
             (match.actual[pair.actual].call.name, match.actual[pair.actual].message) for pair in displaced
-        ],
-        f"extra{allowed['extra']}": [(match.actual[at].call.name, match.actual[at].message) for at in extra],
+        ),
+        f"extra{allowed['extra']}": ((match.actual[at].call.name, match.actual[at].message) for at in extra),
     }
     differing = join_limited((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)
-    others = [f"{what}: {_named(named)}" for what, named in lists.items() if named]
+    others = [f"{what}: {names}" for what, named in lists.items() if (names := _named(named))]
     return "; ".join(filter(None, [head, differing, *others]))
 
 
