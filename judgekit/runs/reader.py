@@ -331,8 +331,6 @@ class RunReader:
                 "status": status,
                 "value": value,
                 "label": label,
-                "reason": "",
-                "details": {},
                 "calls": CALLS_ADAPTER.validate_json(calls) if calls else (),
                 "confidence": confidence,
                 "error": error,

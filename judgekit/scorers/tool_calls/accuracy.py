@@ -10,9 +10,7 @@ from judgekit.scorers.tool_calls.base import ToolCallScorer
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.scoring import compute_score
 from judgekit.traces.message import JsonObject
-from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -46,17 +44,11 @@ class ToolCallAccuracy(ToolCallScorer):
         order: Literal["sequence", "any"] = "sequence" if self.strict_order else "any"
         return ToolMatch(order=order, parallel="ordered", args=self.args, credit="recall", args_credit="fraction")
 
-    async def _score(self, sample: Sample) -> Score:
-        match = await self._match(self._rules, sample)
-        if isinstance(match, str):
-            return Score.skipped(self.name, match)
-        aligned = match.calls.have_same_names if self.strict_order else match.calls.have_same_tools
-
-        def score() -> Score:
-            value = match.value if aligned else 0.0
-            return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
-
-        return await compute_score(score, large=match.is_large)
+    def _score_match(self, match: Match) -> Score:
+        calls = match.calls
+        aligned = match.is_exact or (calls.have_same_names if self.strict_order else calls.have_same_tools)
+        value = match.value if aligned else 0.0
+        return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
 
 
 def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a private function

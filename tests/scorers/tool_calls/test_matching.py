@@ -1,6 +1,5 @@
 """Which call answers which, and what is made of it."""
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
-from judgekit.scorers.tool_calls.calls import Calls
+from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matchers import anything, near, one_of, regex
 from judgekit.scorers.tool_calls.matching import Match
@@ -76,7 +75,9 @@ def both_sides(draw: st.DrawFn, most: int = 6) -> tuple[list[ExpectedCall], list
 
 
 def match_of(rules: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[ActualCall]) -> Match:
-    return Match(rules, Calls(rules, expected, made))
+    calls = Calls(rules, Sample(id="1", reference_tool_calls=expected), Selection())
+    calls.actual = made
+    return Match(rules, calls)
 
 
 def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
@@ -394,7 +395,7 @@ def test_of_a_sample_the_calls_of_one_side_are_taken_on_both():
         expected=[ExpectedCall("f"), ExpectedCall("g", requestor="user")],
     )
     for requestor, name in (("assistant", "f"), ("user", "g")):
-        calls = asyncio.run(Match.of(PRESETS["exact"], both, requestor, include_failed=True))
+        calls = Match.of(PRESETS["exact"], both, Selection(requestor))
         assert [call.name for call in calls.expected] == [one.call.name for one in calls.actual] == [name]
 
 
@@ -408,5 +409,5 @@ def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end
         expected=[],
     )
     for include_failed, names in ((True, "abcd"), (False, "bcd")):
-        found = asyncio.run(Match.of(PRESETS["exact"], recorded, "assistant", include_failed=include_failed))
+        found = Match.of(PRESETS["exact"], recorded, Selection(include_failed=include_failed))
         assert "".join(one.call.name for one in found.actual) == names
