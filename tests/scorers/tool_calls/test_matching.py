@@ -230,7 +230,7 @@ def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, com
     expected, made = sides
     how = mode.model_copy(update={"args": comparison})
     match = match_of(how, expected, made)
-    _, details = explain_match(match)
+    details = explain_match(match).details
     assert json.loads(json.dumps(details, allow_nan=False)) == details
     scores = [pair["score"] for pair in details["pairs"]]
     tp = sum(scores) if how.args_credit == "fraction" else scores.count(1)
@@ -254,7 +254,7 @@ def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, com
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_one_of_them(sides, mode, comparison):
     match = match_of(mode.model_copy(update={"args": comparison}), *sides)
-    _, details = explain_match(match)
+    details = explain_match(match).details
     in_order = mode if mode.order == "any" else mode.model_copy(update={"order": "in_order"})
     allows = allowed(in_order, replace(match, rules=in_order))
     pairs = [(pair["expected"], pair["actual"]) for pair in details["pairs"]]
@@ -273,7 +273,7 @@ def test_calls_of_a_turn_are_out_of_order_also_where_calls_of_another_turn_stand
     ]
     calls = [(1, 0, ToolCall("f", {"b": 0})), (1, 0, ToolCall("f", {"c": 1})), (3, 2, ToolCall("f", {"a": 0}))]
     how = ToolMatch(order="in_order", within="turn", parallel="ordered")
-    _, details = explain_match(match_of(how, expected, [ActualCall(*call) for call in calls]))
+    details = explain_match(match_of(how, expected, [ActualCall(*call) for call in calls])).details
     assert [(pair["expected"], pair["actual"]) for pair in details["pairs"]] == [(1, 2), (2, 0)]
     assert [(pair["expected"], pair["actual"]) for pair in details["out_of_order"]] == [(0, 1)]
 
