@@ -95,6 +95,11 @@ class Explanation(FrozenModel):
     reason: str
     details: dict[str, JsonValue]
 
+    @classmethod
+    def from_valid(cls, reason: str, details: dict[str, JsonValue]) -> "Explanation":
+        """Return an explanation without validating it, which takes longer than most explanations."""
+        return construct(cls, {"reason": reason, "details": details})
+
 
 ExplainFunction: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]] | Explanation]
 """A function that returns a reason and details; an `Explanation` is not validated once more."""
@@ -127,13 +132,13 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
     status: ScoreStatus
     value: float | None = Field(default=None, ge=0, le=1)
     label: str | None = None
-    reason: str = ""
-    details: dict[str, JsonValue] = Field(default_factory=dict)
     calls: Many[JudgeCall] = ()
     confidence: float | None = Field(default=None, ge=0, le=1)
     error: str | None = None
     aggregate: str = "mean"
     warnings: Many[str] = ()
+    reason: str = ""  # the reason and the details are last, since they may be set last
+    details: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _value_if_and_only_if_scored(self) -> "Score":
@@ -141,18 +146,13 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
             raise ValueError(f"a {self.status} score cannot have the value {self.value}")
         return self
 
-    def _explain_with(self, explain: ExplainFunction) -> None:
-        fields = vars(self)
-        del fields["reason"], fields["details"]
-        object.__setattr__(self, "_explain", explain)
-
     def _explained(self) -> "Score":
         """Return the score itself, after the reason and the details are set.
 
         Two threads may both compute them; one result is kept.
         """
-        fields = self.__dict__
-        explain: ExplainFunction | None = None if "reason" in fields else object.__getattribute__(self, "_explain")
+        fields = vars(self)
+        explain: ExplainFunction | None = None if "details" in fields else object.__getattribute__(self, "_explain")
         if explain is not None:
             try:
                 told = explain()
@@ -161,8 +161,8 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
             if not isinstance(told, Explanation):
                 reason, details = told
                 told = Explanation(reason=reason, details=dict(details))
-            known = fields | told.__dict__
-            object.__setattr__(self, "__dict__", {name: known[name] for name in type(self).model_fields})
+            fields.setdefault("reason", told.reason)
+            fields.setdefault("details", told.details)
             object.__setattr__(self, "_explain", None)  # frees what only the explanation needs
         return self
 
@@ -222,8 +222,6 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
             "status": "scored",
             "value": value,
             "label": label,
-            "reason": reason,
-            "details": dict(details or {}),
             "calls": tuple(calls),
             "confidence": confidence,
             "error": None,
@@ -231,11 +229,11 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
             "warnings": tuple(warnings),
         }
         if explain is None:
-            return cls(**fields)
+            return cls(**fields, reason=reason, details=dict(details or {}))
         if reason or details:
             raise TypeError("pass either a reason and details, or explain, not both")
         is_plain = label is None and confidence is None and aggregate == "mean" and not (calls or warnings)
-        if (
+        if not (
             is_plain
             and cls is Score
             and type(scorer) is str
@@ -243,19 +241,19 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
             and type(value) is float
             and 0 <= value <= 1
         ):
-            return cls.from_valid(fields, explain)
-        score = cls(**fields)
-        score._explain_with(explain)
-        return score
+            valid = cls(**fields)
+            fields = {name: getattr(valid, name) for name in fields}
+        return cls.from_valid(fields, explain)
 
     @classmethod
     def from_valid(cls, fields: dict[str, object], explain: ExplainFunction) -> "Score":
-        """Return a score of all its fields without validating them; ``explain`` computes the reason and the details.
+        """Return a score of all its fields but the reason and the details, which ``explain`` computes.
 
-        Validation takes most of the time of a fast scorer, and of reading a stored score.
+        The fields are not validated, which would take most of the time of a fast scorer, and of reading a stored score.
         """
         score = construct(cls, fields)
-        score._explain_with(explain)  # noqa: SLF001 - a method of this class
+        score.model_fields_set.update(("reason", "details"))
+        object.__setattr__(score, "_explain", explain)
         return score
 
     @property

@@ -125,6 +125,8 @@ def has_confidence(scorer: object) -> bool:
 class SyncScore:
     """A mixin that adds ``score``, the blocking version of ``ascore``."""
 
+    name: str
+
     def score(self: Scorer, sample: Sample, /) -> Score:
         """Return the score of one sample. Under a running event loop, as in a notebook, a separate thread is used.
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
@@ -30,7 +30,7 @@ from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
 from judgekit.runs.schema import APPLICATION_ID, KEYS, SCHEMA, SCHEMA_VERSION, are_intact, decompress, is_intact
 from judgekit.score import Explanation, JudgeCall, JudgeExchange, Score, ScoreStatus
-from judgekit.traces.message import FrozenModel, construct
+from judgekit.traces.message import FrozenModel, JsonObject, construct
 from judgekit.traces.sample import Sample
 
 _READ_AT_ONCE = 1_000  # numbers of conversations
@@ -339,7 +339,7 @@ class RunReader:
                 reason, details = from_json(explanation)
                 if not (isinstance(reason, str) and isinstance(details, dict)):
                     raise TypeError("expected a reason and details")
-                return construct(Explanation, {"reason": reason, "details": details})
+                return Explanation.from_valid(reason, cast("JsonObject", details))
 
         return Score.from_valid(
             {
@@ -347,8 +347,6 @@ class RunReader:
                 "status": status,
                 "value": value,
                 "label": label,
-                "reason": "",
-                "details": {},
                 "calls": CALLS_ADAPTER.validate_json(calls) if calls else (),
                 "confidence": confidence,
                 "error": error,

@@ -42,6 +42,12 @@ def json_bytes(value: object) -> bytes:
     return marshal.dumps(value, 2)  # type: ignore[arg-type]  # later versions write references to objects, which depend on identity
 
 
+def copy_json(value: JsonValue) -> JsonValue:
+    """Return a deep copy of a JSON value. This takes a fraction of the time of `copy.deepcopy`."""
+    copied: JsonValue = marshal.loads(json_bytes(value))  # noqa: S302 - bytes written a moment ago
+    return copied
+
+
 def canonical_json(value: JsonValue) -> str:
     """Return a text that two values share if and only if they are the same JSON."""
     text = _SORTED.encode(value)

@@ -1,7 +1,7 @@
 """Traces: recorded conversations with their metadata."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -133,6 +133,10 @@ class Trace(FrozenModel):
         warnings: Data that could not be converted exactly.
     """
 
+    __slots__ = (
+        "_calls",
+    )  # the agent's calls, which all its scorers list; it is not copied, and copies may have others
+
     schema_version: Literal[1] = 1
     id: str | None = None
     messages: Many[Message] = ()
@@ -156,11 +160,20 @@ class Trace(FrozenModel):
 
     def tool_calls(self, requestor: Requestor = "assistant") -> tuple[ActualCall, ...]:
         """Return the calls of one side, in order; each of the agent's calls is followed by those of its sub-agents."""
-        if self.children and requestor == "assistant":
-            return tuple(
-                ActualCall(one.branch.number(one.at), one.turn, one.call, one.agent, one.delegates)
-                for one in walk_calls(Branch(self))
-            )
+        if requestor == "user":
+            return tuple(self._own_calls(requestor))
+        try:
+            known: tuple[ActualCall, ...] = object.__getattribute__(self, "_calls")
+        except AttributeError:
+            known = tuple(self._tree_calls() if self.children else self._own_calls(requestor))
+            object.__setattr__(self, "_calls", known)
+        return known
+
+    def _tree_calls(self) -> Iterator[ActualCall]:
+        for one in walk_calls(Branch(self)):
+            yield ActualCall(one.branch.number(one.at), one.turn, one.call, one.agent, one.delegates)
+
+    def _own_calls(self, requestor: Requestor) -> list[ActualCall]:
         calls: list[ActualCall] = []
         turn = 0
         message: Any  # a role that is read once tells type checkers nothing about the message
@@ -172,7 +185,7 @@ class Trace(FrozenModel):
                 agent = message.agent if role == "assistant" else None
                 for call in message.tool_calls:
                     calls.append(ActualCall(number, turn, call, agent))  # noqa: PERF401 - a list for each message takes longer
-        return tuple(calls)
+        return calls
 
     def call_errors(self, requestor: Requestor = "assistant") -> tuple[bool | None, ...]:
         """Return whether each call of one side failed, in the order of `tool_calls`.

@@ -35,7 +35,6 @@ class TextPair(NamedTuple):
 class TextScorer(SyncScore, ABC):
     """A scorer that only compares a sample's response with its references."""
 
-    name: str
     _quick_length: ClassVar[int] = 4_000
     """The total number of characters that are compared within 5 ms."""
 

@@ -4,15 +4,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal
 
-from judgekit.score import Score
+from judgekit.score import Explanation, Score
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, check_args_option
 from judgekit.scorers.tool_calls.base import ToolCallScorer
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.scoring import compute_score
-from judgekit.traces.message import JsonObject
-from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -46,26 +43,21 @@ class ToolCallAccuracy(ToolCallScorer):
         order: Literal["sequence", "any"] = "sequence" if self.strict_order else "any"
         return ToolMatch(order=order, parallel="ordered", args=self.args, credit="recall", args_credit="fraction")
 
-    async def _score(self, sample: Sample) -> Score:
-        match = await self._match(self._rules, sample)
-        if isinstance(match, str):
-            return Score.skipped(self.name, match)
-        aligned = match.calls.have_same_names if self.strict_order else match.calls.have_same_tools
-
-        def score() -> Score:
-            value = match.value if aligned else 0.0
-            return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
-
-        return await compute_score(score, large=match.is_large)
+    def _score_match(self, match: Match) -> Score:
+        calls = match.calls
+        aligned = match.is_exact or (calls.have_same_names if self.strict_order else calls.have_same_tools)
+        value = match.value if aligned else 0.0
+        return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
 
 
-def _explain(match: Match, aligned: bool) -> tuple[str, JsonObject]:  # noqa: FBT001 - a private function
+def _explain(match: Match, aligned: bool) -> Explanation:  # noqa: FBT001 - a private function
     if not aligned and match.rules.order == "sequence":  # extra calls explain more than positions do
         in_order = match.rules.model_copy(update={"order": "in_order"})
         match = replace(match, rules=in_order)
-    reason, details = explain_match(match)
+    found = explain_match(match)
+    reason = found.reason
     if not aligned:
         is_reordered = match.calls.have_same_tools
         what = "the expected tools in a different order" if is_reordered else "different tools than expected"
         reason = f"{what}: {reason}"
-    return reason, {"aligned": aligned, **details}
+    return Explanation.from_valid(reason, {"aligned": aligned, **found.details})

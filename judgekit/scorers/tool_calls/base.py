@@ -1,12 +1,18 @@
 """The base of scorers that compare tool calls with expected ones."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import get_args
 
 from judgekit.errors import ConfigError, check_choice
+from judgekit.score import Score
 from judgekit.scorers.scope import ScopedScorer
+from judgekit.scorers.tool_calls.calls import Selection
+from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
+from judgekit.scoring import compute_score
 from judgekit.traces.message import Requestor
 from judgekit.traces.sample import Sample
 
@@ -38,12 +44,22 @@ class ToolCallScorer(ScopedScorer):
         if not self.include_delegations and self.scope == "own":
             raise ConfigError('include_delegations=False needs scope="tree", which shows what calls started sub-agents')
 
-    async def _match(self, rules: ToolMatch, sample: Sample) -> Match | str:
-        """Return the match of a sample's calls, or the reason why they cannot be matched."""
-        return await Match.of(
-            rules,
-            sample,
-            self.requestor,
-            include_failed=self.include_failed,
-            include_delegations=self.include_delegations,
-        )
+    @cached_property
+    def _selection(self) -> Selection:
+        return Selection(self.requestor, self.include_failed, self.include_delegations)
+
+    @cached_property
+    @abstractmethod
+    def _rules(self) -> ToolMatch:
+        """The rules for matching calls."""
+
+    async def _score(self, sample: Sample) -> Score:
+        match = Match.of(self._rules, sample, self._selection)
+        if isinstance(match, str):
+            return Score.skipped(self.name, match)
+        if match.rules.has_text_scorers:
+            match = await match.with_texts_compared()
+        return await compute_score(partial(self._score_match, match), large=match.is_large)
+
+    def _score_match(self, match: Match) -> Score:
+        return Score.scored(self.name, match.value, warnings=match.warnings, explain=partial(explain_match, match))

@@ -19,7 +19,7 @@ from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.behavior import Agent, agents
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
 from judgekit.traces.message import JsonObject, Requestor
-from judgekit.traces.sample import ExpectedCall, Sample
+from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ActualCall, ToolDefinition, Trace
 from judgekit.traces.tree import Chronology, MessageNumber, branches, conversation_path
 
@@ -52,77 +52,73 @@ class _Memo(dict[int, _Value]):
         return value
 
 
+class Selection(NamedTuple):
+    """Which calls of a conversation are compared.
+
+    Attributes:
+        requestor: The side that made them.
+        include_failed: Whether calls that resulted in an error count.
+        include_delegations: Whether calls that started a sub-agent count.
+    """
+
+    requestor: Requestor = "assistant"
+    include_failed: bool = True
+    include_delegations: bool = True
+
+    def calls(self, trace: Trace) -> Sequence[ActualCall]:
+        """Return the selected calls of a trace."""
+        if self.include_failed and self.include_delegations:
+            return trace.tool_calls(self.requestor)
+        return [call for call, _ in self.outcomes(trace)]
+
+    def outcomes(self, trace: Trace) -> list[tuple[ActualCall, bool | None]]:
+        """Return the selected calls of a trace, each with whether it failed."""
+        return [
+            (call, failed)
+            for call, failed in zip(trace.tool_calls(self.requestor), trace.call_errors(self.requestor), strict=True)
+            if (self.include_failed or not failed) and (self.include_delegations or not call.delegates)
+        ]
+
+
 class Calls:
     """Expected and actual calls, identified by their positions from 0.
 
     Comparisons are made on first access and kept. They raise a ``ValueError`` as `compare_arguments` does.
 
-    Args:
-        rules: The rules for arguments, ``args`` and ``tools``; the others are not used.
-        expected: The expected calls.
-        actual: The actual calls.
-        tools: The tool definitions of each agent, by the path of its conversation.
+    Attributes:
+        expected: The expected calls of the selected side.
+        actual: The selected calls.
         blocks: The number of each actual call's block, if there are sub-agents: the order of the calls in a block is
             unknown.
-        agents: If there are several agents, a row with the number of calls of each; see `agent_rows`.
+
+    Args:
+        rules: The rules for arguments, ``args`` and ``tools``, and whether parallel calls have an order.
+        sample: The sample.
+        selection: Which calls are compared.
     """
 
-    def __init__(
-        self,
-        rules: ToolMatch,
-        expected: Sequence[ExpectedCall],
-        actual: Sequence[ActualCall],
-        tools: Mapping[str, Sequence[ToolDefinition]] | None = None,
-        blocks: Sequence[int] | None = None,
-        agents: Mapping[Agent, JsonObject] | None = None,
-    ) -> None:
+    def __init__(self, rules: ToolMatch, sample: Sample, selection: Selection) -> None:
+        side, trace = selection.requestor, sample.trace
         self.rules = rules
-        self.expected = expected
-        self.actual = actual
-        self.tools: Mapping[str, Sequence[ToolDefinition]] = tools or {}
-        self.blocks = blocks
-        self.agents: Mapping[Agent, JsonObject] = agents or {}
-        self._have_same_names = [call.name for call in expected] == [made.call.name for made in actual]
+        self.sample = sample
+        self.selection = selection
+        self.expected = [call for call in sample.reference_tool_calls or () if call.requestor == side]
+        self.actual = selection.calls(trace)
+        self.blocks = _blocks(trace, self.actual, parallel=rules.parallel == "unordered") if trace.children else None
         self._compared: dict[tuple[int, int], ArgComparison] = {}
 
-    @classmethod
-    def of(
-        cls,
-        rules: ToolMatch,
-        sample: Sample,
-        requestor: Requestor,
-        *,
-        include_failed: bool,
-        include_delegations: bool = True,
-    ) -> "Calls":
-        """Return one side's calls in a sample with ``reference_tool_calls``.
-
-        ``include_failed=False`` leaves out calls that resulted in an error, and ``include_delegations=False`` those that
-        started a sub-agent.
-        """
-        expected = [call for call in sample.reference_tool_calls or () if call.requestor == requestor]
-        trace = sample.trace
-        made: Sequence[ActualCall] = trace.tool_calls(requestor)
-        rows: Mapping[Agent, JsonObject] | None = None
-        has_agents = requestor == "assistant" and len(agents(trace)) > 1
-        if has_agents or not (include_failed and include_delegations):
-            outcomes = [
-                (call, failed)
-                for call, failed in zip(made, trace.call_errors(requestor), strict=True)
-                if (include_failed or not failed) and (include_delegations or not call.delegates)
-            ]
-            made = [call for call, _ in outcomes]
-            rows = agent_rows(trace, outcomes) if has_agents else None
-        if not trace.children:
-            return cls(rules, expected, made, {"": trace.tools}, agents=rows)
-        tools = {branch.path: branch.trace.tools for branch in branches(trace)}
-        return cls(rules, expected, made, tools, _blocks(trace, made, parallel=rules.parallel == "unordered"), rows)
+    @cached_property
+    def agents(self) -> Mapping[Agent, JsonObject]:
+        """A row with the number of calls of each agent, if there are several; see `agent_rows`."""
+        trace = self.sample.trace
+        is_alone = self.selection.requestor == "user" or len(agents(trace)) < 2
+        return {} if is_alone else agent_rows(trace, self.selection.outcomes(trace))
 
     @property
     def have_same_names(self) -> bool:
         """Whether each actual call has the name of the expected one at its position, or at one in the same block."""
-        if self._have_same_names or self.blocks is None or len(self.expected) != len(self.actual):
-            return self._have_same_names
+        if self._are_named_alike or self.blocks is None or len(self.expected) != len(self.actual):
+            return self._are_named_alike
         wanted = sorted((block, call.name) for block, call in zip(self.blocks, self.expected, strict=True))
         return wanted == sorted((block, made.call.name) for block, made in zip(self.blocks, self.actual, strict=True))
 
@@ -132,17 +128,19 @@ class Calls:
         return sorted(call.name for call in self.expected) == sorted(made.call.name for made in self.actual)
 
     @cached_property
+    def _are_named_alike(self) -> bool:
+        return [call.name for call in self.expected] == [made.call.name for made in self.actual]
+
+    @cached_property
     def are_equal(self) -> bool:
-        """Whether each actual call agrees with the expected one at its position."""
-        if not self._have_same_names:
-            return False
+        """Whether each actual call is the expected one at its position."""
         if self.rules.is_plain:  # most calls are equal, byte by byte, and nothing else is expected or wrong
-            wanted = json_bytes([(call.args, call.compare_args, call.agent) for call in self.expected])
-            found = json_bytes([(made.call.args, made.call.args_error, None) for made in self.actual])
+            wanted = json_bytes([(call.name, call.args, call.compare_args, call.agent) for call in self.expected])
+            found = json_bytes([(made.call.name, made.call.args, made.call.args_error, None) for made in self.actual])
             if wanted == found and KEY_BYTES not in wanted:
                 return True
         positions = range(len(self.actual))
-        return all(map(self.agree, positions, positions))
+        return self._are_named_alike and all(map(self.agree, positions, positions))
 
     def is_equal(self, index: int) -> bool:
         """Return whether the actual call at a position agrees with the expected one there."""
@@ -168,7 +166,7 @@ class Calls:
                 difference = ArgDifference("agent", wanted.agent, ABSENT if made.agent is None else made.agent)
                 known = ArgComparison(0.0, (difference,))
             else:
-                defined = self.tools.get(conversation_path(made.message), ())
+                defined = self._tools.get(conversation_path(made.message), ())
                 known = compare_arguments(rules, wanted, made.call, defined)
             self._compared[expected, actual] = known
         return known
@@ -222,6 +220,11 @@ class Calls:
         """The arguments of each actual call; ``None`` if they could not be read."""
         actual, (_, written) = self.actual, self._bytes
         return _Memo(lambda at: None if written[at] is None else ArgItems.of(actual[at].call.args))
+
+    @cached_property
+    def _tools(self) -> Mapping[str, Sequence[ToolDefinition]]:
+        """The tool definitions of each agent, by the path of its conversation."""
+        return {branch.path: branch.trace.tools for branch in branches(self.sample.trace)}
 
     @cached_property
     def rules_by_tool(self) -> dict[str, ArgRules]:

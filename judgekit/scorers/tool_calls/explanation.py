@@ -3,14 +3,17 @@
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from judgekit.errors import join_limited, truncated
+from judgekit.score import Explanation
 from judgekit.scorers.agents import calling_agent
 from judgekit.scorers.tool_calls.arguments import EQUAL_ARGS, ArgComparison
 from judgekit.scorers.tool_calls.matching import Match
+from judgekit.traces.equality import copy_json
 from judgekit.traces.message import JsonObject, ToolCall
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.trace import ActualCall
@@ -29,8 +32,8 @@ class _Aligned(NamedTuple):
     comparison: ArgComparison
 
 
-def explain_match(match: Match) -> tuple[str, JsonObject]:
-    """Return the reason and the details of a score.
+def explain_match(match: Match) -> Explanation:
+    """Return the explanation of a score. No arguments in it are those of the sample, which can be changed in place.
 
     The details contain ``tp``, ``fp``, ``fn``, ``precision`` and ``recall`` as used in the value; ``pairs``, each with
     the score of its arguments, their differences by path and, if something compares texts, its results by path as
@@ -40,20 +43,22 @@ def explain_match(match: Match) -> tuple[str, JsonObject]:
     A missing call counts for the agent that it was expected from; otherwise, it has a row without a path. Expected and actual calls are numbered from 0, messages from 1.
     """
     pairs, displaced = _align(match)
-    both = [*pairs, *displaced]
-    missing = sorted(set(range(len(match.expected))).difference(pair.expected for pair in both))
-    extra = sorted(set(range(len(match.actual))).difference(pair.actual for pair in both))
-    return (
-        _reason(match, pairs, displaced, missing, extra),
-        {
-            **_counts(match),
-            "pairs": [_pair_as_json(match, pair) for pair in pairs],
-            "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
-            "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
-            "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
-            **({"by_agent": _by_agent(match, pairs, displaced, missing, extra)} if match.calls.agents else {}),
-        },
-    )
+    missing = _unpaired(len(match.expected), (pair.expected for pair in chain(pairs, displaced)))
+    extra = _unpaired(len(match.actual), (pair.actual for pair in chain(pairs, displaced)))
+    details: JsonObject = {
+        **_counts(match),
+        "pairs": [_pair_as_json(match, pair) for pair in pairs],
+        "missing": [{"expected": at, **_as_json(match.expected[at])} for at in missing],
+        "extra": [{"actual": at, **_place(match.actual[at]), **_as_json(match.actual[at].call)} for at in extra],
+        "out_of_order": [_pair_as_json(match, pair) for pair in displaced],
+    }
+    if match.calls.agents:
+        details["by_agent"] = _by_agent(match, pairs, displaced, missing, extra)
+    return Explanation.from_valid(_reason(match, pairs, displaced, missing, extra), details)
+
+
+def _unpaired(calls: int, paired: Iterable[int]) -> list[int]:
+    return sorted({*range(calls)}.difference(paired))
 
 
 def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
@@ -66,14 +71,16 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(one, other))
         for one, other, credit in match.pairs
     ]
+    wanted = _unpaired(len(match.expected), (pair.expected for pair in pairs))
+    found = _unpaired(len(match.actual), (pair.actual for pair in pairs))
+    if not (wanted and found):
+        return pairs, []
     by_turn = match.rules.within == "turn"
     ordered = defaultdict[int | None, list[tuple[int, int]]](list)  # calls in different turns have no order
     for one, other, _ in match.pairs:
         ordered[match.expected[one].turn if by_turn else None].append((one, match.block(other)))
     displaced: list[_Aligned] = []
-    wanted = set(range(len(match.expected))).difference(pair.expected for pair in pairs)
-    found = set(range(len(match.actual))).difference(pair.actual for pair in pairs)
-    for one, other in sorted(match.unordered_pairs(sorted(wanted), sorted(found), match.calls.score)):
+    for one, other in sorted(match.unordered_pairs(wanted, found, match.calls.score)):
         places = ordered[match.expected[one].turn if by_turn else None]
         at, block = bisect(places, (one, 0)), match.block(other)
         in_order = match.rules.order == "any" or (
@@ -134,7 +141,7 @@ def _pair_as_json(match: Match, pair: _Aligned) -> JsonObject:
         "score": pair.comparison.score,
     }
     if pair.comparison.differences:
-        shown["differences"] = [one.as_json() for one in pair.comparison.differences]
+        shown["differences"] = copy_json([one.as_json() for one in pair.comparison.differences])
     if pair.comparison.similarities:
         shown["similarities"] = dict(pair.comparison.similarities)
     if call.args_error is not None:
@@ -151,7 +158,7 @@ def _place(made: ActualCall) -> JsonObject:
 
 def _as_json(call: ToolCall) -> JsonObject:
     if call.args_error is None:
-        return {"name": call.name, "args": call.args}
+        return {"name": call.name, "args": copy_json(call.args)}
     return {"name": call.name, "args_raw": call.args_raw, "args_error": call.args_error}
 
 
@@ -163,17 +170,18 @@ def _reason(
         head = f"{matched} of {len(match.expected)} expected calls matched"
     else:
         head = f"no call was expected{'' if match.actual else ' and none was made'}"
-    allowed = {name: ", allowed" if getattr(match.rules, name) == "allow" else "" for name in ("missing", "extra")}
-    lists = {
-        f"missing{allowed['missing']}": ((match.expected[at].name, None) for at in missing),
-        "out of order": (
-            (match.actual[pair.actual].call.name, match.actual[pair.actual].message) for pair in displaced
-        ),
-        f"extra{allowed['extra']}": ((match.actual[at].call.name, match.actual[at].message) for at in extra),
-    }
-    differing = join_limited((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)
-    others = [f"{what}: {names}" for what, named in lists.items() if (names := _named(named))]
-    return "; ".join(filter(None, [head, differing, *others]))
+    parts = [head, join_limited((_pair_in_words(match, pair) for pair in pairs if pair.comparison.differences), _MOST)]
+    if missing:
+        parts.append(_named("missing", match.rules.missing, [(match.expected[at].name, None) for at in missing]))
+    if displaced:
+        parts.append(_named("out of order", "forbid", [_called(match.actual[pair.actual]) for pair in displaced]))
+    if extra:
+        parts.append(_named("extra", match.rules.extra, [_called(match.actual[at]) for at in extra]))
+    return "; ".join(filter(None, parts))
+
+
+def _called(made: ActualCall) -> tuple[str, MessageNumber]:
+    return made.call.name, made.message
 
 
 def _pair_in_words(match: Match, pair: _Aligned) -> str:
@@ -187,15 +195,16 @@ def _pair_in_words(match: Match, pair: _Aligned) -> str:
     return f"{_name(call.name)}: {join_limited(differences, _MOST, ', ')}"
 
 
-def _named(calls: Iterable[tuple[str, MessageNumber | None]]) -> str:
-    """Return tools with the number of their calls and the messages: ``search x2 (messages 4, 8)``."""
+def _named(what: str, rule: str, calls: Iterable[tuple[str, MessageNumber | None]]) -> str:
+    """Return tools with the number of their calls and the messages: ``extra: search x2 (messages 4, 8)``."""
     messages = defaultdict[str, list[MessageNumber | None]](list)
     for name, message in calls:
         messages[name].append(message)
-    return join_limited((_called(name, where) for name, where in messages.items()), _MOST, ", ")
+    tools = join_limited((_name_with_messages(name, where) for name, where in messages.items()), _MOST, ", ")
+    return f"{what}{', allowed' if rule == 'allow' else ''}: {tools}"
 
 
-def _called(name: str, messages: Sequence[MessageNumber | None]) -> str:
+def _name_with_messages(name: str, messages: Sequence[MessageNumber | None]) -> str:
     where = list(dict.fromkeys(str(message) for message in messages if message is not None))
     said = f"{_name(name)}{'' if len(messages) == 1 else f' x{len(messages)}'}"
     return f"{said} (message{'s' if len(where) > 1 else ''} {join_limited(where, _MOST, ', ')})" if where else said

@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, check_args_option
 from judgekit.scorers.tool_calls.base import ToolCallScorer
-from judgekit.scorers.tool_calls.match import score_match
 from judgekit.scorers.tool_calls.modes import ToolMatch
-from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,3 @@ class ToolCallF1(ToolCallScorer):
     @cached_property
     def _rules(self) -> ToolMatch:
         return ToolMatch(order="any", args=self.args, credit="f1")
-
-    async def _score(self, sample: Sample) -> Score:
-        return await score_match(self.name, await self._match(self._rules, sample))

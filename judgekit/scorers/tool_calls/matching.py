@@ -11,12 +11,11 @@ from typing import NamedTuple
 from judgekit.errors import join_limited
 from judgekit.scorers.tool_calls.arguments import ArgMatch
 from judgekit.scorers.tool_calls.assignment import best_in_order, best_in_place, best_pairs
-from judgekit.scorers.tool_calls.calls import ArgItems, Calls
+from judgekit.scorers.tool_calls.calls import ArgItems, Calls, Selection
 from judgekit.scorers.tool_calls.comparers import TextComparison, TextFunction, text_similarities
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.scoring import NO_CONVERSATION, Scorer
 from judgekit.threads import run_in_thread
-from judgekit.traces.message import Requestor
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ActualCall
@@ -50,33 +49,18 @@ class Match:
     """The warnings of the scorers that compare texts, and on calls of unknown order."""
 
     @classmethod
-    async def of(
-        cls,
-        rules: ToolMatch,
-        sample: Sample,
-        requestor: Requestor,
-        *,
-        include_failed: bool,
-        include_delegations: bool = True,
-    ) -> "Match | str":
-        """Return the match of one side's calls in a sample, or the reason why they cannot be matched.
-
-        ``include_failed=False`` leaves out calls that resulted in an error, and ``include_delegations=False`` those that
-        started a sub-agent. Scorers that compare texts run here.
-        """
+    def of(cls, rules: ToolMatch, sample: Sample, selection: Selection) -> "Match | str":
+        """Return the match of the selected calls of a sample, or the reason why they cannot be matched."""
         if sample.reference_tool_calls is None:
             return "the sample has no reference_tool_calls"
         if not sample.trace.messages:
             return NO_CONVERSATION
-        calls = Calls.of(
-            rules, sample, requestor, include_failed=include_failed, include_delegations=include_delegations
-        )
+        calls = Calls(rules, sample, selection)
         if rules.within == "turn" and (
             lost := [quoted_name(call.name) for call in calls.expected if call.turn is None]
         ):
             return f"calls are compared by turn, but expected calls have no turn: {join_limited(lost, 5, ', ')}"
-        match = cls(rules, calls, _unordered_warning(calls, rules))
-        return await match.with_texts_compared() if rules.has_text_scorers else match
+        return cls(rules, calls, _unordered_warning(calls, rules))
 
     @property
     def expected(self) -> Sequence[ExpectedCall]:
@@ -120,8 +104,7 @@ class Match:
             if isinstance(rule, ArgMatch) and (scorer := rule.text_scorer) is not None
         }
         known = self.rules.model_copy(update={"tools": {**self.rules.tools, **rules}})
-        calls = self.calls
-        return Match(known, Calls(known, calls.expected, calls.actual, calls.tools, calls.blocks, calls.agents))
+        return Match(known, Calls(known, self.calls.sample, self.calls.selection))
 
     @property
     def is_large(self) -> bool:

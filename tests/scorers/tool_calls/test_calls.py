@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from judgekit import AIMessage, HumanMessage, Sample, ToolCall, ToolCallAccuracy, ToolCallF1, ToolCallMatch, ToolMatch
-from judgekit.scorers.tool_calls.calls import Calls
+from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.matchers import of_type
 
 PARIS, ROME = ToolCall("weather", {"place": {"city": "Paris"}}), ToolCall("weather", {"place": {"city": "Rome"}})
@@ -17,7 +17,7 @@ def sample(made: ToolCall = PARIS, expected: ToolCall = PARIS) -> Sample:
 
 
 def calls(rules: ToolMatch, of: Sample, **options: bool) -> Calls:
-    return Calls.of(rules, of, "assistant", include_failed=options.get("include_failed", True))
+    return Calls(rules, of, Selection(**options))
 
 
 def values(of: Sample) -> list[float | None]:

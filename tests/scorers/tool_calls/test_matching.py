@@ -1,6 +1,5 @@
 """Which call answers which, and what is made of it."""
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judgekit.scorers.tool_calls.arguments import ArgMatch, compare_arguments
-from judgekit.scorers.tool_calls.calls import Calls
+from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matchers import anything, near, one_of, regex
 from judgekit.scorers.tool_calls.matching import Match
@@ -76,7 +75,9 @@ def both_sides(draw: st.DrawFn, most: int = 6) -> tuple[list[ExpectedCall], list
 
 
 def match_of(rules: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[ActualCall]) -> Match:
-    return Match(rules, Calls(rules, expected, made))
+    calls = Calls(rules, Sample(id="1", reference_tool_calls=expected), Selection())
+    calls.actual = made
+    return Match(rules, calls)
 
 
 def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
@@ -229,7 +230,7 @@ def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, com
     expected, made = sides
     how = mode.model_copy(update={"args": comparison})
     match = match_of(how, expected, made)
-    _, details = explain_match(match)
+    details = explain_match(match).details
     assert json.loads(json.dumps(details, allow_nan=False)) == details
     scores = [pair["score"] for pair in details["pairs"]]
     tp = sum(scores) if how.args_credit == "fraction" else scores.count(1)
@@ -253,7 +254,7 @@ def test_the_details_give_the_value_again_and_leave_out_no_call(sides, mode, com
 @given(both_sides(), st.sampled_from(MODES), comparisons)
 def test_pairs_that_are_told_are_in_order_and_what_is_out_of_order_could_not_be_one_of_them(sides, mode, comparison):
     match = match_of(mode.model_copy(update={"args": comparison}), *sides)
-    _, details = explain_match(match)
+    details = explain_match(match).details
     in_order = mode if mode.order == "any" else mode.model_copy(update={"order": "in_order"})
     allows = allowed(in_order, replace(match, rules=in_order))
     pairs = [(pair["expected"], pair["actual"]) for pair in details["pairs"]]
@@ -272,7 +273,7 @@ def test_calls_of_a_turn_are_out_of_order_also_where_calls_of_another_turn_stand
     ]
     calls = [(1, 0, ToolCall("f", {"b": 0})), (1, 0, ToolCall("f", {"c": 1})), (3, 2, ToolCall("f", {"a": 0}))]
     how = ToolMatch(order="in_order", within="turn", parallel="ordered")
-    _, details = explain_match(match_of(how, expected, [ActualCall(*call) for call in calls]))
+    details = explain_match(match_of(how, expected, [ActualCall(*call) for call in calls])).details
     assert [(pair["expected"], pair["actual"]) for pair in details["pairs"]] == [(1, 2), (2, 0)]
     assert [(pair["expected"], pair["actual"]) for pair in details["out_of_order"]] == [(0, 1)]
 
@@ -394,7 +395,7 @@ def test_of_a_sample_the_calls_of_one_side_are_taken_on_both():
         expected=[ExpectedCall("f"), ExpectedCall("g", requestor="user")],
     )
     for requestor, name in (("assistant", "f"), ("user", "g")):
-        calls = asyncio.run(Match.of(PRESETS["exact"], both, requestor, include_failed=True))
+        calls = Match.of(PRESETS["exact"], both, Selection(requestor))
         assert [call.name for call in calls.expected] == [one.call.name for one in calls.actual] == [name]
 
 
@@ -408,5 +409,5 @@ def test_of_a_sample_failed_calls_are_left_out_if_asked_and_those_of_unknown_end
         expected=[],
     )
     for include_failed, names in ((True, "abcd"), (False, "bcd")):
-        found = asyncio.run(Match.of(PRESETS["exact"], recorded, "assistant", include_failed=include_failed))
+        found = Match.of(PRESETS["exact"], recorded, Selection(include_failed=include_failed))
         assert "".join(one.call.name for one in found.actual) == names
