@@ -66,6 +66,14 @@ def test_how_long_it_takes_is_said_by_the_pace_of_the_last_minute():
     assert told == "1,098 of 2,000 scores, 0:15:02 left"
 
 
+def test_with_workers_elsewhere_it_says_how_many_and_how_fast_they_are():
+    made = [0]
+    tally = Tally(9_000, worker_counts=lambda: (made[0], 10), workers=4)
+    tally.status(0.0)
+    made[0] = 1_000
+    assert tally.status(2.0)[1:] == ("1,000 of 9,000 scores, 0:00:16 left", "4 workers, 500 scores/s, 10 failed")
+
+
 def test_what_was_there_before_says_nothing_of_the_pace():
     tally = Tally(1_000, done=900)
     assert tally.status(0)[1] == "900 of 1,000 scores"
