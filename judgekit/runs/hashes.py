@@ -42,17 +42,17 @@ class SampleHashes(NamedTuple):
     def of(cls, sample: Sample, *, keeps_text: bool) -> "SampleHashes":
         """Return the hashes of a sample; without text only that of all references, as short texts can be guessed."""
         try:
-            references = _hash(canonical_json([sample.id, _references(sample)]))
+            references = text_hash(canonical_json([sample.id, _references(sample)]))
             if not keeps_text:
                 return cls(references)
             said = next((message.text for message in sample.trace.messages if message.role == "user"), "")
             fields = {name: value for name, value in sample.fields.items() if name not in _PRODUCED}
             rest = (
-                _hash(canonical_json([_texts(sample.documents), fields]))
+                text_hash(canonical_json([_texts(sample.documents), fields]))
                 if fields or sample.documents is not None
                 else _NOTHING
             )
-            return cls(references, rest, _hash(said))
+            return cls(references, rest, text_hash(said))
         except (TypeError, ValueError):  # a Python object, or a number too long to be written
             return cls()
 
@@ -98,9 +98,10 @@ def _conversation(trace: Trace) -> list[JsonValue]:
     return messages + [["sub-agent", _conversation(child)] for child in trace.children]
 
 
-def _hash(text: str) -> int:
+def text_hash(text: str) -> int:
+    """Return a hash of 64 bits that is the same in all processes."""
     encoded = text.encode(errors="surrogatepass")
     return int.from_bytes(hashlib.blake2b(encoded, digest_size=_BYTES).digest(), signed=True)
 
 
-_NOTHING = _hash(canonical_json([None, {}]))
+_NOTHING = text_hash(canonical_json([None, {}]))

@@ -121,7 +121,10 @@ class Run:
     @cached_property
     def _counts(self) -> tuple[Summary, EffortTotals]:
         """The summary and the effort, which are counted in one pass."""
-        summary, efforts = Summary({one.name: ScorerSummary(one.name) for one in self.scorers}), EffortTotals()
+        summary, efforts = (
+            Summary({one.name: ScorerSummary(one.name, one.signature) for one in self.scorers}),
+            EffortTotals(),
+        )
         last = -1
         for row in self.counted_rows():
             summary.add(row)

@@ -1,17 +1,20 @@
 """A run in a few lines: each scorer's number, the samples behind it, and what it cost."""
+# ruff: noqa: SLF001 - summaries merge with others of their class
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import fsum, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.aggregates.total import PackedScores, Total, compute_total
-from judgekit.errors import count_text, join_limited
+from judgekit.errors import ConfigError, count_text, join_limited
 from judgekit.runs.answers import AnswerCounts, ReportedNames
 from judgekit.runs.counted import CountedRow
 from judgekit.runs.draws import Draws, first_details
+from judgekit.runs.hashes import text_hash
 from judgekit.runs.rows import DAMAGED_ROW, Row
 from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
 from judgekit.stats.wilson import Interval, wilson
@@ -35,6 +38,7 @@ _REASONS_SHOWN = 3
 _SAMPLES_SHOWN = 5
 _REASONS_COUNTED = 100
 _NAME_SHOWN = 80
+_UNGROUPED = 0
 
 
 class Trials(NamedTuple):
@@ -65,9 +69,11 @@ class ScorerSummary:
         missing: The number of samples without a score in a run that was stopped or interrupted.
         qualifier: The words before a total that is not exact: ``about `` or ``at least ``.
         audited: The audit status of the judge; empty for a scorer without one.
+        signature: The signature of the scorer; ``None`` if it is unknown.
     """
 
     scorer: str
+    signature: str | None = None
     counts: Counter[ScoreStatus] = field(default_factory=Counter[ScoreStatus])
     errors: Counter[str] = field(default_factory=Counter[str])
     labels: Counter[str] = field(default_factory=Counter[str])
@@ -122,10 +128,10 @@ class ScorerSummary:
             self._add_draws(score)
         if score.value is None:
             if row.group is not None:
-                self._unscored.add(hash(row.group))
+                self._unscored.add(_group_hash(row.group))
             return
         self._grouped = self._grouped or row.group is not None
-        self._groups.append(hash(row.group if row.group is not None else (row.index,)))
+        self._groups.append(_UNGROUPED if row.group is None else _group_hash(row.group))
         self._values.append(score.value)
         if isinstance(score, Score) and score.aggregate != "mean":
             self._scores.setdefault(score.aggregate, PackedScores()).append(packed or PackedScores.pack(score))
@@ -133,10 +139,12 @@ class ScorerSummary:
     def add_reason(self, score: Score) -> None:
         """Count why a score has no value. Of reasons that are all different, only the first 100 are counted."""
         if score.value is None:
-            reasons = self.reasons.setdefault(score.status, Counter())
-            reason = score.label or score.reason or "no reason given"
-            if reason in reasons or len(reasons) < _REASONS_COUNTED:
-                reasons[reason] += 1
+            self._count_reason(score.status, score.label or score.reason or "no reason given", 1)
+
+    def _count_reason(self, status: ScoreStatus, reason: str, times: int) -> None:
+        reasons = self.reasons.setdefault(status, Counter())
+        if reason in reasons or len(reasons) < _REASONS_COUNTED:
+            reasons[reason] += times
 
     def _add_draws(self, score: Score) -> None:
         """Count draws that stop once the lead is decisive."""
@@ -147,6 +155,47 @@ class ScorerSummary:
                 continue
             if (draws := Draws.of(told)) is not None:
                 self._drawn.update(samples=1, made=len(draws.values), most=draws.max_draws, saved=saved)
+
+    def merge(self, other: "ScorerSummary") -> None:
+        """Add the scores that the same scorer gave to other samples, as if they had been added one by one.
+
+        Raises:
+            ConfigError: It is another scorer.
+        """
+        if (self.scorer, self.signature) != (other.scorer, other.signature):
+            raise ConfigError(
+                f"summaries of different scorers cannot be merged: {self.scorer} ({self.signature}) and {other.scorer} "
+                f"({other.signature})"
+            )
+        self.counts += other.counts
+        self.errors += other.errors
+        self.labels += other.labels
+        self.warnings += other.warnings
+        self.answers.update(other.answers)
+        self.requests += other.requests
+        self.damaged_samples += other.damaged_samples
+        self.unscored_requests += other.unscored_requests
+        self.lost_calls += other.lost_calls
+        self.cached += other.cached
+        self._add_paid(other.tokens, other.cost_usd)
+        self.price_lists |= other.price_lists
+        self.missing += other.missing
+        self.qualifier = max(self.qualifier, other.qualifier, key=_QUALIFIERS.index)
+        self.audited = "; ".join(dict.fromkeys(filter(None, (self.audited, other.audited))))
+        for status, reasons in other.reasons.items():
+            for reason, times in reasons.items():
+                self._count_reason(status, reason, times)
+        for value, label in other._labelled.items():
+            self._graded = (self._labelled.setdefault(value, label) != label) or self._graded
+        self._graded = self._graded or other._graded
+        self._grouped = self._grouped or other._grouped
+        self._values.extend(other._values)
+        self._groups.extend(other._groups)
+        self._unscored |= other._unscored
+        for name, scores in other._scores.items():
+            self._scores.setdefault(name, PackedScores()).extend(scores)
+        self._drawn += other._drawn
+        self._overall = None
 
     def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
         """Add the cost of an attempt that gave no score or was repeated."""
@@ -167,7 +216,9 @@ class ScorerSummary:
         self.requests += call.is_request
         if call.price_list is not None:
             self.price_lists.add(call.price_list)
-        tokens, cost = call.tokens_paid, call.usd_paid
+        self._add_paid(call.tokens_paid, call.usd_paid)
+
+    def _add_paid(self, tokens: int | None, cost: float | None) -> None:
         self.tokens = None if self.tokens is None or tokens is None else self.tokens + tokens
         self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
 
@@ -209,9 +260,11 @@ class ScorerSummary:
         return [*self._scores, *(["mean"] if kept < len(self._values) else [])]
 
     @property
-    def groups(self) -> "Sequence[int] | None":
-        """A number for the group of each value, if samples have groups."""
-        return self._groups if self._grouped else None
+    def groups(self) -> Sequence[Hashable] | None:
+        """A key for the group of each value, if samples have groups. A sample without a group is one by itself."""
+        if not self._grouped:
+            return None
+        return [(place,) if group == _UNGROUPED else group for place, group in enumerate(self._groups)]
 
     @property
     def values(self) -> Sequence[float]:
@@ -261,14 +314,14 @@ class ScorerSummary:
 
         The group of a sample is its task. Only scored trials count; a task may have none.
         """
-        if not self._grouped or not set(self._values) <= {0.0, 1.0}:
+        if (groups := self.groups) is None or not set(self._values) <= {0.0, 1.0}:
             return []
 
         from judgekit.stats.trials import mean_over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
 
-        made, succeeded = Counter(self._groups), Counter[int]()
+        made, succeeded = Counter(groups), Counter[Hashable]()
         made.update(dict.fromkeys(self._unscored, 0))
-        for group, value in zip(self._groups, self._values, strict=True):
+        for group, value in zip(groups, self._values, strict=True):
             succeeded[group] += value == 1
         tasks = [(times, succeeded[group]) for group, times in made.items()]
         most = min(max(made.values(), default=0), _TRIALS_SHOWN)
@@ -355,6 +408,13 @@ class ScorerSummary:
 
 
 UNSCORED_STATUSES = STATUSES[1:]
+_QUALIFIERS = ("", "about ", "at least ")
+
+
+@lru_cache(4_096)
+def _group_hash(group: str) -> int:
+    """Return the hash of a group, which is never that of no group."""
+    return text_hash(group) or 1
 
 
 def _one_line(name: str) -> str:
@@ -385,6 +445,39 @@ class Summary:
         default_factory=dict[str, "dict[str, Summary] | None"], repr=False
     )
 
+    @classmethod
+    def merged(cls, parts: "Iterable[Summary]") -> "Summary":
+        """Return the summary of all samples from the summaries of parts of them, such as shards of a run.
+
+        The numbers and intervals are those of a summary of all rows. A slice of which a part has left out some values
+        is left out. The parts must have no samples in common, and be given in the order of the samples.
+
+        Raises:
+            ConfigError: They are of different scorers.
+        """
+        merged, names = cls(), None
+        for part in parts:
+            if names not in (None, [*part.scorers]):
+                raise ConfigError(f"summaries of different scorers cannot be merged: {names} and {[*part.scorers]}")
+            names = [*part.scorers]
+            merged._merge(part)
+        return merged
+
+    def _merge(self, part: "Summary") -> None:
+        for line in part:
+            self.scorers.setdefault(line.scorer, ScorerSummary(line.scorer, line.signature)).merge(line)
+        if len(part._slices) == _NAMES_SLICED:  # it may have left out names
+            self._slices.update(dict.fromkeys(self._slices.keys() - part._slices.keys()))
+        for name, values in part._slices.items():
+            if name not in self._slices and len(self._slices) == _NAMES_SLICED:
+                continue
+            known = self._slices.setdefault(name, {})
+            if known is None or values is None or len(known.keys() | values.keys()) > _SLICES:
+                self._slices[name] = None
+                continue
+            for value, summary in values.items():
+                known.setdefault(value, Summary())._merge(summary)
+
     def add(self, row: Row | CountedRow) -> None:
         """Count one score."""
         score, packed = row.score, None
@@ -411,7 +504,7 @@ class Summary:
         if values is not None and value not in values and len(values) == _SLICES:
             values = self._slices[name] = None
         if values is not None:
-            values.setdefault(value, Summary())._count(row, packed)  # noqa: SLF001 - its own
+            values.setdefault(value, Summary())._count(row, packed)
 
     @property
     def slices(self) -> "Mapping[str, Mapping[str, Summary]]":
