@@ -46,6 +46,7 @@ PackedRecord = TypeVar("PackedRecord", bound=FrozenModel)
 _SCORES = "SELECT * FROM scores WHERE run = ?"
 _SAMPLES = "SELECT * FROM samples WHERE run = ? AND number IN (SELECT value FROM json_each(?))"
 _SCORES_AT_ONCE = 64
+_MOST_DICTIONARIES = 50  # in memory
 _OF_NUMBERS = " AND sample IN (SELECT value FROM json_each(?))"
 """Many numbers as one value, since the number of values in a statement is limited."""
 _WORST = """
@@ -441,18 +442,20 @@ class RunReader:
 
     def has_all_conversations(self, run: int) -> bool:
         """Return whether the conversations of all samples of a run are stored."""
-        kept = sum(map(self._is_readable, self._select("SELECT * FROM conversations WHERE run = ?", run)))
-        return kept == self.counts(run).samples
+        conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
+        return sum(self._dictionary(line) is not None for line in conversations) == self.counts(run).samples
 
-    def _is_readable(self, conversation: tuple[Any, ...]) -> bool:
-        return is_intact(conversation) and self._dictionary(conversation[0], conversation[2]) is not None
-
-    def _dictionary(self, run: int, number: int) -> bytes | None:
-        """Return a dictionary that conversations are compressed with; ``None`` if it is damaged or gone."""
-        if (run, number) not in self._dictionaries:
-            found = next(self._select("SELECT * FROM dictionaries WHERE run = ? AND id = ?", run, number), None)
-            self._dictionaries[run, number] = found[2] if found is not None and is_intact(found) else None
-        return self._dictionaries[run, number]
+    def _dictionary(self, conversation: tuple[Any, ...]) -> bytes | None:
+        """Return the dictionary that a conversation is compressed with; ``None`` if either is damaged."""
+        if not is_intact(conversation):
+            return None
+        run, _, dictionary, *_ = conversation
+        if (run, dictionary) not in self._dictionaries:
+            if len(self._dictionaries) == _MOST_DICTIONARIES:
+                self._dictionaries.clear()
+            found = next(self._select("SELECT * FROM dictionaries WHERE run = ? AND id = ?", run, dictionary), None)
+            self._dictionaries[run, dictionary] = found[2] if found is not None and is_intact(found) else None
+        return self._dictionaries[run, dictionary]
 
     def damaged(self, run: int) -> DamagedRows:
         """Return the conversations and judge replies of a run that are damaged."""
@@ -460,7 +463,7 @@ class RunReader:
         conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
         exchanges = self._select("SELECT * FROM exchanges WHERE run = ?", run)
         return DamagedRows(
-            frozenset(line[1] for line in conversations if not self._is_readable(line)),
+            frozenset(line[1] for line in conversations if self._dictionary(line) is None),
             frozenset((line[1], names.get(line[2], ""), line[3]) for line in exchanges if not is_intact(line)),
         )
 
@@ -483,7 +486,7 @@ class RunReader:
                 if sample_filter(number):
                     line = next(self._select(_CONVERSATION, run, number), (0,))
                     what = f"sample {number} of run {run}"
-                    if not is_intact(line) or (dictionary := self._dictionary(run, line[2])) is None:
+                    if (dictionary := self._dictionary(line)) is None:
                         raise self._damaged(what)
                     yield number, self._unpacked(Sample, line, what, dictionary)
 
