@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.traces.equality import canonical_json, same_json
+from judgekit.traces.equality import canonical_json, copy_json, same_json
 
 EQUAL = [
     (75, 75.0),
@@ -128,6 +128,13 @@ def test_ones_and_zeros_for_true_and_false_are_never_the_same_however_deep(value
     other = confused(value)
     assert other == value
     assert same_json(value, other) is (repr(other) == repr(value))
+
+
+@given(json_values)
+def test_a_copy_is_the_same_with_the_same_types_and_shares_no_container(value):
+    copied = copy_json({"a": [value], "b": value})
+    assert repr(copied) == repr({"a": [value], "b": value})
+    assert not isinstance(value, dict | list) or copied["b"] is not value
 
 
 @given(json_values, json_values)

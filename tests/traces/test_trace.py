@@ -1,6 +1,7 @@
 """One recorded conversation."""
 
 import hashlib
+import pickle
 
 import pytest
 from hypothesis import given
@@ -86,6 +87,15 @@ def test_tool_calls_are_those_of_one_side_with_the_numbers_of_their_messages_and
     assert trace.model_copy(update={"children": ()}).tool_calls() == own
     assert trace.tool_calls("user") == (ActualCall(2, 1, i), ActualCall(6, 3, j))
     assert [type(call) for call in trace.tool_calls("user")] == [ActualCall, ActualCall]
+
+
+def test_listed_calls_are_no_part_of_a_trace_nor_of_its_copies():
+    trace, other = (Trace(messages=[AIMessage(tool_calls=[ToolCall(name)])]) for name in "fg")
+    listed = trace.tool_calls()
+    assert trace.tool_calls() is listed
+    assert trace.model_copy(update={"messages": other.messages}).tool_calls() == other.tool_calls() != listed
+    assert trace == Trace(messages=trace.messages) == pickle.loads(pickle.dumps(trace))  # noqa: S301 - written here
+    assert repr(trace) == repr(Trace(messages=trace.messages))
 
 
 def test_a_rendering_stands_between_lines_with_the_hash_of_what_is_between_them():

@@ -134,6 +134,8 @@ class Calls:
     @cached_property
     def are_equal(self) -> bool:
         """Whether each actual call is the expected one at its position."""
+        if len(self.expected) != len(self.actual):
+            return False
         if self.rules.is_plain:  # most calls are equal, byte by byte, and nothing else is expected or wrong
             wanted = json_bytes([(call.name, call.args, call.compare_args, call.agent) for call in self.expected])
             found = json_bytes([(made.call.name, made.call.args, made.call.args_error, None) for made in self.actual])

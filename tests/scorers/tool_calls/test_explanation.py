@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from judgekit.score import Score
 from judgekit.scorers.tool_calls.arguments import ArgMatch
@@ -218,3 +219,25 @@ def test_of_many_messages_and_many_differences_the_first_ten_are_told():
     reason = score(FREE, [ToolCall("f", args)], *repeated).reason
     assert ", args.a9 expected 9, got -1, and 15 more; extra: f x11 (messages " in reason
     assert reason.endswith(", and 1 more)")
+
+
+@pytest.mark.parametrize("how", ["exact", "same_calls"])
+def test_the_arguments_in_the_details_are_copies(how):
+    """Explanations are not validated, which would copy them."""
+    made = [ToolCall(name, {"place": {"city": "Rome"}}) for name in "fgh"]
+    expected = [ExpectedCall(name, {"place": {"city": "Paris"}}) for name in "fij"]
+    found = score(how, expected, made)
+    before = found.model_dump_json()
+    assert Score.model_validate_json(before) == found
+    for call in (*made, *expected):
+        call.args["place"]["city"] = "Oslo"
+        call.args["place"] = {}
+    assert found.model_dump_json() == before
+
+
+def test_deeply_nested_arguments_are_explained():
+    deep: JsonValue = 0
+    for _ in range(60):
+        deep = [{"a": deep}]
+    found = score("exact", [ToolCall("f", {"a": deep})], [ToolCall("g", {"a": deep})])
+    assert found.details["extra"][0]["args"] == found.details["missing"][0]["args"] == {"a": deep}
