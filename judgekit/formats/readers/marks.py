@@ -18,6 +18,7 @@ _PLAIN_CHAT = frozenset(
 )
 _PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
 _PLAIN_CALL = frozenset(("id", "type", "function"))
+_PLAIN_PART = {"type", "text"}
 _FUNCTION = frozenset(("function",))
 _ROLES = ("system", "user", "assistant", "tool")
 _HOLDERS = frozenset(("request", "response", "input", "output"))
@@ -53,22 +54,25 @@ def names_in(value: JsonValue) -> set[str]:
             pending += node
         elif isinstance(node, dict):
             names.update(node if _HOLDERS.isdisjoint(node) or "model" in node else _without_texts(node))
-            if "." in "".join(node):
-                names.update(name.partition(".")[0] for name in node)
             if isinstance(kind := node.get("type"), str):
                 kinds.add(kind)
-            if isinstance(messages := node.get("messages"), list) and not _has_plain_messages(node, messages):
+            if isinstance(messages := node.get("messages"), list) and not _are_plain(messages, node):
                 pending += messages
-            for part in objects_in(node.get("content")):
-                if "type" not in part:
-                    names.update(part)
-                elif isinstance(kind := part["type"], str):
-                    kinds.add(kind)
-            for call in objects_in(node.get("tool_calls")):
-                names.update(call.keys() - _FUNCTION if isinstance(call.get("function"), dict) else call)
+            if isinstance(content := node.get("content"), list):
+                for part in content:
+                    if isinstance(part, dict):
+                        kind = part.get("type")
+                        if isinstance(kind, str):
+                            kinds.add(kind)
+                        elif "type" not in part:
+                            names.update(part)
+            if calls := node.get("tool_calls"):
+                for call in objects_in(calls):
+                    names.update(call.keys() - _FUNCTION if isinstance(call.get("function"), dict) else call)
             if isinstance(first := next(iter(node.values()), None), dict):  # an object of records by name
                 pending.append(first)
-    return names.union(*map(_words, kinds - _TEXT)) if kinds else names
+    names.update([name.partition(".")[0] for name in names if "." in name], *map(_words, kinds - _TEXT))
+    return names
 
 
 def _words(kind: str) -> list[str]:
@@ -85,28 +89,38 @@ def is_plain_chat(value: JsonValue) -> bool:
     return (
         isinstance(value, dict)
         and isinstance(messages, list)
+        and bool(messages)
+        and value.keys() <= _PLAIN_CHAT
         and not isinstance(next(iter(value.values())), dict)
-        and _has_plain_messages(value, messages)
+        and _are_plain(messages, value)
     )
 
 
-def _has_plain_messages(record: JsonObject, messages: Sequence[JsonValue]) -> bool:
-    """Return whether a record's messages are so plainly OpenAI's that looking through them would waste time."""
+def _are_plain(messages: Sequence[JsonValue], record: JsonObject) -> bool:
+    """Return whether messages are plainly OpenAI's, so that looking through them for marks would waste time.
+
+    A first call in OpenAI's form decides if the record has no other fields and all messages before it are texts.
+    """
     model = record.get("model")
     of_others = isinstance(model, str) and model.startswith(("claude", "gemini"))
-    return record.keys() <= _PLAIN_CHAT and not of_others and _are_plain(messages)
-
-
-def _are_plain(messages: Sequence[JsonValue]) -> bool:
-    """Return whether all messages up to the first call are OpenAI's. A call in OpenAI's form decides."""
+    call_decides = record.keys() <= _PLAIN_CHAT and not of_others
     for message in messages:
         if not isinstance(message, dict) or not message.keys() <= _PLAIN_MESSAGE or message.get("role") not in _ROLES:
             return False
         if not (isinstance(content := message.get("content"), str) or content is None):
-            return False
+            if not isinstance(content, list) or not all(map(_is_plain_part, content)):
+                return False
+            call_decides = False
         if calls := message.get("tool_calls"):
-            return isinstance(calls, list) and all(map(_is_plain_call, calls))
-    return bool(messages)
+            if not isinstance(calls, list) or not all(map(_is_plain_call, calls)):
+                return False
+            if call_decides:
+                return True
+    return True
+
+
+def _is_plain_part(part: JsonValue) -> bool:
+    return isinstance(part, dict) and part.keys() == _PLAIN_PART and part["type"] == "text"
 
 
 def _is_plain_call(call: JsonValue) -> bool:
