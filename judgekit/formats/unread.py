@@ -116,12 +116,13 @@ def column_option(old_name: str, new_name: str) -> str:
 
 def unread_reference_warnings(columns: JsonObject) -> list[TraceWarning]:
     """Return a warning for each column with a reference or verdict under another system's name."""
-    named = {
-        name: value
-        for name, value in columns.items()
-        if canonical_column(name) not in (None, "input", *RESPONSE_COLUMNS) or _VERDICT.match(name)
-    }
+    named = {name: value for name, value in columns.items() if _is_reference_or_verdict(name)}
     return foreign_column_warnings(named) if named else []
+
+
+@lru_cache(maxsize=1_000)
+def _is_reference_or_verdict(column: str) -> bool:
+    return canonical_column(column) not in (None, "input", *RESPONSE_COLUMNS) or _VERDICT.match(column) is not None
 
 
 def foreign_column_warnings(columns: JsonObject) -> list[TraceWarning]:
@@ -248,7 +249,9 @@ def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
                         yield from _texts(said)
                     elif said := said.strip():
                         yield said
-            pending += [item for item in node.items() if item[1] and isinstance(item[1], _NESTED)]
+            for field, held in node.items():
+                if held and isinstance(held, _NESTED):
+                    pending.append((field, held))
 
 
 class _KnownFields(NamedTuple):

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar
 
@@ -43,18 +44,23 @@ class FrozenModel(BaseModel):
 
         def __init__(self, /, *args: object, **fields: object) -> None:
             if args:
-                names = [name for name, field in type(self).model_fields.items() if field.kw_only is False]
+                names = _positional_fields(type(self))
                 if len(args) > len(names):
                     raise TypeError(f"{type(self).__name__} takes {len(names)} positional arguments, got {len(args)}")
                 for name, value in zip(names, args, strict=False):
                     if name in fields:
                         raise TypeError(f"{type(self).__name__} got multiple values for {name!r}")
                     fields[name] = value
-            super().__init__(**fields)
+            self.__pydantic_validator__.validate_python(fields, self_instance=self)
 
         # pydantic calls an overridden __init__ for every value that it parses, which triples the cost, unless it is
         # marked as only validating. RootModel does the same.
         __init__.__pydantic_base_init__ = True
+
+
+@cache
+def _positional_fields(kind: type[FrozenModel]) -> Sequence[str]:
+    return [name for name, field in kind.model_fields.items() if field.kw_only is False]
 
 
 Record = TypeVar("Record", bound=FrozenModel)

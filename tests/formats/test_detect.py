@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.formats import detect as detection
-from judgekit.formats.detect import detect, names_in
+from judgekit.formats.detect import detect
 from judgekit.formats.readers import FALLBACKS, READERS
+from judgekit.formats.readers.marks import names_in
 
 CHAT = {"role": "user", "content": "Hi"}
 CHUNK = {"id": "a", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}

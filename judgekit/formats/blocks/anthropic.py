@@ -42,7 +42,7 @@ OWN_BLOCKS = ("redacted_thinking", "container_upload", "mid_conv_system", "searc
 def is_anthropic(messages: JsonValue) -> bool:
     """Return whether messages have blocks that only this API has; messages with only text look the same everywhere."""
     seen = head(messages)
-    return all(map(may_be_anthropic, seen)) and any(map(_has_own_block, seen))
+    return all(map(may_be_anthropic, seen)) and any(map(has_own_block, seen))
 
 
 def may_be_anthropic(message: JsonValue) -> bool:
@@ -152,7 +152,8 @@ def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
     ]
 
 
-def _has_own_block(message: JsonValue) -> bool:
+def has_own_block(message: JsonValue) -> bool:
+    """Return whether a message has a block that only this API has."""
     for block in _blocks_of(message):
         if isinstance(kind := block.get("type"), str):
             if kind in OWN_BLOCKS or (kind.endswith("tool_use") and "input" in block):

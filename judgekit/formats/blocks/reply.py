@@ -136,5 +136,7 @@ def read_user_turn(items: Iterable[ReplyItem | SystemMessage], extra: JsonObject
         if not is_apart:
             made.append(HumanMessage(to_content(said), tool_calls=calls))
     [*others, last] = made or [HumanMessage("")]
-    whole: JsonObject = {**last.extra, "message": extra} if last.extra and extra else last.extra or extra
+    if not extra:
+        return [*others, last]
+    whole: JsonObject = {**last.extra, "message": extra} if last.extra else extra
     return [*others, last.model_copy(update={"extra": whole})]

@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from judgekit.errors import short_repr
 from judgekit.formats.blocks.anthropic import (
     OWN_BLOCKS,
+    has_own_block,
     is_anthropic,
     is_response,
     may_be_anthropic,
@@ -145,7 +146,11 @@ def _is_request(request: JsonObject) -> bool:
     model, system = request.get("model"), request.get("system")
     of_text = any(lookup(block, "type") == "text" for block in head(system)[:1])
     likely = ("max_tokens" in request, isinstance(model, str) and model.startswith("claude"), isinstance(system, str))
-    return is_anthropic(messages) or "anthropic_version" in request or (bool(messages) and (of_text or sum(likely) > 1))
+    return (
+        any(map(has_own_block, head(messages)))
+        or "anthropic_version" in request
+        or (bool(messages) and (of_text or sum(likely) > 1))
+    )
 
 
 def is_event(value: JsonValue) -> bool:

@@ -96,7 +96,7 @@ class MarkedReader(Reader, Protocol):
 
     @property
     def marks(self) -> frozenset[str]:
-        """The names and kinds of which every recognized value has at least one, as `names_in` returns them.
+        """The names and kinds of which every recognized value has at least one, as `marks.names_in` returns them.
 
         A fallback has none: it is asked if no other reader recognizes a value.
         """

@@ -29,7 +29,7 @@ class BedrockReader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize blocks that have no type, but a key that names their kind."""
-        return any(map(_is_record, head(self.records(value))))
+        return _is_record(value) or (isinstance(value, list) and any(map(_is_record, head(value))))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list of messages as one conversation, and the items of any other list."""

@@ -28,6 +28,8 @@ from judgekit.formats.values import as_object, head, lookup, messages_field, obj
 from judgekit.traces.message import AIMessage, JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
+_ANSWERS = ("response", "choices")
+"""The fields that hold the choices of a response."""
 _OF_RESPONSES = ("id", "model", "choices", "usage", "error")
 _PIECES = frozenset(
     (
@@ -140,7 +142,7 @@ def _hold_messages(choices: JsonValue) -> bool:
 
 def _choices(row: JsonValue) -> list[JsonValue]:
     """Return the row once for each choice of its response. The first one gets the usage, which covers all choices."""
-    if not isinstance(row, dict):
+    if not isinstance(row, dict) or row.keys().isdisjoint(_ANSWERS):
         return [row]
     response = row.get("response")
     if isinstance(response, list) and are_chunks(response):
@@ -175,9 +177,11 @@ def _response(row: FieldTracker) -> FieldTracker | None:
 
 def _answer(row: FieldTracker, last: Message) -> AIMessage | None:
     """Return the answer that a dataset row has beside its messages as text."""
+    if last.role == "assistant":
+        return None
     name = next((name for name in RESPONSE_COLUMNS if name in row), "")
     text = row.peek(name)
-    if last.role == "assistant" or not isinstance(text, str) or text.lstrip().startswith(("{", "[{")):
+    if not isinstance(text, str) or text.lstrip().startswith(("{", "[{")):
         return None  # JSON may be a response or an error: it stays, with a warning
     row.take(name)
     return AIMessage(text)

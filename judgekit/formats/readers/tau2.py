@@ -15,7 +15,7 @@ from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name, require_object
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
-from judgekit.traces.equality import canonical_json
+from judgekit.traces.equality import canonical_json, json_bytes
 from judgekit.traces.message import JsonObject, Message, Requestor
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
@@ -176,15 +176,18 @@ def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:
     checked = _checked(simulation)
     if not checked or not isinstance(task, dict):
         return None
-    actions = as_list(lookup(task, "evaluation_criteria", "actions"))
-    return Counter(map(_content, checked)) == Counter(map(_content, actions))
+    left = [_content(action) for action in checked]
+    right = [_content(action) for action in as_list(lookup(task, "evaluation_criteria", "actions"))]
+    return json_bytes(left) == json_bytes(right) or Counter(map(canonical_json, left)) == Counter(
+        map(canonical_json, right)
+    )
 
 
-def _content(action: JsonValue) -> str:
+def _content(action: JsonValue) -> JsonValue:
     if not isinstance(action, dict):
-        return ""
+        return None
     fields = [action.get(name) for name in ("name", "arguments", "compare_args")]
-    return canonical_json([*fields, action.get("requestor") or "assistant"])
+    return [*fields, action.get("requestor") or "assistant"]
 
 
 def _message(found: FieldTracker, *, solo: bool) -> Message:
