@@ -116,10 +116,9 @@ class Request:
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        digest = _settings_hash(json_bytes(self._settings)).copy()
-        for role, content in self.messages:
-            text = content.encode(errors="surrogatepass")
-            digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))
+        digest = _hash_of_start(json_bytes(self._settings), self.messages[:1]).copy()
+        for message in self.messages[1:]:
+            digest.update(_message_bytes(message))
         if self.images:
             digest.update(_bytes(self._image_keys))
         return digest.hexdigest()
@@ -211,9 +210,15 @@ def _bytes(value: JsonValue) -> bytes:
     return _canonical(value).encode(errors="surrogatepass")
 
 
-@lru_cache(maxsize=256)  # the requests of a question share their settings
-def _settings_hash(settings: bytes) -> "_Hash":
-    return hashlib.sha256(_bytes(marshal.loads(settings)))  # noqa: S302 - `json_bytes` wrote them
+def _message_bytes(message: ChatMessage) -> bytes:
+    text = message.content.encode(errors="surrogatepass")
+    return b"\n%s %d\n%s" % (message.role.encode(), len(text), text)
+
+
+@lru_cache(maxsize=256)  # the requests of a question share their settings and the system message
+def _hash_of_start(settings: bytes, first: tuple[ChatMessage, ...]) -> "_Hash":
+    # `json_bytes` wrote the settings
+    return hashlib.sha256(b"".join((_bytes(marshal.loads(settings)), *map(_message_bytes, first))))  # noqa: S302
 
 
 class TokenLogprob(FrozenModel):
