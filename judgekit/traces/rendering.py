@@ -21,7 +21,6 @@ from judgekit.traces.message import (
     RefusalPart,
     TextPart,
     ToolCall,
-    ToolMessage,
 )
 from judgekit.traces.pairing import PairedCall, pair_results
 from judgekit.traces.tree import Branch, MessageNumber
