@@ -141,7 +141,8 @@ def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettin
 
     Sub-agents without a known call stand at the end. Without ``images``, these are only mentioned in the text.
     """
-    messages, depth, started = branch.trace.messages, branch.depth, branch.started
+    messages, depth = branch.trace.messages, branch.depth
+    started = branch.started if branch.trace.children else {}
     answers = pair_results(messages).calls
     found: list[Passage] = []
     for index, message in enumerate(messages):  # for every judged sample, so it checks roles: isinstance takes longer
