@@ -4,12 +4,14 @@ Both ask a server on loopback, which is a process of its own, for the same verdi
 messages. judgekit does its whole work: rendering, cache file, claim, budget, retries, rate limit, checks of the reply,
 row. Rounds of the two take turns; each figure is the median of the rounds.
 
-python benchmarks/judge_overhead.py
+python benchmarks/judge_overhead.py        on aiohttp if it is installed
+python benchmarks/judge_overhead.py httpx  on httpx even so
 """
 
 import asyncio
 import json
 import statistics
+import sys
 import tempfile
 import time
 import urllib.request
@@ -180,4 +182,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["httpx"]:
+        sys.modules["httpx_aiohttp"] = None  # type: ignore[assignment]  # which hides it from openai
     main()

@@ -4,7 +4,7 @@ import hashlib
 import json
 import marshal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -90,10 +90,10 @@ class Request:
         """The name of the judge: its provider and model."""
         return f"{self.provider}/{self.model}"
 
-    @property
-    def _settings(self) -> dict[str, JsonValue]:
-        """The values that the reply may depend on besides the messages, by name."""
-        return {
+    @cached_property
+    def _settings(self) -> bytes:
+        """The values that the reply may depend on besides the messages, by name, as `json_bytes` writes them."""
+        settings: JsonObject = {
             "provider": self.provider,
             "base_url": self.base_url,
             "model": self.model,
@@ -103,23 +103,24 @@ class Request:
             "messages": len(self.messages),
             **self.key_parts,
         }
+        return json_bytes(settings)
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """A short hash of each part, to find the parts in which two requests differ."""
-        messages = {f"messages[{index}] ({role})": content for index, (role, content) in enumerate(self.messages)}
-        parts = {**self._settings, **messages}
+        digests = {**_settings_digests(self._settings)}
+        for index, (role, content) in enumerate(self.messages):
+            digests[f"messages[{index}] ({role})"] = _short_hash(content)
         if self.images:
-            parts["images"] = self._image_keys
-        return {name: hashlib.sha256(_bytes(part)).hexdigest()[:12] for name, part in parts.items()}
+            digests["images"] = _short_hash(self._image_keys)
+        return digests
 
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        digest = _settings_hash(json_bytes(self._settings)).copy()
-        for role, content in self.messages:
-            text = content.encode(errors="surrogatepass")
-            digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))
+        digest = _hash_of_start(self._settings, self.messages[:1]).copy()
+        for message in self.messages[1:]:
+            digest.update(_message_bytes(message))
         if self.images:
             digest.update(_bytes(self._image_keys))
         return digest.hexdigest()
@@ -211,9 +212,28 @@ def _bytes(value: JsonValue) -> bytes:
     return _canonical(value).encode(errors="surrogatepass")
 
 
-@lru_cache(maxsize=256)  # the requests of a question share their settings
-def _settings_hash(settings: bytes) -> "_Hash":
-    return hashlib.sha256(_bytes(marshal.loads(settings)))  # noqa: S302 - `json_bytes` wrote them
+def _message_bytes(message: ChatMessage) -> bytes:
+    text = message.content.encode(errors="surrogatepass")
+    return b"\n%s %d\n%s" % (message.role.encode(), len(text), text)
+
+
+@lru_cache(maxsize=256)  # the requests of a question share their settings and the system message
+def _hash_of_start(settings: bytes, first: tuple[ChatMessage, ...]) -> "_Hash":
+    return hashlib.sha256(b"".join((_bytes(_read_settings(settings)), *map(_message_bytes, first))))
+
+
+@lru_cache(maxsize=256)
+def _settings_digests(settings: bytes) -> Mapping[str, str]:
+    return {name: _short_hash(part) for name, part in _read_settings(settings).items()}
+
+
+def _read_settings(settings: bytes) -> JsonObject:
+    read: JsonObject = marshal.loads(settings)  # noqa: S302 - `json_bytes` wrote them
+    return read
+
+
+def _short_hash(part: JsonValue) -> str:
+    return hashlib.sha256(_bytes(part)).hexdigest()[:12]
 
 
 class TokenLogprob(FrozenModel):

@@ -5,19 +5,21 @@ from dataclasses import dataclass, field
 _START = 8
 _ROUND = 4
 _USED = 0.8
-_CUT = 0.8
-_GROWTH = 1.05
+_FIRST_GROWTH, _FIRST_CUT = 4, 0.5
+_GROWTH, _CUT = 1.05, 0.8
 
 
 @dataclass
 class ConcurrencyLimit:
     """A counter of requests under way, with an adaptive limit.
 
-    The limit doubles each round (slow start) until the first rate limit error, and grows by 5% a round from then on; a
-    rate limit error cuts it to 80%. A round is as many successful replies as the limit allows at once. The limit only
-    grows if it was nearly reached. Requests that were sent before a cut neither cut it again nor make it grow.
+    The limit grows fourfold each round (slow start) until the first rate limit error, which halves it. From then on, it
+    grows by 5% a round, and a rate limit error cuts it to 80%. A round is as many successful replies as the limit allows
+    at once. The limit only grows if it was nearly reached. Requests that were sent before a cut neither cut it again nor
+    make it grow.
 
-    Source: additive increase, multiplicative decrease, as in TCP (RFC 5681), with the numbers of Inspect AI.
+    Source: additive increase, multiplicative decrease, as in TCP (RFC 5681), with the numbers of Inspect AI. Only slow
+    start is faster, since a round of replies takes seconds, not milliseconds.
     """
 
     maximum: int
@@ -54,14 +56,14 @@ class ConcurrencyLimit:
         if self._successes < max(int(self.limit), _ROUND):
             return
         if self._peak >= _USED * int(self.limit):
-            self.limit = min(self.limit * (2 if self._slow_start else _GROWTH), float(self.maximum))
+            self.limit = min(self.limit * (_FIRST_GROWTH if self._slow_start else _GROWTH), float(self.maximum))
         self._successes = self._peak = 0
 
     def rate_limited(self, sent: int) -> None:
         """Lower the limit after a rate limit error."""
         if sent < self._cuts:
             return
-        self.limit = max(1.0, self.limit * _CUT)
+        self.limit = max(1.0, self.limit * (_FIRST_CUT if self._slow_start else _CUT))
         self._slow_start = False
         self._cuts += 1
         self._successes = self._peak = 0

@@ -298,23 +298,28 @@ class Prompt:
         conversation = filled.pop(CONVERSATION, "")
         question = _filled_question(self.question, (*filled.items(), *self.option_values))
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
-        shown = [text for text in (conversation, *filled.values()) if isinstance(text, Rendering)]
-        has_sub_agents = any(text.has_sub_agents for text in shown)
-        shown_images = tuple(image for text in shown for image in text.images)
+        omitted, has_sub_agents = 0, False
+        shown_images: tuple[tuple[str, Image], ...] = ()
         hidden_media: Counter[tuple[str, str]] = Counter()
-        for text in shown:
-            hidden_media += text.hidden_media
+        for text in (conversation, *filled.values()):
+            if isinstance(text, Rendering):
+                omitted += text.omitted
+                has_sub_agents = has_sub_agents or text.has_sub_agents
+                shown_images += text.images
+                if text.hidden_media:
+                    hidden_media += text.hidden_media
         has_images = options.images is not None and (
             bool(shown_images) or any(kind == "image" for kind, _ in hidden_media)
         )
         system = self._system_message(has_sub_agents=has_sub_agents, has_images=has_images)
         messages = ChatMessage("system", system), ChatMessage("user", user)
-        omitted = sum(text.omitted for text in shown)
         return FilledPrompt(messages, omitted, has_sub_agents, has_images, shown_images, hidden_media)
 
     def _system_message(self, *, has_sub_agents: bool, has_images: bool) -> str:
-        parts = {"system.sub_agents.md": has_sub_agents, "system.images.md": has_images}
-        return "\n\n".join((self.system, *(_shared_text(name) for name, is_sent in parts.items() if is_sent)))
+        text = self.system
+        if has_sub_agents:
+            text += f"\n\n{_shared_text('system.sub_agents.md')}"
+        return f"{text}\n\n{_shared_text('system.images.md')}" if has_images else text
 
 
 def shipped_prompts() -> Sequence[Prompt]:

@@ -38,9 +38,10 @@ def pair_results(messages: Sequence[Message]) -> Pairing:
     calls: dict[int, PairedCall] = {}
     orphans: list[int] = []
     turn = 0
+    role: str | None = None
     for index, message in enumerate(messages):
-        if index == 0 or messages[index - 1].role != message.role:
-            turn = index
+        if message.role != role:
+            turn, role = index, message.role
         if message.role == "assistant":
             if message.tool_calls:
                 agent.add(index, message.tool_calls, turn)

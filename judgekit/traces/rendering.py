@@ -21,7 +21,6 @@ from judgekit.traces.message import (
     RefusalPart,
     TextPart,
     ToolCall,
-    ToolMessage,
 )
 from judgekit.traces.pairing import PairedCall, pair_results
 from judgekit.traces.tree import Branch, MessageNumber
@@ -105,16 +104,20 @@ class Passage:
     @property
     def omitted(self) -> int:
         """The number of characters that are not shown."""
-        return 0 if self.same_as is not None else self.omitted_characters + max(0, len(self.text) - self.limit)
+        if self.same_as is not None:
+            return 0
+        cut = len(self.text) - self.limit
+        return self.omitted_characters + cut if cut > 0 else self.omitted_characters
 
     def rendered(self, mark: str) -> str:
         """Return the header with the mark, and the part of the text that is shown."""
         header = self.header(mark)
         if self.same_as is not None:
             return f"{header}: as in {self.same_as}"
-        if self.inline:
-            return f"{header} {cut_middle(self.text, self.limit, separate='')}"
-        return _BAR.join((header, *cut_middle(self.text, self.limit).splitlines()))
+        text = self.text
+        if len(text) > self.limit:
+            text = cut_middle(text, self.limit, separate="" if self.inline else "\n")
+        return f"{header} {text}" if self.inline else _BAR.join((header, *text.splitlines()))
 
     @cached_property
     def size(self) -> int:
@@ -128,13 +131,9 @@ class Passage:
 
     def header(self, mark: str) -> str:
         """Return the header with the mark."""
-        numbers = (
-            f"{self.message_number}"
-            if self.last_message_number is None
-            else f"{self.message_number}-{self.last_message_number}"
-        )
-        words = self.words if self.image is None else f"{self.words}: {self.image.description}"
-        return f"[{mark} {numbers}] {words}"
+        last = "" if self.last_message_number is None else f"-{self.last_message_number}"
+        shown = "" if self.image is None else f": {self.image.description}"
+        return f"[{mark} {self.message_number}{last}] {self.words}{shown}"
 
 
 def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettings | None = None) -> list[Passage]:
@@ -142,13 +141,14 @@ def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettin
 
     Sub-agents without a known call stand at the end. Without ``images``, these are only mentioned in the text.
     """
-    messages, depth, started = branch.trace.messages, branch.depth, branch.started
+    messages, depth = branch.trace.messages, branch.depth
+    started = branch.started if branch.trace.children else {}
     answers = pair_results(messages).calls
     found: list[Passage] = []
-    for index, message in enumerate(messages):
+    for index, message in enumerate(messages):  # for every judged sample, so it checks roles: isinstance takes longer
         number, answered = branch.number(index), answers.get(index)
         text, left_out = _content(message, number_images=images is not None)
-        limit = tool_result_limit if isinstance(message, ToolMessage) else len(text)
+        limit = tool_result_limit if message.role == "tool" else len(text)
         words = _speaker_name(branch, message, answered)
         passage = Passage(number, words, text, limit, omitted_characters=left_out, depth=depth)
         if answered is not None and started and not _media(message):
@@ -159,7 +159,7 @@ def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettin
             for place, part in enumerate(pictures, 1):
                 found.append(Passage(number, f"image {place}", "", 0, depth=depth, image=Image.of(part, images)))
                 found[-1].is_users = message.role == "user"
-        if isinstance(message, AIMessage | HumanMessage):
+        if message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - type checkers know these
             for position, call in enumerate(message.tool_calls):
                 words, arguments = _call(call)
                 found.append(Passage(number, f"calls {words}", arguments, len(arguments), inline=True, depth=depth))
@@ -229,13 +229,15 @@ def count_hidden_media(
 ) -> Counter[tuple[str, str]]:
     """Return the number of media of a recording that its passages do not show, by their kind and the reason."""
     hidden: Counter[tuple[str, str]] = Counter()
+    if not (media := find_media(trace)):
+        return hidden
     placed = 0
     for passage in passages if images is not None else ():
         if passage.image is not None:
             placed += 1
             if passage.image.hidden:
                 hidden["image", passage.image.hidden] += 1
-    kinds = Counter(part.kind for part in find_media(trace))
+    kinds = Counter(part.kind for part in media)
     for kind, number in kinds.items():
         if kind != "image":
             hidden[kind, "judges are shown images only"] = number
@@ -256,14 +258,14 @@ def render_passages(passages: Sequence[Passage], hidden_media: Counter[tuple[str
     mark = content_mark(unmarked)
     body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers match: lines of content start with a bar
     text = f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"
-    has_sub_agents = any(passage.depth for passage in passages)
-    images = tuple(
-        (passage.header(mark), passage.image)
-        for passage in passages
-        if passage.image is not None and not passage.image.hidden
-    )
-    omitted = sum(passage.omitted for passage in passages)
-    return Rendering(text, omitted, has_sub_agents=has_sub_agents, images=images, hidden_media=hidden_media)
+    has_sub_agents, omitted = False, 0
+    images: list[tuple[str, Image]] = []
+    for passage in passages:
+        has_sub_agents = has_sub_agents or passage.depth > 0
+        omitted += passage.omitted
+        if passage.image is not None and not passage.image.hidden:
+            images.append((passage.header(mark), passage.image))
+    return Rendering(text, omitted, has_sub_agents=has_sub_agents, images=tuple(images), hidden_media=hidden_media)
 
 
 def fence_text(title: str, text: str) -> str:
@@ -322,12 +324,11 @@ def quoted_name(name: str) -> str:
 
 
 def _speaker_name(branch: Branch, message: Message, answered: PairedCall | None) -> str:
-    name = (
-        message.agent if isinstance(message, AIMessage) else message.name if isinstance(message, HumanMessage) else None
-    )
-    if name is not None:
-        return f"{message.role} {quoted_name(name)}"
-    if not isinstance(message, ToolMessage):
+    if message.role == "assistant":
+        return message.role if message.agent is None else f"{message.role} {quoted_name(message.agent)}"
+    if message.role == "user":
+        return message.role if message.name is None else f"{message.role} {quoted_name(message.name)}"
+    if message.role != "tool":
         return message.role
     said = "tool result"
     if answered is not None:

@@ -31,8 +31,8 @@ def bad_round(concurrency):
         concurrency.rate_limited(sent)
 
 
-@pytest.mark.parametrize(("most", "limits"), [(100, [8, 16, 32, 64, 100, 100]), (10, [8, 10, 10]), (3, [3, 3])])
-def test_it_doubles_each_round_up_to_the_most_that_is_allowed(most, limits):
+@pytest.mark.parametrize(("most", "limits"), [(200, [8, 32, 128, 200, 200]), (10, [8, 10, 10]), (3, [3, 3])])
+def test_it_grows_fourfold_each_round_up_to_the_most_that_is_allowed(most, limits):
     concurrency, found = ConcurrencyLimit(most), []
     for _ in limits:
         found.append(concurrency.limit)
@@ -51,24 +51,24 @@ def test_it_is_full_when_its_limit_is_under_way():
     assert not concurrency.is_full
 
 
-def test_after_the_first_rate_limit_it_grows_by_a_twentieth_a_round():
+def test_the_first_rate_limit_halves_it_and_then_it_grows_by_a_twentieth_a_round():
     concurrency = ConcurrencyLimit(1_000)
-    for _ in range(4):
+    for _ in range(2):
         good_round(concurrency)
     bad_round(concurrency)
-    assert concurrency.limit == pytest.approx(128 * 0.8)
+    assert concurrency.limit == 64
     good_round(concurrency)
-    assert concurrency.limit == pytest.approx(128 * 0.8 * 1.05)
+    assert concurrency.limit == pytest.approx(64 * 1.05)
     good_round(concurrency)
-    assert concurrency.limit == pytest.approx(128 * 0.8 * 1.05 * 1.05)
+    assert concurrency.limit == pytest.approx(64 * 1.05 * 1.05)
 
 
 def test_a_burst_of_rate_limits_cuts_once():
     concurrency = ConcurrencyLimit(100)
     bad_round(concurrency)
-    assert concurrency.limit == pytest.approx(8 * 0.8)
+    assert concurrency.limit == 4
     bad_round(concurrency)  # sent after the cut: it was not enough
-    assert concurrency.limit == pytest.approx(8 * 0.8 * 0.8)
+    assert concurrency.limit == pytest.approx(4 * 0.8)
 
 
 def test_what_was_sent_before_a_cut_does_not_make_it_grow():
@@ -79,7 +79,7 @@ def test_what_was_sent_before_a_cut_does_not_make_it_grow():
     concurrency.acquire()
     for sent in others:
         concurrency.succeeded(sent)
-    assert concurrency.limit == pytest.approx(8 * 0.8)
+    assert concurrency.limit == 4
 
 
 def test_a_round_begins_anew_after_a_cut():
@@ -90,9 +90,9 @@ def test_a_round_begins_anew_after_a_cut():
         concurrency.succeeded(sent)
     concurrency.release()
     concurrency.rate_limited(before[7])
-    for sent in send(concurrency)[:5]:
+    for sent in send(concurrency)[:3]:
         concurrency.succeeded(sent)
-    assert concurrency.limit == pytest.approx(8 * 0.8)
+    assert concurrency.limit == 4
 
 
 def test_it_never_falls_below_one():
@@ -128,17 +128,17 @@ def test_use_at_any_time_of_a_round_counts():
         concurrency.release()
         concurrency.succeeded(sent)
     good_round(concurrency, 1)
-    assert concurrency.limit == 16
+    assert concurrency.limit == 32
 
 
 def test_use_in_one_round_is_no_reason_to_grow_in_the_next():
     concurrency = ConcurrencyLimit(100)
     bad_round(concurrency)
     good_round(concurrency)
-    assert concurrency.limit == pytest.approx(8 * 0.8 * 1.05)
+    assert concurrency.limit == pytest.approx(4 * 1.05)
     for _ in range(10):
         good_round(concurrency, 2)
-    assert concurrency.limit == pytest.approx(8 * 0.8 * 1.05)
+    assert concurrency.limit == pytest.approx(4 * 1.05)
 
 
 class Server:
