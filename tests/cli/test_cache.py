@@ -15,7 +15,7 @@ from judgekit.cli import main
 from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Reply
 from judgekit.judges.replies import RecordedReply, ReplyDatabase
-from judgekit.judges.spending import Amount, Limits, Spending
+from judgekit.judges.spending import Amount, Limits, SQLiteSpending
 from judgekit.traces.message import Usage
 
 CACHE = Path(".judgekit/cache.sqlite")
@@ -291,7 +291,7 @@ def test_a_file_that_is_no_cache_is_an_error_and_left_as_it_is(cli, words):
 def test_named_budgets_are_shown_and_begin_again_when_they_are_reset(cli):
     missing = cli("budgets")
     assert (missing.code, "budgets.sqlite: does not exist" in missing.err) == (2, True)
-    spending = Spending(CACHE.with_name("budgets.sqlite"))
+    spending = SQLiteSpending(CACHE.with_name("budgets.sqlite"))
     for name in ("named team", "named \x1b[31m", "run 1 openai/a"):
         spending.reserve(name, Limits(), Amount(3, 4_500, 0.25))
     shown = cli("budgets")
