@@ -87,7 +87,7 @@ def _with_resolved_paths(folder: Path, value: JsonValue) -> JsonValue:
 
 
 def _is_path(key: str, value: str) -> bool:
-    return key == "cache" or (key == "prompt" and value.endswith(".md"))
+    return (key == "cache" and "://" not in value) or (key == "prompt" and value.endswith(".md"))
 
 
 def _unknown_key(*path: str, value: object) -> ConfigError:

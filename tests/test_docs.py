@@ -32,7 +32,7 @@ from judgekit.formats.reading import read
 from judgekit.judges.client import Client
 from judgekit.judges.layers import build_client
 from judgekit.judges.prompt import shipped_prompts
-from judgekit.judges.spending import Limits, Spending
+from judgekit.judges.spending import Limits, SQLiteSpending
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.probes.suite import probe_pairs
 from judgekit.scorers import SCORERS
@@ -85,7 +85,7 @@ def test_the_layers_are_those_of_the_architecture_in_their_order(tmp_path, monke
     judge = Judge("openai/judge-1", cache=tmp_path / "cache.sqlite", budget=Limits(requests=1))
 
     async def built() -> list[str]:
-        outermost = layer = await build_client(judge, Spending(), SchemaSupport())
+        outermost = layer = await build_client(judge, SQLiteSpending(), SchemaSupport())
         names = [type(layer).__name__]
         while (layer := getattr(layer, "inner", None)) is not None:
             names.append(type(layer).__name__)

@@ -1,10 +1,10 @@
-"""``judgekit cache``: look at stored replies, copy them between files, delete old ones."""
+"""``judgekit cache``: look at stored replies, copy them between caches, delete old ones."""
 
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.filesize import decimal
@@ -12,24 +12,35 @@ from rich.filesize import decimal
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, StoreError
-from judgekit.judges.budget import BUDGETS_FILE, NAMED_BUDGET_PREFIX
+from judgekit.judges.budget import NAMED_BUDGET_PREFIX
 from judgekit.judges.cassettes import Cassette, write_cassette, write_cassette_lines
+from judgekit.judges.layers import BUDGETS_FILE, connect_redis, open_spending
+from judgekit.judges.redis_address import RedisAddress, cache_option
 from judgekit.judges.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.settings import JudgeSettings
-from judgekit.judges.spending import Spending
 from judgekit.terminal import console, text_table
+
+if TYPE_CHECKING:
+    from judgekit.judges.redis_replies import RedisReplies
 
 commands = typer.Typer(no_args_is_help=True, help="Show, copy and delete cached replies.")
 app.add_typer(commands, name="cache")
 
-_Cache = Annotated[Path, typer.Option("--cache", help="The SQLite file that stores the replies.")]
+_Cache = Annotated[
+    str,
+    typer.Option(
+        "--cache",
+        metavar="FILE|ADDRESS",
+        help="The SQLite file that stores the replies, a Redis address, or env:NAME for an address in a variable.",
+    ),
+]
 _Prompt = Annotated[
     str | None, typer.Option("--prompt", help="Only replies to prompts with this name, such as 'agent_goal*'.")
 ]
 _Judge = Annotated[
     str | None, typer.Option("--judge", help="Only replies of judges with this name, such as 'openai/*'.")
 ]
-_CACHE: Path = JudgeSettings.model_fields["cache"].default
+_CACHE = str(JudgeSettings.model_fields["cache"].default)
 
 
 @dataclass
@@ -61,16 +72,15 @@ class _Kept:
 @commands.command()
 def stats(cache: _Cache = _CACHE) -> None:
     """Show how many replies are stored, and what they save."""
-    replies = _existing(cache, read_only=True)
+    place = cache_option(cache)
+    replies = _existing(place, read_only=True)
     kept: dict[tuple[str, str], _Kept] = {}
     for line in replies.recorded():
         at = line.recorded_at or datetime.now(UTC)
         kept.setdefault((line.prompt, line.judge), _Kept(at, at)).add(line, at)
     replies.close()
-    files = (Path(f"{cache}{ending}") for ending in ("", "-wal"))
-    size = sum(file.stat().st_size for file in files if file.exists())
     total = sum(one.replies for one in kept.values())
-    print_line(f"{cache}: {total:,} replies, {decimal(size)}")
+    print_line(f"{place}: {total:,} replies, {_about(place)}")
     if kept:
         rows = [(judge or "unknown", prompt, *one.cells()) for (prompt, judge), one in kept.items()]
         console().print(text_table(("judge", "prompt", "replies", "tokens saved", "oldest", "newest"), rows, words=2))
@@ -89,9 +99,10 @@ def export(
 
     A cassette is JSONL, always in the same order.
     """
-    if output is not None and output.resolve() == cache.resolve():
+    place = cache_option(cache)
+    if output is not None and isinstance(place, Path) and output.resolve() == place.resolve():
         raise ConfigError(f"--output {output}: this is the cache itself; name another file")
-    replies = _existing(cache, read_only=True)
+    replies = _existing(place, read_only=True)
     lines = replies.recorded(prompt or "*", judge or "*")
     if output is None:
         write_cassette_lines(sys.stdout.buffer, lines)
@@ -110,7 +121,7 @@ def import_(
 ) -> None:
     """Copy the replies of a cassette into the cache."""
     lines = Cassette(file).recorded()
-    replies = ReplyDatabase(cache)
+    replies = _open(cache_option(cache))
     added = replies.add(lines, replace=replace)
     replies.close()
     said = [f"{cache}: added {added.added:,} replies", f"{added.unchanged:,} were already there"]
@@ -133,7 +144,7 @@ def prune(
     """Delete replies, and free their disk space."""
     if older_than is None and prompt is None and judge is None:
         raise ConfigError("choose the replies to delete with --older-than, --prompt or --judge")
-    replies = _existing(cache)
+    replies = _existing(cache_option(cache))
     before = None if older_than is None else datetime.now(UTC) - timedelta(days=older_than)
     gone = replies.prune(prompt or "*", judge or "*", before, dry_run=dry_run)
     replies.close()
@@ -145,11 +156,12 @@ def budgets(
     cache: _Cache = _CACHE,
     reset: Annotated[str | None, typer.Option(metavar="NAME", help="Reset this budget to zero.")] = None,
 ) -> None:
-    """Show the spending of named budgets, kept next to the cache."""
-    path = cache.with_name(BUDGETS_FILE)
-    if not path.exists():
+    """Show the spending of named budgets, kept next to the cache or on its server."""
+    place = cache_option(cache)
+    path = place.with_name(BUDGETS_FILE) if isinstance(place, Path) else place
+    if isinstance(path, Path) and not path.exists():
         raise StoreError(f"{path}: does not exist: no budget was used with this cache; name the cache with --cache")
-    spending = Spending(path)
+    spending = open_spending(place)
     spent = {
         name.removeprefix(NAMED_BUDGET_PREFIX): amount
         for name, amount in spending.by_budget().items()
@@ -166,7 +178,27 @@ def budgets(
     spending.close()
 
 
-def _existing(cache: Path, *, read_only: bool = False) -> ReplyDatabase:
-    if not cache.exists():
-        raise StoreError(f"{cache}: does not exist; name the cache with --cache")
-    return ReplyDatabase(cache, read_only=read_only)
+def _existing(place: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatabase | RedisReplies":
+    if isinstance(place, Path) and not place.exists():
+        raise StoreError(f"{place}: does not exist; name the cache with --cache")
+    return _open(place, read_only=read_only)
+
+
+def _open(place: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatabase | RedisReplies":
+    if isinstance(place, Path):
+        return ReplyDatabase(place, read_only=read_only)
+    server = connect_redis(place)
+    from judgekit.judges.redis_replies import RedisReplies  # noqa: PLC0415 - an extra
+
+    return RedisReplies(server)
+
+
+def _about(place: Path | RedisAddress) -> str:
+    """Return the size of a file, or the settings of a server."""
+    if isinstance(place, Path):
+        files = (Path(f"{place}{ending}") for ending in ("", "-wal"))
+        return decimal(sum(file.stat().st_size for file in files if file.exists()))
+    server = connect_redis(place)
+    report = server.check()
+    server.close()
+    return str(report)

@@ -1,11 +1,10 @@
 """The layer that keeps spending within a budget."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from judgekit.errors import BudgetError
 from judgekit.judges.client import Client, Reply, Request
@@ -14,10 +13,8 @@ from judgekit.judges.spending import RESERVATION_LEASE_SECONDS, Amount, BudgetRe
 from judgekit.score import JudgeCall, current_run, ledger
 from judgekit.traces.message import Usage
 
-BUDGETS_FILE = "budgets.sqlite"
-"""The file next to the cache that holds the spending of runs and of named budgets."""
 NAMED_BUDGET_PREFIX = "named "
-"""The prefix of named budgets in that file."""
+"""The prefix of named budgets among the names in a store."""
 _LIKELY_OUTPUT = 500
 _MOST_TOKENS = 10**12
 """More tokens than any reply has. A limit in ``params`` may be any number, but the file stores 64 bits."""
@@ -70,7 +67,7 @@ class Budget:
         limits: The limits.
         price: The price of tokens, if there is a limit in US dollars.
         judge: A name that is equal for judges that share a budget within a run.
-        folder: The folder of the file that holds the spending of runs and of named budgets.
+        open_shared: Opens the spending of runs and of named budgets; the thread of the budget calls it.
         unnamed_spending: The spending outside of runs.
     """
 
@@ -78,7 +75,7 @@ class Budget:
     limits: Limits
     price: Price | None
     judge: str
-    folder: Path
+    open_shared: Callable[[], Spending]
     unnamed_spending: Spending
     _shared_spending: Spending | None = field(default=None, init=False, repr=False)
     _thread: ThreadPoolExecutor = field(init=False, repr=False)
@@ -155,7 +152,7 @@ class Budget:
         if name is None:
             return self.unnamed_spending
         if self._shared_spending is None:
-            self._shared_spending = Spending(self.folder / BUDGETS_FILE)
+            self._shared_spending = self.open_shared()
         return self._shared_spending
 
     async def _reserve(self, name: str | None, share: Amount) -> BudgetRefusal | None:

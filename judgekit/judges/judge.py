@@ -14,13 +14,14 @@ from judgekit import errors
 from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.client import Client, Reply, Request, TokenLogprob
-from judgekit.judges.layers import build_client, check_reply_file, connection_settings
+from judgekit.judges.layers import build_client, check_replies, connection_settings
 from judgekit.judges.offline import is_local_address
 from judgekit.judges.prompt import Prompt, RenderOptions
 from judgekit.judges.redaction import redact_sample
+from judgekit.judges.redis_address import RedisAddress
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
-from judgekit.judges.spending import Spending
+from judgekit.judges.spending import Spending, SQLiteSpending
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_draw, current_plan, ledger
 from judgekit.traces.message import JsonObject
@@ -108,7 +109,7 @@ class Judge(JudgeSettings):
     def model_post_init(self, context: object, /) -> None:
         """Check the settings, and start with nothing spent."""
         super().model_post_init(context)
-        self._spending = Spending() if self.budget else None
+        self._spending = SQLiteSpending() if self.budget else None
         self._schema_support = SchemaSupport()
         self._clients = _Clients()
 
@@ -143,8 +144,8 @@ class Judge(JudgeSettings):
         """
         if self.uses_provider and (not self.offline or is_local_address(self.endpoint)):
             connection_settings(self)
-        if self.cache_mode_used != "off":
-            check_reply_file(self.cache, self.cache_mode)
+        if self.cache_mode_used != "off" or isinstance(self.cache, RedisAddress):
+            check_replies(self)
         for other in self.fallback:
             other.check()
 

@@ -3,11 +3,12 @@
 import logging
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from judgekit.errors import StoreError
+from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.breaker import CircuitBreaker
 from judgekit.judges.budget import Budget
-from judgekit.judges.cache import Cache, CacheMode, ReplayClient
+from judgekit.judges.cache import Cache, ReplayClient
 from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Client
 from judgekit.judges.concurrency import ConcurrencyLimit
@@ -16,16 +17,23 @@ from judgekit.judges.deferred import DeferredClient
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.offline import OfflineClient, is_local_address
 from judgekit.judges.providers import get_provider
-from judgekit.judges.rate_limit import Account, RateLimit, get_account
+from judgekit.judges.rate_limit import Account, RateLimit, SharedRates, get_account
+from judgekit.judges.redis_address import RedisAddress
 from judgekit.judges.replies import ReplyDatabase
 from judgekit.judges.retry import Retry
 from judgekit.judges.secrets import read_extras
 from judgekit.judges.settings import JudgeSettings
-from judgekit.judges.spending import Spending
-from judgekit.judges.store import ReplySource, SQLiteReplyStore
+from judgekit.judges.spending import Spending, SQLiteSpending
+from judgekit.judges.store import ReplySource, ReplyStore, SQLiteReplyStore
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import current_plan
 from judgekit.threads import run_in_thread
+
+BUDGETS_FILE = "budgets.sqlite"
+"""The file next to the cache that holds the spending of runs and of named budgets."""
+
+if TYPE_CHECKING:
+    from judgekit.judges.redis_server import RedisServer
 
 _log = logging.getLogger("judgekit")
 
@@ -35,8 +43,11 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
 
     A thread opens the files, which may take seconds.
     """
+    if isinstance(judge.cache, RedisAddress):
+        await run_in_thread(lambda: check_replies(judge))
     if current_plan() is not None:
-        read = judge.cache_mode_used in ("read_write", "replay") and judge.cache.exists()
+        is_there = isinstance(judge.cache, RedisAddress) or judge.cache.exists()
+        read = judge.cache_mode_used in ("read_write", "replay") and is_there
         return DryRunClient(await run_in_thread(lambda: open_replies(judge.cache)) if read else None, judge.known_price)
     if judge.cache_mode == "replay":
         return ReplayClient(await run_in_thread(lambda: open_replies(judge.cache)))
@@ -48,13 +59,14 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
         )
         if spending is not None:
             price = None if judge.budget.usd is None else judge.known_price
-            asking = Budget(asking, judge.budget, price, judge.budget_name, judge.cache.parent, spending)
+            open_shared = partial(open_spending, judge.cache)
+            asking = Budget(asking, judge.budget, price, judge.budget_name, open_shared, spending)
         asking = Retry(asking, judge.attempts)
     if judge.cache_mode_used == "off":
         if judge.cache_mode != "off":
             _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
-    replies = await run_in_thread(lambda: SQLiteReplyStore(judge.cache))
+    replies = await run_in_thread(lambda: _open_store(judge.cache))
     return Cache(asking, replies, judge.cache_mode, judge.store_text)
 
 
@@ -95,30 +107,87 @@ def _warn_uncached(model: str, client: str) -> None:
 def _account(judge: JudgeSettings) -> Account:
     if judge.client is not None:
         account = Account(ConcurrencyLimit(judge.concurrency))
+    elif isinstance(place := judge.cache, RedisAddress):
+        share = partial(_share_rates, place, judge.account)
+        account = get_account((*judge.account, place), judge.concurrency, share)
     else:
         account = get_account(judge.account, judge.concurrency)
     account.apply_limits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
     return account
 
 
-def open_replies(path: Path) -> ReplySource:
-    """Return the replies in a file, for replay.
+def open_spending(place: Path | RedisAddress) -> Spending:
+    """Return the spending of runs and of named budgets that share a cache: on its server, or in a file next to it."""
+    if not isinstance(place, RedisAddress):
+        return SQLiteSpending(place.with_name(BUDGETS_FILE))
+    server = connect_redis(place)
+    from judgekit.judges.redis_spending import RedisSpending  # noqa: PLC0415 - an extra
+
+    return RedisSpending(server)
+
+
+def connect_redis(address: RedisAddress) -> "RedisServer":
+    """Return a server that can be used.
 
     Raises:
-        StoreError: The file cannot be used.
+        ConfigError: The client library is not installed, or the variable that holds the address is not set.
+        StoreError: The server cannot be used.
     """
-    if not path.exists():
-        raise StoreError(f"{path}: does not exist, so there is nothing to replay")
-    return Cassette(path) if path.suffix == ".jsonl" else SQLiteReplyStore(path, read_only=True)
+    try:
+        from judgekit.judges.redis_server import RedisServer  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"cache = {str(address)!r} needs redis: pip install 'judgekit[redis]'") from error
+    server = RedisServer(address)
+    try:
+        server.check()
+    except StoreError:
+        server.close()
+        raise
+    return server
 
 
-def check_reply_file(path: Path, mode: CacheMode) -> None:
-    """Check that replies can be stored in a file, or replayed from it.
+def _open_store(place: Path | RedisAddress, *, read_only: bool = False) -> ReplyStore:
+    if not isinstance(place, RedisAddress):
+        return SQLiteReplyStore(place, read_only=read_only)
+    server = connect_redis(place)
+    from judgekit.judges.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
+
+    return RedisReplyStore(server, read_only=read_only)
+
+
+def _share_rates(place: RedisAddress, account: tuple[str, str | None]) -> SharedRates:
+    from judgekit.judges.redis_rates import RedisRates  # noqa: PLC0415 - an extra
+    from judgekit.judges.redis_server import RedisServer  # noqa: PLC0415 - an extra
+
+    return RedisRates(RedisServer(place), account)
+
+
+def open_replies(place: Path | RedisAddress) -> ReplySource:
+    """Return the replies in a file or on a server, for replay.
 
     Raises:
-        StoreError: The file cannot be used.
+        StoreError: They cannot be used.
     """
-    if mode == "replay" and (path.suffix == ".jsonl" or not path.exists()):
-        open_replies(path)
+    if isinstance(place, RedisAddress):
+        return _open_store(place, read_only=True)
+    if not place.exists():
+        raise StoreError(f"{place}: does not exist, so there is nothing to replay")
+    return Cassette(place) if place.suffix == ".jsonl" else _open_store(place, read_only=True)
+
+
+def check_replies(judge: JudgeSettings) -> None:
+    """Check that replies can be stored in the cache of a judge, or replayed from it.
+
+    Raises:
+        ConfigError: The cache is on another machine, and the judge is offline.
+        StoreError: The cache cannot be used.
+    """
+    place, mode = judge.cache, judge.cache_mode
+    if isinstance(place, RedisAddress):
+        if judge.offline and not place.is_local:
+            raise ConfigError(f"offline: the cache {place} is on another machine; set cache to a file")
+        connect_redis(place).close()
+    elif mode == "replay" and (place.suffix == ".jsonl" or not place.exists()):
+        open_replies(place)
     else:
-        ReplyDatabase(path, read_only=mode == "replay").close()
+        ReplyDatabase(place, read_only=mode == "replay").close()

@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, UnreachableError
@@ -32,11 +34,48 @@ class Throttle:
         self.free_at += units * 60 / self.per_minute
 
 
+class SharedRates(Protocol):
+    """Requests and tokens per minute of an account whose limits machines share."""
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether there is a limit on tokens."""
+        ...
+
+    def apply_limits(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
+        """Apply the limits of another judge too; the strictest hold."""
+        ...
+
+    async def take(self, judge: str, tokens: int) -> float:
+        """Return 0 if the first request in line may start now, or the seconds to wait before asking again.
+
+        Raises:
+            JudgeError: The account turned away a request of another process.
+        """
+        ...
+
+    def adjust(self, requests: int, tokens: int) -> None:
+        """Use more units, or return some (negative), once their number is known."""
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Start no request for a number of seconds, and then not all at once."""
+        ...
+
+    def fail_waiting(self, failure: Exception, judge: str) -> None:
+        """Fail the requests of other processes too if the account turned one away, or only those for one judge."""
+        ...
+
+
 @dataclass(eq=False)
 class Account:
-    """The limits of an account at a provider: requests at once, requests and tokens per minute, and its circuit."""
+    """The limits of an account at a provider: requests at once, requests and tokens per minute, and its circuit.
+
+    Requests at once are limited for this process. If the rates are ``shared``, they are those of all machines.
+    """
 
     concurrency: ConcurrencyLimit
+    shared: SharedRates | None = None
     requests: Throttle | None = None
     tokens: Throttle | None = None
     circuit: Circuit = field(default_factory=Circuit, init=False)
@@ -49,8 +88,16 @@ class Account:
         """Apply the limits of another judge too; the strictest hold."""
         self.concurrency.maximum = min(self.concurrency.maximum, concurrency)
         self.concurrency.limit = min(self.concurrency.limit, float(concurrency))
+        if self.shared is not None:
+            self.shared.apply_limits(requests_a_minute, tokens_a_minute)
+            return
         self.requests = _lower_limit(self.requests, requests_a_minute)
         self.tokens = _lower_limit(self.tokens, tokens_a_minute)
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether there is a limit on tokens per minute."""
+        return self.tokens is not None if self.shared is None else self.shared.limits_tokens
 
     async def acquire(self, judge: str, tokens: int) -> int:
         """Wait until another request may start; first come, first served.
@@ -67,7 +114,7 @@ class Account:
         """
         before = self._failures_of(judge)
         async with self._queue_lock:  # its holder is the first in line
-            while self._failures_of(judge) == before and (wait := self._wait()) != 0:
+            while self._failures_of(judge) == before and (wait := await self._wait(judge, tokens)) != 0:
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
@@ -82,12 +129,13 @@ class Account:
     def _failures_of(self, judge: str) -> set[Exception]:
         return {failure for name in ("", judge) if (failure := self._failures.get(name)) is not None}
 
-    def _wait(self) -> float | None:
+    async def _wait(self, judge: str, tokens: int) -> float | None:
         """Return the seconds until the first in line may start; ``None`` if that is unknown."""
         if self.concurrency.is_full:
             return None
         free_at = [self._paused_until, *(pace.free_at for pace in (self.requests, self.tokens) if pace is not None)]
-        return max(0.0, max(free_at) - _now())
+        wait = max(0.0, max(free_at) - _now())
+        return await self.shared.take(judge, tokens) if self.shared is not None and not wait else wait
 
     def release(self) -> None:
         """Make room after a request, successful or not."""
@@ -96,17 +144,30 @@ class Account:
 
     def refund(self, tokens: int) -> None:
         """Return the units of a request that never reached the server."""
-        for pace, units in ((self.requests, 1), (self.tokens, tokens)):
+        self._adjust(-1, -tokens)
+
+    def correct(self, tokens: int) -> None:
+        """Use more tokens for a request than were estimated, or less (negative)."""
+        self._adjust(0, tokens)
+
+    def _adjust(self, requests: int, tokens: int) -> None:
+        if self.shared is not None:
+            self.shared.adjust(requests, tokens)
+        for pace, units in ((self.requests, requests), (self.tokens, tokens)):
             if pace is not None:
-                pace.adjust(-units)
+                pace.adjust(units)
 
     def pause(self, seconds: float) -> None:
         """Start no request for a number of seconds."""
         self._paused_until = max(self._paused_until, _now() + seconds)
+        if self.shared is not None:
+            self.shared.pause(seconds)
 
     def fail_waiting(self, failure: Exception, judge: str = "") -> None:
         """Fail all waiting requests with an error, or only those for one judge."""
         self._failures[judge] = failure
+        if self.shared is not None:
+            self.shared.fail_waiting(failure, judge)
         self._changed.set()
 
 
@@ -125,12 +186,12 @@ _accounts: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[obje
 _lock = threading.Lock()
 
 
-def get_account(name: object, concurrency: int) -> Account:
-    """Return the account with a name in the running event loop."""
+def get_account(name: object, concurrency: int, share: Callable[[], SharedRates] | None = None) -> Account:
+    """Return the account with a name in the running event loop; ``share`` makes the rates that machines share."""
     with _lock:
         accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
         if (known := accounts.get(name)) is None:
-            known = accounts[name] = Account(ConcurrencyLimit(concurrency))
+            known = accounts[name] = Account(ConcurrencyLimit(concurrency), share and share())
         return known
 
 
@@ -154,7 +215,7 @@ class RateLimit:
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply, once it is the turn of this request."""
         account = self.account
-        expected = 0 if account.tokens is None else estimated_tokens(request)
+        expected = estimated_tokens(request) if account.limits_tokens else 0
         sent = await account.acquire(request.judge, expected)
         try:
             reply = await self.inner.complete(request)
@@ -178,8 +239,8 @@ class RateLimit:
             account.release()
         account.concurrency.succeeded(sent)
         usage = reply.usage
-        if account.tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
-            account.tokens.adjust(usage.input_tokens + usage.output_tokens - expected)
+        if account.limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
+            account.correct(usage.input_tokens + usage.output_tokens - expected)
         return reply
 
     async def aclose(self) -> None:

@@ -18,6 +18,7 @@ from judgekit.judges.patterns import REDACTABLE
 from judgekit.judges.price import Price
 from judgekit.judges.price_list import find_list_price
 from judgekit.judges.providers import find_provider, get_provider, suggest_model
+from judgekit.judges.redis_address import RedisAddress, cache_place
 from judgekit.judges.secrets import FromEnvironment, is_secret_name
 from judgekit.judges.spending import Limits
 from judgekit.traces.images import ImageSettings
@@ -78,7 +79,8 @@ class JudgeSettings(FrozenModel):
         requests_per_minute: At least 1; no limit if not given. Judges of one account share the strictest of their limits.
         tokens_per_minute: At least 1; no limit if not given. Input and output tokens count.
         cache: The file of stored replies, by default ``.judgekit/cache.sqlite``. A ``.jsonl`` file of recorded replies
-            can be replayed.
+            can be replayed. Or a Redis or Valkey server that machines share, with limits and budgets: an address such as
+            ``"redis://host:6379/0"``, or ``{"env": "JUDGEKIT_REDIS_URL"}`` for one with a password.
         cache_mode: ``read_write``, the default; ``refresh``, which asks again; ``replay``, which never asks; or ``off``.
         store_text: Whether the cache stores the judge's text, which may quote the conversation, as it does by default.
             If not, it stores only verdicts, and asks questions again whose answers need text.
@@ -111,7 +113,7 @@ class JudgeSettings(FrozenModel):
     concurrency: int = Field(default=32, ge=1, le=10_000, exclude=True)
     requests_per_minute: int | None = Field(default=None, ge=1, exclude=True)
     tokens_per_minute: int | None = Field(default=None, ge=1, exclude=True)
-    cache: Path = Field(default=Path(".judgekit/cache.sqlite"), exclude=True)
+    cache: Path | RedisAddress = Field(default=Path(".judgekit/cache.sqlite"), exclude=True)
     cache_mode: CacheMode = Field(default="read_write", exclude=True)
     store_text: bool = Field(default=True, exclude=True)
     offline: bool = Field(default=False, exclude=True)
@@ -131,6 +133,11 @@ class JudgeSettings(FrozenModel):
     @classmethod
     def _switched_on(cls, images: object) -> object:
         return {} if images is True else None if images is False else images
+
+    @field_validator("cache", mode="before")
+    @classmethod
+    def _address_or_file(cls, cache: object) -> object:
+        return cache_place(cache)
 
     @field_validator("redact")
     @classmethod
@@ -162,7 +169,7 @@ class JudgeSettings(FrozenModel):
         if not all(self.model.partition("/")):
             hint = "" if "/" in self.model or not self.model else f", did you mean {suggest_model(self.model)!r}?"
             raise ConfigError(f"a judge's model is written as provider/model, found {self.model!r}{hint}")
-        if self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
+        if isinstance(self.cache, Path) and self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is read-only: use cache_mode='replay', or a SQLite file")
         if callable(self.redact):
             if not isinstance(getattr(self.redact, "version", None), str):

@@ -1,4 +1,4 @@
-"""The spending of budgets, in a SQLite file that processes share or in memory."""
+"""The spending of budgets: what a store of it does, and one in a SQLite file or in memory."""
 
 import sqlite3
 import threading
@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import uuid4
 
 from pydantic import Field
@@ -112,10 +112,43 @@ class BudgetRefusal(NamedTuple):
     may_fit_later: bool
 
 
-class Spending:
-    """The spending of budgets, by their names.
+class Spending(Protocol):
+    """The spending of budgets, by their names. Its methods block; the thread of a `Budget` calls them.
 
     A reservation counts as spent until it is settled, so that reservations of a process that died are charged.
+    """
+
+    def amount(self, name: str) -> Amount:
+        """Return the spending of a budget, including reservations."""
+        ...
+
+    def reserve(self, name: str, limits: Limits, amount: Amount) -> BudgetRefusal | None:
+        """Reserve the share of a budget that a request may take, or return why it would exceed a limit."""
+        ...
+
+    def renew(self) -> None:
+        """Renew the lease of the requests under way from here."""
+        ...
+
+    def settle(self, name: str, reserved: Amount, used: Amount) -> None:
+        """Replace a reservation with the amount that the request took."""
+        ...
+
+    def reset(self, name: str) -> None:
+        """Set the spending of a budget to zero."""
+        ...
+
+    def by_budget(self) -> dict[str, Amount]:
+        """Return the spending of all budgets, by name."""
+        ...
+
+    def close(self) -> None:
+        """Close the file or connection."""
+        ...
+
+
+class SQLiteSpending:
+    """Spending in a SQLite file that processes share, or in memory.
 
     Args:
         path: The file, which is created if it does not exist; ``None`` keeps the amounts in memory.

@@ -9,13 +9,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+import fakeredis
 import pytest
 
 from judgekit.cli import main
 from judgekit.judges.cassettes import Cassette
 from judgekit.judges.client import Reply
+from judgekit.judges.layers import open_spending
+from judgekit.judges.redis_address import RedisAddress
 from judgekit.judges.replies import RecordedReply, ReplyDatabase
-from judgekit.judges.spending import Amount, Limits, Spending
+from judgekit.judges.spending import Amount, Limits, SQLiteSpending
 from judgekit.traces.message import Usage
 
 CACHE = Path(".judgekit/cache.sqlite")
@@ -291,7 +294,7 @@ def test_a_file_that_is_no_cache_is_an_error_and_left_as_it_is(cli, words):
 def test_named_budgets_are_shown_and_begin_again_when_they_are_reset(cli):
     missing = cli("budgets")
     assert (missing.code, "budgets.sqlite: does not exist" in missing.err) == (2, True)
-    spending = Spending(CACHE.with_name("budgets.sqlite"))
+    spending = SQLiteSpending(CACHE.with_name("budgets.sqlite"))
     for name in ("named team", "named \x1b[31m", "run 1 openai/a"):
         spending.reserve(name, Limits(), Amount(3, 4_500, 0.25))
     shown = cli("budgets")
@@ -303,3 +306,51 @@ def test_named_budgets_are_shown_and_begin_again_when_they_are_reset(cli):
     assert (unknown.code, "did you mean 'team'?" in unknown.err) == (2, True)
     assert cli("budgets", "--reset", "team").code == 0
     assert set(spending.by_budget()) == {"named \x1b[31m", "run 1 openai/a"}
+
+
+# Redis
+
+SHARED = "redis://127.0.0.1:1"
+
+
+@pytest.fixture
+def fake_redis(monkeypatch):
+    server = fakeredis.FakeServer(server_type="redis", version=(7,))
+    monkeypatch.setattr("judgekit.judges.redis_server.connect", lambda _: fakeredis.FakeRedis(server=server))
+
+
+@pytest.mark.usefixtures("fake_redis", "three")
+def test_replies_go_from_a_file_to_redis_and_back(cli, monkeypatch):
+    monkeypatch.setenv("MY_REDIS", "redis://user:correct-horse@127.0.0.1:1")
+    assert cli("export", "-o", "all.jsonl").code == 0
+    assert cli("import", "all.jsonl", "--cache", SHARED).out.startswith(f"{SHARED}: added 3 replies")
+    shown = cli("stats", "--cache", "env:MY_REDIS")
+    assert shown.out.startswith("MY_REDIS: 3 replies, Redis, maxmemory-policy ")
+    assert "horse" not in shown.out + shown.err
+    assert cli("stats").out.splitlines()[2:] == shown.out.splitlines()[2:]
+    assert cli("export", "--cache", SHARED).out == Path("all.jsonl").read_text()
+    assert cli("prune", "--prompt", "goal", "--dry-run", "--cache", SHARED).out.startswith(f"{SHARED}: ")
+    assert cli("prune", "--judge", "*", "--cache", SHARED).out == f"{SHARED}: 3 replies were deleted\n"
+    assert cli("stats", "--cache", SHARED).out.startswith(f"{SHARED}: 0 replies")
+
+
+@pytest.mark.usefixtures("fake_redis")
+def test_budgets_in_redis_are_shown_and_begin_again_when_they_are_reset(cli):
+    spending = open_spending(RedisAddress(SHARED))
+    for name in ("named team", "run 1 openai/a"):
+        spending.reserve(name, Limits(), Amount(3, 4_500, 0.25))
+    shown = cli("budgets", "--cache", SHARED)
+    assert ["team", "3", "4,500", "$0.2500"] in [line.split() for line in shown.out.splitlines()]
+    assert "openai/a" not in shown.out
+    assert cli("budgets", "--reset", "team", "--cache", SHARED).out == f"{SHARED}: reset team to zero\n"
+    assert spending.by_budget() == {"named team": (0, 0, 0), "run 1 openai/a": (3, 4_500, 0.25)}
+    spending.close()
+
+
+@pytest.mark.parametrize("words", [["stats"], ["export"], ["budgets"], ["prune", "--judge", "*"]], ids=str)
+def test_a_redis_that_is_away_or_an_address_with_a_password_is_an_error(cli, words):
+    away = cli(*words, "--cache", SHARED)
+    assert (away.code, f"{SHARED}: Redis cannot be reached: " in away.err) == (2, True)
+    refused = cli(*words, "--cache", "redis://:correct-horse@h")
+    assert (refused.code, "the address may not contain a user or password" in refused.err) == (2, True)
+    assert "horse" not in refused.err

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import fakeredis
 import pytest
 
 from judgekit.judges.client import ChatMessage, Reply, Request
+from judgekit.judges.redis_address import RedisAddress
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -192,6 +194,36 @@ def free_port() -> Iterator[int]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
+
+
+class FakeRedisServer:
+    """A Redis within this process, which runs the same scripts. It is at an address at which nothing else is."""
+
+    address = RedisAddress("redis://fake.test")
+
+    def __init__(self) -> None:
+        self._server = fakeredis.FakeServer(server_type="redis", version=(7,))
+        self.client = self.connect("")
+
+    def connect(self, _url: str) -> fakeredis.FakeRedis:
+        return fakeredis.FakeRedis(server=self._server)
+
+    def end_claims(self) -> None:
+        """End all claims, as time would."""
+        for name in self.client.keys("jk1:c:*"):
+            self.client.delete(name)
+
+    def end_leases(self) -> None:
+        """End all leases of reservations, as time would."""
+        for name in self.client.keys("jk1:l:*"):
+            self.client.zadd(name, dict.fromkeys(self.client.zrange(name, 0, -1), time.time() * 1000 - 1))
+
+
+@pytest.fixture
+def redis_server(monkeypatch) -> FakeRedisServer:
+    server = FakeRedisServer()
+    monkeypatch.setattr("judgekit.judges.redis_server.connect", server.connect)
+    return server
 
 
 @dataclass

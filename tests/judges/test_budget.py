@@ -28,7 +28,7 @@ from judgekit.judges.budget import Budget, estimated_tokens, max_amount
 from judgekit.judges.client import ChatMessage, Reply
 from judgekit.judges.price import Price
 from judgekit.judges.retry import Retry
-from judgekit.judges.spending import Amount, Limits, Spending
+from judgekit.judges.spending import Amount, Limits, SQLiteSpending
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import in_run, ledger
 from judgekit.traces.message import Usage
@@ -38,12 +38,19 @@ PRICE = Price(2, 8)  # US dollars for a million tokens
 
 def budget(inner, price=PRICE, own=None, **limits):
     asking = StructuredOutput(inner, SchemaSupport(is_confirmed=True))
-    return Budget(asking, Limits(**limits), price, "judge", Path(), own or Spending())
+    return Budget(
+        asking,
+        Limits(**limits),
+        price,
+        "judge",
+        lambda: SQLiteSpending(Path("budgets.sqlite")),
+        own or SQLiteSpending(),
+    )
 
 
 def spent(budget, name=""):
     """Return the amounts spent once all requests are settled."""
-    where = budget.unnamed_spending if not name else Spending(Path("budgets.sqlite"))
+    where = budget.unnamed_spending if not name else SQLiteSpending(Path("budgets.sqlite"))
     return budget._thread.submit(where.amount, name).result()
 
 
@@ -328,14 +335,14 @@ def test_a_cancelled_request_sets_nothing_aside_any_more(stub, thousand, which):
 
 
 def test_one_limit_holds_for_all_clients_and_loops_of_a_judge(stub, question):
-    asked, spending = stub(), Spending()
+    asked, spending = stub(), SQLiteSpending()
     refused = [asyncio.run(refused_of(budget(asked, own=spending, requests=5), [question()] * 3)) for _ in range(3)]
     assert refused == [0, 1, 3]
     assert len(asked.requests) == 5
 
 
 def test_one_limit_holds_for_threads_with_a_loop_each(stub, question):
-    asked, spending = [stub() for _ in range(4)], Spending()
+    asked, spending = [stub() for _ in range(4)], SQLiteSpending()
 
     def work(inner):
         return asyncio.run(refused_of(budget(inner, own=spending, requests=50), [question()] * 30))
@@ -397,7 +404,7 @@ class Fateful:
 
     fates: list[Fate]
     limits: Limits
-    spending: Spending
+    spending: SQLiteSpending
 
     async def complete(self, request, /):
         assert self.limits.limit_exceeded_by(self.spending.amount(""), Amount()) is None
@@ -422,7 +429,7 @@ class Fateful:
     ),
 )
 def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, limits):
-    spending = Spending()
+    spending = SQLiteSpending()
     held = budget(Fateful(fates, limits, spending), own=spending, **limits.model_dump())
     share = max_amount(question(params={"max_tokens": 500}), PRICE)
 

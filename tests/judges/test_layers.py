@@ -20,7 +20,7 @@ from judgekit.judges.offline import OfflineClient
 from judgekit.judges.price import Price
 from judgekit.judges.rate_limit import RateLimit
 from judgekit.judges.retry import Retry
-from judgekit.judges.spending import Limits, Spending
+from judgekit.judges.spending import Limits, SQLiteSpending
 from judgekit.judges.store import SQLiteReplyStore
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import ledger, planning
@@ -30,7 +30,7 @@ OWN = {"base_url": "http://localhost:8000/v1"}
 
 
 async def built(judge):
-    return await build_client(judge, Spending() if judge.budget else None, SchemaSupport())
+    return await build_client(judge, SQLiteSpending() if judge.budget else None, SchemaSupport())
 
 
 def layers(*judges):
@@ -204,11 +204,9 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
     [[cache, retry, budget, breaker, rate_limit, *_]] = layers(judge)
     assert (cache.mode, cache.store_text, retry.attempts, breaker.attempts) == ("refresh", False, 2, 2)
     assert breaker.circuit is rate_limit.account.circuit
-    assert (budget.limits, budget.price, budget.folder) == (
-        Limits(usd=3),
-        Price(2, 8),
-        Path("folder"),
-    )
+    assert (budget.limits, budget.price) == (Limits(usd=3), Price(2, 8))
+    budget.open_shared().close()
+    assert Path("folder/budgets.sqlite").exists()
     account = rate_limit.account
     assert (account.concurrency.maximum, account.requests.per_minute, account.tokens.per_minute) == (5, 60, 1_000)
 

@@ -9,14 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
-from judgekit.judges.spending import Amount, Limits, Spending
+from judgekit.judges.redis_server import RedisServer
+from judgekit.judges.redis_spending import RedisSpending
+from judgekit.judges.spending import Amount, Limits, SQLiteSpending
 
 TEN_CENTS = Amount(1, 100, 0.1)
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(params=["file", "memory", "redis"])
 def spending(request, tmp_path):
-    return Spending(tmp_path / "folder" / "budgets.sqlite" if request.param == "file" else None)
+    if request.param == "redis":
+        return RedisSpending(RedisServer(request.getfixturevalue("redis_server").address))
+    return SQLiteSpending(tmp_path / "folder" / "budgets.sqlite" if request.param == "file" else None)
 
 
 def test_three_times_ten_cents_are_thirty_cents(spending):
@@ -34,12 +38,48 @@ def test_a_settled_request_leaves_the_rest_of_its_reservation_to_others(spending
     assert spending.reserve("b", limits, TEN_CENTS) is None  # another budget
 
 
+def test_in_redis_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(redis_server):
+    dead, alive = (RedisSpending(RedisServer(redis_server.address)) for _ in range(2))
+    dead.reserve("a", Limits(requests=1), TEN_CENTS)
+    assert alive.reserve("a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+    redis_server.end_leases()
+    assert alive.reserve("a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
+    assert alive.amount("a") == TEN_CENTS
+    dead.renew()  # it was not dead
+    assert alive.reserve("a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+    dead.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
+    assert alive.amount("a") == (1, 5, 0.01)
+
+
+def test_in_redis_a_command_that_is_sent_twice_counts_once(redis_server, monkeypatch):
+    server = RedisServer(redis_server.address)
+    spending, once = RedisSpending(server), server.run
+    monkeypatch.setattr(server, "run", lambda *commands: (once(*commands), once(*commands))[1])
+    spending.reserve("a", Limits(), TEN_CENTS)
+    spending.reserve("a", Limits(), TEN_CENTS)
+    assert spending.amount("a") == (2, 200, 0.2)
+    spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
+    assert spending.amount("a") == (2, 105, 0.11)
+
+
+def test_a_budget_that_redis_has_forgotten_stops_who_spends_it(redis_server):
+    spending = RedisSpending(RedisServer(redis_server.address))
+    spending.reserve("a", Limits(requests=9), TEN_CENTS)
+    redis_server.client.flushall()
+    with pytest.raises(StoreError, match="Redis has forgotten what was spent: it was emptied, or"):
+        spending.reserve("a", Limits(requests=9), TEN_CENTS)
+    spending.settle("a", TEN_CENTS, Amount())
+    assert spending.amount("a") == Amount()
+    again = RedisSpending(RedisServer(redis_server.address))
+    assert again.reserve("a", Limits(requests=9), TEN_CENTS) is None
+
+
 def test_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(tmp_path, monkeypatch):
     path = tmp_path / "budgets.sqlite"
-    dead = Spending(path)
+    dead = SQLiteSpending(path)
     monkeypatch.setattr("judgekit.judges.spending.RESERVATION_LEASE_SECONDS", 0.0)
     dead.reserve("a", Limits(requests=1), TEN_CENTS)
-    alive = Spending(path)
+    alive = SQLiteSpending(path)
     assert alive.amount("a") == TEN_CENTS
     assert alive.reserve("a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
     monkeypatch.undo()
@@ -66,7 +106,7 @@ amounts = st.builds(Amount, st.integers(0, 3), st.integers(0, 1000), st.integers
 
 @given(st.lists(st.tuples(amounts, amounts)))
 def test_the_sum_of_what_was_taken_is_what_is_spent(made):
-    spending = Spending()
+    spending = SQLiteSpending()
     for share, _ in made:
         assert spending.reserve("a", Limits(), share) is None
     for share, taken in made:
@@ -87,7 +127,7 @@ def of_others(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    Spending(path).close()
+    SQLiteSpending(path).close()
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 9")
     db.close()
@@ -107,5 +147,5 @@ def test_a_file_that_cannot_be_used_is_an_error_and_left_alone(tmp_path, spoil, 
     spoil(path)
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises(StoreError, match=found):
-        Spending(path)
+        SQLiteSpending(path)
     assert before is None or path.read_bytes() == before

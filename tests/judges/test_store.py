@@ -12,6 +12,8 @@ import pytest
 
 from judgekit.errors import StoreError
 from judgekit.judges.client import Reply
+from judgekit.judges.redis_replies import RedisReplyStore
+from judgekit.judges.redis_server import RedisServer
 from judgekit.judges.replies import Claim, ReplyDatabase
 from judgekit.judges.store import SQLiteReplyStore
 
@@ -25,26 +27,33 @@ def ended_in_sqlite(tmp_path):
     database.close()
 
 
-STORES = [pytest.param((lambda folder: SQLiteReplyStore(folder / "cache.sqlite"), ended_in_sqlite), id="sqlite")]
+@pytest.fixture
+def in_sqlite(tmp_path):
+    return lambda: SQLiteReplyStore(tmp_path / "cache.sqlite"), lambda: ended_in_sqlite(tmp_path)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture
+def in_redis(redis_server):
+    return lambda: RedisReplyStore(RedisServer(redis_server.address)), redis_server.end_claims
+
+
+@pytest.fixture(params=["in_sqlite", "in_redis"])
 def kind(request):
-    return request.param
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
-def end_leases(kind, tmp_path):
-    return lambda: kind[1](tmp_path)
+def end_leases(kind):
+    return kind[1]
 
 
 @pytest.fixture
-def two(kind, tmp_path):
+def two(kind):
     """Run a test with two stores of the same replies, as two processes have them."""
 
     def run(test):
         async def body():
-            one, other = kind[0](tmp_path), kind[0](tmp_path)
+            one, other = kind[0](), kind[0]()
             try:
                 await test(one, other)
             finally:

@@ -1,0 +1,147 @@
+"""The limits of an account in Redis: requests and tokens a minute, pauses and rejections, for all machines together."""
+
+import hashlib
+import json
+import random
+from math import ceil
+
+from judgekit.errors import AuthenticationError, JudgeError, QuotaError
+from judgekit.judges.redis_server import RedisServer, Script
+from judgekit.score import known_outages
+
+_ACCOUNT, _FAILED = b"jk1:a:", b"jk1:f:"
+"""The prefixes of when accounts are free again, and of their rejections."""
+_MICRO = 10**6
+_BURST = _MICRO // 4
+"""Microseconds whose units may be used at once, so that a process that is late by a moment loses none."""
+_SPREAD = _MICRO
+"""Microseconds over which the first requests after a pause are spread."""
+_KINDS = {"authentication": AuthenticationError, "quota": QuotaError}
+
+_TAKE_SCRIPT = Script("""
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local since = tonumber(ARGV[1])
+for _, failure in ipairs(since and redis.call('HMGET', KEYS[2], '', ARGV[2]) or {}) do
+    local at = failure and tonumber(string.match(failure, '^%d+'))
+    if at and at > since then return {-1, 0, string.match(failure, ' (.*)$')} end
+end
+local state, names, start = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'paused'), {'requests', 'tokens'}, now
+local burst, free = tonumber(ARGV[3]), {}
+for unit = 1, 2 do
+    if ARGV[4 + unit] ~= '' then
+        free[unit] = math.max(tonumber(state[unit] or 0), now - burst)
+        start = math.max(start, free[unit])
+    end
+end
+if tonumber(state[3] or 0) > start then start = tonumber(state[3]) + ARGV[4] end
+for unit = 1, 2 do
+    if free[unit] then
+        local next_free = math.max(free[unit], start - burst) + ARGV[4 + unit]
+        redis.call('HSET', KEYS[1], names[unit], string.format('%.0f', next_free))
+        redis.call('EXPIREAT', KEYS[1], string.format('%.0f', math.ceil(math.max(start, next_free) / 1000000) + 3600))
+    end
+end
+return {start - now, now}
+""")
+"""The generic cell rate algorithm, once for requests and once for tokens: it assigns the next time at which both fit."""
+_ADJUST_SCRIPT = Script("""
+for unit, name in ipairs({'requests', 'tokens'}) do
+    if ARGV[unit] ~= '0' and redis.call('HEXISTS', KEYS[1], name) == 1 then
+        redis.call('HINCRBY', KEYS[1], name, ARGV[unit])
+    end
+end
+""")
+_PAUSE_SCRIPT = Script("""
+local time = redis.call('TIME')
+local until_ = time[1] * 1000000 + time[2] + ARGV[1]
+if until_ > tonumber(redis.call('HGET', KEYS[1], 'paused') or 0) then
+    redis.call('HSET', KEYS[1], 'paused', string.format('%.0f', until_))
+    redis.call('EXPIRE', KEYS[1], 3600)
+end
+""")
+_FAIL_SCRIPT = Script("""
+local time = redis.call('TIME')
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', time[1] * 1000000 + time[2]) .. ' ' .. ARGV[2])
+redis.call('EXPIRE', KEYS[1], 3600)
+""")
+
+
+class RedisRates:
+    """The rates of an account that machines share. A request gets the next free time, which then is taken.
+
+    Args:
+        server: The server.
+        account: The name of the account, which is stored as a hash.
+    """
+
+    def __init__(self, server: RedisServer, account: object) -> None:
+        self._server = server
+        name = hashlib.sha256(json.dumps(account).encode()).digest()[:16]
+        self._account, self._failed = _ACCOUNT + name, _FAILED + name
+        self._requests: int | None = None
+        self._tokens: int | None = None
+        self._is_assigned = False
+        self._outages: object = None
+        self._since = 0
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether there is a limit on tokens."""
+        return self._tokens is not None
+
+    def apply_limits(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
+        """Apply the limits of another judge too; the strictest hold."""
+        self._requests = min(filter(None, (self._requests, requests_per_minute)), default=None)
+        self._tokens = min(filter(None, (self._tokens, tokens_per_minute)), default=None)
+
+    async def take(self, judge: str, tokens: int) -> float:
+        """Return 0 if the first request in line may start now, or the seconds to wait before asking again.
+
+        Raises:
+            JudgeError: The account turned away a request of another process, during this run of judges.
+            StoreError: The server is away.
+        """
+        if self._is_assigned:
+            self._is_assigned = False
+            return 0
+        outages = known_outages()
+        since = self._since if self._outages is outages else ""
+        jitter = random.randrange(_SPREAD)  # noqa: S311 - no secret
+        arguments = (since, judge, _BURST, jitter, *self._units(1, tokens))
+        wait, now, *kind = await self._server.ask(_TAKE_SCRIPT((self._account, self._failed), *arguments))
+        if wait < 0:
+            raise _failure(judge, kind[0].decode())
+        if since == "":
+            self._outages, self._since = outages, now
+        self._is_assigned = wait > 0
+        return float(wait / _MICRO)
+
+    def adjust(self, requests: int, tokens: int) -> None:
+        """Use more units, or return some (negative), once their number is known."""
+        units = (unit or 0 for unit in self._units(requests, tokens))
+        self._server.post(_ADJUST_SCRIPT((self._account,), *units))
+
+    def pause(self, seconds: float) -> None:
+        """Start no request for a number of seconds, and then not all at once."""
+        self._server.post(_PAUSE_SCRIPT((self._account,), ceil(seconds * _MICRO)))
+
+    def fail_waiting(self, failure: Exception, judge: str) -> None:
+        """Fail the requests of all runs that are under way, or only those for one judge."""
+        for kind, error in _KINDS.items():
+            if isinstance(failure, error):
+                self._server.post(_FAIL_SCRIPT((self._failed,), judge, kind))
+
+    def _units(self, requests: int, tokens: int) -> tuple[int | str, int | str]:
+        """Return the microseconds that units take; empty without a limit."""
+        pairs = ((requests, self._requests), (tokens, self._tokens))
+        first, second = ("" if a_minute is None else ceil(units * 60 * _MICRO / a_minute) for units, a_minute in pairs)
+        return first, second
+
+
+def _failure(judge: str, kind: str) -> JudgeError:
+    found = "rejected the key" if kind == "authentication" else "has no quota left"
+    return _KINDS[kind](
+        f"{judge}: the provider {found} for another process with this account, which shares its limits through Redis; "
+        "see the error there"
+    )

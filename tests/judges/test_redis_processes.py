@@ -1,0 +1,519 @@
+"""Processes that share a real Redis, are killed, and lose it: each request is paid for once, and no limit is passed."""
+
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from judgekit.errors import StoreError
+from judgekit.judges.client import Reply
+from judgekit.judges.redis_address import RedisAddress
+from judgekit.judges.redis_replies import RedisReplyStore
+from judgekit.judges.redis_server import RedisServer, ServerReport, _warn_once
+from judgekit.judges.redis_spending import RedisSpending
+from judgekit.judges.replies import Claim
+from judgekit.judges.spending import Amount, Limits
+from judgekit.traces.message import AIMessage, HumanMessage
+from judgekit.traces.sample import Sample
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server"),
+]
+
+SLOTS = 16
+"""Requests at once of a process."""
+BURST = 0.25
+
+WORKER = '''
+import asyncio, json, sys
+from judgekit.errors import BudgetError
+from judgekit.judges import budget, leases, redis_rates, redis_replies, redis_server, redis_spending
+from judgekit.judges.budget import Budget, max_amount
+from judgekit.judges.cache import Cache
+from judgekit.judges.client import ChatMessage, Reply, Request
+from judgekit.judges.concurrency import ConcurrencyLimit
+from judgekit.judges.rate_limit import Account, RateLimit
+from judgekit.judges.redis_address import RedisAddress
+from judgekit.judges.spending import Limits
+from judgekit.score import JudgeCall, record_calls
+from judgekit.traces.message import Usage
+
+what, url, port, lease, first, number, out = sys.argv[1:]
+leases.CLAIM_LEASE_SECONDS = redis_replies.CLAIM_LEASE_SECONDS = float(lease)
+redis_spending.RESERVATION_LEASE_SECONDS = budget.RESERVATION_LEASE_SECONDS = 1.0
+connected = lambda: redis_server.RedisServer(RedisAddress(url))
+
+
+def question(index):
+    return Request(
+        provider="a", base_url="", model="b", params={"max_tokens": 200}, messages=(ChatMessage("user", str(index)),),
+        schema_name="s", schema={}, prompt="p@1", accept=lambda _: None,
+    )
+
+
+class Lines:
+    """Asks the provider, one line a request."""
+
+    async def open(self):
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", int(port))
+        self.waiting = {}
+        self.reading = asyncio.create_task(self.read())
+
+    async def read(self):
+        while line := await self.reader.readline():
+            number, said = line.decode().split(" ", 1)
+            self.waiting.pop(number).set_result(said.strip())
+
+    async def complete(self, request, /):
+        index = request.messages[0].content
+        done = self.waiting[index] = asyncio.get_running_loop().create_future()
+        self.writer.write(f"{index} {max_amount(request, None).tokens}\\n".encode())
+        tokens, said = (await done).split(" ", 1)
+        usage = Usage(input_tokens=0, output_tokens=int(tokens))
+        record_calls(JudgeCall(judge="a/b", prompt="p@1", usage=usage))
+        return Reply(text=said, usage=usage)
+
+    async def aclose(self):
+        self.writer.close()
+        await self.reading
+
+
+async def main():
+    inner = Lines()
+    await inner.open()
+    if what == "budget":
+        spending = lambda: redis_spending.RedisSpending(connected())
+        client = Budget(inner, Limits(tokens=400_000, name="team"), None, "a/b", spending, None)
+    elif what == "rates":
+        server = connected()
+        rates = redis_rates.RedisRates(server, ["account"])
+        rates.apply_limits(12_000, None)
+        asked, slots = server.ask, []
+
+        async def ask(command):
+            wait, now, *rest = found = await asked(command)
+            slots.append(now + wait)
+            return found
+
+        server.ask = ask
+        client = RateLimit(inner, Account(ConcurrencyLimit(8), rates))
+    else:
+        client = Cache(inner, redis_replies.RedisReplyStore(connected()), "read_write")
+    gate, found = asyncio.Semaphore(16), {}
+
+    async def one(index):
+        async with gate:
+            found[index] = (await client.complete(question(index))).text
+
+    end = ""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for index in range(int(first), int(first) + int(number)):
+                group.create_task(one(index))
+    except* BudgetError as errors:
+        end = str(errors.exceptions[0])
+    await client.aclose()
+    with open(out, "w") as file:
+        json.dump({"found": found, "end": end, "slots": slots if what == "rates" else []}, file)
+
+
+asyncio.run(main())
+'''
+
+
+class Provider:
+    """Answers lines, counts them, and charges for each as much as was reserved, or less."""
+
+    def __init__(self) -> None:
+        self.delay = 0.02
+        self.sent: Counter[str] = Counter()
+        self.paid = 0
+        self._random = random.Random(3)  # noqa: S311 - no secret
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    @property
+    def total(self) -> int:
+        return self.sent.total()
+
+    def _run(self, work):
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _serve(self, reader, writer):
+        try:
+            while line := await reader.readline():
+                index, reserved = line.decode().split()
+                self.sent[index] += 1
+                tokens = self._random.randint(int(reserved) // 3, int(reserved))
+                self.paid += tokens
+                text = f"{index} {tokens} answer {self.total} to {index}\n".encode()
+                self._loop.call_later(self.delay, self._answer, writer, text)
+        except ConnectionError:  # whoever asked was killed
+            pass
+        finally:
+            writer.close()
+
+    @staticmethod
+    def _answer(writer, text):
+        if not writer.is_closing():
+            writer.write(text)
+
+    def stop(self):
+        async def end():
+            self._server.close()
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await asyncio.sleep(0.01)
+
+        self._run(end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@pytest.fixture
+def provider():
+    running = Provider()
+    yield running
+    running.stop()
+
+
+class RedisProcess:
+    """A server on a free port of loopback, with a folder of its own, that can be killed and started again."""
+
+    def __init__(self, folder, *options):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.address = RedisAddress(self.url)
+        self.client = redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0))
+        own = ("--port", self.port, "--bind", "127.0.0.1", "--dir", folder, "--save", "")
+        self._words = [shutil.which("redis-server"), *map(str, own), *options]
+
+    def start(self):
+        self._process = subprocess.Popen(self._words, stdout=subprocess.DEVNULL)  # noqa: S603 - the server
+        until(self._is_up)
+
+    def _is_up(self):
+        try:
+            return self.client.ping()
+        except redis.AuthenticationError:
+            return True
+        except redis.ConnectionError:
+            return False
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+        self.client.connection_pool.disconnect()
+
+
+@pytest.fixture
+def starting_redis(tmp_path):
+    """Starts servers with options."""
+    running = []
+
+    def start(*options):
+        server = RedisProcess(tmp_path, *(options or ("--appendonly", "yes")))
+        running.append(server)
+        server.start()
+        return server
+
+    yield start
+    for server in running:
+        server.kill()
+        server.client.close()
+
+
+@pytest.fixture
+def shared(starting_redis):
+    return starting_redis()
+
+
+@pytest.fixture
+def working(shared, provider):
+    """Starts processes that ask so many questions; the last of their words is the file of what they found."""
+    running = []
+    Path("work.py").write_text(WORKER)
+
+    def start(what="replies", number=2_000, lease=10.0, first=0):
+        out = f"{len(running)}.json"
+        words = ["work.py", what, shared.url, provider.port, lease, first, number, out]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        running.append(subprocess.Popen([sys.executable, *map(str, words)], env=environment))  # noqa: S603
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def found_by(process):
+    """What a process found, once it is done."""
+    assert process.wait(timeout=50) == 0
+    return json.loads(Path(process.args[-1]).read_text())
+
+
+def until(it_is_so):
+    """Waits for something that another process does."""
+    began = time.monotonic()
+    while not it_is_so():
+        assert time.monotonic() - began < 30
+        time.sleep(0.002)
+
+
+# Replies
+
+
+def test_four_processes_send_each_of_2000_requests_once(provider, working):
+    ends = [found_by(process) for process in [working() for _ in range(4)]]
+    assert provider.total == len(provider.sent) == 2_000
+    assert len(ends[0]["found"]) == 2_000
+    assert all(end["found"] == ends[0]["found"] for end in ends)
+
+
+def test_six_killed_processes_cost_what_they_had_under_way(provider, working):
+    provider.delay = 0.05
+    running = [working(lease=1) for _ in range(4)]
+    for kill in range(6):
+        until(lambda: provider.total > 200 * (kill + 1))  # noqa: B023 - called at once
+        running[0].kill()
+        running[0].wait()
+        running = [*running[1:], working(lease=1)]
+    ends = [found_by(process) for process in running]
+    assert len(provider.sent) == 2_000
+    assert 2_000 < provider.total <= 2_000 + 6 * SLOTS
+    assert all(end["found"] == ends[0]["found"] for end in ends)
+
+
+def test_a_holder_that_stalled_and_the_one_that_was_faster_have_one_reply(provider, working):
+    provider.delay = 0.5
+    late = working(number=1, lease=0.3)
+    until(lambda: provider.total == 1)
+    late.send_signal(signal.SIGSTOP)
+    fast = found_by(working(number=1, lease=0.3))
+    late.send_signal(signal.SIGCONT)
+    assert found_by(late) == fast
+    assert fast["found"] == {"0": "answer 2 to 0"}
+    assert provider.total == 2
+
+
+def test_while_redis_restarts_processes_wait_and_pay_nothing_twice(provider, working, shared):
+    running = [working(number=1_000) for _ in range(2)]
+    until(lambda: provider.total > 300)
+    shared.kill()
+    time.sleep(3)
+    assert provider.total < 1_000
+    shared.start()
+    ends = [found_by(process) for process in running]
+    assert provider.total == 1_000
+    assert ends[0]["found"] == ends[1]["found"]
+
+
+# Limits
+
+
+def test_what_killed_processes_had_under_way_is_charged_and_the_budget_holds(provider, working, shared):
+    running = [working("budget", 500, first=1_000 * place) for place in range(4)]
+    for kill in range(6):
+        until(lambda: provider.total > 40 * (kill + 1))  # noqa: B023 - called at once
+        running[0].kill()
+        running[0].wait()
+        running = [*running[1:], working("budget", 500, first=1_000 * (4 + kill))]
+    ends = [found_by(process)["end"] for process in running]
+    assert all("one more request would exceed the budget 'team' of 400,000 tokens" in end for end in ends)
+    with closing(RedisSpending(RedisServer(shared.address))) as spending:
+        recorded = spending.amount("named team")
+    assert 300_000 < provider.paid <= recorded.tokens <= 400_000
+    assert provider.total <= recorded.requests
+
+
+def test_no_window_has_more_requests_than_the_limit_and_the_burst(provider, working):
+    ends = [found_by(process) for process in [working("rates", 100) for _ in range(4)]]
+    slots = sorted(slot / 1e6 for end in ends for slot in end["slots"])
+    assert len(slots) == provider.total == 400
+    for seconds in (0.1, 0.5, 1.0):
+        most = max(sum(start <= slot < start + seconds for slot in slots) for start in slots)
+        assert most <= 200 * (seconds + BURST) + 1
+    assert slots[-1] - slots[0] < 10
+
+
+# What the user sees
+
+
+COMMAND = """
+import judgekit.judges.redis_server
+from judgekit.cli import main
+
+judgekit.judges.redis_server.PATIENCE_SECONDS = 1.0
+main()
+"""
+
+
+@pytest.fixture
+def judgekit(server, shared, goal, tmp_path):
+    """Runs a command in a process of its own, with a judge that is the server and whose cache is Redis."""
+    good = server.says({"goals": [goal | {"evidence": [1]}]})
+
+    async def slowly(_body):
+        await asyncio.sleep(0.02)
+        return good
+
+    server.script = [slowly]
+    with (tmp_path / "samples.jsonl").open("w") as file:
+        for index in range(200):
+            said = [HumanMessage(f"Book table {index}."), AIMessage("It is booked.")]
+            file.write(Sample.of(said, id=f"{index}").model_dump_json() + "\n")
+    (tmp_path / "judgekit.toml").write_text(
+        f'[judges.default]\nmodel = "openai/x"\nbase_url = "{server.url}"\nconcurrency = {SLOTS}\n'
+        f'cache = "{shared.url}"\nbudget = {{requests = 10_000}}\n'
+    )
+
+    def start(*words):
+        return subprocess.Popen(  # noqa: S603 - the script above
+            [sys.executable, "-c", COMMAND, *words],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "300"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return start
+
+
+def test_a_run_that_loses_redis_for_good_stops_and_is_resumed(server, shared, judgekit):
+    run = judgekit("run", "samples.jsonl", "--scorer", "agent_goal_accuracy_without_reference")
+    until(lambda: len(server.requests) > 50 or run.poll() is not None)
+    shared.kill()
+    out, _ = run.communicate(timeout=50)
+    assert run.returncode == 2, out
+    assert re.search(rf"{re.escape(shared.url)}: Redis is away( for \d+ s)?: .*refused", out), out
+    assert "start it, or check the address; judgekit resume continues from here" in out
+    assert "saved as run 1" in out
+    assert "Traceback" not in out
+    again = judgekit("resume")
+    out, _ = again.communicate(timeout=50)
+    assert again.returncode == 2
+    assert f"{shared.url}: Redis cannot be reached: " in out
+    shared.start()
+    resumed = judgekit("resume")
+    out, _ = resumed.communicate(timeout=50)
+    assert resumed.returncode == 0, out
+    assert "200 of 200" in out
+    assert len(server.requests) <= 200 + SLOTS
+
+
+def test_a_full_redis_is_an_error_and_keeps_what_it_has(starting_redis, question):
+    full = starting_redis("--maxmemory", "1500000", "--maxmemory-policy", "noeviction")
+
+    async def fill():
+        store = RedisReplyStore(RedisServer(full.address))
+        for draw in range(200):
+            try:
+                await store.put(question(draw=draw), Reply(text=random.Random(draw).randbytes(8_000).hex()))  # noqa: S311
+            except StoreError as error:
+                assert (await store.get(question().key)).text
+                await store.aclose()
+                return str(error)
+        return ""
+
+    assert asyncio.run(fill()) == (
+        f"{full.url}: the memory of Redis is full (maxmemory): raise it, or delete old replies with judgekit cache prune; "
+        "then judgekit resume continues. The replies so far are saved"
+    )
+
+
+@pytest.mark.parametrize("password", ["", "wrong-horse"])
+def test_a_wrong_password_is_an_error_that_does_not_show_it(starting_redis, monkeypatch, password):
+    locked = starting_redis("--requirepass", "correct-horse")
+    monkeypatch.setenv("JUDGEKIT_REDIS_URL", locked.url.replace("//", f"//:{password}@"))
+    server = RedisServer(RedisAddress(env="JUDGEKIT_REDIS_URL"))
+    with pytest.raises(StoreError) as info:
+        server.check()
+    server.close()
+    assert re.fullmatch(
+        r"JUDGEKIT_REDIS_URL: Redis refuses the user or password: .*; put the address with both into an environment "
+        r'variable, such as JUDGEKIT_REDIS_URL, and set cache = {env = "JUDGEKIT_REDIS_URL"}',
+        str(info.value),
+    )
+    assert "horse" not in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "report", "found"),
+    [
+        (
+            ("--maxmemory", "50mb", "--maxmemory-policy", "volatile-lru", "--appendonly", "yes"),
+            ("52428800", "volatile-lru", "appendonly yes"),
+            ["maxmemory-policy is volatile-lru: once its memory is full, it drops replies, claims, limits or budgets"],
+        ),
+        (
+            ("--appendonly", "no"),
+            ("0", "noeviction", "off"),
+            ["it stores nothing on disk: a restart loses replies and what budgets have spent; set appendonly yes"],
+        ),
+        (
+            ("--rename-command", "CONFIG", ""),
+            ("unknown", "unknown", "unknown"),
+            [
+                "it does not tell its settings (CONFIG is forbidden): make sure of maxmemory-policy noeviction and append"
+            ],
+        ),
+        (("--appendonly", "yes", "--maxmemory", "50mb"), ("52428800", "noeviction", "appendonly yes"), []),
+    ],
+    ids=["evicts", "forgets", "unknown", "good"],
+)
+def test_settings_with_which_redis_may_lose_something_are_warned_of(starting_redis, caplog, options, report, found):
+    _warn_once.cache_clear()
+    server = RedisServer(starting_redis(*options).address)
+    about = server.check()
+    server.close()
+    assert about == ServerReport(about.version, *report)
+    assert re.fullmatch(r"(Redis|Valkey) \d.*", about.version)
+    assert len(caplog.messages) == len(found)
+    assert all(f"{server.address}: {text}" in said for text, said in zip(found, caplog.messages, strict=True))
+
+
+def test_scripts_that_redis_has_forgotten_are_sent_again(shared, question):
+    async def test():
+        store = RedisReplyStore(RedisServer(shared.address))
+        assert await store.claim(Claim("k", "t")) is True
+        shared.client.script_flush()
+        assert await store.claim(Claim("k", "u")) is False
+        assert await store.put(question(), Reply(text="a")) == await store.put(question(), Reply(text="b"))
+        await store.aclose()
+
+    asyncio.run(test())
+
+
+def test_amounts_are_exact_up_to_millions(shared):
+    with closing(RedisSpending(RedisServer(shared.address))) as spending:
+        for _ in range(3):
+            assert spending.reserve("a", Limits(usd=8e6), Amount(1, 10**12, 2_000_000.000000001)) is None
+        assert spending.amount("a") == (3, 3 * 10**12, 6_000_000.000000003)
+        assert spending.reserve("a", Limits(usd=8e6), Amount(1, 1, 2e6)) == (
+            "$8e+06 (spent: $6e+06, the request may cost $2e+06)",
+            True,
+        )
