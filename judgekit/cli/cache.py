@@ -17,12 +17,20 @@ from judgekit.judges.cassettes import Cassette, write_cassette, write_cassette_l
 from judgekit.judges.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending
+from judgekit.locations import require_local
 from judgekit.terminal import console, text_table
 
 commands = typer.Typer(no_args_is_help=True, help="Show, copy and delete cached replies.")
 app.add_typer(commands, name="cache")
 
-_Cache = Annotated[Path, typer.Option("--cache", help="The SQLite file that stores the replies.")]
+
+def _local(path: str) -> Path:
+    return require_local(path, "stored replies must be in a local file")
+
+
+_Cache = Annotated[
+    Path, typer.Option("--cache", parser=_local, metavar="PATH", help="The SQLite file that stores the replies.")
+]
 _Prompt = Annotated[
     str | None, typer.Option("--prompt", help="Only replies to prompts with this name, such as 'agent_goal*'.")
 ]
@@ -79,7 +87,10 @@ def stats(cache: _Cache = _CACHE) -> None:
 @commands.command()
 def export(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The cassette to write; by default, standard output.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", parser=_local, metavar="PATH", help="The cassette to write; by default, standard output."
+        ),
     ] = None,
     cache: _Cache = _CACHE,
     prompt: _Prompt = None,
@@ -102,7 +113,7 @@ def export(
 
 @commands.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="The cassette to read.")],
+    file: Annotated[Path, typer.Argument(parser=_local, help="The cassette to read.")],
     cache: _Cache = _CACHE,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace cached replies that differ from the cassette's.")

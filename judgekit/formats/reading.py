@@ -29,6 +29,7 @@ from judgekit.formats.readers.base import Reader, as_records
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.references import ReferenceJoiner
 from judgekit.formats.tables import csv_rows, parquet_rows
+from judgekit.locations import Location, to_location
 from judgekit.traces.message import is_unicode, set_unvalidated
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceSource, TraceWarning
@@ -62,7 +63,7 @@ def read(
     lines of a log whose lines belong together, such as spans and the sessions of coding agents.
 
     Args:
-        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.eval`` or ``.traj`` file, also
+        path: A file or its URL (``s3://``, ``gs://``, ``az://``, ``abfs://``): a ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.eval`` or ``.traj`` file, also
             compressed (``.gz``, ``.zst``); ``.txt`` and ``.log`` if they hold JSON; a folder, in which all files with
             such suffixes are read; a pattern such as ``logs/**/*.json``; or ``-`` for standard input. Each of several
             files may have its own format; samples without an id are numbered over all files.
@@ -99,23 +100,24 @@ class Recordings:
         columns: Mapping[str, str] | None = None,
         encoding: str | None = None,
     ) -> None:
-        self.formats: dict[Path, str] = {}
+        self.formats: dict[Location, str] = {}
         self.failed: list[TraceError] = []
         self._encoding = encoding
         self._joiner = None
         self._filter: SampleFilter = _all
         self._notices: list[TraceError | None] = []
         self._reader = None if format is None else reader_named(format)
+        path = to_location(path)
         paths = list_files(path)
         self._columns = Columns(columns or {}, has_more_files=len(paths) > 1)
-        file = File.locate(path, encoding) if paths == [Path(path)] else None
+        file = File.locate(paths[0], encoding) if paths == [path] else None
         if references is not None:
             known = File.locate(references, encoding)
             with closing(_records(known, self._columns)) as rows:
                 self._joiner = ReferenceJoiner(known.path, rows)
             self._notices = [known.notice, self._joiner.notice]
         self._results = (
-            self._all_file_results(Path(path), paths)
+            self._all_file_results(path, paths)
             if file is None
             else self._single_file_results(self._file_results(file, 0))
         )
@@ -167,7 +169,7 @@ class Recordings:
             self.failed.append(error)
             yield _NumberedResult(None, error)
 
-    def _all_file_results(self, path: Path, paths: Sequence[Path]) -> Generator[_NumberedResult]:
+    def _all_file_results(self, path: Location, paths: Sequence[Location]) -> Generator[_NumberedResult]:
         before = 0
         for file in paths:
             try:
@@ -408,7 +410,7 @@ def _renamed(document: JsonValue, names: Columns) -> JsonValue:
 class _Place(NamedTuple):
     """A file and the number of records before it; ``mixed_formats`` means that records may differ in format."""
 
-    path: Path
+    path: Location
     path_text: str
     before: int
     reader: Reader

@@ -1,14 +1,14 @@
 """The options of a run, which are stored with it, so that it can be resumed and other processes can work on it."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
 from judgekit.errors import ConfigError, TraceError, text_path, validation_message
+from judgekit.locations import Location, Url, to_location
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import Input, RunRecord
 from judgekit.specs import ScorerSpec
@@ -23,7 +23,7 @@ class RunOptions(FrozenModel):
     """The recordings of a run, the scorers, and how both are read; see the options of ``judgekit run``.
 
     Attributes:
-        file: The path of the recordings; ``None`` if the samples were given in Python.
+        file: The path or URL of the recordings; ``None`` if the samples were given in Python.
         scorers: The scorers in the order of their places; ``None`` stands for one that was given as an object.
     """
 
@@ -57,18 +57,33 @@ class RunOptions(FrozenModel):
                 f"run {record.number} was made by another version of judgekit: {validation_message(error)}"
             ) from error
 
-    def _files(self) -> Iterator[tuple[Path, bool]]:
+    def _location(self, text: str) -> Location:
+        """Return the place of recordings or references.
+
+        Raises:
+            OfflineError: It is not on this machine, and the run is offline.
+        """
+        location = to_location(text)
+        if self.offline and isinstance(location, Url):
+            from judgekit.judges.offline import check_storage_offline  # noqa: PLC0415 - loads judges
+
+            check_storage_offline(location)
+        return location
+
+    def _files(self) -> Iterator[tuple[Location, bool]]:
         """Yield the files that are read, each with whether it is standard input or a pipe."""
         if self.file is not None:
             from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415 - not needed for samples
 
-            for path in (text_path(name) for name in (self.file, self.references) if name):
+            for path in (self._location(name) for name in (self.file, self.references) if name):
                 for file in [path] if path == STANDARD_STREAM else list_files(path):
-                    if file == STANDARD_STREAM or file.exists():
+                    if isinstance(file, Url):
+                        yield file, False
+                    elif file == STANDARD_STREAM or file.exists():
                         yield file, file == STANDARD_STREAM or not file.is_file()
 
     @property
-    def streams(self) -> list[Path]:
+    def streams(self) -> list[Location]:
         """Standard input and pipes, which only one process can read, and only once."""
         return [path for path, is_stream in self._files() if is_stream]
 
@@ -84,8 +99,8 @@ class RunOptions(FrozenModel):
         from judgekit.formats.counting import count_records  # noqa: PLC0415 - loads all readers
         from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415
 
-        file = text_path(self.file)
-        paths = [] if file == STANDARD_STREAM else list_files(file)
+        file = self._location(self.file)
+        paths: Sequence[Location] = () if file == STANDARD_STREAM else list_files(file)
         known = (count_records(paths, self.format), self.limit, self.sample)
         return min((number for number in known if number is not None), default=None)
 
@@ -124,8 +139,8 @@ class RunOptions(FrozenModel):
 
         from judgekit.formats.reading import OnError, Recordings  # noqa: PLC0415 - loads all readers
 
-        references = None if self.references is None else text_path(self.references)
-        recordings = Recordings(text_path(self.file), self.format, references, self.columns, self.encoding)
+        references = None if self.references is None else self._location(self.references)
+        recordings = Recordings(self._location(self.file), self.format, references, self.columns, self.encoding)
 
         def note(error: TraceError) -> None:
             problems.append(error if keeps_text else error.without_words())

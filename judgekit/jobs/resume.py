@@ -169,8 +169,8 @@ def _samples_of(
         raise ConfigError(
             f"run {number} read standard input, which cannot be read again; start a new run with judgekit run"
         )
-    before = {one.path: one.sha256 for one in record.inputs}
-    found = {one.path: one.sha256 for one in options.input_files()}
+    before = {one.path: one.identity for one in record.inputs}
+    found = {one.path: one.identity for one in options.input_files()}
     changed = sorted(path for path in before.keys() | found.keys() if before.get(path) != found.get(path))
     if changed:
         raise ConfigError(
