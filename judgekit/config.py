@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from typing_extensions import TypeIs
 
 from judgekit.errors import ConfigError, closest_name, validation_message
+from judgekit.locations import require_local
 from judgekit.registry import entry_point_references, import_object, is_reference
 from judgekit.scorers import SCORERS
 from judgekit.scoring import FunctionScorer, Scorer, ScorerFunction, check_scorer, scorer, scorer_prompts
@@ -62,7 +63,7 @@ class Config:
         self.scorers: Sequence[ScorerSpec] = []
         found = path or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
         if found is not None:
-            self._read(found)
+            self._read(require_local(found, "a config must be a local file; copy it here"))
 
     def _read(self, path: Path) -> None:
         from judgekit.config_file import load_file  # noqa: PLC0415 - loads judges, which a run may not need

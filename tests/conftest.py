@@ -16,8 +16,9 @@ from contextlib import closing, suppress
 from datetime import UTC
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import pytest
 import respx
@@ -56,7 +57,11 @@ from judgekit.traces.message import (
 from judgekit.traces.sample import ExpectedCall, Ranking
 from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceSource, TraceWarning
 
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
 ROOT = Path(__file__).parent.parent
+SECRET = "not-to-be-shown"  # noqa: S105 - of nothing
 
 settings.register_profile("suite", max_examples=50, deadline=None)  # other ones each time, and no test of speed
 settings.register_profile("brief", max_examples=10, deadline=None)  # where only the environment is another one
@@ -553,3 +558,66 @@ def audit_saying() -> AuditSaying:
         return Audit(run=1, sources=[f"labels.csv{text}"], scorers=[found], unmatched={f"unknown{text}": 4})
 
     return made
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of an S3 server on this machine, by moto."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - slow to import
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+class Bucket:
+    """A bucket, as others see it that write to it and look at it."""
+
+    def __init__(self, client: "BaseClient") -> None:
+        self._client = client
+
+    def put(self, name: str, content: bytes | str) -> str:
+        """Write an object, and return its URL."""
+        self._client.put_object(Bucket="bucket", Key=name, Body=content)
+        return f"s3://bucket/{name}"
+
+    def get(self, name: str) -> bytes:
+        return self._client.get_object(Bucket="bucket", Key=name)["Body"].read()
+
+    def names(self) -> list[str]:
+        found = self._client.list_objects_v2(Bucket="bucket")
+        return [one["Key"] for one in found.get("Contents", ())]
+
+    def uploads(self) -> list[str]:
+        """The names of the objects whose upload was begun and not ended."""
+        found = self._client.list_multipart_uploads(Bucket="bucket")
+        return [one["Key"] for one in found.get("Uploads", ())]
+
+
+@pytest.fixture(scope="session")
+def _s3_client(s3_server) -> "Iterator[BaseClient]":
+    from botocore.session import get_session  # noqa: PLC0415 - as above
+
+    known = {"aws_access_key_id": "key", "aws_secret_access_key": SECRET, "region_name": "us-east-1"}
+    with closing(get_session().create_client("s3", endpoint_url=s3_server, **known)) as client:
+        yield client
+
+
+@pytest.fixture
+def bucket(s3_server, _s3_client, monkeypatch) -> Iterator[Bucket]:
+    """An empty bucket, with the environment that names its server."""
+    import s3fs  # noqa: PLC0415 - as above
+
+    for name in [one for one in os.environ if one.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    known = {"AWS_ENDPOINT_URL": s3_server, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": SECRET}
+    known |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1"}
+    for name, value in known.items():
+        monkeypatch.setenv(name, value)
+    _s3_client.create_bucket(Bucket="bucket")
+    yield Bucket(_s3_client)
+    s3fs.S3FileSystem.clear_instance_cache()
+    with urlopen(Request(f"{s3_server}/moto-api/reset", method="POST")):  # noqa: S310 - the server above
+        pass

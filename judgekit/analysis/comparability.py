@@ -105,10 +105,10 @@ def _differ(a: ReportedNames, b: ReportedNames) -> bool:
 
 
 def _input_warnings(a: Run, b: Run) -> Iterator[str]:
-    before, after = ({one.sha256: one.path for one in run.inputs} for run in (a, b))
+    before, after = ({one.identity: one.path for one in run.inputs} for run in (a, b))
     if before.keys() != after.keys():
         read = (
-            f"{side} read {join_limited((f'{path} ({sha256[:8]})' for sha256, path in here.items()), _NAMED, ', ') or 'none'}"
+            f"{side} read {join_limited((f'{path} ({identity[:8]})' for identity, path in here.items()), _NAMED, ', ') or 'none'}"
             for side, here in (("A", before), ("B", after))
         )
         yield f"the recordings differ, as expected after a change to the agent: {', '.join(read)}"

@@ -79,7 +79,7 @@ def read_labels(path: Path | str) -> Sequence[HumanLabel]:
     value stands for a sample that nobody labelled. Duplicates are treated as in `deduplicate`.
 
     Args:
-        path: A ``.csv``, ``.tsv`` or ``.jsonl`` file.
+        path: A ``.csv``, ``.tsv`` or ``.jsonl`` file, or its URL.
 
     Raises:
         TraceError: The file cannot be read; the message says where, what was found, and what to do.

@@ -1,7 +1,6 @@
 """``judgekit audit``: compare the judges of a run with labels of people."""
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +14,7 @@ from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
 from judgekit.cli.outputs import check_outputs, print_line, print_written
 from judgekit.errors import ConfigError
+from judgekit.locations import location_text, to_location
 from judgekit.reports.audit import show_audit
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -30,10 +30,11 @@ _RECORDED = "labels recorded with the conversations"
 def audit(
     run: options.RunArgument,
     labels: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
+            parser=location_text,
             metavar="FILE",
-            help="Labels by people, as .csv or .jsonl files in the form of judgekit label; may be repeated. If not "
+            help="Labels by people, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated. If not "
             "given, the labels recorded with the conversations.",
         ),
     ] = None,
@@ -80,7 +81,7 @@ def audit(
     worse = _epsilon(epsilon)
     found = Run.stored(options.parse_run_number(run), store)
     given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
-    sources = [path.name for path in labels or ()]  # a receipt may be shared: it names no folder
+    sources = [to_location(path).name for path in labels or ()]  # a receipt may be shared: it names no folder
     if label or not labels:
         recorded = recorded_labels(found, dict(map(_named, label or ())))
         given += recorded

@@ -18,6 +18,7 @@ from judgekit.judges.layers import BUDGETS_FILE, connect_redis, open_spending
 from judgekit.judges.redis_address import RedisAddress, cache_option
 from judgekit.judges.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.settings import JudgeSettings
+from judgekit.locations import require_local
 from judgekit.terminal import console, text_table
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(no_args_is_help=True, help="Show, copy and delete cached replies.")
 app.add_typer(commands, name="cache")
+
+
+def _local(path: str) -> Path:
+    return require_local(path, "cassettes must be local files")
+
 
 _Cache = Annotated[
     str,
@@ -89,7 +95,10 @@ def stats(cache: _Cache = _CACHE) -> None:
 @commands.command()
 def export(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The cassette to write; by default, standard output.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", parser=_local, metavar="PATH", help="The cassette to write; by default, standard output."
+        ),
     ] = None,
     cache: _Cache = _CACHE,
     prompt: _Prompt = None,
@@ -113,7 +122,7 @@ def export(
 
 @commands.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="The cassette to read.")],
+    file: Annotated[Path, typer.Argument(parser=_local, help="The cassette to read.")],
     cache: _Cache = _CACHE,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace cached replies that differ from the cassette's.")

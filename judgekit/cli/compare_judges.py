@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +19,7 @@ from judgekit.formats.files import require_separate_output
 from judgekit.jobs.building import build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
+from judgekit.locations import location_text, to_location
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -50,10 +50,11 @@ def compare(
         ),
     ] = None,
     labels: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
+            parser=location_text,
             metavar="FILE",
-            help="People's answers to the question, as .csv or .jsonl files in the form of judgekit label; may be repeated. If "
+            help="People's answers to the question, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated. If "
             "not given, the labels recorded with the conversations.",
         ),
     ] = None,
@@ -91,11 +92,11 @@ def compare(
     Each judge is a scorer of one run. The exit code does not depend on the differences.
     """
     run_options = RunOptions(
-        file=path_text(file),
+        file=path_text(to_location(file)),
         format=format,
         columns=options.parse_columns(column),
         encoding=encoding,
-        references=None if references is None else path_text(references),
+        references=None if references is None else path_text(to_location(references)),
         config=None if config is None else path_text(config),
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],
         limit=limit,
@@ -114,7 +115,7 @@ def compare(
     )
     built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
     given = _given(labels or (), name, sides.values(), ScorerRecord.of(built.scorers[0]))
-    outputs = check_outputs(output, _KINDS)
+    outputs = check_outputs(output, _KINDS, offline=offline)
     for path in outputs:
         require_separate_output(path, file, references, config, *(labels or ()))
     if dry_run:
@@ -172,14 +173,14 @@ def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
     return specs[0], scorer.name
 
 
-def _given(paths: Sequence[Path], name: str, scorers: Collection[str], record: ScorerRecord) -> Sequence[HumanLabel]:
+def _given(paths: Sequence[str], name: str, scorers: Collection[str], record: ScorerRecord) -> Sequence[HumanLabel]:
     """Return the labels in files that answer the question, whichever of the scorers they name."""
     found = [one for path in paths for one in read_labels(path)]
     labels = _without_duplicates(name, [one for one in found if one.scorer in {name, *scorers}])
     if paths and not labels:
         others = join_limited(map(repr, dict.fromkeys(one.scorer for one in found)), separator=", ") or "none at all"
         raise ConfigError(
-            f"{join_limited(map(str, paths))}: expected labels of {name}, found {others}; as=NAME renames the scorer"
+            f"{join_limited(paths)}: expected labels of {name}, found {others}; as=NAME renames the scorer"
         )
     for one in labels:
         label_value(one, record)  # a label outside the scale is an error before anything is spent

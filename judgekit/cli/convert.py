@@ -1,7 +1,6 @@
 """``judgekit convert``: write recordings in judgekit's own format, or in one that others read."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +13,7 @@ from judgekit.formats.files import require_separate_output
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.formats.writing import write
+from judgekit.locations import location_text, to_location
 from judgekit.terminal import console, printable_lines
 from judgekit.traces.sample import Sample
 
@@ -22,9 +22,13 @@ from judgekit.traces.sample import Sample
 def convert(
     file: options.RecordingsArgument,
     output: Annotated[
-        Path,
+        str,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The JSONL file to write, also as .gz or .zst; - is standard output."
+            "--output",
+            "-o",
+            parser=location_text,
+            metavar="FILE",
+            help="The JSONL file or URL to write, also as .gz or .zst; - is standard output.",
         ),
     ],
     to: Annotated[
@@ -56,7 +60,7 @@ def convert(
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
     err = console(stderr=True)
-    print_written(output, count_text(found.conversations - missing.get("samples", 0), "conversation"))
+    print_written(to_location(output), count_text(found.conversations - missing.get("samples", 0), "conversation"))
     lines: list[str] = []
     if missing:
         lines.append(f"{to} has no place for these:")

@@ -1,7 +1,6 @@
 """``judgekit label``: make a sheet on which people label samples."""
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -11,6 +10,7 @@ from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
 from judgekit.cli.outputs import check_outputs, print_line, print_written
 from judgekit.errors import ConfigError, join_limited
+from judgekit.locations import location_text
 from judgekit.reports.export import write_text
 from judgekit.reports.sheet import LabelSheet
 from judgekit.runs.results import Run
@@ -22,10 +22,11 @@ from judgekit.runs.store import DEFAULT_RUNS_PATH
 def label(
     run: options.RunArgument,
     output: Annotated[
-        list[Path],
+        list[str],
         typer.Option(
             "--output",
             "-o",
+            parser=location_text,
             metavar="FILE",
             help="The sheet: .html, a page that works offline, or .csv for a spreadsheet; may be repeated.",
         ),

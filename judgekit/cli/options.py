@@ -9,11 +9,14 @@ import typer
 from judgekit.cli.app import MAX_INTEGER
 from judgekit.errors import ConfigError
 from judgekit.jobs.building import Engine
+from judgekit.locations import location_text
 
 RecordingsArgument: TypeAlias = Annotated[
-    Path,
+    str,
     typer.Argument(
-        help="Recorded conversations or dataset rows: a file, a folder, a pattern such as 'logs/*.json', or - for standard input."
+        parser=location_text,
+        help="Recorded conversations or dataset rows: a file, a folder, a pattern such as 'logs/*.json', a URL such as "
+        "s3://bucket/logs/, or - for standard input.",
     ),
 ]
 Format: TypeAlias = Annotated[
@@ -31,9 +34,11 @@ Encoding: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="The file's encoding, if it is neither UTF-8 nor GB18030.")
 ]
 ReferencesOption: TypeAlias = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        metavar="FILE", help="File of references for traces without any, joined by id, input or metadata key."
+        parser=location_text,
+        metavar="FILE",
+        help="File or URL of references for traces without any, joined by id, input or metadata key.",
     ),
 ]
 JudgeName: TypeAlias = Annotated[
@@ -90,21 +95,23 @@ Offline: TypeAlias = Annotated[
 RunArgument: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="The number of a run, or last.")]
 StorePath: TypeAlias = Annotated[Path, typer.Option(metavar="FILE", help="The file that stores the runs.")]
 Output: TypeAlias = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option(
         "--output",
         "-o",
+        parser=location_text,
         metavar="FILE",
-        help="Write the run to a file, in the format of its extension: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
+        help="Write the run to a file or URL, in the format of its extension: .html, .jsonl, .csv, .parquet, .xml (JUnit), .md; may be repeated.",
     ),
 ]
 ReportOption: TypeAlias = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option(
         "--output",
         "-o",
+        parser=location_text,
         metavar="FILE",
-        help="Also write the result to a file: .json, or .html with all samples; may be repeated.",
+        help="Also write the result to a file or URL: .json, or .html with all samples; may be repeated.",
     ),
 ]
 Show: TypeAlias = Annotated[

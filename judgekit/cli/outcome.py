@@ -13,6 +13,7 @@ from judgekit.cli.outputs import print_line, print_run_location, print_written
 from judgekit.errors import count_text
 from judgekit.formats.files import STANDARD_STREAM
 from judgekit.jobs.options import RunOptions
+from judgekit.locations import Location
 from judgekit.reports.glossary import Consoles
 from judgekit.reports.summary import lowest_rows, show_summary
 from judgekit.runs.problems import ReadingProblems
@@ -26,7 +27,7 @@ _SHOWN = 5
 
 
 def report_outcome(
-    run: Run, problems: ReadingProblems, console: Consoles, *, show: int, outputs: Sequence[Path]
+    run: Run, problems: ReadingProblems, console: Consoles, *, show: int, outputs: Sequence[Location]
 ) -> int:
     """Show a run, write it to files, and check its gates.
 

@@ -1,11 +1,11 @@
 """Lines that commands print, and files that they write."""
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from rich.console import Console
 
 from judgekit.formats.files import STANDARD_STREAM
+from judgekit.locations import Location, Url, to_location
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import RunStore
 from judgekit.terminal import console, printable
@@ -16,19 +16,30 @@ def print_line(text: str, target: Console | None = None) -> None:
     (target or console()).print(printable(text), soft_wrap=True)
 
 
-def check_outputs(outputs: Sequence[Path] | None, kinds: Collection[str] = ()) -> Sequence[Path]:
+def check_outputs(
+    outputs: Sequence[str] | None, kinds: Collection[str] = (), *, offline: bool = False
+) -> Sequence[Location]:
     """Return the files to be written, after checking that each can be and that its name ends in one of these.
 
     Without ``kinds``, the files are reports of runs.
+
+    Raises:
+        ConfigError: One of them cannot be written.
+        OfflineError: One of them is not on this machine, and judgekit is ``offline``.
     """
     if not outputs:
         return ()
 
     from judgekit.reports.export import REPORT_WRITERS, check_writable  # noqa: PLC0415 - most runs write no file
 
-    for path in outputs:
-        check_writable(path, kinds or REPORT_WRITERS)
-    return outputs
+    locations = [to_location(text) for text in outputs]
+    for location in locations:
+        if offline and isinstance(location, Url):
+            from judgekit.judges.offline import check_storage_offline  # noqa: PLC0415 - loads judges
+
+            check_storage_offline(location)
+        check_writable(location, kinds or REPORT_WRITERS)
+    return locations
 
 
 def print_run_location(record: RunRecord, store: RunStore) -> None:
@@ -36,7 +47,7 @@ def print_run_location(record: RunRecord, store: RunStore) -> None:
     print_line(f"saved as run {record.number} in {store.path}", console(stderr=True))
 
 
-def print_written(path: Path, what: str = "") -> None:
+def print_written(path: Location, what: str = "") -> None:
     """Report on stderr that a file was written, and what is in it."""
     print_line(
         f"wrote {'standard output' if path == STANDARD_STREAM else path}{what and ': '}{what}", console(stderr=True)

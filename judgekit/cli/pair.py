@@ -1,7 +1,6 @@
 """``judgekit pair``: join two files of recordings of the same tasks."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ from judgekit.errors import ConfigError, TraceError, count_text, join_limited
 from judgekit.formats.files import require_separate_output
 from judgekit.formats.reading import read
 from judgekit.formats.writing import write
+from judgekit.locations import location_text, to_location
 from judgekit.terminal import console, printable_lines
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -21,9 +21,16 @@ _SHOWN = 5
 
 @app.command()
 def pair(
-    file: Annotated[Path, typer.Argument(help="Recorded conversations, in any format that judgekit reads.")],
-    rival: Annotated[Path, typer.Argument(help="Recordings of the same tasks, to compare with.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The JSONL file of pairs to write.")],
+    file: Annotated[
+        str, typer.Argument(parser=location_text, help="Recorded conversations, in any format that judgekit reads.")
+    ],
+    rival: Annotated[str, typer.Argument(parser=location_text, help="Recordings of the same tasks, to compare with.")],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", parser=location_text, metavar="FILE", help="The JSONL file or URL of pairs to write."
+        ),
+    ],
     format: Annotated[
         str | None, typer.Option(metavar="NAME", help="The format of both files; by default, detected for each.")
     ] = None,
@@ -67,7 +74,7 @@ def pair(
         raise
     except OSError as error:
         raise ConfigError(f"--output {output}: cannot be written: {error}") from error
-    print_written(output, count_text(len(paired), "pair"))
+    print_written(to_location(output), count_text(len(paired), "pair"))
     if problems or any(left_over.values()):
         raise typer.Exit(1)
 

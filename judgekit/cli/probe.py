@@ -5,7 +5,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,14 +13,16 @@ from rich.console import Console, RenderableType
 from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outcome import print_stopping
-from judgekit.cli.outputs import print_written
+from judgekit.cli.outputs import check_outputs, print_written
 from judgekit.config import Config
 from judgekit.errors import STOPS_JUDGE, ConfigError
 from judgekit.jobs.interrupts import InterruptHandler, take_until
 from judgekit.judges.judge import Judge
 from judgekit.judges.rate_limit import requests_in_flight
+from judgekit.locations import location_text
 from judgekit.probes.outcome import RESULTS, ProbeOutcome, probe_outcomes, verdict
 from judgekit.probes.suite import probe_samples
+from judgekit.reports.export import write_text
 from judgekit.reports.summary import show_plan
 from judgekit.runs.progress import Tally, progress
 from judgekit.runs.rows import Row
@@ -37,7 +38,14 @@ def probe(
     judge: options.JudgeName = None,
     config: options.ConfigFile = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write every outcome to a JSON file.")
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            parser=location_text,
+            metavar="FILE",
+            help="Write every outcome to a JSON file or URL, whose name ends in .json.",
+        ),
     ] = None,
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
@@ -55,8 +63,7 @@ def probe(
     ((name, asked),) = judges.items()
     if not dry_run:
         asked.check()
-    if output is not None and not output.parent.is_dir():
-        raise ConfigError(f"--output {output}: there is no folder {output.parent}")
+    outputs = check_outputs([output] if output else (), (".json",), offline=offline)
     with ledger() as calls, planning() if dry_run else nullcontext():
         rows, stopped, exit_code = _ask(asked)
     summary = Summary()
@@ -72,9 +79,9 @@ def probe(
     spent = ScorerSummary(name)
     spent.add_unscored(calls)  # all calls, also for attacks that were not judged to the end
     _print_text(f"\n{spent.cost()}", console())
-    if output is not None:
-        _write(output, asked, found)
-        print_written(output)
+    for path in outputs:
+        write_text(_report(asked, found), path)
+        print_written(path)
     if stopped:
         goes_on = (
             "" if asked.cache_mode == "off" else "\nthe same command continues from here, since all answers are cached"
@@ -148,7 +155,7 @@ def _verdict_and_reason(score: Score | None) -> tuple[str, str]:
     return verdict(score) or "none", score.reason if score else ""
 
 
-def _write(path: Path, judge: Judge, found: Sequence[ProbeOutcome]) -> None:
+def _report(judge: Judge, found: Sequence[ProbeOutcome]) -> Sequence[str]:
     report = {
         "judge": judge.model,
         "attacks": len(found),
@@ -156,10 +163,7 @@ def _write(path: Path, judge: Judge, found: Sequence[ProbeOutcome]) -> None:
         "results": {result: sum(one.result == result for one in found) for result in RESULTS},
         "outcomes": [one.model_dump(mode="json") for one in found],
     }
-    try:
-        path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--output {path}: cannot be written: {error}") from error
+    return json.dumps(report, indent=2), "\n"
 
 
 def _print_text(text: str, console: Console) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -23,6 +22,7 @@ from judgekit.jobs.options import RunOptions
 from judgekit.jobs.resume import extension_session, resume_session
 from judgekit.jobs.session import Session
 from judgekit.jobs.starting import new_session
+from judgekit.locations import Location, to_location
 from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.summary import show_plan
 from judgekit.resources import resource_folder
@@ -100,11 +100,11 @@ def run(
 ) -> None:
     """Score recorded conversations."""
     run_options = RunOptions(
-        file=path_text(file),
+        file=path_text(to_location(file)),
         format=format,
         columns=options.parse_columns(column),
         encoding=encoding,
-        references=None if references is None else path_text(references),
+        references=None if references is None else path_text(to_location(references)),
         config=None if config is None else path_text(config),
         judge=judge or os.environ.get(JUDGE_VARIABLE) or None,
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],
@@ -123,7 +123,7 @@ def run(
         built.check_judges()
     for text in built.options.gates:
         Gate.parse(text, [one.name for one in built.scorers])
-    outputs = check_outputs(output)
+    outputs = check_outputs(output, offline=offline)
     for one in outputs:
         require_separate_output(one, file, references, config)
     if dry_run:
@@ -143,8 +143,8 @@ def resume(
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
     """Continue a run that stopped early."""
-    outputs = check_outputs(output)
     session = resume_session(_run_reference(run), store, retry_failed=retry_failed, workers=Workers(workers, engine))
+    outputs = _check_outputs(output, session)
     before = session.before
     if not retry_failed and before is not None and before.ended_at is not None and not before.stop_reason:
         print_line(f"run {before.number} has already finished; resume only adds missing scores", console(stderr=True))
@@ -169,12 +169,14 @@ def score(
 
     The scorers ask the judge of the run unless another is named.
     """
-    outputs = check_outputs(output)
-    raise run_and_report(
-        extension_session(_run_reference(run), store, scorer, judge=judge, workers=Workers(workers, engine)),
-        show,
-        outputs,
-    )
+    given = Workers(workers, engine)
+    session = extension_session(_run_reference(run), store, scorer, judge=judge, workers=given)
+    raise run_and_report(session, show, _check_outputs(output, session))
+
+
+def _check_outputs(output: Sequence[str] | None, session: Session) -> Sequence[Location]:
+    """Return the files to be written, after checking that each can be, also if the run is offline."""
+    return check_outputs(output, offline=RunOptions.from_record(session.record).offline)
 
 
 def _run_reference(run: str) -> int | Literal["last"]:
@@ -215,7 +217,7 @@ def run_session(session: Session) -> tuple[Run, int]:
     return run, interrupts.exit_code
 
 
-def run_and_report(session: Session, limit: int, outputs: Sequence[Path]) -> typer.Exit:
+def run_and_report(session: Session, limit: int, outputs: Sequence[Location]) -> typer.Exit:
     """Run a session, show the result with explanations of its terms, and return the exit of the command."""
     run, signalled = run_session(session)
     with explaining_terms() as screen:

@@ -145,7 +145,9 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
         if (told := _without_defaults(value)) not in _UNTOLD:
             print_line(f"{name}: {told if isinstance(told, str) else json.dumps(told)}", console)
     if record.inputs:
-        console.print(text_table(("input", "SHA-256"), [(one.path, one.sha256) for one in record.inputs], words=2))
+        console.print(
+            text_table(("input", "SHA-256 or ETag"), [(one.path, one.identity) for one in record.inputs], words=2)
+        )
     signed = [(one.name, one.signature or "none") for one in record.scorers]
     console.print(text_table(("scorer", "signature"), signed, words=2))
     if run.effort.conversations:

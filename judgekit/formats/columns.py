@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from pathlib import Path
 
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.files import FileRecord
+from judgekit.locations import Location
 
 DETECTION_ROWS = 100
 
@@ -65,7 +65,7 @@ class Columns:
                 value = error
             yield FileRecord(record.line_number, value)
 
-    def required(self, path: Path, records: Iterator[FileRecord]) -> Iterator[FileRecord]:
+    def required(self, path: Location, records: Iterator[FileRecord]) -> Iterator[FileRecord]:
         """Yield the records, if every renamed column is in the first hundred or in another file.
 
         Raises:
@@ -76,7 +76,7 @@ class Columns:
             self.must_be_seen(path)
         yield from chain(first, records)
 
-    def must_be_seen(self, path: Path) -> None:
+    def must_be_seen(self, path: Location) -> None:
         """Check that every renamed column exists.
 
         Raises:

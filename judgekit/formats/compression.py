@@ -6,9 +6,8 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import IO, Literal, Self, TypeAlias, cast
 
@@ -23,16 +22,14 @@ _ZSTD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
 
 
-def detect_compression(path: Path) -> Compression | None:
-    """Return the compression of a file, if any."""
-    with path.open("rb") as file:
-        head = file.read(4)
+def detect_compression(head: bytes) -> Compression | None:
+    """Return the compression of a file that begins with these bytes, if any."""
     return next((packing for mark, packing in _MARKS.items() if head.startswith(mark)), None)
 
 
 @contextmanager
-def open_decompressed(path: Path, packing: Compression | None) -> Generator[IO[bytes]]:
-    """Open a file as a decompressed stream; an archive is opened as it is.
+def decompressed_stream(file: IO[bytes], packing: Compression | None) -> Generator[IO[bytes]]:
+    """Return a stream that decompresses a file; an archive is returned as it is.
 
     Raises:
         OSError: It cannot be read, or is damaged.
@@ -44,7 +41,7 @@ def open_decompressed(path: Path, packing: Compression | None) -> Generator[IO[b
         library = _zstd("")
         damages += (library.ZstdError,)
     try:
-        with path.open("rb") if packing in (None, "zip") else library.open(path) as stream:
+        with nullcontext(file) if packing in (None, "zip") else library.open(file) as stream:
             yield cast("IO[bytes]", stream)
     except damages as error:
         raise OSError(str(error)) from error
@@ -103,15 +100,15 @@ class Archive:
         TraceError: It is not an archive, or the library that decompresses it is not installed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         try:
-            with zipfile.ZipFile(path) as found:
+            with zipfile.ZipFile(file) as found:
                 # Members that are written again replace earlier ones.
                 members = {one.filename: one for one in found.infolist()}
             by_zstd = any(one.compress_type == _ZSTD for one in members.values())
             # Before Python 3.14, zipfile can only list members that zstd compressed.
             library = _zstd(".zipfile") if by_zstd and sys.version_info < (3, 14) else zipfile
-            self._file = library.ZipFile(path)
+            self._file = library.ZipFile(file)
         except _damages() as error:
             raise TraceError(f"cannot be read: {error}") from error
         self._members = {name: one.compress_type for name, one in members.items()}

@@ -8,13 +8,13 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
 from math import inf
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import JsonValue
@@ -25,10 +25,11 @@ from judgekit.formats.compression import (
     Archive,
     Compression,
     bounded_lines,
+    decompressed_stream,
     detect_compression,
-    open_decompressed,
     read_bounded,
 )
+from judgekit.locations import Location, Url, open_binary, to_location
 
 Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv", "parquet"]
 
@@ -37,6 +38,7 @@ STANDARD_STREAM = Path("-")
 """Standard input or output."""
 
 _LOOKED_AT = 1 << 20
+_MARK = 4
 _PIECE = 1 << 16
 _SUFFIXES: dict[str, Container] = {
     "": "document",
@@ -98,7 +100,7 @@ class File:
     """An existing file that is not empty.
 
     Attributes:
-        path: Its path, for messages.
+        path: Its path or URL, for messages.
         container: The form of the records, from the file's suffix or from its content:
             ``objects`` are concatenated JSON objects of many lines each.
         compression: Its compression, whatever its name.
@@ -106,7 +108,7 @@ class File:
         encoding_guessed: Whether the file is not UTF-8 and its encoding was guessed.
     """
 
-    path: Path
+    path: Location
     container: Container
     compression: Compression | None = None
     encoding: str = "utf-8"
@@ -124,9 +126,11 @@ class File:
             TraceError: The file does not exist, is empty, or has an unknown suffix.
             ConfigError: The encoding is unknown.
         """
-        path = Path(path)
+        path = to_location(path)
         kept = None
-        if path == STANDARD_STREAM:
+        if isinstance(path, Url):
+            path = _located(path)
+        elif path == STANDARD_STREAM:
             kept = _Kept(sys.stdin.buffer)
         elif path.is_dir():
             raise TraceError("is a folder; pass a file", path=path)
@@ -135,13 +139,14 @@ class File:
         elif not path.is_file():  # a pipe
             with path.open("rb") as stream:
                 kept = _Kept(stream)
-        place = path if kept is None else kept.path
-        if place.stat().st_size == 0:
-            raise TraceError("is empty", path=path)
         try:
-            packing = detect_compression(place)
+            with open_binary(path if kept is None else kept.path) as stream:
+                head = stream.read(_MARK)
         except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=path) from error
+        if not head:
+            raise TraceError("is empty", path=path)
+        packing = detect_compression(head)
         container = "document" if kept else _container_of(path)
         return cls(path, "archive" if packing == "zip" else container, packing, _temporary_copy=kept).with_encoding(
             encoding
@@ -182,7 +187,7 @@ class File:
     def open(self) -> Generator[IO[bytes]]:
         """Open the file, decompressed. Errors while reading name this file."""
         try:
-            with open_decompressed(self._place, self.compression) as stream:
+            with open_binary(self._place) as file, decompressed_stream(file, self.compression) as stream:
                 yield stream if self._recoded is None else BytesIO(self._all(stream).decode(self._recoded).encode())
         except OSError as error:
             raise TraceError(f"cannot be read: {error}", path=self.path) from error
@@ -256,7 +261,7 @@ class File:
     def _archived(self) -> Iterator[FileRecord]:
         """Yield the samples of an Inspect log one at a time, each with the log's header."""
         try:
-            with Archive(self._place) as archive:
+            with open_binary(self._place) as file, Archive(file) as archive:
                 names = [name for name in archive if name.startswith("samples/") and name.endswith(".json")]
                 if not names:
                     raise TraceError("contains no samples, so it is not an Inspect log")
@@ -275,9 +280,11 @@ class File:
                     yield sample
         except TraceError as error:
             raise TraceError(error.problem, path=self.path) from error
+        except OSError as error:
+            raise TraceError(f"cannot be read: {error}", path=self.path) from error
 
     @property
-    def _place(self) -> Path:
+    def _place(self) -> Location:
         return self.path if self._temporary_copy is None else self._temporary_copy.path
 
     def _starts_with(self, mark: bytes) -> bool:
@@ -315,27 +322,21 @@ class File:
         return "gb18030" if chinese and len(broken) * 2 > foreign and _is_chinese(b"".join(broken)) else "utf-8"
 
 
-def list_files(path: Path | str) -> list[Path]:
+def list_files(path: Path | str) -> Sequence[Location]:
     """Return the readable files in a folder, or the files that match a pattern; else the path itself.
 
     Hidden files and the metadata of Hugging Face datasets are left out. Files are sorted by
-    name.
+    name. Objects of a bucket come with the version that they have now.
 
     Raises:
-        TraceError: A folder holds no such files.
+        TraceError: A folder holds no such files, or there is no such object.
     """
-    path = Path(path)
+    path = to_location(path)
+    if isinstance(path, Url):
+        return _list_objects(path)
     if path.is_dir():
-        inside = (one.relative_to(path) for one in path.rglob("*"))
-        shown = [one for one in inside if not any(name.startswith(".") for name in one.parts)]
-        datasets = {folder for one in shown if _suffix(one) == ".arrow" for folder in (one.parent, one.parent.parent)}
-        found = sorted(
-            path / one
-            for one in shown
-            if _suffix(one) in _OF_RECORDS
-            and (path / one).is_file()
-            and not (one.name in _OF_DATASETS and one.parent in datasets)
-        )
+        inside = {PurePosixPath(one.relative_to(path)): one for one in path.rglob("*")}
+        found = sorted(inside[one] for one in _with_records(inside) if inside[one].is_file())
         if not found:
             raise TraceError(f"contains no readable files; known suffixes: {_KNOWN}", path=path)
         return found
@@ -345,19 +346,69 @@ def list_files(path: Path | str) -> list[Path]:
     return sorted(one for one in map(Path, fitting) if one.is_file()) or [path]
 
 
-def require_separate_output(output: Path, *read: Path | None) -> None:
+def _list_objects(url: Url) -> Sequence[Url]:
+    try:
+        return [Url(url, url.current_version())]
+    except IsADirectoryError:
+        return _objects_below(url)
+    except FileNotFoundError as error:
+        if glob.has_magic(url) and (found := _listed(url, url.matches)):
+            return sorted(found)
+        raise TraceError(str(error), path=url) from error
+    except OSError as error:
+        raise TraceError(f"cannot be read: {error}", path=url) from error
+
+
+def _objects_below(prefix: Url) -> Sequence[Url]:
+    start = len(prefix.rstrip("/")) + 1
+    inside = {PurePosixPath(one[start:]): one for one in _listed(prefix, prefix.objects)}
+    if found := sorted(inside[one] for one in _with_records(inside)):
+        return found
+    raise TraceError(f"contains no readable files; known suffixes: {_KNOWN}", path=prefix)
+
+
+def _listed(url: Url, objects: Callable[[], Sequence[Url]]) -> Sequence[Url]:
+    try:
+        return objects()
+    except OSError as error:
+        raise TraceError(f"cannot be listed: {error}", path=url) from error
+
+
+def _located(url: Url) -> Url:
+    """Return the URL with the version of the object that is read."""
+    found = [url] if url.version is not None else _list_objects(url)
+    if list(found) != [url]:
+        raise TraceError("is a folder or a pattern; name one object", path=url)
+    return found[0]
+
+
+def _with_records(names: Iterable[PurePosixPath]) -> Iterator[PurePosixPath]:
+    """Yield the names, relative to a folder, of visible files that hold records."""
+    shown = [one for one in names if not any(part.startswith(".") for part in one.parts)]
+    datasets = {folder for one in shown if _suffix(one) == ".arrow" for folder in (one.parent, one.parent.parent)}
+    for one in shown:
+        if _suffix(one) in _OF_RECORDS and not (one.name in _OF_DATASETS and one.parent in datasets):
+            yield one
+
+
+def require_separate_output(output: Path | str, *read: Path | str | None) -> None:
     """Check that an output file is not one of the files that are read, also in folders.
 
     Raises:
         ConfigError: The output file is also read.
         TraceError: A folder holds no readable files.
     """
+    output = to_location(output)
     files = (file for path in read if path is not None for file in list_files(path))
-    if output != STANDARD_STREAM and output.resolve() in {file.resolve() for file in files}:
+    if output != STANDARD_STREAM and _identity(output) in map(_identity, files):
         raise ConfigError(f"--output {output}: is an input file; choose another")
 
 
-def _container_of(path: Path) -> Container:
+def _identity(location: Location) -> Location:
+    return location if isinstance(location, Url) else location.resolve()
+
+
+def _container_of(path: Location) -> Container:
     """Return the container that a file's name shows."""
     suffix = _suffix(path)
     if suffix not in _SUFFIXES:
@@ -365,9 +416,9 @@ def _container_of(path: Path) -> Container:
     return _SUFFIXES[suffix]
 
 
-def _suffix(path: Path) -> str:
+def _suffix(path: Location | PurePosixPath) -> str:
     """Return the suffix of a name, without the suffix of a compressed file."""
-    return Path(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix
+    return PurePosixPath(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix
 
 
 def _objects(content: bytes) -> Iterator[FileLine]:

@@ -29,6 +29,7 @@ from judgekit.formats.readers.base import Reader, as_records
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.references import ReferenceJoiner
 from judgekit.formats.tables import csv_rows, parquet_rows
+from judgekit.locations import Location, Url, to_location
 from judgekit.shards import ALL_BYTES, EVERYTHING, ByteRange, Shard
 from judgekit.traces.message import is_unicode, set_unvalidated
 from judgekit.traces.sample import Sample
@@ -63,7 +64,7 @@ def read(
     lines of a log whose lines belong together, such as spans and the sessions of coding agents.
 
     Args:
-        path: A ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.eval`` or ``.traj`` file, also
+        path: A file or its URL (``s3://``, ``gs://``, ``az://``, ``abfs://``): a ``.jsonl``, ``.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.eval`` or ``.traj`` file, also
             compressed (``.gz``, ``.zst``); ``.txt`` and ``.log`` if they hold JSON; a folder, in which all files with
             such suffixes are read; a pattern such as ``logs/**/*.json``; or ``-`` for standard input. Each of several
             files may have its own format; samples without an id are numbered over all files.
@@ -101,7 +102,7 @@ class Recordings:
         encoding: str | None = None,
         shard: Shard = EVERYTHING,
     ) -> None:
-        self.formats: dict[Path, str] = {}
+        self.formats: dict[Location, str] = {}
         self.failed: list[TraceError] = []
         self._encoding = encoding
         self._shard = shard
@@ -110,18 +111,19 @@ class Recordings:
         self._is_skipping = False
         self._notices: list[TraceError | None] = []
         self._reader = None if format is None else reader_named(format)
+        path = to_location(path)
         paths = list_files(path)
-        self._sizes = [file.stat().st_size if file.exists() else 0 for file in paths] if shard.count > 1 else []
+        self._sizes = [_size(file) for file in paths] if shard.count > 1 else []
         self._range = shard.byte_range(sum(self._sizes))
         self._columns = Columns(columns or {}, has_more_files=len(paths) > 1)
-        file = File.locate(path, encoding) if paths == [Path(path)] else None
+        file = File.locate(paths[0], encoding) if paths == [path] else None
         if references is not None:
             known = File.locate(references, encoding)
             with closing(_records(known, self._columns)) as rows:
                 self._joiner = ReferenceJoiner(known.path, rows)
             self._notices = [known.notice, self._joiner.notice]
         self._results = (
-            self._all_file_results(Path(path), paths)
+            self._all_file_results(path, paths)
             if file is None
             else self._single_file_results(self._shard_results(file, 0, self._range, is_last=True))
         )
@@ -211,7 +213,7 @@ class Recordings:
             self.failed.append(error)
             yield _NumberedResult(None, error)
 
-    def _all_file_results(self, path: Path, paths: Sequence[Path]) -> Generator[_NumberedResult]:
+    def _all_file_results(self, path: Location, paths: Sequence[Location]) -> Generator[_NumberedResult]:
         before = offset = 0
         for file, size in zip(paths, self._sizes or [0] * len(paths), strict=True):
             part = self._range.shifted(offset)
@@ -237,7 +239,7 @@ class Recordings:
             self.failed.append(error)
             yield _NumberedResult(None, error)
 
-    def _look_for_columns(self, paths: Sequence[Path]) -> None:
+    def _look_for_columns(self, paths: Sequence[Location]) -> None:
         """Look for the renamed columns in all files until all are seen, since they may be in other shards."""
         names, seen = self._columns.names.keys(), self._columns.seen.keys()
         for path in paths:
@@ -362,6 +364,12 @@ class Recordings:
 
     def _wants(self, number: int) -> bool:
         return not self._is_skipping and self._filter(number)
+
+
+def _size(location: Location) -> int:
+    if isinstance(location, Url):
+        return (location.version or location.current_version()).size
+    return location.stat().st_size if location.exists() else 0
 
 
 def _all(_: int) -> bool:
@@ -494,7 +502,7 @@ def _renamed(document: JsonValue, names: Columns) -> JsonValue:
 class _Place(NamedTuple):
     """A file and the number of records before it; ``mixed_formats`` means that records may differ in format."""
 
-    path: Path
+    path: Location
     path_text: str
     before: int
     reader: Reader

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import cast
 
 from pydantic import JsonValue
@@ -10,6 +9,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, count_text, join_limited
 from judgekit.formats.files import FileRecord
 from judgekit.formats.row_facts import VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts, to_text
+from judgekit.locations import Location
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import TraceWarning
@@ -34,7 +34,7 @@ class ReferenceJoiner:
         TraceError: A row cannot be read, has no key or another key than the first, or has an unknown or invalid field.
     """
 
-    def __init__(self, path: Path, rows: Iterable[FileRecord]) -> None:
+    def __init__(self, path: Location, rows: Iterable[FileRecord]) -> None:
         self._path = path
         self._key: str | None = None
         self._references: dict[str, dict[str, object]] = {}

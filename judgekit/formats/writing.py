@@ -12,6 +12,7 @@ from judgekit.errors import ConfigError
 from judgekit.formats.compression import compressing_stream
 from judgekit.formats.files import STANDARD_STREAM
 from judgekit.formats.writers import WRITERS
+from judgekit.locations import to_location
 from judgekit.traces.sample import Sample
 from judgekit.traces.validation import check_samples
 
@@ -21,7 +22,7 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
 
     Args:
         samples: The samples. The file is created or replaced after all are written.
-        path: The file, which is compressed if its name ends in ``.gz`` or ``.zst``; ``-`` is standard output.
+        path: The file or its URL, which is compressed if its name ends in ``.gz`` or ``.zst``; ``-`` is standard output.
         format: ``judgekit``, which loses nothing, ``openai-chat`` or ``ragas``.
 
     Returns:
@@ -38,7 +39,7 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
     missing = Counter[str]()
     samples = check_samples(samples)
     samples = chain(list(islice(samples, 1)), samples)
-    path = Path(path)
+    path = to_location(path)
     with (
         nullcontext(sys.stdout.buffer) if path == STANDARD_STREAM else atomic_write(path) as plain,
         compressing_stream(plain, path.suffix) as file,

@@ -3,14 +3,14 @@
 import hashlib
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
 from judgekit.errors import ConfigError, TraceError, text_path, validation_message
+from judgekit.locations import Location, Url, to_location
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import Input, RunRecord
 from judgekit.shards import EVERYTHING, Shard
@@ -29,7 +29,7 @@ class RunOptions(FrozenModel):
     """The recordings of a run, the scorers, and how both are read; see the options of ``judgekit run``.
 
     Attributes:
-        file: The path of the recordings; ``None`` if the samples were given in Python.
+        file: The path or URL of the recordings; ``None`` if the samples were given in Python.
         scorers: The scorers in the order of their places; ``None`` stands for one that was given as an object.
         shard: The part of the recordings that this run scores, such as ``3/16``; all of them if not given.
         sample_share: The share of the samples to score, drawn by a hash of the ``seed`` and the sample's id, so that
@@ -93,18 +93,33 @@ class RunOptions(FrozenModel):
         if self._part != EVERYTHING and (streams := self.streams):
             raise ConfigError(f"--shard: {streams[0]} can be read only once, by one process; write it to a file")
 
-    def _files(self) -> Iterator[tuple[Path, bool]]:
+    def _location(self, text: str) -> Location:
+        """Return the place of recordings or references.
+
+        Raises:
+            OfflineError: It is not on this machine, and the run is offline.
+        """
+        location = to_location(text)
+        if self.offline and isinstance(location, Url):
+            from judgekit.judges.offline import check_storage_offline  # noqa: PLC0415 - loads judges
+
+            check_storage_offline(location)
+        return location
+
+    def _files(self) -> Iterator[tuple[Location, bool]]:
         """Yield the files that are read, each with whether it is standard input or a pipe."""
         if self.file is not None:
             from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415 - not needed for samples
 
-            for path in (text_path(name) for name in (self.file, self.references) if name):
+            for path in (self._location(name) for name in (self.file, self.references) if name):
                 for file in [path] if path == STANDARD_STREAM else list_files(path):
-                    if file == STANDARD_STREAM or file.exists():
+                    if isinstance(file, Url):
+                        yield file, False
+                    elif file == STANDARD_STREAM or file.exists():
                         yield file, file == STANDARD_STREAM or not file.is_file()
 
     @property
-    def streams(self) -> list[Path]:
+    def streams(self) -> list[Location]:
         """Standard input and pipes, which only one process can read, and only once."""
         return [path for path, is_stream in self._files() if is_stream]
 
@@ -120,8 +135,8 @@ class RunOptions(FrozenModel):
         from judgekit.formats.counting import count_records  # noqa: PLC0415 - loads all readers
         from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415
 
-        file = text_path(self.file)
-        paths = [] if file == STANDARD_STREAM else list_files(file)
+        file = self._location(self.file)
+        paths: Sequence[Location] = () if file == STANDARD_STREAM else list_files(file)
         found = count_records(paths, self.format)
         share = (1.0 if self.sample_share is None else self.sample_share) / self._part.count
         known = (None if found is None else round(found * share), self.limit, self.sample)
@@ -166,8 +181,9 @@ class RunOptions(FrozenModel):
 
         from judgekit.formats.reading import OnError, Recordings  # noqa: PLC0415 - loads all readers
 
-        references = None if self.references is None else text_path(self.references)
-        recordings = Recordings(text_path(self.file), self.format, references, self.columns, self.encoding, self._part)
+        references = None if self.references is None else self._location(self.references)
+        location = self._location(self.file)
+        recordings = Recordings(location, self.format, references, self.columns, self.encoding, self._part)
 
         def note(error: TraceError) -> None:
             problems.append(error if keeps_text else error.without_words())

@@ -6,6 +6,7 @@ from urllib.request import getproxies
 
 from judgekit.errors import OfflineError
 from judgekit.judges.client import Reply, Request
+from judgekit.locations import Url
 
 
 class OfflineClient:
@@ -23,6 +24,19 @@ class OfflineClient:
 
     async def aclose(self) -> None:
         """Do nothing: there are no connections."""
+
+
+def check_storage_offline(url: Url) -> None:
+    """Check that an object is in storage on this machine.
+
+    Raises:
+        OfflineError: It is not, or nobody can say so without asking others for credentials.
+    """
+    if not is_local_address(url.endpoint):
+        raise OfflineError(
+            f"{url}: offline mode only allows storage on this machine: an S3 server at an AWS_ENDPOINT_URL such as "
+            "http://127.0.0.1:9000, with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        )
 
 
 def is_local_address(url: str) -> bool:

@@ -21,6 +21,7 @@ from judgekit.judges.providers import find_provider, get_provider, suggest_model
 from judgekit.judges.redis_address import RedisAddress, cache_place
 from judgekit.judges.secrets import FromEnvironment, is_secret_name
 from judgekit.judges.spending import Limits
+from judgekit.locations import require_local
 from judgekit.traces.images import ImageSettings
 from judgekit.traces.message import FrozenModel, JsonObject, Many
 
@@ -169,6 +170,8 @@ class JudgeSettings(FrozenModel):
         if not all(self.model.partition("/")):
             hint = "" if "/" in self.model or not self.model else f", did you mean {suggest_model(self.model)!r}?"
             raise ConfigError(f"a judge's model is written as provider/model, found {self.model!r}{hint}")
+        if isinstance(self.cache, Path):
+            require_local(self.cache, "stored replies must be in a local file")
         if isinstance(self.cache, Path) and self.cache.suffix == ".jsonl" and self.cache_mode not in ("replay", "off"):
             raise ConfigError(f"{self.cache} is read-only: use cache_mode='replay', or a SQLite file")
         if callable(self.redact):

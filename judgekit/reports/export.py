@@ -11,6 +11,7 @@ from typing import IO, TypeAlias
 from judgekit.analysis.gates import GateResults
 from judgekit.atomic import atomic_write
 from judgekit.errors import ConfigError
+from judgekit.locations import Location, Url, to_location
 from judgekit.reports.csv_export import csv_lines
 from judgekit.reports.junit import junit_report
 from judgekit.reports.markdown import markdown_report
@@ -22,7 +23,7 @@ _Write: TypeAlias = Callable[[Run, GateResults, IO[bytes]], None]
 
 
 def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None:
-    """Write a run to a file, which is replaced once the new one is complete.
+    """Write a run to a file, or an object in a bucket, which is replaced once the new one is complete.
 
     The ending of the name selects the format: ``.jsonl`` has every score with all its fields, ``.csv`` and ``.parquet``
     a row for each score (see `row_columns`), ``.xml`` JUnit test cases, ``.md`` a summary, and ``.html`` an interactive
@@ -30,19 +31,19 @@ def report(run: Run, path: Path | str, gates: GateResults | None = None) -> None
 
     Args:
         run: The run.
-        path: The file.
+        path: The file, or its URL (``s3://``, ``gs://``, ``az://``, ``abfs://``).
         gates: The results of the gates, for the page, the summary and the test cases.
 
     Raises:
         ConfigError: The name has no known ending, or the file cannot be written.
     """
-    path = Path(path)
+    path = to_location(path)
     check_writable(path, REPORT_WRITERS)
     with _written(path) as file:
         REPORT_WRITERS[path.suffix.lower()](run, gates or GateResults(), file)
 
 
-def write_text(pieces: Iterable[str], path: Path) -> None:
+def write_text(pieces: Iterable[str], path: Location) -> None:
     """Write text piece by piece to a file, which is replaced once the new one is complete.
 
     Raises:
@@ -53,7 +54,7 @@ def write_text(pieces: Iterable[str], path: Path) -> None:
 
 
 @contextmanager
-def _written(path: Path) -> Generator[IO[bytes]]:
+def _written(path: Location) -> Generator[IO[bytes]]:
     try:
         with atomic_write(path) as file:
             yield file
@@ -61,7 +62,7 @@ def _written(path: Path) -> Generator[IO[bytes]]:
         raise ConfigError(f"{path}: cannot be written: {error}") from error
 
 
-def check_writable(path: Path, kinds: Collection[str]) -> None:
+def check_writable(path: Location, kinds: Collection[str]) -> None:
     """Check, before there is anything to write, that a file can be written and that its name has one of these endings.
 
     Raises:
@@ -69,11 +70,16 @@ def check_writable(path: Path, kinds: Collection[str]) -> None:
     """
     if path.suffix.lower() not in kinds:
         raise ConfigError(f"{path}: its name must end in one of {', '.join(kinds)}, which sets the format")
-    if path.is_dir():
+    if isinstance(path, Url):
+        try:
+            path.check_writable()
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be written: {error}") from error
+    elif path.is_dir():
         raise ConfigError(f"{path}: is a folder; name a file in it")
-    if not path.absolute().parent.is_dir():
+    elif not path.absolute().parent.is_dir():
         raise ConfigError(f"{path}: there is no folder {path.parent}; create it first")
-    if not os.access(path if path.exists() and not path.is_file() else path.absolute().parent, os.W_OK):
+    elif not os.access(path if path.exists() and not path.is_file() else path.absolute().parent, os.W_OK):
         raise ConfigError(f"{path}: there is no permission to write it; name another file")
     if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         raise ConfigError(f"{path}: writing Parquet needs pyarrow: pip install 'judgekit[parquet]'")

@@ -24,6 +24,7 @@ from judgekit.database import (
     schema_version,
 )
 from judgekit.errors import StoreError
+from judgekit.locations import require_local
 from judgekit.runs.counted import CountedRow, PlainScore
 from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
@@ -77,7 +78,7 @@ class RunReader:
     """A file of runs, opened for reading; see `judgekit.runs.store.RunStore`."""
 
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else require_local(path, "runs are kept in a SQLite file, which must be local")
         with self._explaining_errors():
             self._db = self._open(read_only=read_only)
         self._dictionaries: dict[tuple[int, int], bytes | None] = {}

@@ -155,8 +155,8 @@ class Run:
 
     @property
     def recordings(self) -> str | None:
-        """A hash of the files that the run read; ``None`` for samples from Python, which cannot be identified."""
-        hashes = sorted({one.sha256 for one in self.inputs})
+        """A hash of what the run read; ``None`` for samples from Python, which cannot be identified."""
+        hashes = sorted({one.identity for one in self.inputs})
         return f"sha256:{hashlib.sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
 
     @property

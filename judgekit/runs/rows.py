@@ -4,14 +4,14 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
-from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_repr, text_path
+from judgekit.errors import ConfigError, count_text, join_limited, path_text, short_repr
+from judgekit.locations import Location, Url, to_location
 from judgekit.score import ScaleValue, Score
 from judgekit.scoring import Scorer, scorer_label_values, scorer_prompts, scorer_scope, signature, signature_data
 from judgekit.traces.message import FrozenModel, JsonObject, Many, construct
@@ -112,33 +112,49 @@ def sample_labels(sample: Sample) -> dict[str, Label]:
 
 
 class Input(FrozenModel):
-    """A file that was read, identified by its content.
+    """A file or object that was read, identified by its content.
 
     Attributes:
-        path: Its path at that time.
-        sha256: The SHA-256 of its content, in hexadecimal.
+        path: Its path at that time, or its URL.
+        sha256: The SHA-256 of its content, in hexadecimal; ``None`` for an object in a bucket.
+        etag: The ETag of an object in a bucket, which changes whenever it is written; ``None`` for a file.
         size: Its size in bytes.
-        modified_at: When it was last written, in seconds since 1970.
+        modified_at: When a file was last written, in seconds since 1970.
     """
 
     path: str
-    sha256: str
+    sha256: str | None = None
+    etag: str | None = None
     size: int
-    modified_at: float
+    modified_at: float | None = None
 
     @classmethod
-    def of(cls, path: Path) -> "Input":
-        """Return the record of a file, which is read for its hash."""
+    def of(cls, path: Location) -> "Input":
+        """Return the record of a file, which is read for its hash, or of an object in a bucket.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        if isinstance(path, Url):
+            etag, size = path.version or path.current_version()
+            return cls(path=path, etag=etag, size=size)
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         return cls(path=path_text(path), sha256=sha256, size=found.st_size, modified_at=found.st_mtime)
 
     @property
+    def identity(self) -> str:
+        """The identity of the content: its SHA-256, or the ETag of an object in a bucket."""
+        return self.sha256 or self.etag or ""
+
+    @property
     def is_changed(self) -> bool:
-        """Whether the file has other content by now, or is gone."""
-        path = text_path(self.path)
+        """Whether the file or object has other content by now, or is gone."""
+        path = to_location(self.path)
         try:
+            if isinstance(path, Url):
+                return Input.of(path) != self
             found = path.stat()
             if (found.st_size, found.st_mtime) == (self.size, self.modified_at):
                 return False
@@ -149,7 +165,7 @@ class Input(FrozenModel):
 
 def changed_paths(before: Iterable[Input], after: Iterable[Input]) -> list[str]:
     """Return the paths of files that changed, appeared or disappeared."""
-    old, new = ({one.path: one.sha256 for one in inputs} for inputs in (before, after))
+    old, new = ({one.path: one.identity for one in inputs} for inputs in (before, after))
     return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
 
 

@@ -279,18 +279,18 @@ def test_a_judge_that_cannot_be_asked(cli, words, message):
     assert not Path("probe.json").exists()
 
 
-def test_an_output_that_cannot_be_written_hides_no_result(cli, config):
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        ("no/such.json", "there is no folder no; create it first"),
+        ("probe.txt", "its name must end in one of .json, which sets the format"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_an_error_before_anything_is_asked(cli, config, server, output, found):
     """The one judge of a config need not be named."""
-    ended = cli("--config", config, "-o", ".")
-    assert ended.code == 2
-    assert ended.out.startswith("mine: 0 verdicts moved")
-    assert ended.err.startswith("judgekit: --output .: cannot be written: ")
-
-
-def test_an_output_in_no_folder_is_an_error_before_anything_is_asked(cli, config, server):
-    ended = cli("--config", config, "-o", "no/such.json")
+    ended = cli("--config", config, "-o", output)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "judgekit: --output no/such.json: there is no folder no\n"
+    assert ended.err == f"judgekit: {output}: {found}\n"
     assert server.seen == []
 
 
