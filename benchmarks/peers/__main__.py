@@ -6,6 +6,7 @@ python -m benchmarks.peers [--environments FOLDER] [--only TOOL ...]
 import argparse
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -42,15 +43,15 @@ def main() -> None:
     )
     page.write_text(filled(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
     page.with_suffix(".svg").write_text(plot(sections, TITLE), encoding="utf-8")
-    for disagreement in bench.disagreements:
-        print(f"not equal: {disagreement}")
     print(f"written: {page}, {page.with_suffix('.svg')}")
+    if bench.disagreements:
+        sys.exit("\n".join(f"not equal: {disagreement}" for disagreement in bench.disagreements))
 
 
 def measured(versions: Iterable[str], errors: Mapping[str, str]) -> str:
     """When, on what and with what, and which tools could not be installed."""
     day = f"{datetime.now(tz=UTC):%Y-%m-%d}"
-    machine = f"Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} CPUs"
+    machine = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"
     lines = [f"Measured on {day}: {machine}; judgekit {judgekit.__version__}, {', '.join(versions)}.\n"]
     return "\n".join([*lines, *(f"{name} could not be installed: {cell(error)}\n" for name, error in errors.items())])
 
