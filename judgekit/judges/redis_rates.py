@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+from asyncio import get_running_loop
 from math import ceil
 
 from judgekit.errors import AuthenticationError, JudgeError, QuotaError
@@ -81,7 +82,7 @@ class RedisRates:
         self._account, self._failed = _ACCOUNT + name, _FAILED + name
         self._requests: int | None = None
         self._tokens: int | None = None
-        self._is_assigned = False
+        self._start: float | None = None
         self._outages: object = None
         self._since = 0
 
@@ -102,8 +103,10 @@ class RedisRates:
             JudgeError: The account turned away a request of another process, during this run of judges.
             StoreError: The server is away.
         """
-        if self._is_assigned:
-            self._is_assigned = False
+        if self._start is not None:  # of the request that was first in line, which may have been cancelled
+            if (wait := self._start - get_running_loop().time()) > 0:
+                return wait
+            self._start = None
             return 0
         outages = known_outages()
         since = self._since if self._outages is outages else ""
@@ -114,7 +117,8 @@ class RedisRates:
             raise _failure(judge, kind[0].decode())
         if since == "":
             self._outages, self._since = outages, now
-        self._is_assigned = wait > 0
+        if wait:
+            self._start = get_running_loop().time() + wait / _MICRO
         return float(wait / _MICRO)
 
     def adjust(self, requests: int, tokens: int) -> None:

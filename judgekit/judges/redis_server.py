@@ -18,7 +18,7 @@ from redis import exceptions as redis_errors
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from judgekit.errors import StoreError
+from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.redis_address import REDIS_VARIABLE, RedisAddress
 
 PATIENCE_SECONDS = 20.0
@@ -106,12 +106,15 @@ class RedisServer:
         address: The address of the server.
 
     Raises:
-        ConfigError: The address is in a variable that is not set.
+        ConfigError: The address is in a variable that is not set, or has options that do not exist.
     """
 
     def __init__(self, address: RedisAddress) -> None:
         self.address = address
-        self._client = connect(address.read())
+        try:
+            self._client = connect(address.read())
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"cache: {address} cannot be used as an address of Redis: {error}") from None
         self._thread = ThreadPoolExecutor(1, "judgekit-redis")
         self._lock = Lock()
         self._waiting: list[tuple[Command, Future[Any] | None]] = []
@@ -270,12 +273,14 @@ class RedisServer:
 
 def connect(url: str) -> redis.Redis:
     """Return a client of the library, which connects with the first command."""
-    return redis.Redis.from_url(  # pyright: ignore[reportUnknownMemberType]
+    client = redis.Redis.from_url(  # pyright: ignore[reportUnknownMemberType]
         url,
         socket_timeout=_TIMEOUT,
         socket_connect_timeout=_CONNECT_TIMEOUT,
         retry=Retry(NoBackoff(), 0),  # `RedisServer` retries
     )
+    client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)  # raises for unknown options
+    return client
 
 
 def _settle(ends: Iterable[tuple[Future[Any], Any]]) -> None:

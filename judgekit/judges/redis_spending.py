@@ -87,12 +87,12 @@ class RedisSpending:
                 f"{self._server.address}: Redis has forgotten what was spent: it was emptied, or restarted without "
                 "persistence; set appendonly yes. judgekit resume continues, and the budget then begins at zero"
             )
-        self._known.add(name)
         if isinstance(found, list):
             others, *spent = map(int, cast("list[Word]", found))
             shown = Amount(amount.requests, amount.tokens, _nano(amount.usd) / _NANO)
             limit = limits.limit_exceeded_by(_amount(spent), shown) or str(limits)
             return BudgetRefusal(limit, may_fit_later=bool(others))
+        self._known.add(name)
         self._held[name].append((reservation, amount))
         return None
 

@@ -146,6 +146,15 @@ def test_without_the_library_the_extra_is_named(monkeypatch):
         connect_redis(RedisAddress("redis://h"))
 
 
+@pytest.mark.parametrize("options", ["foo=1", "db=x", "socket_timeout=soon"])
+def test_options_that_do_not_exist_are_an_error(monkeypatch, options):
+    monkeypatch.setenv("MY_REDIS", f"redis://:correct-horse@localhost?{options}")
+    with pytest.raises(ConfigError, match="cache: MY_REDIS cannot be used as an address of Redis: ") as info:
+        RedisServer(RedisAddress(env="MY_REDIS"))
+    assert options.partition("=")[0] in str(info.value)
+    assert "horse" not in str(info.value)
+
+
 def test_a_judge_is_checked_at_once_where_its_server_is_away(free_port):
     judge = Judge("openai/x", base_url="http://localhost:1/v1", cache=f"redis://127.0.0.1:{free_port}")
     with pytest.raises(

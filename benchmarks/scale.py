@@ -1,0 +1,86 @@
+"""CPU of a judged sample, end to end, for each way to share the work: today the cache in SQLite and in Redis.
+
+A server on loopback, in a process of its own, answers at once. Rounds take turns; each figure is the median of the
+rounds, and each ratio the median of the ratios within a round. With a budget, each request is reserved and settled too.
+
+python benchmarks/scale.py
+"""
+
+import asyncio
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from judge_overhead import samples
+from server import running
+
+ROUNDS = 9
+REQUESTS = 512
+AT_ONCE = 32
+
+
+@contextmanager
+def redis_server() -> Iterator[str]:
+    """The address of a Redis with an append-only file in a folder of its own."""
+    import redis
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = shutil.which("redis-server")
+    assert program, "install redis-server"
+    with tempfile.TemporaryDirectory() as folder:
+        words = [program, "--port", str(port), "--dir", folder, "--appendonly", "yes", "--save", ""]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
+            try:
+                began = time.monotonic()
+                while True:
+                    try:
+                        redis.Redis(port=port).ping()
+                        break
+                    except redis.ConnectionError:
+                        assert time.monotonic() - began < 20
+                        time.sleep(0.05)
+                yield f"redis://127.0.0.1:{port}"
+            finally:
+                process.kill()
+
+
+async def judged(url: str, cache: str, numbers: range, budget: int | None) -> float:
+    """Microseconds of CPU a sample, whole scorer path, in this process."""
+    from judgekit import AgentGoalAccuracyWithoutReference, Judge, Limits, arun
+
+    judge = Judge("openai/judge", base_url=url, cache=cache, concurrency=AT_ONCE, budget=Limits(requests=budget))
+    scorers = [AgentGoalAccuracyWithoutReference(judge)]
+    held = list(samples(numbers))
+    began = time.process_time()
+    run = await arun(held, scorers, concurrency=AT_ONCE)
+    taken = time.process_time() - began
+    assert run.summary[scorers[0].name].value == 1
+    return taken / len(held) * 1e6
+
+
+def main() -> None:
+    with running("same") as url, redis_server() as redis_url, tempfile.TemporaryDirectory() as folder:
+        places = {"SQLite": str(Path(folder) / "cache.sqlite"), "Redis": redis_url}
+        fresh = iter(range(0, 100_000_000, REQUESTS))
+        print("| judged sample | SQLite, us | Redis, us | ratio (goal: 1.3) |\n|---|---|---|---|")
+        for name, budget in (("without a budget", None), ("with a budget", 10**9)):
+            found: list[list[float]] = []
+            for turn in range(ROUNDS + 1):
+                numbers = range(start := next(fresh), start + REQUESTS)
+                figures = [asyncio.run(judged(url, place, numbers, budget)) for place in places.values()]
+                found += [figures] if turn else []  # the first round warms up
+            ratio = statistics.median(shared / own for own, shared in found)
+            medians = " | ".join(f"{statistics.median(figures):.0f}" for figures in zip(*found, strict=True))
+            print(f"| {name} | {medians} | {ratio:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
