@@ -29,7 +29,7 @@ app.add_typer(commands, name="cache")
 
 
 def _local(path: str) -> Path:
-    return require_local(path, "cassettes must be local files")
+    return require_local(path, "stored replies must be in a local file")
 
 
 _Cache = Annotated[

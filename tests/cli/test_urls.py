@@ -274,22 +274,29 @@ def test_offline_only_storage_on_this_machine_is_used(cli, bucket, monkeypatch):
     ("words", "why"),
     [
         (["runs", "--store", "s3://bucket/runs.sqlite"], "runs are kept in a SQLite file, which must be local"),
-        (["cache", "stats", "--cache", "s3://bucket/c.sqlite"], "stored replies must be in a local file"),
         (["cache", "import", "s3://bucket/c.jsonl"], "stored replies must be in a local file"),
         (["cache", "export", "-o", "s3://bucket/c.jsonl"], "stored replies must be in a local file"),
         (["run", "a.jsonl", "--config", "s3://bucket/judgekit.toml"], "a config must be a local file; copy it here"),
-        (["run", "a.jsonl", "--judge", "remote", *F1], "stored replies must be in a local file"),
     ],
 )
 def test_what_is_kept_on_this_machine(cli, words, why):
     Path("a.jsonl").write_bytes(recordings())
-    if "remote" in words:
-        Path("judgekit.toml").write_text('[judges.remote]\nmodel = "openai/x"\ncache = "s3://bucket/c.sqlite"\n')
     ended = cli(*words)
     assert ended.code == 2
     assert ended.err.startswith("judgekit: ")
     assert f": is a URL; {why}" in ended.err
     assert ended.err.count("s3://bucket/") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["cache", "stats", "--cache", "s3://bucket/c.sqlite"], ["run", "a.jsonl", "--judge", "remote", *F1]]
+)
+def test_replies_are_kept_in_a_file_or_in_redis(cli, words):
+    Path("a.jsonl").write_bytes(recordings())
+    Path("judgekit.toml").write_text('[judges.remote]\nmodel = "openai/x"\ncache = "s3://bucket/c.sqlite"\n')
+    ended = cli(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert "expected a file, or an address such as redis://localhost:6379/0" in ended.err
 
 
 @pytest.mark.processes
