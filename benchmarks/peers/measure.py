@@ -22,6 +22,12 @@ TEXTS = {20: 200, 200: 20, 2_000: 1}
 MEMORY_SECONDS = 100
 """How long a tool may take for the conversations of the memory table; slower tools get fewer."""
 
+SCALE = (
+    f"{ROUNDS} rounds, {FEW} of imports and judged samples, {CONVERSATIONS:,} conversations, {JUDGED} judged samples, "
+    f"and at most {MEMORY_SECONDS} seconds per tool for memory"
+)
+"""How much is measured, in words."""
+
 FOUR_DIGITS = 5e-5
 """ragas rounds its F1."""
 LOOPBACK = urllib.request.build_opener(urllib.request.ProxyHandler({}))

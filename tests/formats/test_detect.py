@@ -199,18 +199,6 @@ def test_each_case_has_a_mark_of_its_format(name, value):
     assert name in FALLBACKS or not READERS[name].marks.isdisjoint(names_in(value))
 
 
-def test_the_messages_of_what_is_plainly_openais_chat_are_not_looked_through():
-    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    plain = [
-        CHAT,
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "content": "x", "function": "f"},
-    ]
-    assert names_in({"id": 1, "messages": plain}) == {"id", "messages"}
-    assert "function" in names_in({"id": 1, "messages": plain[::-1]})
-    assert "function" in names_in({"source": 1, "messages": plain})
-
-
 def literals() -> list[str]:
     """Return every word in the readers' source, including all keys and values by which they recognize records."""
     folder = Path(detection.__file__).parent
