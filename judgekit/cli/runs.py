@@ -113,6 +113,8 @@ def _cells(store: RunStore, number: int) -> tuple[str, ...]:
     scorers = join_limited((one.name for one in record.scorers), _SCORERS_SHOWN, ", ")
     inputs = join_limited((Path(one.path).name for one in record.inputs), _INPUTS_SHOWN, ", ")
     what = f"{scorers or 'nothing'} of {inputs or ('standard input' if record.options.get('file') else 'samples in Python')}"
+    if shard := record.options.get("shard"):
+        what = f"shard {shard} of {record.id}: {what}"
     if (state := _state(record)) != "finished":
         what = f"{state.partition(':')[0]}: {what}"
     took = "" if record.ended_at is None else str(record.ended_at - record.started_at)

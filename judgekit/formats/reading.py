@@ -184,12 +184,14 @@ class Recordings:
     def _line_reader(self, file: File) -> Reader | None:
         """Return the reader of a file whose first lines hold one record each; ``None`` for other files."""
         reader = self._reader or _detected_in(file, self._columns)
+        if reader.joins_lines:
+            return None
         with closing(_required(file, self._columns)) as records:
             first = list(islice(records, DETECTION_ROWS))
         place = self._place(file, reader, 0)
-        lines = {record.line_number for record in first}
-        is_simple = len(lines) == len(first) and all(len(_split_row(record, place)[1]) == 1 for record in first)
-        return reader if is_simple and not reader.joins_lines else None
+        has_pages = len({record.line_number for record in first}) < len(first)
+        is_simple = not has_pages and all(len(_split_row(record, place)[1]) == 1 for record in first)
+        return reader if is_simple else None
 
     def _skipped(self, file: File, before: int) -> Iterator[_NumberedResult]:
         """Yield the numbers of the records of a file that another shard reads."""

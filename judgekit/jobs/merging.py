@@ -88,7 +88,7 @@ def _found(paths: Iterable[Path | str]) -> Sequence[_ShardRun]:
     ids = {one.run.record.id: one.path for one in found}
     if len(ids) > 1:
         named = join_limited((f"{name} (in {path})" for name, path in ids.items()), _SHOWN, ", ")
-        raise ConfigError(f"shards of several runs: {named}; name only files with shards of one --run-id")
+        raise ConfigError(f"shards of several runs: {named}; merge those of one, each with a --store of its own")
     return sorted(found, key=lambda one: one.shard.index)
 
 

@@ -63,6 +63,17 @@ def test_shards_are_merged_to_the_run_of_one_process(cli, conversations):
     assert "shard:" not in cli("runs", 1).out
 
 
+def test_a_shard_without_samples_is_finished_and_merged(cli, conversations):
+    path = conversations(2)
+    ended = [cli("run", path, *F1, *shard(number, 5)) for number in range(1, 6)]
+    assert [one.code for one in ended] == [0] * 5
+    assert sum("n=0 of 0" in one.out or "0 of 0" in one.out for one in ended) == 3
+    listed = cli("runs", "--store", store(5)).out
+    assert "shard 5/5 of r: tool_call_f1 of samples.jsonl" in listed
+    assert cli("merge", *map(store, range(1, 6))).code == 0
+    assert len(Run.stored()) == 2
+
+
 def test_gates_failures_and_unread_records_are_decided_by_the_merge(cli, conversations):
     """A gate on a mean says nothing about a part of it, and a scheduler would repeat a shard that ends with an error."""
     path = conversations(40)

@@ -321,7 +321,9 @@ def test_shards_of_other_runs_and_splits_are_refused():
     path = own()
     stores = in_shards(path, 2)
     run(path, SCORERS, shard="2/2", run_id="y", store="y.sqlite")
-    refused([stores[0], "y.sqlite"], "shards of several runs: x (in shard-1.sqlite), y (in y.sqlite)")
+    refused(
+        [stores[0], "y.sqlite"], "shards of several runs: x (in shard-1.sqlite), y (in y.sqlite); merge those of one"
+    )
     run(path, SCORERS, shard="2/3", run_id="x", store="z.sqlite")
     refused([stores[0], "z.sqlite"], "different numbers of shards: 1/2 (in shard-1.sqlite), 2/3 (in z.sqlite)")
     run(path, SCORERS, store="whole.sqlite")
@@ -417,6 +419,25 @@ def test_a_run_is_merged_once_into_a_file():
     with pytest.raises(ConfigError, match="already contains run x, as run 1; delete it with judgekit runs --remove 1"):
         merge_runs(stores, store="merged.sqlite")
     assert RunStore("merged.sqlite").numbers() == [1]
+
+
+def test_a_merge_that_is_interrupted_leaves_nothing_and_one_that_is_killed_an_unfinished_run(monkeypatch):
+    stores, insert = in_shards(own(), 2), RunStore.insert_rows
+
+    def stop(store: RunStore, run: int, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+        if table == "scores":
+            assert store.record(run).unfinished == "stopped early (merging was interrupted)"
+            raise KeyboardInterrupt
+        insert(store, run, table, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunStore, "insert_rows", stop)
+        with pytest.raises(KeyboardInterrupt):
+            merge_runs(stores, store="merged.sqlite")
+    opened = RunStore("merged.sqlite")
+    assert opened.numbers() == []
+    assert opened.counts(1) == (0, 0, 0)
+    assert merge_runs(stores, store="merged.sqlite").stop_reason == ""
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
