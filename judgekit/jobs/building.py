@@ -44,6 +44,21 @@ class Workers:
     def __str__(self) -> str:
         return "engine='ray'" if self.engine == "ray" else f"workers={self.count}"
 
+    def score(self, scorer: Scorer) -> bool:
+        """Return whether workers score with this scorer, instead of this process.
+
+        The limits of a judge hold for one process, unless its cache is in Redis, which all machines share.
+        """
+        if not self.run_elsewhere or not scorer_prompts(scorer):
+            return self.run_elsewhere
+        if self.engine != "ray":
+            return False
+        from judgekit.judges.judge import find_judges  # noqa: PLC0415 - only where there are judges
+        from judgekit.judges.redis_address import RedisAddress  # noqa: PLC0415
+
+        judges = [one for judge in find_judges(scorer) for one in (judge, *judge.fallback)]
+        return bool(judges) and all(isinstance(one.cache, RedisAddress) for one in judges)
+
 
 THIS_PROCESS = Workers()
 """No worker but this process."""
@@ -97,7 +112,7 @@ class BuiltScorers(NamedTuple):
     def check_workers(
         self, workers: Workers, path: Path | str | None, *, given: bool = False, from_store: bool = False
     ) -> None:
-        """Check that scorers that ask no judge can run in other processes, if there are workers besides this one.
+        """Check that the scorers that workers are to score with can run there.
 
         Raises:
             ConfigError: They cannot run there.
@@ -107,7 +122,7 @@ class BuiltScorers(NamedTuple):
         if workers.engine not in get_args(Engine):
             raise ConfigError.unknown("engine", workers.engine, get_args(Engine))
         specs = zip(self.scorers, self.options.scorers, strict=True)
-        shared = [(one.name, spec) for one, spec in specs if workers.run_elsewhere and not scorer_prompts(one)]
+        shared = [(one.name, spec) for one, spec in specs if workers.score(one)]
         if not shared:
             return
         if path is None:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 from judgekit.errors import ConfigError, JudgekitError, WorkerError, count_text, truncated
+from judgekit.jobs.building import BuiltScorers
 from judgekit.jobs.interrupts import take_until
 from judgekit.jobs.job import ScoringJob
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.progress import Tally
 from judgekit.runs.recorder import Recorder
-from judgekit.runs.rows import Row
 from judgekit.runs.runner import Task, score_run
 from judgekit.runs.schema import PART_TABLES
 from judgekit.runs.store import RunStore
@@ -73,15 +73,15 @@ class _Result(NamedTuple):
     Attributes:
         rows: The rows of each table of a file of runs.
         problems: The records that could not be read.
-        scores: The number of scores.
-        failed: The number of scores that failed.
+        counts: The numbers of scores, of those that failed, of requests to judges and of cached replies.
+        cost_usd: The cost of the requests; ``None`` if unknown.
         error: The error that ended the block early.
     """
 
     rows: Mapping[str, Sequence[tuple[object, ...]]]
     problems: ReadingProblems
-    scores: int
-    failed: int
+    counts: tuple[int, int, int, int]
+    cost_usd: float | None
     error: Exception | None
 
 
@@ -115,13 +115,9 @@ class Worker:
 
     async def score(self, shard: str) -> _Result:
         """Score the missing scores of a shard."""
-        problems, counts = ReadingProblems(), [0, 0]
+        problems, tally = ReadingProblems(), Tally()
         rows: Mapping[str, Sequence[tuple[object, ...]]] = {}
         error: Exception | None = None
-
-        def count(row: Row) -> None:
-            counts[0] += 1
-            counts[1] += row.score.status == "failed"
 
         with tempfile.TemporaryDirectory() as folder:
             try:
@@ -130,16 +126,15 @@ class Worker:
                 store = RunStore(Path(folder) / "runs.sqlite")
                 record = store.begin(self._job.record)
                 try:
-                    await self._score(store, record.number, shard, problems, count)
+                    await self._score(store, record.number, shard, problems, tally)
                 finally:
                     rows = {table: list(store.table_rows(record.number, table)) for table in PART_TABLES}
             except (JudgekitError, OSError) as found:
                 error = found
-        return _Result(rows, problems, counts[0], counts[1], error)
+        counts = tally.done, tally.failed, tally.requests, tally.cached
+        return _Result(rows, problems, counts, tally.cost_usd, error)
 
-    async def _score(
-        self, store: RunStore, number: int, shard: str, problems: ReadingProblems, emit: Callable[[Row], None]
-    ) -> None:
+    async def _score(self, store: RunStore, number: int, shard: str, problems: ReadingProblems, tally: Tally) -> None:
         job = self._job
         options = RunOptions.from_record(job.record).model_copy(update={"shard": shard})
         settings = options.load_config()
@@ -158,8 +153,8 @@ class Worker:
         await score_run(
             *(store, job.record.model_copy(update={"number": number})),
             *(take_until(tasks(), lambda: self._is_stopping), scorers),
-            concurrency=1,
-            emit=emit,
+            concurrency=BuiltScorers(options, scorers, settings).concurrency,
+            emit=tally.add,
             textless=job.textless,
             is_new=True,
         )
@@ -191,9 +186,8 @@ class RayExecutor:
         done = {} if job.is_new else self.store.scored_by_sample(number, 0, last, except_statuses=job.retried)
         async with _cluster(ray, self.say) as cpus:
             recorder = Recorder(self.store, job.record, is_new=job.is_new)
-            pool = _Pool(ray, recorder, self.worker_count or cpus, (job, str(Path.cwd()), ray.put(done)))
-            tally.worker_counts = lambda: (pool.scores, pool.failed)
             tally.workers = self.worker_count or cpus
+            pool = _Pool(ray, recorder, tally, (job, str(Path.cwd()), ray.put(done)))
             async with recorder.writing():
                 await pool.run(should_stop)
         return pool.problems
@@ -205,22 +199,22 @@ class _Pool:
     Args:
         ray: Ray.
         recorder: Records the rows that workers made.
-        number: The number of workers.
+        tally: Counts them, and says how many workers there are.
         job: The arguments of each worker.
     """
 
-    def __init__(self, ray: _Ray, recorder: Recorder, number: int, job: Sequence[object]) -> None:
+    def __init__(self, ray: _Ray, recorder: Recorder, tally: Tally, job: Sequence[object]) -> None:
         self.problems = ReadingProblems()
-        self.scores = self.failed = 0
-        self._ray, self._recorder, self._number, self._job = ray, recorder, number, job
+        self._ray, self._recorder, self._tally, self._job = ray, recorder, tally, job
         self._kind = ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0)
         self._blocks = asyncio.Queue[_Block]()
-        count = number * _BLOCKS_PER_WORKER
+        count = tally.workers * _BLOCKS_PER_WORKER
         for index in range(count):
             self._blocks.put_nowait(_Block(Shard(index, count)))
         self._actors: set[_Actor] = set()
         self._failed_starts = 0
-        self._error: Exception | None = None
+        self._error: Exception | None = None  # no other block is begun
+        self._lost: Exception | None = None  # the other blocks are scored
 
     async def run(self, should_stop: Callable[[], bool]) -> None:
         """Score all blocks.
@@ -228,7 +222,7 @@ class _Pool:
         Raises:
             JudgekitError: See `RayExecutor.execute`.
         """
-        serving = [asyncio.create_task(self._serve()) for _ in range(self._number)]
+        serving = [asyncio.create_task(self._serve()) for _ in range(self._tally.workers)]
         joined = asyncio.create_task(self._blocks.join())
         try:
             while not joined.done():
@@ -242,8 +236,8 @@ class _Pool:
             for task in (joined, *serving):
                 task.cancel()
             await asyncio.gather(joined, *serving, return_exceptions=True)
-        if self._error is not None:
-            raise self._error
+        if (error := self._error or self._lost) is not None:
+            raise error
 
     def _stop(self) -> None:
         """Let workers end the samples that they have begun, and give them no other block."""
@@ -294,8 +288,7 @@ class _Pool:
         for table, rows in result.rows.items():
             self._recorder.add_rows(table, rows)
         self.problems.merge(result.problems)
-        self.scores += result.scores
-        self.failed += result.failed
+        self._tally.add_counts(*result.counts, cost_usd=result.cost_usd)
         self._error = self._error or result.error
 
     def _give_back(self, block: _Block, error: Exception) -> None:
@@ -304,7 +297,7 @@ class _Pool:
         if block.deaths < _ATTEMPTS:
             self._blocks.put_nowait(block)
             return
-        self._error = self._error or WorkerError(
+        self._lost = self._lost or WorkerError(
             f"block {block.shard} of the recordings was given up: {_ATTEMPTS} workers died while they scored it, the "
             f"last one with: {_reason(error)}"
         )

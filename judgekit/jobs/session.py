@@ -40,8 +40,7 @@ class Session:
         before: The run as it was; ``None`` for a new run.
         first_scorer: The place of the first of the scorers in the run.
         concurrency: The number of samples that are scored at once.
-        workers: The number of processes for the scorers that ask no judge. This process is one of them, unless it
-            asks judges.
+        workers: The workers. If they are processes, this process is one of them, unless it asks judges.
         samples: The samples with their numbers, if they are given in Python.
         from_store: Whether the samples are read from the store instead.
         retried: The statuses of scores to retry.
@@ -126,10 +125,8 @@ class Session:
                 raise
 
     def _prepare(self) -> None:
-        judged = {place for place, one in zip(self._places, self.scorers, strict=True) if scorer_prompts(one)}
-        # Worker processes run the scorers without a judge, since a judge's limits hold for one process.
-        own = [place for place in self._places if not self.workers.run_elsewhere or place in judged]
-        shared = [place for place in self._places if place not in own]
+        shared = [place for place, one in zip(self._places, self.scorers, strict=True) if self.workers.score(one)]
+        own = [place for place in self._places if place not in shared]
         scorers = [self.scorers[place - self.first_scorer] for place in own or self._places]
         is_new = self.before is None
         job = ScoringJob(self.store.path, self.record, own or self._places, self.retried, self.from_store, is_new)

@@ -57,10 +57,18 @@ class Tally:
         if score.status == "failed":
             self.failed += 1
         if score.calls:
-            cost = score.usd_paid
-            self.cached += sum(call.cached for call in score.calls)
-            self.requests += sum(call.is_request for call in score.calls)
-            self.cost_usd = None if self.cost_usd is None or cost is None else self.cost_usd + cost
+            requests, cached = (sum(call.is_request for call in score.calls), sum(call.cached for call in score.calls))
+            self.add_counts(requests=requests, cached=cached, cost_usd=score.usd_paid)
+
+    def add_counts(
+        self, done: int = 0, failed: int = 0, requests: int = 0, cached: int = 0, *, cost_usd: float | None = 0.0
+    ) -> None:
+        """Count scores that were made elsewhere, and what they took."""
+        self.done += done
+        self.failed += failed
+        self.requests += requests
+        self.cached += cached
+        self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
 
     def status(self, now: float) -> tuple[float | None, str, str]:
         """Return the share that is done, the progress at a time of a monotonic clock, and other numbers as text."""

@@ -1,12 +1,15 @@
 """Runs in a Ray cluster of two nodes on this machine: its workers and machines die, and all scores are made."""
 
 import importlib.util
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,7 @@ pytestmark = [
 
 NUMBER = 400
 SCORERS = ["tool_call_f1", "tool_call_accuracy"]
+GOAL = "agent_goal_accuracy_without_reference"
 NOTICES_LOSSES_SOON = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 200,
@@ -54,7 +58,8 @@ def once(sample):
 @scorer(version="1")
 def always(sample):
     \"\"\"Kills each worker, until it is told to stop.\"\"\"
-    if sample.id == "s123" and not Path("harmless").exists():
+    time.sleep(0.02)
+    if sample.id == "s3" and not Path("harmless").exists():
         with Path("killed").open("a") as file:
             file.write(f"{os.getpid()}\\n")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -134,12 +139,12 @@ def test_a_block_whose_worker_dies_is_scored_by_another(cluster, conversations, 
 
 def test_a_block_that_kills_three_workers_is_given_up_and_the_others_are_scored(cluster, conversations, deadly):
     path = conversations(NUMBER)
-    with pytest.raises(WorkerError, match=r"block \d+/16 of the recordings was given up: 3 workers died") as error:
+    with pytest.raises(WorkerError, match="block 1/16 of the recordings was given up: 3 workers died") as error:
         run(path, [f"{deadly}:always"], store="runs.sqlite", engine="ray")
     assert error.value.__notes__ == ["saved as run 1 in runs.sqlite"]
     assert len(set(Path("killed").read_text().split())) == 3
     kept = Run.stored(1, path="runs.sqlite")
-    assert NUMBER - NUMBER // 16 - 1 <= len(kept) < NUMBER
+    assert NUMBER - NUMBER // 16 - 2 <= len(kept) < NUMBER
     assert kept.stop_reason.startswith("block ")
     Path("harmless").touch()
     assert len(resume(1, store="runs.sqlite", engine="ray")) == NUMBER
@@ -226,12 +231,74 @@ def test_a_cluster_that_is_away_is_an_error_and_no_other_one_is_started(conversa
     assert err.endswith("; start it, or unset RAY_ADDRESS to start one on this machine\n")
 
 
-def test_judged_scorers_are_scored_by_the_driver(cluster, conversations):
-    Path("judgekit.toml").write_text(
-        '[judges.default]\nmodel = "openai/none"\nbase_url = "http://127.0.0.1:9/v1"\nattempts = 1\n'
+ANSWER = {"goals": [{"goal": "g", "end_state": "e", "reason": "r", "evidence": [1], "verdict": "achieved"}]}
+
+
+@pytest.fixture
+def judging():
+    """A server that counts what it is asked, and the start of a config with a judge there."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            choice = {"message": {"role": "assistant", "content": json.dumps(ANSWER)}, "finish_reason": "stop"}
+            usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+            body = json.dumps({"choices": [choice], "usage": usage}).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield asked, f'[judges.default]\nmodel = "openai/judge"\nbase_url = "http://127.0.0.1:{server.server_port}/v1"\n'
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def redis_address(tmp_path):
+    if (command := shutil.which("redis-server")) is None:
+        pytest.skip("needs redis-server")
+    path = tmp_path / "redis.sock"
+    process = subprocess.Popen(  # noqa: S603 - Debian's server
+        [command, "--port", "0", "--unixsocket", str(path), "--maxmemory-policy", "noeviction", "--appendonly", "yes"],
+        stdout=subprocess.DEVNULL,
+        cwd=tmp_path,
     )
-    scored = run(conversations(5), [*SCORERS, "prompt:tone"], store="runs.sqlite", engine="ray", config="judgekit.toml")
-    assert {line.scorer: line.counts["scored"] for line in scored.summary} == {**dict.fromkeys(SCORERS, 5), "tone": 0}
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    yield f"unix://{path}"
+    process.kill()
+    process.wait()
+
+
+def test_a_judge_without_redis_is_asked_by_the_driver(cluster, conversations, judging):
+    asked, config = judging
+    Path("judgekit.toml").write_text(config)
+    scored = run(conversations(20), [*SCORERS, GOAL], store="runs.sqlite", engine="ray")
+    assert {line.scorer: line.counts["scored"] for line in scored.summary} == dict.fromkeys([*SCORERS, GOAL], 20)
+    assert len(asked) == 20
+    assert Path(".judgekit/cache.sqlite").exists()
+
+
+def test_a_judge_with_redis_is_asked_by_all_workers_within_one_budget(cluster, conversations, judging, redis_address):
+    asked, config = judging
+    Path("judgekit.toml").write_text(f'{config}cache = "{redis_address}"\nbudget = {{requests = 60}}\n')
+    scored = run(conversations(100), [*SCORERS, GOAL], store="runs.sqlite", engine="ray")
+    assert "would exceed the budget of 60 requests" in scored.stop_reason
+    assert len(asked) == 60
+    assert not Path(".judgekit/cache.sqlite").exists()
+    Path("judgekit.toml").write_text(f'{config}cache = "{redis_address}"\n')
+    resumed = resume(1, store="runs.sqlite", engine="ray")
+    assert {line.scorer: line.counts["scored"] for line in resumed.summary} == dict.fromkeys([*SCORERS, GOAL], 100)
+    assert len(set(asked)) == len(asked) == 100  # replies that were paid for are in Redis
 
 
 @pytest.mark.parametrize(
