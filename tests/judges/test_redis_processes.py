@@ -351,9 +351,9 @@ def test_what_killed_processes_had_under_way_is_charged_and_the_budget_holds(pro
 
 
 def test_no_window_has_more_requests_than_the_limit_and_the_burst(provider, working):
-    ends = [found_by(process) for process in [working("rates", 100) for _ in range(4)]]
+    ends = [found_by(process) for process in [working("rates", 60) for _ in range(4)]]
     slots = sorted(slot / 1e6 for end in ends for slot in end["slots"])
-    assert len(slots) == provider.total == 400
+    assert len(slots) == provider.total == 240
     for seconds in (0.1, 0.5, 1.0):
         most = max(sum(start <= slot < start + seconds for slot in slots) for start in slots)
         assert most <= 200 * (seconds + BURST) + 1
@@ -364,10 +364,10 @@ def test_no_window_has_more_requests_than_the_limit_and_the_burst(provider, work
 
 
 COMMAND = """
-import judgekit.judges.redis_server
 from judgekit.cli import main
+from judgekit.judges import leases, redis_replies, redis_server
 
-judgekit.judges.redis_server.PATIENCE_SECONDS = 1.0
+leases.CLAIM_LEASE_SECONDS = redis_replies.CLAIM_LEASE_SECONDS = redis_server.PATIENCE_SECONDS = 1.0
 main()
 """
 
@@ -413,10 +413,6 @@ def test_a_run_that_loses_redis_for_good_stops_and_is_resumed(server, shared, ju
     assert "start it, or check the address; judgekit resume continues from here" in out
     assert "saved as run 1" in out
     assert "Traceback" not in out
-    again = judgekit("resume")
-    out, _ = again.communicate(timeout=50)
-    assert again.returncode == 2
-    assert f"{shared.url}: Redis cannot be reached: " in out
     shared.start()
     resumed = judgekit("resume")
     out, _ = resumed.communicate(timeout=50)
