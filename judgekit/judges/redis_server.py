@@ -131,7 +131,7 @@ class RedisServer:
             self._client.ping()  # pyright: ignore[reportUnknownMemberType]
             report = ServerReport(self._version(), *self._settings())
         except (redis.RedisError, OSError) as error:
-            raise self._explained(error, "cannot be reached") from error
+            raise self._explained(error, "cannot be reached", "start it, or check the address") from error
         for warning in report.warnings:
             _warn_once(f"{self.address}: {warning}")
         return report
@@ -209,7 +209,8 @@ class RedisServer:
                 waited = time.monotonic() - began
                 if self._is_away or waited + pause > PATIENCE_SECONDS:
                     self._is_away = True
-                    problem = self._explained(error, "is away" if waited < 1 else f"is away for {waited:.0f} s")
+                    found = "is away" if waited < 1 else f"is away for {waited:.0f} s"
+                    problem = self._explained(error, found, "start it; judgekit resume continues from here")
                     return [problem] * len(commands)
                 self._client.connection_pool.disconnect()
                 time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
@@ -249,11 +250,13 @@ class RedisServer:
             if not int(cursor):
                 return
 
-    def _explained(self, error: Exception, found: str = "cannot be used as a cache") -> StoreError:
-        where = str(self.address)
+    def _explained(
+        self, error: Exception, found: str = "cannot be used as a cache", advice: str = "use another server"
+    ) -> StoreError:
+        where, why = str(self.address), str(error).rstrip(".")
         if isinstance(error, _REFUSED) or "NOAUTH" in str(error):
             return StoreError(
-                f"{where}: Redis refuses the user or password: {error}; put the address with both into an environment "
+                f"{where}: Redis refuses the user or password: {why}; put the address with both into an environment "
                 f'variable, such as {REDIS_VARIABLE}, and set cache = {{env = "{REDIS_VARIABLE}"}}'
             )
         if isinstance(error, redis_errors.OutOfMemoryError) or "OOM " in str(error):
@@ -261,8 +264,7 @@ class RedisServer:
                 f"{where}: the memory of Redis is full (maxmemory): raise it, or delete old replies with judgekit cache "
                 "prune; then judgekit resume continues. The replies so far are saved"
             )
-        advice = "start it, or check the address; judgekit resume continues from here"
-        return StoreError(f"{where}: Redis {found}: {error}{f'; {advice}' if isinstance(error, _AWAY) else ''}")
+        return StoreError(f"{where}: Redis {found}: {why}; {advice}")
 
     def close(self) -> None:
         """Send what waits, and close the connection. It blocks."""
