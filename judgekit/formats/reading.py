@@ -174,9 +174,9 @@ class Recordings:
             return self._file_results(file, before)
         if file.has_byte_lines and (reader := self._line_reader(file)) is not None:
             self.formats[file.path] = reader.name
-            notice = file.notice or (None if isinstance(reader, JudgekitReader) else self._sessions_in(file))
-            lines = self._from_lines(file, reader, before, part)
-            return lines if notice is None else chain([_NumberedResult(None, notice)], lines)
+            sessions = None if self._reads_directly(file, reader) else self._sessions_in(file)
+            notices = [_NumberedResult(None, one) for one in (file.notice, sessions) if one is not None]
+            return chain(notices, self._from_lines(file, reader, before, part))
         if part.start <= 0:
             return self._file_results(file, before)
         return iter(()) if is_last else self._skipped(file, before)
@@ -222,12 +222,14 @@ class Recordings:
             if part.stop <= 0:
                 break
             offset += size
+            is_before = 0 < part.start >= size
             try:
                 for found in self._shard_results(File.locate(file, self._encoding), before, part):
                     before += found.number is not None
-                    yield found
+                    if found.number is not None or not is_before:
+                        yield found
             except (TraceError, ConfigError) as error:
-                if 0 < part.start >= size:
+                if is_before:
                     continue  # another shard reports it
                 self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
                 yield _NumberedResult(None, self.failed[-1])
@@ -299,10 +301,8 @@ class Recordings:
                 try:
                     yield _NumberedResult(before + index, Sample.model_validate_json(line.text))
                     continue
-                except (
-                    ValidationError
-                ):  # an id is missing, text is invalid, or the error is explained in the general way
-                    pass
+                except ValidationError:
+                    pass  # an id is missing, text is invalid, or the error is explained in the general way
             records = [file.parsed(line)] if is_own else _unpaged([file.parsed(line)])
             rows = list(self._converted(self._columns.rows(records) if self._columns.names else records, place, index))
             if len(rows) == 1 or part == ALL_BYTES:

@@ -83,12 +83,13 @@ class RunOptions(FrozenModel):
         if self.sample_share is not None and not 0 < self.sample_share <= 1:
             raise ConfigError(f"--sample-share {self.sample_share:g}: expected a share above 0, up to 1 (100%)")
         whole = "--limit" if self.limit is not None else "--sample" if self.sample is not None else None
-        if whole is not None and not (self.shard is None is self.sample_share):
+        is_part = self.shard is not None or self.sample_share is not None
+        if is_part and whole is not None:
             reason = (
                 "needs one process that reads everything" if self.shard else "cannot be combined with --sample-share"
             )
             raise ConfigError(f"{whole} {reason}; to score a part, use --sample-share 1%, which any shards draw alike")
-        if self.file is None and not (self.shard is None is self.sample_share):
+        if is_part and self.file is None:
             raise ConfigError("shard and sample_share need the path of a file as data; of samples, pass a part")
         if self._part != EVERYTHING and (streams := self.streams):
             raise ConfigError(f"--shard: {streams[0]} can be read only once, by one process; write it to a file")

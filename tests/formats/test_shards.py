@@ -183,6 +183,30 @@ def test_a_trace_that_is_spread_over_shards_is_an_error_in_each(tmp_path):
             found_in(path, Shard(index, 3))
 
 
+def test_a_spread_trace_is_found_in_a_file_of_a_guessed_encoding_too(tmp_path):
+    text = "退款已经到账了谢谢您的帮助"
+    rows = [json.dumps(row(text, trace_id=f"t{number % 20}"), ensure_ascii=False) for number in range(40)]
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(lines(rows).encode("gb18030"))
+    with pytest.raises(TraceError, match="40 records are parts of 20 traces"):
+        found_in(path, Shard(1, 3))
+
+
+def test_a_file_with_spread_traces_before_a_shard_counts_as_it_does_in_one_process(tmp_path):
+    """It is left out as a whole; and a notice about one file is that of the shards that read it."""
+    spread = [json.dumps(row("x", trace_id=f"t{number % 20}")) for number in range(40)]
+    shared = [json.dumps(row("x", session_id=f"t{number % 20}")) for number in range(40)]
+    path = written(
+        tmp_path, {"a.jsonl": lines(spread), "b.jsonl": lines(shared), "c.jsonl": lines(map(chat, range(40)))}
+    )
+    samples, problems = found_in(path)
+    shards, reported = found_in_shards(path, 7)
+    assert shards == samples
+    assert without_repeats(reported) == without_repeats(problems)
+    assert len(problems) == 2
+    assert found_in(path, Shard(6, 7))[1] == []
+
+
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_renamed_column_may_be_in_a_file_of_another_shard(tmp_path, count):
     rows = [json.dumps({"question": "Hi", "response": "Hello"})] * 9
