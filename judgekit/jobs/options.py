@@ -57,8 +57,8 @@ class RunOptions(FrozenModel):
                 f"run {record.number} was made by another version of judgekit: {validation_message(error)}"
             ) from error
 
-    def _location(self, text: str) -> Location:
-        """Return the place of recordings or references.
+    def location(self, text: str) -> Location:
+        """Return the place of recordings, references or labels.
 
         Raises:
             OfflineError: It is not on this machine, and the run is offline.
@@ -75,7 +75,7 @@ class RunOptions(FrozenModel):
         if self.file is not None:
             from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415 - not needed for samples
 
-            for path in (self._location(name) for name in (self.file, self.references) if name):
+            for path in (self.location(name) for name in (self.file, self.references) if name):
                 for file in [path] if path == STANDARD_STREAM else list_files(path):
                     if isinstance(file, Url):
                         yield file, False
@@ -99,7 +99,7 @@ class RunOptions(FrozenModel):
         from judgekit.formats.counting import count_records  # noqa: PLC0415 - loads all readers
         from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415
 
-        file = self._location(self.file)
+        file = self.location(self.file)
         paths: Sequence[Location] = () if file == STANDARD_STREAM else list_files(file)
         known = (count_records(paths, self.format), self.limit, self.sample)
         return min((number for number in known if number is not None), default=None)
@@ -139,8 +139,8 @@ class RunOptions(FrozenModel):
 
         from judgekit.formats.reading import OnError, Recordings  # noqa: PLC0415 - loads all readers
 
-        references = None if self.references is None else self._location(self.references)
-        recordings = Recordings(self._location(self.file), self.format, references, self.columns, self.encoding)
+        references = None if self.references is None else self.location(self.references)
+        recordings = Recordings(self.location(self.file), self.format, references, self.columns, self.encoding)
 
         def note(error: TraceError) -> None:
             problems.append(error if keeps_text else error.without_words())
