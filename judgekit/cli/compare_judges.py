@@ -19,7 +19,7 @@ from judgekit.formats.files import require_separate_output
 from judgekit.jobs.building import build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
-from judgekit.locations import location_text, to_location
+from judgekit.locations import Location, location_text, to_location
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -114,7 +114,9 @@ def compare(
         for one, side in sides.items()
     )
     built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
-    given = _given(labels or (), name, sides.values(), ScorerRecord.of(built.scorers[0]))
+    given = _given(
+        [run_options.location(one) for one in labels or ()], name, sides.values(), ScorerRecord.of(built.scorers[0])
+    )
     outputs = check_outputs(output, _KINDS, offline=offline)
     for path in outputs:
         require_separate_output(path, file, references, config, *(labels or ()))
@@ -173,14 +175,16 @@ def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
     return specs[0], scorer.name
 
 
-def _given(paths: Sequence[str], name: str, scorers: Collection[str], record: ScorerRecord) -> Sequence[HumanLabel]:
+def _given(
+    paths: Sequence[Location], name: str, scorers: Collection[str], record: ScorerRecord
+) -> Sequence[HumanLabel]:
     """Return the labels in files that answer the question, whichever of the scorers they name."""
     found = [one for path in paths for one in read_labels(path)]
     labels = _without_duplicates(name, [one for one in found if one.scorer in {name, *scorers}])
     if paths and not labels:
         others = join_limited(map(repr, dict.fromkeys(one.scorer for one in found)), separator=", ") or "none at all"
         raise ConfigError(
-            f"{join_limited(paths)}: expected labels of {name}, found {others}; as=NAME renames the scorer"
+            f"{join_limited(map(str, paths))}: expected labels of {name}, found {others}; as=NAME renames the scorer"
         )
     for one in labels:
         label_value(one, record)  # a label outside the scale is an error before anything is spent

@@ -94,8 +94,8 @@ class RunOptions(FrozenModel):
         if self._part != EVERYTHING and (streams := self.streams):
             raise ConfigError(f"--shard: {streams[0]} can be read only once, by one process; write it to a file")
 
-    def _location(self, text: str) -> Location:
-        """Return the place of recordings or references.
+    def location(self, text: str) -> Location:
+        """Return the place of recordings, references or labels.
 
         Raises:
             OfflineError: It is not on this machine, and the run is offline.
@@ -112,7 +112,7 @@ class RunOptions(FrozenModel):
         if self.file is not None:
             from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415 - not needed for samples
 
-            for path in (self._location(name) for name in (self.file, self.references) if name):
+            for path in (self.location(name) for name in (self.file, self.references) if name):
                 for file in [path] if path == STANDARD_STREAM else list_files(path):
                     if isinstance(file, Url):
                         yield file, False
@@ -136,7 +136,7 @@ class RunOptions(FrozenModel):
         from judgekit.formats.counting import count_records  # noqa: PLC0415 - loads all readers
         from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415
 
-        file = self._location(self.file)
+        file = self.location(self.file)
         paths: Sequence[Location] = () if file == STANDARD_STREAM else list_files(file)
         found = count_records(paths, self.format)
         share = (1.0 if self.sample_share is None else self.sample_share) / self._part.count
@@ -182,8 +182,8 @@ class RunOptions(FrozenModel):
 
         from judgekit.formats.reading import OnError, Recordings  # noqa: PLC0415 - loads all readers
 
-        references = None if self.references is None else self._location(self.references)
-        location = self._location(self.file)
+        references = None if self.references is None else self.location(self.references)
+        location = self.location(self.file)
         recordings = Recordings(location, self.format, references, self.columns, self.encoding, self._part)
 
         def note(error: TraceError) -> None:

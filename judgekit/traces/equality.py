@@ -43,7 +43,7 @@ def json_bytes(value: object) -> bytes:
 
 
 def copy_json(value: JsonValue) -> JsonValue:
-    """Return a deep copy of a JSON value. This takes a fraction of the time of `copy.deepcopy`."""
+    """Return a deep copy of a JSON value. This takes a fraction of the time of ``copy.deepcopy``."""
     copied: JsonValue = marshal.loads(json_bytes(value))  # noqa: S302 - bytes written a moment ago
     return copied
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zipfile
 from importlib import import_module
 from pathlib import Path
 
@@ -75,13 +76,26 @@ def test_several_objects_are_read_in_the_order_of_their_names(cli, bucket, where
     assert [name for name, _ in values()] == [f"s{number}" for number in expected]
 
 
-def test_parquet_and_archives_are_read_from_a_bucket(cli, bucket, tmp_path):
+def test_a_table_is_read_from_a_bucket(cli, bucket, tmp_path):
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     table = arrow.table({"input": ["a", "b"], "response": ["x", "y"], "reference": ["x", "z"]})
     parquet.write_table(table, tmp_path / "a.parquet")
     url = bucket.put("a.parquet", (tmp_path / "a.parquet").read_bytes())
     assert cli("run", url, "--scorer", "exact_match").code == 0
     assert [value for _, value in values()] == [1, 0]
+
+
+def test_an_archive_is_read_from_a_bucket(cli, bucket):
+    """Its list of members stands at its end."""
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    with zipfile.ZipFile("a.eval", "w") as archive:
+        archive.writestr("header.json", json.dumps({"version": 2, "eval": {"task": "t", "model": "m"}}))
+        for number in range(3):
+            sample = {"id": f"s{number}", "epoch": 1, "input": "Hi", "target": "x", "messages": messages, "scores": {}}
+            archive.writestr(f"samples/s{number}_epoch_1.json", json.dumps(sample))
+    ended = cli("inspect", bucket.put("a.eval", Path("a.eval").read_bytes()))
+    assert (ended.code, ended.out) == (0, cli("inspect", "a.eval").out)
+    assert "conversations  3" in ended.out
 
 
 def test_inspect_and_convert_with_urls(cli, bucket):
@@ -266,6 +280,10 @@ def test_offline_only_storage_on_this_machine_is_used(cli, bucket, monkeypatch):
         ended = cli("run", *words, *F1, "--offline")
         assert (ended.code, ended.out) == (2, "")
         assert "offline mode only allows storage on this machine" in ended.err
+    Path("judgekit.toml").write_text("".join(f'[judges.{one}]\nmodel = "openai/{one}"\n' for one in "ab"))
+    judged = ("--scorer", "prompt:task_completion", "--judge", "a", "--judge", "b")
+    ended = cli("compare-judges", "a.jsonl", *judged, "--labels", "s3://bucket/a.csv", "--offline")
+    assert "s3://bucket/a.csv: offline mode only allows storage on this machine" in ended.err
     ended = cli("resume", 1, "-o", "s3://bucket/a.csv")
     assert "offline mode only allows storage on this machine" in ended.err
 
