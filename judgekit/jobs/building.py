@@ -18,7 +18,7 @@ _CONCURRENCY = 16
 """The number of samples at once for scorers that are objects, whose judges are unknown."""
 
 Engine: TypeAlias = Literal["processes", "ray"]
-"""What starts workers: processes of this machine, or a Ray cluster."""
+"""The engine that starts workers: processes of this machine, or a Ray cluster."""
 
 ScorerOrText: TypeAlias = Scorer | str
 """A scorer, or its text as after ``--scorer``, such as ``"tool_call_f1"`` or ``"prompt:tone"``."""

@@ -106,7 +106,7 @@ class RunPlan:
 
 @dataclass
 class _Usage:
-    """What the requests of a plan take."""
+    """The requests and tokens of a plan, by judge."""
 
     requests: Counter[str] = field(default_factory=Counter[str])
     tokens: Counter[str] = field(default_factory=Counter[str])

@@ -68,7 +68,7 @@ class _Ray(Protocol):
 
 
 class _Result(NamedTuple):
-    """What a worker made of a block.
+    """The outcome of a block.
 
     Attributes:
         rows: The rows of each table of a file of runs.

@@ -53,7 +53,7 @@ class _Memo(dict[int, _Value]):
 
 
 class Selection(NamedTuple):
-    """Which calls of a conversation are compared.
+    """The options that select the calls to compare.
 
     Attributes:
         requestor: The side that made them.
