@@ -204,14 +204,14 @@ class RedisServer:
             try:
                 found = self._send(commands)
             except _REFUSED as error:
-                return [self._explained(error)] * len(commands)
+                return [self._explained(error) for _ in commands]
             except _AWAY as error:
                 waited = time.monotonic() - began
                 if self._is_away or waited + pause > PATIENCE_SECONDS:
                     self._is_away = True
-                    found = "is away" if waited < 1 else f"is away for {waited:.0f} s"
-                    problem = self._explained(error, found, "start it; judgekit resume continues from here")
-                    return [problem] * len(commands)
+                    state = "is away" if waited < 1 else f"is away for {waited:.0f} s"
+                    advice = "start it; judgekit resume continues from here"
+                    return [self._explained(error, state, advice) for _ in commands]
                 self._client.connection_pool.disconnect()
                 time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
                 pause = min(2 * pause, _LONGEST_PAUSE)

@@ -103,7 +103,8 @@ import sys
 from itertools import islice
 from pathlib import Path
 sys.path.insert(0, {folder!r})
-from test_budget_server import AgentGoalAccuracyWithoutReference, BudgetError, Limits, judge, run, samples
+from judgekit.errors import BudgetError
+from test_budget_server import AgentGoalAccuracyWithoutReference, Limits, judge, run, samples
 
 if __name__ == "__main__":
     url, at_once, start = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
