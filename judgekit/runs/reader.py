@@ -446,6 +446,11 @@ class RunReader:
         conversations = self._select("SELECT * FROM conversations WHERE run = ?", run)
         return sum(self._dictionary(line) is not None for line in conversations) == self.counts(run).samples
 
+    def has_conversation(self, run: int, number: int) -> bool:
+        """Return whether the conversation of a sample is stored."""
+        found = next(self._select(_CONVERSATION, run, number), None)
+        return found is not None and self._dictionary(found) is not None
+
     def _dictionary(self, conversation: tuple[Any, ...]) -> bytes | None:
         """Return the dictionary that a conversation is compressed with; ``None`` if either is damaged."""
         if not is_intact(conversation):

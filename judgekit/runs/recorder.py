@@ -115,7 +115,9 @@ class Recorder:
             _json(effort) if effort else None,
             *SampleHashes.of(sample, keeps_text=self._textless is None),
         )
-        if self._textless is None and (body := _body(hash_media(sample))) is not None:
+        if self._textless is not None or (not self._is_new and self._store.has_conversation(self._run, index)):
+            return
+        if (body := _body(hash_media(sample))) is not None:
             if not self._conversations % _WITH_ONE_DICTIONARY:  # they have much in common, such as the system message
                 dictionary = body[-_DICTIONARY_BYTES:]
                 self._dictionary, self._compressor = self._new_id(), Compressor(dictionary)
