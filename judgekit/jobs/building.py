@@ -41,8 +41,13 @@ class Workers:
         """Whether there are workers besides this process."""
         return self.engine == "ray" or (self.count or 1) > 1
 
+    @property
+    def option(self) -> str:
+        """The option that asks for other workers than this process."""
+        return "engine" if self.engine == "ray" else "workers"
+
     def __str__(self) -> str:
-        return "engine='ray'" if self.engine == "ray" else f"workers={self.count}"
+        return f"{self.option}={self.engine if self.engine == 'ray' else self.count}"
 
     def score(self, scorer: Scorer) -> bool:
         """Return whether workers score with this scorer, instead of this process.
@@ -131,12 +136,12 @@ class BuiltScorers(NamedTuple):
             raise ConfigError(f"{workers}: the workers read the samples themselves: pass the path of a file")
         if not from_store and (streams := self.options.streams):
             raise ConfigError(
-                f"{workers}: {streams[0]} can be read only once, by one process; write it to a file, or omit it"
+                f"{workers}: {streams[0]} can be read only once, by one process; write it to a file, or omit {workers.option}"
             )
         if objects := [name for name, spec in shared if spec is None]:
             raise ConfigError(
                 f"{workers}: objects cannot be sent to another process: {join_limited(objects, separator=', ')}; "
-                "name them by texts such as 'tool_call_f1', or omit it"
+                f"name them by texts such as 'tool_call_f1', or omit {workers.option}"
             )
         options = self.options
         if workers.engine == "ray" and (options.shard or options.limit is not None or options.sample is not None):

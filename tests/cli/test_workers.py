@@ -112,12 +112,12 @@ MANY = 20_000
 
 @pytest.fixture
 def at_work(started, until):
-    """A long run with two workers, at least one of which has scored, unless they are to be caught earlier."""
+    """A long run with two workers besides its own process, at least one of which has scored, unless they are to be caught earlier."""
     line = sample(0).model_dump_json()
     Path("many.jsonl").write_text("".join(f"{line.replace('s0', f's{index}')}\n" for index in range(MANY)))
 
     def begin(*, early: bool = False):
-        process = started("run", "many.jsonl", *F1, "--workers", 2)
+        process = started("run", "many.jsonl", *F1, "--workers", 3)
         until(lambda: len(workers_of(process)) == 2 and (early or rows_there()))
         return process, workers_of(process)
 

@@ -221,6 +221,14 @@ def test_a_sample_that_is_written_and_read_is_the_same_but_for_what_was_told(tmp
         assert loads_in_ragas(json.loads(path.read_text(encoding="utf-8")))
 
 
+@pytest.mark.parametrize(("text", "refusal"), [("", ""), ("a", ""), ("", "b"), ("a", "b")])
+def test_empty_texts_beside_refusals_are_kept(tmp_path, text, refusal):
+    given = Sample.of([HumanMessage("Hi"), AIMessage([TextPart(text), RefusalPart(refusal)])], id="0")
+    assert write([given], tmp_path / "a.jsonl", "openai-chat") == {}
+    [back] = read(tmp_path / "a.jsonl", "openai-chat", on_error="raise")
+    assert back.trace.messages == given.trace.messages
+
+
 HOSTILE = Trace(
     messages=[AIMessage("x", extra={"tool_calls": [{"name": "f"}], "role": "user", "refusal": "no", "kept": 1})],
     extra={"messages": [], "reference": "forged", "choices": [{"message": {"role": "assistant", "content": "y"}}]},

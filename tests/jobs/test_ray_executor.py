@@ -304,7 +304,7 @@ def test_a_judge_with_redis_is_asked_by_all_workers_within_one_budget(cluster, c
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"scorers": SCORERS}, "engine='ray': the workers need a file to write to"),
+        ({"scorers": SCORERS}, "engine=ray: the workers need a file to write to"),
         ({"scorers": SCORERS, "store": "runs.sqlite", "shard": "1/2", "run_id": "r"}, "cannot be combined with shard"),
         (
             {"scorers": SCORERS, "store": "runs.sqlite", "engine": "rya"},
