@@ -1,16 +1,22 @@
-"""CPU of a judged sample, end to end, for each way to share the work: today the cache in SQLite and in Redis.
+"""What sharing work between processes and machines takes: the engines of a run, and a cache in Redis instead of SQLite.
 
-A server on loopback, in a process of its own, answers at once. Rounds take turns; each figure is the median of the
-rounds, and each ratio the median of the ratios within a round. With a budget, each request is reserved and settled too.
+Conversations a second of `judgekit run` with two tool-call scorers, start included: in one process, in two, and with two
+workers of a Ray cluster on this machine that has started before. Medians of three rounds in turns.
+
+CPU of a judged sample, end to end. A server on loopback, in a process of its own, answers at once. Rounds take turns; each
+figure is the median of the rounds, and each ratio the median of the ratios within a round. With a budget, each request is
+reserved and settled too.
 
 python benchmarks/scale.py
 """
 
 import asyncio
+import os
 import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,11 +24,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from judge_overhead import samples
+from runs import SCORERS, write
 from server import running
 
 ROUNDS = 9
 REQUESTS = 512
 AT_ONCE = 32
+CONVERSATIONS = 20_000
+ENGINES = {"one process": (), "--workers 2": ("--workers", "2"), "--engine ray, two workers": ("--engine", "ray")}
 
 
 @contextmanager
@@ -66,7 +75,33 @@ async def judged(url: str, cache: str, numbers: range, budget: int | None) -> fl
     return taken / len(held) * 1e6
 
 
-def main() -> None:
+def seconds_to_run(folder: Path, words: tuple[str, ...], address: str) -> float:
+    """Seconds of a command, start included."""
+    options = [word for name in SCORERS for word in ("--scorer", name)]
+    program = [sys.executable, "-m", "judgekit", "run", "many.jsonl", *options, "--store", f"{time.monotonic()}.sqlite"]
+    began = time.monotonic()
+    subprocess.run(
+        [*program, *words], cwd=folder, env=os.environ | {"RAY_ADDRESS": address}, capture_output=True, check=True
+    )
+    return time.monotonic() - began
+
+
+def report_engines(folder: Path) -> None:
+    from ray.cluster_utils import Cluster
+
+    write(folder / "many.jsonl", CONVERSATIONS, 3)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    try:
+        rounds = [[seconds_to_run(folder, words, cluster.address) for words in ENGINES.values()] for _ in range(3)]
+    finally:
+        cluster.shutdown()
+    print(f"| {CONVERSATIONS:,} conversations | seconds | conversations/s |\n|---|---|---|")
+    for name, found in zip(ENGINES, zip(*rounds, strict=True), strict=True):
+        seconds = statistics.median(found)
+        print(f"| {name} | {seconds:.1f} | {CONVERSATIONS / seconds:,.0f} |", flush=True)
+
+
+def report_caches() -> None:
     with running("same") as url, redis_server() as redis_url, tempfile.TemporaryDirectory() as folder:
         places = {"SQLite": str(Path(folder) / "cache.sqlite"), "Redis": redis_url}
         fresh = iter(range(0, 100_000_000, REQUESTS))
@@ -80,6 +115,13 @@ def main() -> None:
             ratio = statistics.median(shared / own for own, shared in found)
             medians = " | ".join(f"{statistics.median(figures):.0f}" for figures in zip(*found, strict=True))
             print(f"| {name} | {medians} | {ratio:.2f} |", flush=True)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        report_engines(Path(name))
+    print()
+    report_caches()
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ def export(
 
 @commands.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(parser=_local, help="The cassette to read.")],
+    file: Annotated[Path, typer.Argument(parser=_local, metavar="FILE", help="The cassette to read.")],
     cache: _Cache = _CACHE,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace cached replies that differ from the cassette's.")

@@ -15,6 +15,7 @@ RecordingsArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
         parser=location_text,
+        metavar="FILE",
         help="Recorded conversations or dataset rows: a file, a folder, a pattern such as 'logs/*.json', a URL such as "
         "s3://bucket/logs/, or - for standard input.",
     ),

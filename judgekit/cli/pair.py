@@ -22,9 +22,15 @@ _SHOWN = 5
 @app.command()
 def pair(
     file: Annotated[
-        str, typer.Argument(parser=location_text, help="Recorded conversations, in any format that judgekit reads.")
+        str,
+        typer.Argument(
+            parser=location_text, metavar="FILE", help="Recorded conversations, in any format that judgekit reads."
+        ),
     ],
-    rival: Annotated[str, typer.Argument(parser=location_text, help="Recordings of the same tasks, to compare with.")],
+    rival: Annotated[
+        str,
+        typer.Argument(parser=location_text, metavar="RIVAL", help="Recordings of the same tasks, to compare with."),
+    ],
     output: Annotated[
         str,
         typer.Option(
