@@ -139,9 +139,13 @@ class Judging:
         """Listens, also once more after it died."""
         self._server = self._run(asyncio.start_server(self._serve, "127.0.0.1", self.port))
         self.port = self._server.sockets[0].getsockname()[1]
+        self._is_dead = False
 
     def _die(self) -> None:
-        self._server.close()
+        self._is_dead = True
+        self._loop.call_soon(
+            self._server.close
+        )  # once what it has accepted is served: asyncio would forget it, unclosed
         for writer in self._writers:
             writer.transport.abort()
         self.died.set()
@@ -158,6 +162,8 @@ class Judging:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections.add(asyncio.current_task())
         self._writers.add(writer)
+        if self._is_dead:
+            writer.transport.abort()
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
