@@ -463,7 +463,7 @@ def workers(pytester, monkeypatch):
     def run(*options, passed):
         plugins = ("-pxdist.plugin", "-pjudgekit.pytest_plugin", "-pno:cacheprovider", "--tx=4*popen")
         pytester.runpytest_subprocess(*plugins, *options).assert_outcomes(passed=passed)
-        assert {path.name for path in pytester.path.glob("gw*")} >= {"gw0", "gw1"}
+        assert len(list(pytester.path.glob("gw*"))) > 1  # several workers had tests
         return (pytester.path / "asked").read_text().split()
 
     return run
