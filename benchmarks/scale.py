@@ -1,4 +1,4 @@
-"""What sharing work between processes and machines takes: the engines of a run, and a cache in Redis instead of SQLite.
+"""The cost of sharing work between processes and machines: the engines of a run, and a cache in Redis instead of SQLite.
 
 Conversations a second of `judgekit run` with two tool-call scorers, start included: in one process, in two, and with two
 workers of a Ray cluster on this machine that has started before. Medians of three rounds in turns.

@@ -66,6 +66,13 @@ def always(sample):
     return 1.0
 
 @scorer(version="1")
+def shaky(sample):
+    \"\"\"Fails for every third sample, until that is mended.\"\"\"
+    if int(sample.id[1:]) % 3 == 0 and not Path("mended").exists():
+        raise ValueError("not yet")
+    return 1.0
+
+@scorer(version="1")
 def slow(sample):
     time.sleep(0.01)
     with Path("scored").open("a") as file:
@@ -129,6 +136,16 @@ def test_scorers_are_added_in_a_cluster(cluster, conversations):
     path = conversations(50)
     first = run(path, SCORERS[:1], store="runs.sqlite")
     assert rows(add_scorers(first, SCORERS[1:], engine="ray")) == rows(run(path, SCORERS))
+
+
+def test_failed_scores_are_retried_in_a_cluster(cluster, conversations, deadly):
+    run(conversations(60), [f"{deadly}:shaky", *SCORERS], store="runs.sqlite", engine="ray")
+    counts = [line.counts for line in Run.stored(1, path="runs.sqlite").summary]
+    assert counts == [{"scored": 40, "failed": 20}, {"scored": 60}, {"scored": 60}]
+    Path("mended").touch()
+    resumed = resume(1, store="runs.sqlite", retry_failed=True, engine="ray")
+    assert [line.counts for line in resumed.summary] == [{"scored": 60}] * 3
+    assert len(resumed) == 180
 
 
 def test_a_block_whose_worker_dies_is_scored_by_another(cluster, conversations, deadly):
