@@ -43,6 +43,7 @@ class RunPlan:
         problems: The records that could not be read.
         judges: The judges of scorers that are texts, by name.
         samples: The number of samples.
+        sample_share: The share of all samples that these are, drawn by the option of this name.
         durations: For each account with limits per minute, by its judges, the time that the requests take at least.
         stored_bytes: The estimated size of the run in its file.
     """
@@ -51,6 +52,7 @@ class RunPlan:
     problems: ReadingProblems
     judges: Mapping[str, Judge]
     samples: int
+    sample_share: float
     durations: Mapping[str, timedelta]
     stored_bytes: int
 
@@ -83,7 +85,7 @@ class RunPlan:
 
     @property
     def suggested_share(self) -> float | None:
-        """A share of the samples that is enough for most purposes, if judging all of them costs over $1,000."""
+        """A share of these samples that is enough for most purposes, if judging all of them costs over $1,000."""
         if self.cost_usd is None or self.cost_usd <= _EXPENSIVE:
             return None
         return float(f"{min(_ENOUGH / self.samples, 0.25):.1g}")
@@ -97,7 +99,7 @@ class RunPlan:
         if (share := self.suggested_share) is not None and self.cost_usd is not None:
             drawn = share * self.samples
             yield (
-                f"over ${_EXPENSIVE:,.0f}: --sample-share {100 * share:g}% would judge about {drawn:,.0f} of {self.samples:,} samples "
+                f"over ${_EXPENSIVE:,.0f}: --sample-share {100 * share * self.sample_share:g}% would judge about {drawn:,.0f} of {self.samples:,} samples "
                 f"for about ${self.cost_usd * share:,.2f}, with the same share of each domain and group; this gives "
                 f"shares of passed samples to within {98 / sqrt(drawn):.1f} points (95 %), or less exactly if "
                 "samples of a group are alike"
@@ -170,6 +172,7 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
         problems,
         {} if built.config is None else built.config.judges_used,
         number,
+        built.options.sample_share or 1.0,
         usage.durations(find_judges(judged)),
         round(measured * number + (measured + _REPLY_BYTES) * keeps_text * usage.requests.total()),
     )

@@ -148,6 +148,8 @@ def test_over_1000_dollars_a_plan_suggests_to_judge_a_share_of_the_samples(sampl
     assert note.startswith("over $1,000: --sample-share 20% would judge about 420 of 2,100 samples for about $210.00, ")
     interval = wilson(210, 420)
     assert f"to within {100 * (interval.high - interval.low) / 2:.1f} points (95 %)" in note
+    (note,) = [one for one in replace(found, sample_share=0.1).notes() if one.startswith("over")]
+    assert note.startswith("over $1,000: --sample-share 2% would judge about 420 of 2,100 samples for about $210.00, ")
     many = replace(found, samples=1_000_000)
     interval = wilson(5_000, 10_000)
     assert many.suggested_share == 0.01
