@@ -37,7 +37,7 @@ class Workers:
     engine: Engine = "processes"
 
     @property
-    def run_elsewhere(self) -> bool:
+    def has_others(self) -> bool:
         """Whether there are workers besides this process."""
         return self.engine == "ray" or (self.count or 1) > 1
 
@@ -49,13 +49,13 @@ class Workers:
     def __str__(self) -> str:
         return f"{self.option}={self.engine if self.engine == 'ray' else self.count}"
 
-    def score(self, scorer: Scorer) -> bool:
-        """Return whether workers score with this scorer, instead of this process.
+    def can_score(self, scorer: Scorer) -> bool:
+        """Return whether other workers than this process score with this scorer.
 
         The limits of a judge hold for one process, unless its cache is in Redis, which all machines share.
         """
-        if not self.run_elsewhere or not scorer_prompts(scorer):
-            return self.run_elsewhere
+        if not self.has_others or not scorer_prompts(scorer):
+            return self.has_others
         if self.engine != "ray":
             return False
         from judgekit.judges.judge import find_judges  # noqa: PLC0415 - only where there are judges
@@ -127,7 +127,7 @@ class BuiltScorers(NamedTuple):
         if workers.engine not in get_args(Engine):
             raise ConfigError.unknown("engine", workers.engine, get_args(Engine))
         specs = zip(self.scorers, self.options.scorers, strict=True)
-        shared = [(one.name, spec) for one, spec in specs if workers.score(one)]
+        shared = [(one.name, spec) for one, spec in specs if workers.can_score(one)]
         if not shared:
             return
         if path is None:

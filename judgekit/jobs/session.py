@@ -125,7 +125,7 @@ class Session:
                 raise
 
     def _prepare(self) -> None:
-        shared = [place for place, one in zip(self._places, self.scorers, strict=True) if self.workers.score(one)]
+        shared = [place for place, one in zip(self._places, self.scorers, strict=True) if self.workers.can_score(one)]
         own = [place for place in self._places if place not in shared]
         scorers = [self.scorers[place - self.first_scorer] for place in own or self._places]
         is_new = self.before is None
