@@ -21,6 +21,8 @@ from judgekit.formats.readers.langchain import LangChainReader
 from judgekit.formats.readers.mlflow import MLflowReader
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
+from judgekit.formats.readers.openai_evals import OpenAIEvalsReader
+from judgekit.formats.readers.openai_evals_log import OpenAIEvalsLogReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
 from judgekit.formats.readers.otel import OTelReader
@@ -51,6 +53,8 @@ READERS: dict[str, MarkedReader] = {
         OpenAIResponsesReader(),
         OpenAIResponsesStreamReader(),
         OpenAIAgentsReader(),
+        OpenAIEvalsReader(),
+        OpenAIEvalsLogReader(),
         CodexReader(),
         CodexExecReader(),
         VercelReader(),

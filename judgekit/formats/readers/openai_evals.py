@@ -1,0 +1,305 @@
+"""OpenAI's evals: output items of hosted runs, the items of their data, and the samples of the open-source evals.
+
+{"object": "eval.run.output_item", "datasource_item": {"ticket": "..."}, "datasource_item_id": 0, "results": [{"name", "passed",
+  "score", "type", "sample"}], "sample": {"input": [{"role", "content"}], "output": [{"role", "content"}], "model", "usage", ...}}
+{"item": {"ticket": "..."}, "sample": {"output_text": "..."}}
+{"object": "eval.run", "data_source": {"source": {"type": "file_content", "content": [{"item", "sample"}]}, "input_messages": ...}}
+{"input": [{"role", "content"}], "ideal": "4"}    of the repository openai/evals, which also has ["4", "four"] and texts as input
+"""
+
+import re
+from collections import Counter
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.blocks.common import read_counts
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import label_source
+from judgekit.formats.readers.base import as_records, build_row_sample, build_sample, first_record, group_name
+from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, take_payload
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.unread import canonical_column
+from judgekit.formats.values import (
+    as_list,
+    as_object,
+    is_number,
+    lookup,
+    objects_in,
+    parse_if_json,
+    str_or_none,
+    without,
+)
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.sample import References, Sample
+from judgekit.traces.sample_path import TextTemplate, ValuePath
+from judgekit.traces.trace import Label, LabelSource, ToolDefinition
+
+_OUTPUT_ITEM, _RUN, _EVAL = "eval.run.output_item", "eval.run", "eval"
+_BESIDE_ITEM = frozenset(("item", "sample", "id", *References.__annotations__)) - {"fields"}
+_OF_SAMPLES = (frozenset(("input", "ideal")), frozenset(("messages", "ideal")))
+_REFERENCES = frozenset(("reference", "references", "expected_output"))
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+"""The suffix that the platform adds to the name of a grader."""
+_COMPUTED = ("string", "text", "python")
+"""Prefixes of the types of graders that ask no model."""
+
+
+class OpenAIEvalsReader:
+    """A reader of output items, runs that hold their data, items with or without a sample, and samples of openai/evals.
+
+    Grades become labels, and the columns of an item become fields. An item without a sample has no agent message.
+    """
+
+    name = "openai-evals"
+    joins_lines = False
+    shape = (
+        'openai-evals: {"object": "eval.run.output_item", "datasource_item", "results", "sample"}; {"item", "sample"}; '
+        '{"input", "ideal"} of openai/evals'
+    )
+    marks = frozenset(("object", "item", "ideal"))
+
+    def recognizes(self, value: JsonValue) -> bool:
+        """Recognize records by ``object``, items by having little beside, and samples by ``ideal``."""
+        row = first_record(value)
+        if not isinstance(row, dict):
+            return False
+        if row.get("object") in (_OUTPUT_ITEM, _RUN, _EVAL):
+            return True
+        if isinstance(row.get("item"), dict):
+            return row.keys() <= _BESIDE_ITEM
+        return any(names <= row.keys() for names in _OF_SAMPLES) and row.keys().isdisjoint(("response", "output"))
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Return the records, and the items that runs hold."""
+        return [record for one in as_records(document) for record in _items(one)]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """Read one output item, item or sample."""
+        row = FieldTracker.of(record)
+        if row.peek("object") == _EVAL:
+            raise TraceError(
+                "is the definition of an eval, which has graders and no samples; "
+                "make a config of its graders: judgekit convert FILE -o judgekit.toml"
+            )
+        if row.peek("object") == _OUTPUT_ITEM:
+            return _output_item(row, index)
+        return _item(row, index) if "item" in row else _sample_of_repository(row, index)
+
+
+def _items(document: JsonValue) -> list[JsonValue]:
+    """Return the items that a run holds, each with the run and its number; any other record as it is."""
+    if not isinstance(document, dict) or document.get("object") != _RUN:
+        return [document]
+    source = as_object(lookup(document, "data_source", "source"))
+    content = as_list(source.get("content"))
+    if not content:
+        raise TraceError(
+            f"is a run whose data is not in the file (its source is {to_text(source.get('type'))}); "
+            "save its output items: client.evals.runs.output_items.list(run_id, eval_id=eval_id)"
+        )
+    about: JsonObject = {**as_object(document["data_source"]), "source": without(source, "content")}
+    run: JsonObject = {**document, "data_source": about}
+    return [
+        {**one, "run": run, "number": number} if isinstance(one, dict) else one for number, one in enumerate(content)
+    ]
+
+
+def _output_item(row: FieldTracker, index: int) -> Sample:
+    row.take_if("object", _OUTPUT_ITEM)
+    item = row.take("datasource_item") if isinstance(row.peek("datasource_item"), dict) else {}
+    about = _Item(as_object(item), row, run_id=row.text("run_id"), eval_id=row.text("eval_id"))
+    sample = row.object("sample") or FieldTracker({}, "sample", row.warnings)
+    asked = take_payload(sample, "input", HumanMessage)
+    trace = {**about.conversation(sample, asked), "labels": _labels(row)}
+    return about.sample(trace, index, number=row.id("datasource_item_id"))
+
+
+def _item(row: FieldTracker, index: int) -> Sample:
+    """Read an item with or without a sample, alone or from a run."""
+    if not isinstance(row.peek("item"), dict):
+        raise row.type_error("item", "an object")
+    run = row.object("run") or FieldTracker({}, "run", row.warnings)
+    about = _Item(as_object(row.take("item")), row, run_id=run.text("id"), eval_id=run.text("eval_id"))
+    run.take_if("object", _RUN)
+    sample = row.object("sample")
+    number = row.count("number")
+    name = None if number is None else str(number)
+    identity = None if name is None or about.run_id is None else f"{about.run_id}/{name}"
+    asked = Payload() if sample is None else take_payload(sample, "input", HumanMessage)
+    asked = asked if asked.messages else about.input(run)
+    if sample is None:
+        row.warn("the item has no sample, and so no answer")
+        return about.sample({"messages": list(asked.messages)}, index, identity=identity, number=name)
+    return about.sample(about.conversation(sample, asked), index, identity=identity, number=name)
+
+
+class _Item:
+    """An item of the data of an eval, and the record that holds it."""
+
+    def __init__(self, columns: JsonObject, row: FieldTracker, *, run_id: str | None, eval_id: str | None) -> None:
+        self.columns = columns
+        self.row = row
+        self.run_id = run_id
+        self.eval_id = eval_id
+        self.tools: list[ToolDefinition] = []
+
+    def sample(
+        self, trace: dict[str, object], index: int, *, number: str | None, identity: str | None = None
+    ) -> Sample:
+        """Return the sample. Output items of several runs about the same item are a group."""
+        known: dict[str, object] = {"fields": self.columns}
+        if number is not None:
+            known["group"] = group_name(number, self.eval_id)
+        if not any(name in self.row for name in _REFERENCES):
+            known |= self._references()
+        ids = {"eval_id": self.eval_id, "run_id": self.run_id}
+        metadata = {name: value for name, value in ids.items() if value is not None}
+        return build_sample(
+            self.row, index, {**trace, "tools": self.tools, "metadata": metadata}, identity=identity, **known
+        )
+
+    def _references(self) -> dict[str, object]:
+        """Return the first column whose name says that it holds the expected output. It stays a field too."""
+        for name, value in self.columns.items():
+            if name in _REFERENCES or canonical_column(name) == "reference":
+                if isinstance(value, str):
+                    return {"reference": value}
+                if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+                    return {"references": value}
+        return {}
+
+    def input(self, run: FieldTracker) -> Payload:
+        """Return what the model was asked: a run's messages, filled with the item, or else the item's own input."""
+        source = run.object("data_source")
+        asked = source.maybe_object("input_messages") if source else None
+        template = None if asked is None else asked.peek("template")
+        if asked is not None and isinstance(template, list):
+            payload = messages_in([self._filled(one) for one in template], asked, "template", HumanMessage)
+            if payload is not None:
+                asked.take_if("type", "template")
+                asked.take("template")
+                return payload
+        columns = [name for name in self.columns if name == "messages" or canonical_column(name) == "input"]
+        columns += [name for name in ("input",) if name in self.columns]
+        if asked is not None and isinstance(whole := asked.peek("item_reference"), str):
+            columns = [whole.removeprefix("item.")]
+        for name in columns:
+            payload = take_payload(FieldTracker(self.columns, "item", self.row.warnings), name, HumanMessage)
+            if payload.messages:
+                return payload
+        return Payload()
+
+    def _filled(self, value: JsonValue) -> JsonValue:
+        """Return a message of a template with the item's values in their places."""
+        if isinstance(value, list):
+            return [self._filled(one) for one in value]
+        if isinstance(value, dict):
+            return {name: self._filled(one) for name, one in value.items()}
+        if not isinstance(value, str) or "{{" not in value:
+            return value
+        try:
+            return TextTemplate(value).fill(self._value)
+        except ValueError:  # not a template of this platform
+            return value
+
+    def _value(self, path: ValuePath) -> JsonValue:
+        return path.follow(self.columns) if path.root == "item" else f"{{{{ {path} }}}}"
+
+    def conversation(self, sample: FieldTracker, asked: Payload) -> dict[str, object]:
+        """Return the conversation as fields of a trace, with a warning if it has no answer."""
+        usage = read_counts(
+            sample.object("usage"), input="prompt_tokens", output="completion_tokens", cached="cached_tokens"
+        )
+        answered = self._answer(sample)
+        error = as_object(sample.peek("error"))
+        failed = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
+        if failed:
+            sample.warn(f"the request to the model failed: {failed}", "error")
+        if not answered.messages:
+            sample.warn("contains no answer", "output")
+        elif not any(one.text or (isinstance(one, AIMessage) and one.tool_calls) for one in answered.messages):
+            sample.warn(f"the answer is empty; it ended with {to_text(sample.peek('finish_reason'))}", "output")
+        known = {"model": sample.text("model"), "finish_reason": sample.text("finish_reason"), "usage": usage}
+        messages, replies = exchange_messages(asked, answered, self.tools, **known)
+        return {"messages": [*messages, *replies], "termination": f"error: {failed}" if failed else None}
+
+    def _answer(self, sample: FieldTracker) -> Payload:
+        """Return what the model answered, in any of the places where these files hold it."""
+        output = sample.peek("output")
+        if isinstance(output, list):
+            held = [one for one in objects_in(output) if any(one[name] is not None for name in one if name != "role")]
+            said: list[JsonValue] = [
+                {"role": "assistant", **{k: v for k, v in one.items() if v is not None}} for one in held
+            ]
+            payload = messages_in(said, sample, "output", AIMessage) if said else None
+            if payload is not None and len(held) == len(output):
+                sample.take("output")
+            if payload is not None:
+                return payload
+        for name in ("choices",) if isinstance(output, list) else ("output", "choices"):
+            if sample.peek(name) and (payload := take_payload(sample, name, AIMessage)).messages:
+                if sample.peek("output_text") == payload.messages[-1].text:
+                    sample.take("output_text")
+                return payload
+        text, tools = sample.peek("output_text"), sample.peek("output_tools")
+        if not isinstance(text, str) and isinstance(beside := self.columns.get("sample.output_text"), str):
+            return Payload((AIMessage(beside),))  # as Azure writes it
+        if isinstance(text, str) or tools:
+            message: JsonObject = {"role": "assistant", "content": text, "tool_calls": tools or None}
+            payload = messages_in([message], sample, "output_text", AIMessage)
+            if payload is not None:
+                if sample.peek("output_json") == parse_if_json(text):
+                    sample.take("output_json")
+                sample.take("output_text")
+                sample.take("output_tools")
+                return payload
+        return Payload()
+
+
+def _labels(row: FieldTracker) -> list[Label]:
+    """Return a label for each result of a grader; the words of a model that graded are its reason."""
+    results = row.objects("results")
+    named = [name for one in results if (name := str_or_none(one.peek("name"))) is not None]
+    shared = Counter(_UUID.sub("", name) for name in named)
+    labels: list[Label] = []
+    asks_model = False
+    for one in results:
+        name = one.text("name") or "score"
+        plain = _UUID.sub("", name)
+        value = one.number("score") if is_number(one.peek("score")) else one.boolean("passed")
+        if value is None:
+            one.warn("the grader gave no score")
+            continue
+        asked = one.maybe_object("sample")
+        said = asked.optional_objects("output") if asked is not None else []
+        asks_model = asks_model or (asked is not None and "input" in asked)
+        label = Label(
+            plain if shared[plain] == 1 else name,
+            value,
+            source=_source(plain, one, asked),
+            annotator=asked.text("model") if asked is not None else None,
+            reason=said[-1].text("content") if said else one.text("reason"),
+        )
+        labels.append(label)
+    if asks_model:
+        row.warn("the messages to graders are kept in extra", "results")
+    return labels
+
+
+def _source(name: str, result: FieldTracker, asked: FieldTracker | None) -> LabelSource:
+    kind = str_or_none(result.peek("type")) or ""
+    if kind.startswith(("label", "score")) or (not kind and asked is not None):
+        return "judge"
+    return label_source(name, judged=False if kind.startswith(_COMPUTED) else None)
+
+
+def _sample_of_repository(row: FieldTracker, index: int) -> Sample:
+    """Read a sample of openai/evals, whose answers are elsewhere: in the log of a run."""
+    identity = row.id("id") or str(index)
+    name = "messages" if "messages" in row else "input"
+    asked = take_payload(row, name, HumanMessage)
+    ideal = row.take("ideal")
+    texts = [to_text(one) for one in ideal] if isinstance(ideal, list) else None
+    known = {"reference": to_text(ideal)} if texts is None else {"references": texts}
+    return build_row_sample(row, identity, list(asked.messages), known, asked.tools)

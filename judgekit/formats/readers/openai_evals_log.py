@@ -1,0 +1,162 @@
+"""Logs of runs of the open-source repository openai/evals, which ``oaieval`` writes.
+
+{"spec": {"completion_fns": ["gpt-4"], "eval_name": "test-match.s1", "run_id": "23", ...}}
+{"run_id": "23", "event_id": 0, "sample_id": "test-match.s1.0", "type": "sampling", "data": {"prompt": [...], "sampled": ["4"]}, ...}
+{"run_id": "23", "event_id": 1, "sample_id": "test-match.s1.0", "type": "match", "data": {"correct": true, "expected": "4"}, ...}
+{"final_report": {"accuracy": 1.0}}
+"""
+
+from math import isfinite
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, count_text
+from judgekit.formats.blocks.openai_chat import read_usage
+from judgekit.formats.blocks.reply import OTHER_CHOICES
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import label_source
+from judgekit.formats.merging.comparison import utterances
+from judgekit.formats.readers.base import as_records, build_sample, first_record
+from judgekit.formats.readers.payloads import Payload, exchange_messages, take_payload
+from judgekit.formats.row_facts import to_text
+from judgekit.formats.values import as_object, lookup
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, ToolDefinition, TraceWarning
+
+_EVENT = frozenset(("event_id", "sample_id", "type", "data"))
+_OF_RUN = ("spec", "final_report")
+
+
+class OpenAIEvalsLogReader:
+    """A reader of logs, one sample for each ``sample_id`` of a run. Matches and metrics become labels.
+
+    A model call that continues the conversation adds to it. Other calls, such as those of a model that grades, are kept
+    in the trace's ``extra``, with a warning. Source: ``evals/record.py`` of https://github.com/openai/evals.
+    """
+
+    name = "openai-evals-log"
+    joins_lines = True
+    shape = 'openai-evals-log: {"spec": {...}}, {"sample_id", "event_id", "type": "sampling", "data": {...}} in lines'
+    marks = frozenset(("completion_fns", "event_id", *_OF_RUN))
+
+    def recognizes(self, value: JsonValue) -> bool:
+        """Recognize events by their ids, and the first and last line by ``spec`` and ``final_report``."""
+        row = first_record(value)
+        if not isinstance(row, dict):
+            return False
+        is_first = "eval_name" in as_object(row.get("spec"))
+        return is_first or row.keys() >= _EVENT or row.keys() == {"final_report"}
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Return the events of each sample, with what the log says about the whole run."""
+        whole: JsonObject = {}
+        events: dict[tuple[str, str], list[JsonValue]] = {}
+        for row in as_records(document):
+            if not isinstance(row, dict):
+                raise TraceError(f"expected an object in each line, found {row!r:.80}")
+            whole |= {name: row[name] for name in _OF_RUN if name in row}
+            if "sample_id" in row:
+                events.setdefault((to_text(row.get("run_id")), to_text(row["sample_id"])), []).append(row)
+        if not events:
+            raise TraceError("the log contains no events of samples")
+        return [{"sample_id": name, "events": held, **whole} for (_, name), held in events.items()]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """Read the events of one sample. The data of each event stays in ``extra``, without what was read."""
+        row = FieldTracker.of(record)
+        identity = row.id("sample_id")
+        events = row.objects("events")
+        metadata: JsonObject = {}
+        labels: list[Label] = []
+        known: dict[str, object] = {}
+        messages: list[Message] = []
+        tools: list[ToolDefinition] = []
+        aside = 0
+        for event in events:
+            if event.peek("sample_id") == identity:
+                event.take("sample_id")
+            if isinstance(run := event.peek("run_id"), str) and metadata.setdefault("run_id", run) == run:
+                event.take("run_id")
+            kind, data = event.peek("type"), event.maybe_object("data")
+            if data is None:
+                continue
+            if kind == "sampling":
+                longer = _continued(messages, event, data, tools)
+                aside += longer is None
+                messages = longer or messages
+            elif kind == "match":
+                labels += _match(data)
+                known = known or _expected(data)
+                if not messages and "sampled" in data:
+                    messages = list(_sampled(data).messages)
+            elif kind == "metrics":
+                labels += _metrics(data, judged=True if aside else None)
+            elif kind == "error":
+                event.warn(f"the sample failed: {to_text(data.peek('type'))}: {to_text(data.peek('message'))}", "data")
+        if aside:
+            row.warn(f"{count_text(aside, 'model call')} beside the conversation, such as a grader's", "events")
+        if not messages:
+            raise TraceError(f"the sample {identity!r} has no model call")
+        if isinstance(name := lookup(row.peek("spec"), "eval_name"), str):
+            metadata["eval_name"] = name
+        trace = {"messages": messages, "tools": tools, "labels": labels, "metadata": metadata}
+        return build_sample(row, index, trace, identity=identity, group=identity, **known)
+
+
+def _continued(
+    messages: list[Message], event: FieldTracker, data: FieldTracker, tools: list[ToolDefinition]
+) -> list[Message] | None:
+    """Return the conversation with a model call; ``None`` if the call does not continue it."""
+    before = utterances(messages)
+    warnings: list[TraceWarning] = []
+    asked = take_payload(FieldTracker({"prompt": data.peek("prompt")}, data.path, warnings), "prompt", HumanMessage)
+    if utterances(asked.messages)[: len(before)] != before:
+        return None
+    data.warnings += warnings
+    if asked.messages:
+        data.take("prompt")
+    known = {"model": data.text("model"), "timestamp": event.time("created_at")}
+    usage = read_usage(data.maybe_object("usage"))
+    history, replies = exchange_messages(asked, _sampled(data), tools, usage=usage, **known)
+    kept = len(messages) if before else 0  # with what earlier calls recorded about them
+    return [*messages, *history[kept:], *replies]
+
+
+def _sampled(data: FieldTracker) -> Payload:
+    """Return the answer, the first if several were sampled."""
+    sampled = data.take("sampled")
+    answers: list[JsonValue] = sampled if isinstance(sampled, list) else [sampled]
+    first, *others = answers or [None]
+    if first is None:
+        data.warn("contains no answer", "sampled")
+        return Payload()
+    if others:
+        data.warn(
+            f"{len(others) + 1} choices; the first is read, the others are kept in the extra of its message", "sampled"
+        )
+    return Payload((AIMessage(to_text(first), extra={OTHER_CHOICES: others} if others else {}),))
+
+
+def _match(data: FieldTracker) -> list[Label]:
+    correct = data.boolean("correct")
+    picked = data.peek("picked")
+    reason = None if picked is None else f"picked {to_text(picked)}"
+    return [] if correct is None else [Label("match", correct, source="benchmark", reason=reason)]
+
+
+def _expected(data: FieldTracker) -> dict[str, object]:
+    expected = data.take("expected")
+    if isinstance(expected, list):
+        return {"references": list(map(to_text, expected))} if expected else {}
+    return {} if expected is None else {"reference": to_text(expected)}
+
+
+def _metrics(data: FieldTracker, *, judged: bool | None) -> list[Label]:
+    labels: list[Label] = []
+    for name in data:
+        value = data.peek(name)
+        if isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
+            data.take(name)
+            labels.append(Label(name, value, source=label_source(name, judged=judged)))
+    return labels

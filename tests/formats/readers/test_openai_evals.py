@@ -1,0 +1,405 @@
+import json
+
+import pytest
+from openai.types.evals import run_retrieve_response
+from openai.types.evals.runs import output_item_list_response
+
+from judgekit import read
+from judgekit.errors import TraceError
+from judgekit.formats.detect import detect
+from judgekit.formats.readers.openai_evals import OpenAIEvalsReader
+from judgekit.formats.readers.openai_evals_log import OpenAIEvalsLogReader
+
+READER, LOG = OpenAIEvalsReader(), OpenAIEvalsLogReader()
+UUID = "a2486074-d803-4445-b431-ad2262e85d47"
+EXPORTS = {
+    "oai_item_sample.jsonl": ("openai-evals", 1, ["assistant"], [0], [0]),
+    "oai_items.jsonl": ("openai-evals", 2, [], [0, 0], [0, 0]),
+    "oai_output_items.jsonl": ("openai-evals", 2, ["developer", "user", "assistant"] * 2, [0, 0], [2, 2]),
+    "oai_output_items_page.json": ("openai-evals", 2, ["developer", "user", "assistant"] * 2, [0, 0], [2, 2]),
+    "oaievals_oss_record.jsonl": ("openai-evals-log", 1, ["user", "assistant"], [1], [1]),
+    "oaievals_oss_samples.jsonl": ("openai-evals", 2, ["system", "user", "user"], [1, 2], [0, 0]),
+}
+"""By file, counted by hand: the format, samples, the roles of all messages, and by sample references and labels.
+
+No file has tool calls. ``oai_eval.json``, an eval's definition, is refused.
+"""
+
+
+@pytest.fixture
+def exports(shared_data):
+    folder = shared_data / "exports"
+    return {path.name: path for path in sorted(folder.iterdir()) if path.name.startswith("oai")}
+
+
+def output_item(**fields):
+    """Return an output item as the API lists it."""
+    sample = {
+        "error": None,
+        "finish_reason": "stop",
+        "input": [{"role": "developer", "content": "Classify."}, {"role": "user", "content": "It is late"}],
+        "max_completion_tokens": 2048,
+        "model": "gpt-4.1-mini",
+        "output": [{"role": "assistant", "content": "shipping"}],
+        "seed": 42,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "usage": {"cached_tokens": 1, "completion_tokens": 3, "prompt_tokens": 30, "total_tokens": 33},
+    }
+    return {
+        "id": "outputitem_1",
+        "created_at": 1,
+        "datasource_item": {"ticket": "It is late", "correct_label": "shipping"},
+        "datasource_item_id": 4,
+        "eval_id": "eval_1",
+        "object": "eval.run.output_item",
+        "results": [],
+        "run_id": "evalrun_1",
+        "status": "pass",
+        **fields,
+        "sample": sample | fields.get("sample", {}),
+    }
+
+
+def result(name, score, **fields):
+    return {"name": f"{name}-{UUID}", "passed": score > 0.5, "score": score, **fields}
+
+
+def made(record, index=0):
+    [record] = READER.records(record)
+    return READER.sample(record, index)
+
+
+def warned(sample):
+    return {warning.path: warning.message for warning in sample.trace.warnings}
+
+
+def test_every_file_is_read_whole(exports):
+    assert exports.keys() == EXPORTS.keys() | {"oai_eval.json"}
+    for name, (name_of_format, count, roles, references, labels) in EXPORTS.items():
+        told: list[TraceError] = []
+        samples = list(read(exports[name], on_error=told.append))
+        assert told == []
+        assert len(samples) == count, name
+        assert {sample.trace.source.format for sample in samples} == {name_of_format}
+        messages = [message for sample in samples for message in sample.trace.messages]
+        assert [one.role for one in messages] == roles, name
+        assert [len(sample.all_references) for sample in samples] == references, name
+        assert [len(sample.trace.labels) for sample in samples] == labels, name
+        assert not any(sample.trace.tool_calls() for sample in samples)
+
+
+def test_nothing_of_a_file_is_forgotten(exports, forgotten, crashes):
+    for name in EXPORTS:
+        text = exports[name].read_text(encoding="utf-8")
+        document = json.loads(text)["data"] if name.endswith(".json") else list(map(json.loads, text.splitlines()))
+        reader = detect(document)
+        assert forgotten(reader, document) == [], name
+        assert crashes(reader, document) == [], name
+
+
+def test_an_output_item_is_a_conversation_with_its_grades():
+    judged = {"output": [{"role": "assistant", "content": '{"result":"polite"}'}], "model": "gpt-4o"}
+    results = [result("Match", 1.0, type="string_check"), result("tone", 0.0, type="label_model", sample=judged)]
+    sample = made(output_item(results=results))
+    assert (sample.id, sample.trace.id, sample.group) == ("outputitem_1", "outputitem_1", "eval_1 4")
+    assert [(one.role, one.text) for one in sample.trace.messages] == [
+        ("developer", "Classify."),
+        ("user", "It is late"),
+        ("assistant", "shipping"),
+    ]
+    answer = sample.trace.messages[-1]
+    assert (answer.model, answer.finish_reason) == ("gpt-4.1-mini", "stop")
+    assert (answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.cached_tokens) == (30, 3, 1)
+    assert sample.fields == {"ticket": "It is late", "correct_label": "shipping"}
+    assert sample.trace.metadata == {"eval_id": "eval_1", "run_id": "evalrun_1"}
+    assert [tuple(label.model_dump().values()) for label in sample.trace.labels] == [
+        ("Match", 1.0, "benchmark", None, None),
+        ("tone", 0.0, "judge", "gpt-4o", '{"result":"polite"}'),
+    ]
+    assert sample.trace.warnings == ()
+
+
+def test_the_record_of_the_openai_package_is_read_whole(forgotten):
+    """The package's own types accept the record, so it has the fields that the API lists."""
+    graded = {"input": [{"role": "user", "content": "Polite?"}], "output": [{"content": '{"result":"yes"}'}]}
+    record = output_item(
+        results=[result("tone", 1.0, type="label_model", sample=graded)],
+        sample={"error": {"code": "server_error", "message": "It broke"}, "output": []},
+    )
+    checked = output_item_list_response.OutputItemListResponse.model_validate(record)
+    assert json.loads(checked.model_dump_json(exclude_unset=True)) == record
+    assert forgotten(READER, record) == []
+    sample = made(record)
+    assert warned(sample) == {
+        "sample.error": "the request to the model failed: server_error: It broke",
+        "sample.output": "contains no answer",
+        "results": "the messages to graders are kept in extra",
+    }
+    assert sample.trace.termination == "error: server_error: It broke"
+    assert sample.trace.response is None
+
+
+def test_an_answer_without_content_is_no_answer():
+    sample = made(output_item(sample={"output": [{"role": "assistant", "content": None}], "finish_reason": "length"}))
+    assert sample.trace.response is None
+    assert warned(sample) == {"sample.output": "contains no answer"}
+    sample = made(output_item(sample={"output": [{"role": "assistant", "content": ""}], "finish_reason": "length"}))
+    assert sample.trace.response == ""
+    assert warned(sample) == {"sample.output": "the answer is empty; it ended with length"}
+
+
+def test_an_answer_may_lack_its_role_and_hold_calls():
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    sample = made(output_item(sample={"output": [{"content": None, "tool_calls": [call]}]}))
+    assert [(one.call.name, one.call.args) for one in sample.trace.tool_calls()] == [("f", {"a": 1})]
+    assert made(output_item(sample={"output": [{"content": "hi"}]})).trace.response == "hi"
+
+
+def test_graders_of_one_name_keep_their_ids():
+    second = {"name": "tone-b2486074-d803-4445-b431-ad2262e85d47", "passed": False, "score": 0.0}
+    sample = made(output_item(results=[result("tone", 1.0), second]))
+    assert [label.name for label in sample.trace.labels] == [f"tone-{UUID}", second["name"]]
+
+
+def test_a_grade_without_a_number_is_whether_it_passed_or_nothing():
+    results = [{"name": "a", "passed": True}, {"name": "b", "score": None, "reason": "timeout"}]
+    sample = made(output_item(results=results))
+    assert [(label.name, label.value) for label in sample.trace.labels] == [("a", True)]
+    assert warned(sample) == {"results[1]": "the grader gave no score"}
+
+
+def test_the_source_of_a_grade_is_that_of_its_grader():
+    kinds = {
+        "label_model": "judge",
+        "score-model-grader": "judge",
+        "string-check-grader": "benchmark",
+        "text_similarity": "benchmark",
+        "python": "benchmark",
+        "azure_ai_evaluator": "unknown",
+        "": "unknown",
+    }
+    results = [{"name": f"g{at}", "score": 1.0, "type": kind} for at, kind in enumerate(kinds)]
+    sample = made(output_item(results=[*results, {"name": "g", "score": 1.0, "sample": {}}]))
+    assert [label.source for label in sample.trace.labels] == [*kinds.values(), "judge"]
+
+
+def test_items_of_other_servers_hold_the_answer_beside_the_columns():
+    item = {"query": "Rain?", "sample.output_text": "Yes."}
+    results = [{"name": "Quality", "score": 0.8, "type": "azure_ai_evaluator", "reason": "It answers."}]
+    sample = made({**output_item(datasource_item=item, results=results), "sample": {"model": "m"}})
+    assert sample.trace.response == "Yes."
+    assert [label.reason for label in sample.trace.labels] == ["It answers."]
+
+
+@pytest.mark.parametrize("name", ["reference", "ground_truth", "reference_answer", "ideal", "expected_output"])
+def test_a_column_with_the_expected_output_is_the_reference(name):
+    sample = made(output_item(datasource_item={"question": "2+2?", name: "4"}))
+    assert (sample.reference, sample.fields[name]) == ("4", "4")
+    assert made({"item": {name: ["4", "four"]}}).references == ("4", "four")
+    assert made({"item": {name: "4"}, "reference": "5"}).reference == "5"
+
+
+def test_an_item_without_a_sample_has_no_answer():
+    sample = made({"item": {"question": "2+2?", "n": 1}}, 3)
+    assert (sample.id, sample.fields) == ("3", {"question": "2+2?", "n": 1})
+    assert [(one.role, one.text) for one in sample.trace.messages] == [("user", "2+2?")]
+    assert warned(sample) == {None: "the item has no sample, and so no answer"}
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {"output_text": "hi", "output_tools": []},
+        {"output_text": "hi", "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}}]},
+        {"output": [{"role": "assistant", "content": "hi"}]},
+        {"output": "hi"},
+    ],
+)
+def test_a_sample_holds_its_answer_in_several_forms(sample, forgotten):
+    record = {"item": {"input": [{"role": "user", "content": "Hello"}]}, "sample": sample}
+    found = made(record)
+    assert [(one.role, one.text) for one in found.trace.messages] == [("user", "Hello"), ("assistant", "hi")]
+    assert found.trace.warnings == ()
+    assert forgotten(READER, record) == []
+
+
+def test_calls_beside_a_text_are_read():
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    sample = made({"item": {"query": "q"}, "sample": {"output_text": None, "output_tools": [call]}})
+    assert [one.call.name for one in sample.trace.tool_calls()] == ["f"]
+    sample = made({"item": {"query": "q"}, "sample": {"output_text": '{"a": 1}', "output_json": {"a": 1}}})
+    assert (sample.trace.response, sample.trace.extra) == ('{"a": 1}', {})
+
+
+def run(source, **fields):
+    return {
+        "id": "evalrun_1",
+        "created_at": 1,
+        "data_source": {"type": "completions", "source": source, **fields},
+        "error": {"code": "", "message": ""},
+        "eval_id": "eval_1",
+        "model": "m",
+        "name": "first",
+        "object": "eval.run",
+        "per_model_usage": [],
+        "per_testing_criteria_results": [],
+        "report_url": "https://example.org",
+        "result_counts": {"errored": 0, "failed": 0, "passed": 2, "total": 2},
+        "status": "completed",
+    }
+
+
+def test_a_run_with_its_data_has_its_items_and_messages(forgotten, crashes):
+    template = [
+        {"role": "developer", "content": "Classify."},
+        {"role": "user", "content": "{{ item.order.text }} ({{item.tags[0]}}, {{ sample.x }})"},
+    ]
+    content = [
+        {"item": {"order": {"text": "late"}, "tags": ["a"]}},
+        {"item": {"order": {"text": "bill"}, "tags": [2]}, "sample": {"output_text": "billing"}},
+    ]
+    source = {"type": "file_content", "content": content}
+    document = run(source, input_messages={"type": "template", "template": template})
+    assert run_retrieve_response.RunRetrieveResponse.model_validate(document).data_source.type == "completions"
+    samples = [READER.sample(record, index) for index, record in enumerate(READER.records(document))]
+    assert [(sample.id, sample.group) for sample in samples] == [
+        ("evalrun_1/0", "eval_1 0"),
+        ("evalrun_1/1", "eval_1 1"),
+    ]
+    said = [[(one.role, one.text) for one in sample.trace.messages] for sample in samples]
+    assert said == [
+        [("developer", "Classify."), ("user", "late (a, {{ sample.x }})")],
+        [("developer", "Classify."), ("user", "bill (2, {{ sample.x }})"), ("assistant", "billing")],
+    ]
+    assert samples[0].trace.extra["run"]["name"] == "first"
+    assert forgotten(READER, document) == []
+    assert crashes(READER, document) == []
+
+
+def test_a_run_may_name_the_column_with_its_messages():
+    item = {"turns": [{"role": "user", "content": "Hi"}], "question": "other"}
+    source = {"type": "file_content", "content": [{"item": item}]}
+    messages = {"type": "item_reference", "item_reference": "item.turns"}
+    sample = made(run(source, input_messages=messages))
+    assert [one.text for one in sample.trace.messages] == ["Hi"]
+
+
+@pytest.mark.parametrize("source", [{"type": "file_id", "id": "file-1"}, {"type": "stored_completions"}])
+def test_a_run_whose_data_is_elsewhere_is_refused(source):
+    with pytest.raises(TraceError, match=rf"its source is {source['type']}\); save its output items: client\.evals"):
+        READER.records(run(source))
+
+
+def test_a_definition_is_refused_with_the_command_that_reads_it(exports, tmp_path):
+    told: list[TraceError] = []
+    assert list(read(exports["oai_eval.json"], on_error=told.append)) == []
+    [error] = told
+    assert "make a config of its graders: judgekit convert FILE -o judgekit.toml" in error.problem
+    page = {"object": "list", "data": [json.loads(exports["oai_eval.json"].read_text())], "has_more": False}
+    (tmp_path / "evals.json").write_text(json.dumps(page))
+    assert list(read(tmp_path / "evals.json", on_error=told.append)) == []
+    assert "is the definition of an eval" in told[1].problem
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        ({"type": "item.completed", "item": {"type": "agent_message", "text": "hi"}}, "codex-exec"),
+        ({"input": "q", "output": "a", "ideal": "b"}, "rows"),
+        ({"messages": [{"role": "user", "content": "2+2?"}], "ideal": "4"}, "openai-evals"),
+        ({"input": "2+2?", "ideal": 4}, "openai-evals"),
+        ({"item": {"a": 1}, "reference": "b", "group": "g"}, "openai-evals"),
+    ],
+)
+def test_neighbours_are_told_apart(record, name):
+    assert detect(record).name == name
+
+
+def test_ideals_are_references():
+    sample = made({"messages": [{"role": "user", "content": "2+2?"}], "ideal": ["4", 4.0], "choice": "A"})
+    assert (sample.references, sample.fields) == (("4", "4"), {"choice": "A"})
+    assert made({"input": "2+2?", "ideal": 4}).reference == "4"
+
+
+def event(number, kind, data, sample="s.0", **fields):
+    about = {"created_by": "", "created_at": "2026-01-01 12:00:00.5+00:00", "run_id": "23"}
+    return {"event_id": number, "sample_id": sample, "type": kind, "data": data, **about, **fields}
+
+
+SPEC = {"spec": {"completion_fns": ["gpt-4"], "eval_name": "s", "run_id": "23"}}
+ASKED = [{"role": "user", "content": "2+2?"}]
+
+
+def logged(*events):
+    return [LOG.sample(record, index) for index, record in enumerate(LOG.records([SPEC, *events]))]
+
+
+def test_events_are_joined_by_their_sample(forgotten, crashes):
+    events = [
+        event(0, "sampling", {"prompt": ASKED, "sampled": ["4"], "model": "m", "usage": {"prompt_tokens": 5}}),
+        event(1, "sampling", {"prompt": "3+3?", "sampled": "6"}, sample="s.1"),
+        event(2, "match", {"correct": True, "expected": ["4", "four"], "picked": "4"}),
+        event(3, "metrics", {"f1": 0.5, "words": ["a"]}),
+        event(4, "match", {"correct": False, "expected": "7", "picked": None}, sample="s.1"),
+    ]
+    first, second = logged(*events)
+    assert (first.id, first.group, first.references) == ("s.0", "s.0", ("4", "four"))
+    assert [one.text for one in first.trace.messages] == ["2+2?", "4"]
+    answer = first.trace.messages[-1]
+    assert (answer.model, answer.usage.input_tokens, answer.timestamp.second) == ("m", 5, 0)
+    assert [(one.name, one.value, one.source, one.reason) for one in first.trace.labels] == [
+        ("match", True, "benchmark", "picked 4"),
+        ("f1", 0.5, "unknown", None),
+    ]
+    assert ([one.text for one in second.trace.messages], second.reference) == (["3+3?", "6"], "7")
+    assert first.trace.metadata == {"run_id": "23", "eval_name": "s"}
+    document = [SPEC, *events, {"final_report": {"accuracy": 0.5}}]
+    assert forgotten(LOG, document) == []
+    assert crashes(LOG, document) == []
+
+
+def test_calls_that_continue_the_conversation_are_part_of_it():
+    longer = [*ASKED, {"role": "assistant", "content": "4"}, {"role": "user", "content": "Sure?"}]
+    [sample] = logged(
+        event(0, "sampling", {"prompt": ASKED, "sampled": ["4"], "model": "m"}),
+        event(1, "sampling", {"prompt": longer, "sampled": ["Yes"]}),
+    )
+    assert [one.text for one in sample.trace.messages] == ["2+2?", "4", "Sure?", "Yes"]
+    assert sample.trace.messages[1].model == "m"
+
+
+def test_the_call_of_a_grader_is_not_part_of_the_conversation():
+    [sample] = logged(
+        event(0, "sampling", {"prompt": ASKED, "sampled": ["4"]}),
+        event(1, "sampling", {"prompt": "Is 4 right?", "sampled": ["Yes"]}),
+        event(2, "metrics", {"choice": "Yes"}),
+    )
+    assert [one.text for one in sample.trace.messages] == ["2+2?", "4"]
+    assert warned(sample) == {"events": "1 model call beside the conversation, such as a grader's"}
+    assert [(one.name, one.value, one.source) for one in sample.trace.labels] == [("choice", "Yes", "judge")]
+    assert sample.trace.extra["events"][1]["data"] == {"prompt": "Is 4 right?", "sampled": ["Yes"]}
+
+
+def test_several_sampled_answers_are_told():
+    [sample] = logged(event(0, "sampling", {"prompt": ASKED, "sampled": ["4", "5"]}))
+    assert sample.trace.messages[-1].extra == {"choices": ["5"]}
+    assert warned(sample)["events[0].data.sampled"].startswith("2 choices; the first is read")
+    [sample] = logged(event(0, "sampling", {"prompt": ASKED, "sampled": []}))
+    assert [one.role for one in sample.trace.messages] == ["user"]
+    assert warned(sample)["events[0].data.sampled"] == "contains no answer"
+
+
+def test_a_log_without_calls_has_the_answers_that_were_matched():
+    [sample] = logged(event(0, "match", {"correct": True, "expected": "4", "picked": "4", "sampled": "4."}))
+    assert [(one.role, one.text) for one in sample.trace.messages] == [("assistant", "4.")]
+    with pytest.raises(TraceError, match=r"the sample 's\.0' has no model call"):
+        logged(event(0, "error", {"type": "APIError", "message": "down"}))
+    with pytest.raises(TraceError, match="the log contains no events of samples"):
+        LOG.records([SPEC, {"final_report": {}}])
+
+
+def test_a_failed_sample_says_so():
+    error = event(1, "error", {"type": "APIError", "message": "down"})
+    [sample] = logged(event(0, "sampling", {"prompt": ASKED, "sampled": ["4"]}), error)
+    assert warned(sample)["events[1].data"] == "the sample failed: APIError: down"
