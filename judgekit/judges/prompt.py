@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -22,11 +22,13 @@ from judgekit.traces.images import Image, ImageSettings
 from judgekit.traces.message import FrozenModel, JsonObject, Many
 from judgekit.traces.rendering import Rendering, compact_json, fence_text
 from judgekit.traces.sample import Sample
+from judgekit.traces.sample_path import ValuePath, sample_value, value_text
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import branches
 
 if TYPE_CHECKING:
     import jinja2
+    import jinja2.nodes
 
 CONVERSATION = "conversation"
 _ANSWERED = ("reason", "evidence", "verdict", "agents")
@@ -146,6 +148,52 @@ PROMPT_INPUTS: dict[str, PromptInput] = {
     ),
 }
 """The inputs that a sample fills, by name. All their text is data, and fenced."""
+_PATHS = {"response": "response, response.NAME", "fields": "fields.NAME", "tool_calls": "tool_calls[0].name"}
+"""The roots of further inputs, which are paths to values of a sample, and how they are written."""
+
+
+@lru_cache(maxsize=256)
+def prompt_input(name: str) -> PromptInput:
+    """Return an input by its name, or by the path of a value such as ``fields.order.id``; see `sample_value`.
+
+    Raises:
+        ValueError: There is no such input.
+    """
+    if name in PROMPT_INPUTS:
+        return PROMPT_INPUTS[name]
+    path = ValuePath.parse(name)
+    if path.root not in _PATHS or not (path.steps or path.root == "response"):
+        raise ValueError(f"the inputs are {', '.join((*PROMPT_INPUTS, *_PATHS.values()))}")
+    titles = [step for step in (path.root, *path.steps) if isinstance(step, str)]
+    title = " ".join(titles[-1].split())
+    return PromptInput(
+        lambda sample: sample_value(sample, path) is not None,
+        lambda sample, _: fence_text(title, value_text(sample_value(sample, path))),
+    )
+
+
+class _Value:
+    """The text of an input, and the inputs whose paths lead through it."""
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+        self._below: dict[str | int, _Value] = {}
+
+    def put(self, steps: Sequence[str | int], text: str) -> None:
+        """Place the text of an input at the end of a path."""
+        if not steps:
+            self._text = text
+        else:
+            self._below.setdefault(steps[0], _Value()).put(steps[1:], text)
+
+    def __getitem__(self, step: str | int) -> "_Value":
+        return self._below[step]
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
 
 
 class _FrontMatter(FrozenModel):
@@ -266,7 +314,7 @@ class Prompt:
     def instructions(self) -> str:
         """The whole question, with the name of each input in its place."""
         names = {name: f"[{name.replace('_', ' ')}]" for name in (*self.inputs, *self.optional)}
-        return _template(self.question).render(names | dict(self.option_values))
+        return _template(self.question).render(_nested((*names.items(), *self.option_values)))
 
     def version(self, schema: JsonObject, *, has_sub_agents: bool = False, has_images: bool = False) -> str:
         """Return the name and a hash of all that is sent besides the recording, such as ``agent_goal@1a28c6d6``."""
@@ -276,7 +324,7 @@ class Prompt:
 
     def missing_inputs(self, sample: Sample) -> tuple[str, ...]:
         """Return the required inputs that a sample does not have."""
-        return tuple([name for name in self.inputs if not PROMPT_INPUTS[name].is_present(sample)])
+        return tuple([name for name in self.inputs if not prompt_input(name).is_present(sample)])
 
     def fill(self, sample: Sample, options: RenderOptions = _AS_IT_IS) -> FilledPrompt:
         """Return the messages of the request: the system message, then the conversation followed by the question.
@@ -293,8 +341,8 @@ class Prompt:
             raise PromptError(f"{self.name}: the sample {sample.id!r} has no {' and no '.join(lacking)}")
         filled = dict.fromkeys(self.optional, "")
         for name in (*self.inputs, *self.optional):
-            if name in self.inputs or PROMPT_INPUTS[name].is_present(sample):
-                filled[name] = PROMPT_INPUTS[name].text(sample, options)
+            if name in self.inputs or prompt_input(name).is_present(sample):
+                filled[name] = prompt_input(name).text(sample, options)
         conversation = filled.pop(CONVERSATION, "")
         question = _filled_question(self.question, (*filled.items(), *self.option_values))
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
@@ -357,7 +405,7 @@ def _names_in(folder: Path) -> Sequence[str]:
 
 
 def _read_prompt(path: Path, text: str) -> Prompt:
-    import jinja2.meta  # noqa: PLC0415 - slow to import, and only judges need it
+    import jinja2  # noqa: PLC0415 - slow to import, and only judges need it
     import yaml  # noqa: PLC0415 - also slow
 
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
@@ -365,7 +413,7 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(f"{path}: expected YAML between two lines of ---, then the question")
     try:
         front = _FrontMatter.model_validate(yaml.safe_load(head))
-        named = jinja2.meta.find_undeclared_variables(_jinja().parse(body))
+        used = _used_inputs(_jinja().parse(body))
     except ValidationError as error:
         raise PromptError(f"{path}: {validation_message(error)}") from error
     except RecursionError:
@@ -374,16 +422,28 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(f"{path}: {error}") from error
     if front.scale and CONVERSATION not in front.inputs:
         raise PromptError(f"{path}: evidence cites messages, so a prompt with a scale needs the input {CONVERSATION}")
-    holes = {*front.inputs, *front.optional}
-    if unknown := holes - PROMPT_INPUTS.keys():
-        raise PromptError(f"{path}: unknown inputs {sorted(unknown)}; the inputs are {', '.join(PROMPT_INPUTS)}")
-    if named != (holes | {*front.options}) - {CONVERSATION}:
-        found = f"declares the inputs {sorted(holes | {*front.options})} and uses {sorted(named)}"
+    holes = {name: _canonical(path, name) for name in (*front.inputs, *front.optional)}
+    if used != {*holes.values(), *front.options} - {CONVERSATION}:
+        found = f"declares the inputs {sorted({*holes.values(), *front.options})} and uses {sorted(used)}"
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question automatically)"
         )
-    fields: dict[str, Any] = {**dict(front), "scale": tuple(front.scale.items())}
+    fields: dict[str, Any] = {
+        **dict(front),
+        "scale": tuple(front.scale.items()),
+        "inputs": tuple(holes[name] for name in front.inputs),
+        "optional": tuple(holes[name] for name in front.optional),
+    }
     return Prompt(name=path.stem, system=_shared_text("system.md"), question=body.strip(), **fields)
+
+
+def _canonical(file: Path, name: str) -> str:
+    """Return the name of an input, as `_used_inputs` returns it."""
+    try:
+        prompt_input(name)
+    except ValueError as error:
+        raise PromptError(f"{file}: unknown inputs {[name]}; {error}") from error
+    return name if name in PROMPT_INPUTS else str(ValuePath.parse(name))
 
 
 @cache
@@ -393,7 +453,42 @@ def _shared_text(name: str) -> str:
 
 @lru_cache(maxsize=64)  # most questions name no input besides the conversation
 def _filled_question(question: str, values: tuple[tuple[str, str], ...]) -> str:
-    return _template(question).render(values)
+    return _template(question).render(_nested(values))
+
+
+def _nested(values: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """Return the values of a template, with those of paths in their places below the path's root."""
+    found: dict[str, object] = {}
+    for name, text in values:
+        path = ValuePath.parse(name)
+        if path.root not in _PATHS:
+            found[name] = text
+        elif isinstance(value := found.setdefault(path.root, _Value()), _Value):
+            value.put(path.steps, text)
+    return found
+
+
+def _used_inputs(tree: "jinja2.nodes.Template") -> set[str]:
+    """Return the inputs and options that a template uses. Those that are paths have the text of `ValuePath`."""
+    import jinja2.meta  # noqa: PLC0415 - slow to import, and only judges need it
+    from jinja2 import nodes  # noqa: PLC0415 - as above
+
+    named = jinja2.meta.find_undeclared_variables(tree)
+    used = {name for name in named if name not in _PATHS}
+    inner: set[int] = set()
+    for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
+        steps: list[str | int] = []
+        at: nodes.Node = node
+        while isinstance(at, nodes.Getattr | nodes.Getitem):
+            step = at.attr if isinstance(at, nodes.Getattr) else getattr(at.arg, "value", None)
+            if not isinstance(step, str | int):
+                break
+            steps.insert(0, step)
+            at = at.node
+            inner.add(id(at))
+        if isinstance(at, nodes.Name) and id(node) not in inner and at.name in named and at.name in _PATHS:
+            used.add(str(ValuePath(at.name, tuple(steps))))
+    return used
 
 
 @cache

@@ -21,6 +21,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample
+from judgekit.traces.sample_path import ValuePath, sample_value, value_text
 from judgekit.traces.trace import Trace
 
 SCRIPTS = ("dom", "conversation", "label")
@@ -126,7 +127,9 @@ class LabelSheet:
     def _known(self, sample: Sample) -> Iterator[tuple[str, str]]:
         """Yield what the judge was given besides the conversation, such as the reference, by name."""
         for name in dict.fromkeys(("reference", *self.scorer.inputs)):
-            if name in _KNOWN and (text := _KNOWN[name](sample)):
+            if name.startswith("fields."):
+                yield name, value_text(sample_value(sample, ValuePath.parse(name)))
+            elif name in _KNOWN and (text := _KNOWN[name](sample)):
                 yield name.replace("_", " "), text
 
     def table(self) -> Iterator[str]:

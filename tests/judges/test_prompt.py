@@ -369,7 +369,7 @@ BAD = {
     "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a valid tuple"),
     "unknown input": (
         file(inputs="[conversation, refrence]"),
-        f"unknown inputs ['refrence']; the inputs are {', '.join(PROMPT_INPUTS)}",
+        f"unknown inputs ['refrence']; the inputs are {', '.join(PROMPT_INPUTS)}, response, response.NAME, fields.NAME",
     ),
     "input that is not declared": (
         file("Is it {{ reference }}?"),
@@ -476,3 +476,73 @@ def test_arguments_that_were_changed_in_place_are_rendered_anew(sample):
     assert '"unheard_of":1' in prompt.fill(sample).messages[1].content
     del call.args["unheard_of"]
     assert prompt.fill(sample) == before
+
+
+# Single values
+
+
+VALUES = Sample.of(
+    [HumanMessage("Hi"), AIMessage('{"city": "Bonn", "items": [1]}', tool_calls=[ToolCall("search")])],
+    id="one",
+    fields={"topic": "cities", "items": {"keys": "k"}, "my field": 7, "empty": ""},
+)
+
+
+@pytest.mark.parametrize(
+    ("declared", "hole", "shown"),
+    [
+        ("fields.topic", "fields.topic", "cities"),
+        ("fields.topic", "fields['topic']", "cities"),
+        ("fields.items.keys", "fields.items.keys", "k"),  # names that a dict has as methods
+        ("fields.items", "fields.items", '{"keys": "k"}'),
+        ('fields["my field"]', 'fields["my field"]', "7"),
+        ("response.city", "response.city", "Bonn"),
+        ("response.items[0]", "response.items[0]", "1"),
+        ("tool_calls[0].name", "tool_calls[0].name", "search"),
+        ("response", "response", '{"city": "Bonn", "items": [1]}'),
+    ],
+)
+def test_an_input_may_be_a_single_value_of_the_sample(written, declared, hole, shown):
+    prompt = written(file(f"About {{{{ {hole} }}}}?", inputs=f"[conversation, '{declared}']"))
+    assert prompt.missing_inputs(VALUES) == ()
+    question = prompt.fill(VALUES).messages[1].content.rpartition("About ")[2]
+    assert re.fullmatch(rf"\[\w{{12}} [a-z ]+ begins\]\n\| {re.escape(shown)}\n\[\w{{12}} [a-z ]+ ends\]\?", question)
+    assert prompt.instructions == f"About [{prompt.inputs[1].replace('_', ' ')}]?"
+    assert prompt.missing_inputs(Sample(id="empty")) == prompt.inputs
+
+
+def test_an_empty_value_is_there_and_a_whole_may_stand_beside_its_parts(written):
+    prompt = written(
+        file(
+            "{{ fields.empty }} {{ response }} {{ response.city }}",
+            inputs="[conversation, fields.empty, response, response.city]",
+        )
+    )
+    shown = prompt.fill(VALUES).messages[1].content
+    assert re.search(
+        r"empty begins\]\n\[\w+ empty ends\] \[\w+ response begins\]\n\| \{.*\n.*\] \[\w+ city begins\]\n\| Bonn", shown
+    )
+
+
+def test_an_optional_value_may_be_missing(written):
+    front = {"inputs": "[conversation]", "optional": "[fields.other]"}
+    prompt = written(file("{% if fields.other %}Other: {{ fields.other }}{% endif %}Good?", **front))
+    assert prompt.fill(VALUES).messages[1].content.endswith("\n\nGood?")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            file("{{ fields.a }}", inputs="[conversation, fields.b]"),
+            r"declares .*'fields\.b'\] and uses \['fields\.a'\]",
+        ),
+        (file("{{ fields.a }}", inputs="[conversation, fields]"), r"declares .*'fields'\] and uses \['fields\.a'\]"),
+        (file("{{ reference.a }}", inputs="[conversation, reference.a]"), r"unknown inputs \['reference\.a'\]"),
+        (file("Good?", inputs="[conversation, 'fields.a b']"), r"unknown inputs \['fields\.a b'\]; expected \.name"),
+        (file("Good?", inputs="[conversation, tool_calls]"), r"unknown inputs \['tool_calls'\]"),
+    ],
+)
+def test_values_that_are_not_declared_or_do_not_exist_are_refused(written, text, reason):
+    with pytest.raises(PromptError, match=reason):
+        written(text)

@@ -148,6 +148,14 @@ def test_all_that_is_asked_is_on_the_sheet_without_the_language_of_prompts():
     assert list(record.inputs) == ["conversation", "fields"]
 
 
+def test_a_field_that_the_judge_was_given_is_shown_to_people(tmp_path):
+    path = tmp_path / "own.md"
+    path.write_text("---\ninputs: [conversation, fields.topic]\nscale: {good: 1, bad: 0}\n---\n{{ fields.topic }}?")
+    fields = {"topic": "cities", "secret": HIDDEN}
+    (row,) = rows(sheet(judged([1], str(path), [sample(0, fields=fields)])))
+    assert row["reference"] == "reference: reference 0\n\nfields.topic: cities"
+
+
 def test_a_table_is_read_back_as_samples_that_nobody_labelled(tmp_path):
     made = sheet(judged([1, 0, 1], samples=[sample(0), sample(1, "=HYPERLINK()"), sample(2)]), 2)
     path = tmp_path / "sheet.csv"

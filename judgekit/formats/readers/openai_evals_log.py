@@ -1,6 +1,6 @@
 """Logs of runs of the open-source repository openai/evals, which ``oaieval`` writes.
 
-{"spec": {"completion_fns": ["gpt-4"], "eval_name": "test-match.s1", "run_id": "23", ...}}
+{"spec": {"completion_fns": ["..."], "eval_name": "test-match.s1", "run_id": "23", ...}}
 {"run_id": "23", "event_id": 0, "sample_id": "test-match.s1.0", "type": "sampling", "data": {"prompt": [...], "sampled": ["4"]}, ...}
 {"run_id": "23", "event_id": 1, "sample_id": "test-match.s1.0", "type": "match", "data": {"correct": true, "expected": "4"}, ...}
 {"final_report": {"accuracy": 1.0}}

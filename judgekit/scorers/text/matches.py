@@ -37,17 +37,32 @@ class ExactMatch(TextScorer):
 
     With ``normalize=True``, so are case, character width, runs of whitespace, spaces in Chinese and similar scripts,
     sentence-final punctuation and quotation marks around the whole text: see
-    ``judgekit.scorers.text.normalization.normalized``. An empty response scores 0.
+    ``judgekit.scorers.text.normalization.normalized``. With ``strip=False``, every character counts. With
+    ``negate=True``, it is 1 if the response equals none of the references. An empty response equals no reference.
 
     Skipped without a response or a reference. No judge. Details: ``reference``, the one that matches, or null. Source:
     SQuAD (Rajpurkar et al. 2016, https://aclanthology.org/D16-1264), which also ignores articles and all punctuation.
+
+    Raises:
+        ConfigError: Texts that are not stripped cannot be normalized.
     """
 
     normalize: bool = False
+    strip: bool = True
+    negate: bool = False
     name: str = "exact_match"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.normalize and not self.strip:
+            raise ConfigError("normalize ignores whitespace, and strip=False does not; choose one")
+
+    @property
+    def _compares_blanks(self) -> bool:
+        return not self.strip
+
     def _compare(self, texts: TextPair) -> Score:
-        form = normalize_text if self.normalize else str.strip
+        form = normalize_text if self.normalize else str.strip if self.strip else str
         response = form(texts.response)
         match = next((text for text in texts.references if form(text) == response), None)
 
@@ -58,26 +73,33 @@ class ExactMatch(TextScorer):
             reason = f"the response is {short_repr(texts.response)}, which is not one of: {_named(texts.references)}"
             return reason, {"reference": None}
 
-        return Score.scored(self.name, float(match is not None), explain=explain)
+        return Score.scored(self.name, float((match is not None) != self.negate), explain=explain)
 
 
 @dataclass(frozen=True)
 class StringPresence(TextScorer):
     """1 if the response contains one of the references, else 0. Whitespace around a reference is ignored.
 
-    The match may be part of a word: ``art`` is in ``party``. ``ignore_case`` ignores case. An empty response scores 0.
+    The match may be part of a word: ``art`` is in ``party``. ``ignore_case`` ignores case. With ``strip=False``, the
+    whitespace around a reference has to be there too. An empty response contains no reference.
 
     Skipped without a response or a reference. No judge. Details: ``reference``, the first that was found, or null.
     Source: string presence of ragas (https://docs.ragas.io/en/stable/concepts/metrics/available_metrics/traditional/).
     """
 
     ignore_case: bool = False
+    strip: bool = True
     name: str = "string_presence"
+
+    @property
+    def _compares_blanks(self) -> bool:
+        return not self.strip
 
     def _compare(self, texts: TextPair) -> Score:
         form = str.casefold if self.ignore_case else str
         response = form(texts.response)
-        match = next((text for text in texts.references if form(text.strip()) in response), None)
+        sought = str.strip if self.strip else str
+        match = next((text for text in texts.references if form(sought(text)) in response), None)
 
         def explain() -> tuple[str, JsonObject]:
             if match is not None:
@@ -172,6 +194,7 @@ class Similarity(TextScorer):
     name: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("measure of similarity", self.measure, get_args(SimilarityMeasure))
         if not self.name:
             object.__setattr__(self, "name", f"{self.measure}_similarity")

@@ -55,6 +55,7 @@ class NgramPrecision(TextScorer):
     name: str = "ngram_precision"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if type(self.n) is not int or self.n < 1:
             raise ConfigError(f"n must be an integer of at least 1, found {self.n!r}")
         splitter(self.tokenize)

@@ -155,6 +155,7 @@ class ROUGE(TextScorer):
     name: str = ""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("type of ROUGE", self.type, _TYPES)
         check_choice("mode of ROUGE", self.mode, get_args(RougeMode))
         check_choice("choice of a reference", self.reference_choice, get_args(ReferenceChoice))

@@ -103,6 +103,7 @@ class BLEU(TextScorer):
     name: str = "bleu"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choice("smoothing of BLEU", self.smooth, get_args(Smooth))
         _at_least(1, max_order=self.max_order)
         _ = self._tokenizer  # report a missing tokenizer now, not for each sample
@@ -209,6 +210,7 @@ class CHRF(TextScorer):
     name: str = "chrf"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _at_least(1, char_order=self.char_order, beta=self.beta)
         _at_least(0, word_order=self.word_order)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from judgekit.errors import ConfigError
 from judgekit.score import Score
 from judgekit.scorers.classification.answers import AnswerMatch
 from judgekit.scorers.classification.labels import Classification
@@ -110,3 +111,80 @@ def test_a_score_of_any_text_can_be_written(scorer, response, known):
         assert scorer.name.startswith("json_")
     assert Score.model_validate_json(found.model_dump_json()) == found
     assert found.reason
+
+
+CALLED = ToolCall("search", {"city": "Bonn"})
+JSON = Sample.of(
+    [HI, AIMessage('{"answer": "Bonn", "n": [1, 2]}', tool_calls=[CALLED])],
+    id="one",
+    reference="Berlin",
+    fields={"city": "Bonn", "my city": "Rome", "items": ["a"], "empty": "", "none": None},
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        ({"response": "{{ response.answer }}", "reference": "{{ fields.city }}"}, 1),
+        ({"response": "{{response.answer}}", "reference": "{{fields['city']}}"}, 1),
+        ({"response": "{{ response.n[1] }}", "reference": "2"}, 1),
+        ({"response": "{{ response.n }}", "reference": "[1, 2]"}, 1),
+        ({"response": "{{ fields.items[0] }}", "reference": "a"}, 1),
+        ({"response": '{{ fields["my city"] }}!', "reference": "Rome!"}, 1),
+        ({"response": "{{ tool_calls[0].name }}", "reference": "search"}, 1),
+        ({"response": "{{ tool_calls[0].args.city }}", "reference": "{{ fields.city }}"}, 1),
+        ({"response": "{{ fields.city }}"}, 0),
+        ({"response": "{{ reference }}"}, 1),
+        ({"reference": "{{ response }}"}, 1),
+        ({"reference": "no braces"}, 0),
+    ],
+)
+def test_options_say_which_values_of_the_sample_are_compared(options, value):
+    scorer = ExactMatch(**options)
+    assert scorer.compute(JSON).value == value
+    assert scorer.score(JSON) == scorer.compute(JSON)
+
+
+@pytest.mark.parametrize(
+    "path", ["fields.nothing", "fields.none", "response.nothing", "response.n[2]", "tool_calls[1].name"]
+)
+def test_a_sample_without_the_value_is_skipped(path):
+    score = ExactMatch(reference=f"{{{{ {path} }}}}").compute(JSON)
+    assert (score.status, score.reason) == ("skipped", f"the sample has no {path}")
+
+
+def test_without_an_agent_message_a_field_can_still_be_compared():
+    sample = Sample.of([HI], id="one", fields={"draft": "Bonn"}, reference="Bonn")
+    assert ExactMatch(response="{{ fields.draft }}").compute(sample).value == 1
+    assert ExactMatch(reference="Bonn").compute(sample).reason == "the sample has no response"
+    alone = Sample.of([HI], id="one", fields={"draft": "Bonn"})
+    assert ExactMatch(response="{{ fields.draft }}").compute(alone).reason == "the sample has no reference"
+
+
+def test_a_blank_reference_is_compared_only_if_whitespace_counts():
+    option = {"reference": "{{ fields.empty }}"}
+    for scorer in (ExactMatch(**option), StringPresence(**option), Similarity(**option), BLEU(**option)):
+        assert scorer.compute(JSON).reason == "the reference is empty"
+    assert ExactMatch(strip=False, **option).compute(JSON).value == 0
+    assert StringPresence(strip=False, **option).compute(JSON).value == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "{{ item.city }}",
+            r"item\.city is not a value of a sample; these are response, reference, tool_calls, fields",
+        ),
+        ("{{ fields }}", r"fields is not a value of a sample"),
+        (
+            "{{ fields.city | upper }}",
+            r"expected \.name, \[0\] or \[\"name\"\] behind 'fields\.city', found ' \| upper'",
+        ),
+        ("{{ 1 }}", "expected a path such as fields.name, found '1'"),
+    ],
+)
+def test_a_text_with_an_unknown_value_is_refused_at_once(text, reason):
+    for kind in (ExactMatch, StringPresence, Similarity, BLEU, CHRF, TER, ROUGE, NgramPrecision, JSONMatch, JSONDiff):
+        with pytest.raises(ConfigError, match=reason):
+            kind(reference=text)

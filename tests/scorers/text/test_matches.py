@@ -240,3 +240,34 @@ def test_a_similarity_is_named_after_its_measure_and_known():
         ConfigError, match="no measure of similarity is called 'levenstein', did you mean 'levenshtein'"
     ):
         Similarity("levenstein")
+
+
+@pytest.mark.parametrize(
+    ("scorer", "response", "reference", "expected"),
+    [
+        (ExactMatch(strip=False), "a", "a", 1),
+        (ExactMatch(strip=False), "a\n", "a", 0),
+        (ExactMatch(strip=False), "A", "a", 0),
+        (ExactMatch(negate=True), " a ", "a", 0),
+        (ExactMatch(negate=True), "b", "a", 1),
+        (ExactMatch(strip=False, negate=True), "a\n", "a", 1),
+        (ExactMatch(normalize=True, negate=True), "'A.'", "a", 0),
+        (StringPresence(strip=False), "it is a.", " a", 1),
+        (StringPresence(strip=False), "it is (a).", " a", 0),
+        (StringPresence(), "it is (a).", " a", 1),
+        (StringPresence(strip=False, ignore_case=True), "it is A.", " a", 1),
+    ],
+)
+def test_options_say_whether_whitespace_counts_and_what_a_match_means(scorer, response, reference, expected):
+    assert value(scorer, response, reference) == expected
+
+
+def test_a_response_that_equals_none_of_several_references_is_what_a_negated_match_wants():
+    assert value(ExactMatch(negate=True), "c", "a", "b") == 1
+    found = ExactMatch(negate=True).score(sample("b", "a", "b"))
+    assert (found.value, found.reason, found.details) == (0, "the response is 'b'", {"reference": "b"})
+
+
+def test_whitespace_cannot_both_count_and_be_ignored():
+    with pytest.raises(ConfigError, match="normalize ignores whitespace, and strip=False does not; choose one"):
+        ExactMatch(normalize=True, strip=False)
