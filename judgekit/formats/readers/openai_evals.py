@@ -35,7 +35,7 @@ from judgekit.traces.sample import References, Sample
 from judgekit.traces.sample_path import TextTemplate, ValuePath
 from judgekit.traces.trace import Label, LabelSource, ToolDefinition
 
-_OUTPUT_ITEM, _RUN, _EVAL = "eval.run.output_item", "eval.run", "eval"
+_OUTPUT_ITEM, _RUN = "eval.run.output_item", "eval.run"
 _BESIDE_ITEM = frozenset(("item", "sample", "id", *References.__annotations__)) - {"fields"}
 _OF_SAMPLES = (frozenset(("input", "ideal")), frozenset(("messages", "ideal")))
 _REFERENCES = frozenset(("reference", "references", "expected_output"))
@@ -57,14 +57,14 @@ class OpenAIEvalsReader:
         'openai-evals: {"object": "eval.run.output_item", "datasource_item", "results", "sample"}; {"item", "sample"}; '
         '{"input", "ideal"} of openai/evals'
     )
-    marks = frozenset(("object", "item", "ideal"))
+    marks = frozenset(("object", "item", "ideal", "testing_criteria"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize records by ``object``, items by having little beside, and samples by ``ideal``."""
         row = first_record(value)
         if not isinstance(row, dict):
             return False
-        if row.get("object") in (_OUTPUT_ITEM, _RUN, _EVAL):
+        if row.get("object") in (_OUTPUT_ITEM, _RUN) or _is_definition(row):
             return True
         if isinstance(row.get("item"), dict):
             return row.keys() <= _BESIDE_ITEM
@@ -77,7 +77,7 @@ class OpenAIEvalsReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one output item, item or sample."""
         row = FieldTracker.of(record)
-        if row.peek("object") == _EVAL:
+        if _is_definition(as_object(record)):
             raise TraceError(
                 "is the definition of an eval, which has graders and no samples; "
                 "make a config of its graders: judgekit convert FILE -o judgekit.toml"
@@ -85,6 +85,10 @@ class OpenAIEvalsReader:
         if row.peek("object") == _OUTPUT_ITEM:
             return _output_item(row, index)
         return _item(row, index) if "item" in row else _sample_of_repository(row, index)
+
+
+def _is_definition(row: JsonObject) -> bool:
+    return row.get("object") == "eval" or ("object" not in row and isinstance(row.get("testing_criteria"), list))
 
 
 def _items(document: JsonValue) -> list[JsonValue]:

@@ -1,0 +1,95 @@
+"""What is saved of OpenAI's evals, from the files to a run with a judge, and to an audit of OpenAI's grader."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judgekit import Run, read
+
+EVAL = {
+    "id": "eval_1",
+    "object": "eval",
+    "name": "tickets",
+    "testing_criteria": [
+        {
+            "type": "string_check",
+            "name": "match",
+            "input": "{{sample.output_text}}",
+            "operation": "eq",
+            "reference": "{{item.label}}",
+        },
+        {
+            "type": "label_model",
+            "name": "tone",
+            "model": "test",
+            "input": [{"role": "user", "content": "Is the answer to {{item.ticket}} polite? {{sample.output_text}}"}],
+            "labels": ["polite", "rude"],
+            "passing_labels": ["polite"],
+        },
+    ],
+}
+UUID = "a2486074-d803-4445-b431-ad2262e85d47"
+
+
+def output_item(number, answer, label, tone):
+    return {
+        "object": "eval.run.output_item",
+        "id": f"outputitem_{number}",
+        "eval_id": "eval_1",
+        "run_id": "evalrun_1",
+        "datasource_item_id": number,
+        "datasource_item": {"ticket": f"Ticket {number}", "label": label},
+        "results": [
+            {
+                "name": f"match-{UUID}",
+                "passed": answer == label,
+                "score": float(answer == label),
+                "type": "string_check",
+            },
+            {"name": f"tone-{UUID}", "passed": bool(tone), "score": tone, "type": "label_model"},
+        ],
+        "sample": {
+            "input": [{"role": "user", "content": f"Ticket {number}"}],
+            "output": [{"role": "assistant", "content": answer}],
+        },
+        "status": "pass",
+    }
+
+
+@pytest.mark.parametrize("name", ["output_items.jsonl", "page.json"])
+def test_the_config_of_an_eval_scores_its_output_items(cli, judging, monkeypatch, name):
+    Path("judgekit.toml").unlink()
+    Path("eval.json").write_text(json.dumps(EVAL))
+    items = [output_item(0, "shipping", "shipping", 1.0), output_item(1, "billing!", "billing", 0.0)]
+    text = (
+        "\n".join(map(json.dumps, items))
+        if name.endswith("l")
+        else json.dumps({"object": "list", "data": items, "has_more": False})
+    )
+    Path(name).write_text(text)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    verdict = {False: "polite", True: "rude"}
+    judging.answer = lambda shown: {"reason": "r", "evidence": [2], "verdict": verdict["billing!" in shown]}
+
+    assert cli("convert", "eval.json", "-o", "evals.toml").code == 0
+    config = Path("evals.toml").read_text()
+    Path("evals.toml").write_text(
+        config.replace('model = "openai/test"', f'model = "openai/test"\nbase_url = "{judging.url}"')
+    )
+    ended = cli("run", name, "--config", "evals.toml")
+    assert (ended.code, "could not be read" in ended.err) == (0, False)
+
+    run = Run.stored()
+    found = {(row.sample_id, row.score.scorer): row.score.value for row in run}
+    assert found == {
+        ("outputitem_0", "match"): 1,
+        ("outputitem_0", "tone"): 1,
+        ("outputitem_1", "match"): 0,
+        ("outputitem_1", "tone"): 0,
+    }
+    graded = {(sample.id, label.name): label.value for sample in read(name) for label in sample.trace.labels}
+    assert graded == found  # the grades that came with the items have the names of the scorers
+    [shown] = [one for one in judging.asked if "billing!" in one]
+    assert "ticket begins]\n| Ticket 1\n" in shown
+    assert "response begins]\n| billing!\n" in shown
