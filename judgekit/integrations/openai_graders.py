@@ -314,7 +314,7 @@ class _Translator:
         about = [str(definition[key]) for key in ("name", "id") if isinstance(definition.get(key), str)]
         head = [
             _comment(f"The graders of an OpenAI eval: {', '.join(about) or 'without a name'}"),
-            _comment("Score its output items: judgekit run output_items.jsonl --config judgekit.toml"),
+            _comment("To score its output items: judgekit run output_items.jsonl --config FILE"),
         ]
         if self.gates:
             head.append(f"gate = {_toml([*self.gates])}")
