@@ -281,7 +281,7 @@ class _Translator:
         return self.judges[table]
 
     def _add_multi(self, name: str, grader: JsonObject) -> None:
-        """Translate graders that a formula combines: a mean of all becomes a panel, others become scorers of their own."""
+        """Translate graders that a formula combines: in a panel if it is a mean, else as scorers of their own."""
         held = as_object(grader.get("graders"))
         members = (
             {"": held} if isinstance(held.get("type"), str) else {key: as_object(one) for key, one in held.items()}
@@ -292,8 +292,11 @@ class _Translator:
             named = self._name({"name": key or name, **member})
             if (scorer := self._scorer(named, member)) is not None:
                 made[key] = named, scorer
-        if len(made) == len(members) > 1 and _is_mean(formula, members):
+        weights = _mean_weights(formula, members)
+        if weights and len(made) == len(members) > 1:
             table: JsonObject = {"name": "panel", "as": name, "rule": "mean"}
+            if len(set(weights)) > 1:
+                table["weights"] = [*weights]
             table["scorers"] = [scorer.table for _, scorer in made.values()]
             notes = tuple(note for _, scorer in made.values() for note in scorer.notes)
             threshold = grader.get("pass_threshold")
@@ -304,7 +307,9 @@ class _Translator:
             "its graders are scorers of their own; combine their values yourself" if made else "none of its graders is"
         )
         self._miss(
-            name, grader, f"the formula {short_repr(formula)} is not the mean of graders that are translated; {alone}"
+            name,
+            grader,
+            f"the formula {short_repr(formula)} is not a weighted mean of graders that are translated; {alone}",
         )
         for named, scorer in made.values():
             self._write(named, scorer)
@@ -454,15 +459,16 @@ def _range(grader: JsonObject) -> tuple[float, float]:
             raise ValueError(f"its range is {short_repr(bounds)}")
 
 
-def _is_mean(formula: str, names: Mapping[str, object]) -> bool:
-    """Return whether a formula is the mean of all these names. It is parsed, and not run."""
+def _mean_weights(formula: str, names: Mapping[str, object]) -> Sequence[float]:
+    """Return the weights of names in a formula that is their weighted mean, else none. It is parsed, and not run."""
     try:
         if len(formula) > _LONGEST_FORMULA:
-            return False
+            return ()
         weights = _weights(ast.parse(formula.strip(), mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError, ArithmeticError):
-        return False
-    return weights.keys() == names.keys() and all(isclose(one, 1 / len(names)) for one in weights.values())
+        return ()
+    is_mean = weights.keys() == names.keys() and min(weights.values()) > 0 and isclose(fsum(weights.values()), 1)
+    return [round(weights[name], 12) for name in names] if is_mean else ()
 
 
 def _weights(node: ast.expr) -> dict[str, float]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from math import fsum
+from math import fsum, inf
 from statistics import median
 from typing import Literal, TypeAlias, get_args
 
@@ -33,6 +33,7 @@ from judgekit.scoring import (
     scorer_prompts,
     scorer_scope,
 )
+from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 from judgekit.traces.tree import Scope
 
@@ -57,7 +58,7 @@ class Panel(SyncScore):
     ever decide, it scores no further samples.
 
     By ``majority``, the verdict is the vote of more than half of the members; by ``unanimous``, the vote of all. By
-    ``mean`` and ``median``, it is that of the values, if more than half of the votes are values. Skipped if the verdict
+    ``mean`` (also with ``weights``) and ``median``, it is that of the values, if more than half of the votes are values. Skipped if the verdict
     is a skip; by mean and median, if more than half of the votes are skips. Otherwise, as for ties, the panel abstains.
 
     Costs the requests of all members, which are asked concurrently. With ``escalate``, the first two are asked
@@ -74,17 +75,19 @@ class Panel(SyncScore):
         rule: The rule that turns votes into a verdict.
         quorum: The number of members that must give a value or skip.
         escalate: Whether to ask further members only if they matter; only with majority and unanimous.
+        weights: The weight of each member in a mean, above 0; equal if not given.
         name: The name of the scores.
 
     Raises:
         ConfigError: There are fewer than two members, or one is there twice; the rule is unknown; the quorum is
-            unreachable; or a mean or median escalates.
+            unreachable; a mean or median escalates; or there are weights without a mean, or not one for each member.
     """
 
     scorers: Sequence[Scorer]
     rule: VotingRule = "majority"
     quorum: int | None = None
     escalate: bool = False
+    weights: Sequence[float] = ()
     name: str = "panel"
 
     def __post_init__(self) -> None:
@@ -102,6 +105,14 @@ class Panel(SyncScore):
         if self.escalate and self.rule not in _COUNTING:
             raise ConfigError(
                 f"a {self.rule} needs every vote, so it cannot escalate; rules that can: {', '.join(_COUNTING)}"
+            )
+        object.__setattr__(self, "weights", tuple(self.weights))
+        if self.weights and self.rule != "mean":
+            raise ConfigError(f"only a mean has weights, not the rule {self.rule!r}")
+        are_weights = all(is_number(weight) and 0 < weight < inf for weight in self.weights)
+        if self.weights and not (are_weights and len(self.weights) == len(self.scorers)):
+            raise ConfigError(
+                f"weights must be {len(self.scorers)} numbers above 0, one for each member, found {list(self.weights)!r}"
             )
 
     @property
@@ -157,8 +168,13 @@ class Panel(SyncScore):
             return vote if most >= needed else "abstained"
         values = [vote for vote in cast.elements() if isinstance(vote, float)]
         if 2 * len(values) > cast.total():
-            return fsum(values) / len(values) if self.rule == "mean" else median(values)
+            return self._mean(votes) if self.rule == "mean" else median(values)
         return "skipped" if 2 * cast["skipped"] > cast.total() else "abstained"
+
+    def _mean(self, votes: Sequence[Vote]) -> float:
+        weights = self.weights or repeat(1.0)
+        weighted = [(weight, vote) for weight, vote in zip(weights, votes, strict=False) if isinstance(vote, float)]
+        return fsum(weight * vote for weight, vote in weighted) / fsum(weight for weight, _ in weighted)
 
     def _score(self, scores: Sequence[Score]) -> Score:
         votes = score_votes(scores)
@@ -175,7 +191,7 @@ class Panel(SyncScore):
         elif is_counted:
             reason = f"by {self.rule} ({counted}): {first.reason if first else ''}"
         else:
-            reason = f"{self.rule} of the values: {counted}"
+            reason = f"{'weighted ' if self.weights else ''}{self.rule} of the values: {counted}"
         confidence = votes.count(verdict) / max(len(votes) - votes.count("failed"), 1)
         details: dict[str, JsonValue] = {
             "votes": {title: _vote_as_json(score) for title, score in zip(titles, scores, strict=False)},

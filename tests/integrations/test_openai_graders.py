@@ -315,11 +315,23 @@ def test_a_mean_of_graders_becomes_a_panel(tmp_path, formula):
     assert [panel.score(output_item(said, "shipping")).value for said in ("shipping", "Shipping", "no")] == [1, 0.5, 0]
 
 
+@pytest.mark.parametrize("formula", ["0.7 * a + 0.3 * b", "(7 * a + 3 * b) / 10", "0.3 * b + a * 0.7"])
+def test_a_weighted_mean_of_graders_becomes_a_panel_with_weights(tmp_path, formula):
+    graders = {"a": check("eq", name="a"), "b": check("ilike")}
+    multi = grader("multi", name="both", graders=graders, calculate_output=formula)
+    panel = scorers(tmp_path, multi)["both"]
+    assert tuple(panel.weights) == (0.7, 0.3)
+    values = [panel.score(output_item(said, "shipping")).value for said in ("shipping", "Shipping", "no")]
+    assert values == pytest.approx([1, 0.3, 0])
+
+
 @pytest.mark.parametrize(
     "formula",
     [
         *(
-            "0.7 * a + 0.3 * b",
+            "0.7 * a + 0.2 * b",
+            "1.5 * a - 0.5 * b",
+            "a + 0 * b",
             "a + b",
             "max(a, b)",
             "a * b",

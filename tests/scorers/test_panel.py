@@ -142,6 +142,25 @@ def test_mean_and_median_are_those_of_the_values_where_most_votes_are_values(vot
     assert said(verdict(*votes, rule="median")) == pytest.approx(middle)
 
 
+@pytest.mark.parametrize(
+    ("votes", "options", "mean"),
+    [
+        ([1.0, 0.0], {}, 0.7),
+        ([0.0, 1.0], {}, 0.3),
+        ([1.0, 1.0], {}, 1),
+        ([0.5, 0.5], {"weights": [7, 3]}, 0.5),
+        ([1.0, 0.0, "abstained"], {"weights": [1, 3, 96]}, 0.25),  # the weights of those that gave a value
+        ([1.0, "failed", 0.0], {"weights": [1, 96, 3], "quorum": 2}, 0.25),
+        ([1.0, "abstained"], {}, "abstained"),
+    ],
+)
+def test_a_mean_weighs_the_members_that_gave_a_value(votes, options, mean):
+    found = verdict(*votes, rule="mean", **{"weights": [0.7, 0.3], **options})
+    assert said(found) == pytest.approx(mean)
+    if found.value is not None:
+        assert found.reason.startswith("weighted mean of the values: ")
+
+
 @given(st.lists(st.sampled_from(VOTES[:-1]), min_size=2, max_size=6), st.randoms(use_true_random=False))
 def test_the_order_of_the_members_does_not_matter(votes, draw):
     shuffled = draw.sample(votes, len(votes))
@@ -476,6 +495,7 @@ def test_who_sits_in_it_and_how_it_counts_is_part_of_the_signature():
         Panel([two, one]),
         Panel([one, two, three]),
         Panel([one, two], rule="mean"),
+        Panel([one, two], rule="mean", weights=[1, 2]),
         Panel([one, two], quorum=1),
         Panel([one, two], escalate=True),
     ]
@@ -493,6 +513,11 @@ def test_who_sits_in_it_and_how_it_counts_is_part_of_the_signature():
             [1.0, 0.0],
             {"rule": "mean", "escalate": True},
             "a mean needs every vote, so it cannot escalate; rules that can: majority, unanimous",
+        ),
+        ([1.0, 0.0], {"weights": [1, 2]}, "only a mean has weights, not the rule 'majority'"),
+        *(
+            ([1.0, 0.0], {"rule": "mean", "weights": weights}, "weights must be 2 numbers above 0, one for each member")
+            for weights in ([1], [1, 2, 3], [1, 0], [1, -1], [1, float("inf")], [1, float("nan")], [1, True], "ab")
         ),
     ],
 )
