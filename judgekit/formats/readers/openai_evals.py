@@ -35,7 +35,7 @@ from judgekit.traces.sample import References, Sample
 from judgekit.traces.sample_path import TextTemplate, ValuePath
 from judgekit.traces.trace import Label, LabelSource, ToolDefinition
 
-_OUTPUT_ITEM, _RUN = "eval.run.output_item", "eval.run"
+_OUTPUT_ITEM, _RUN, _EVAL = "eval.run.output_item", "eval.run", "eval"
 _BESIDE_ITEM = frozenset(("item", "sample", "id", *References.__annotations__)) - {"fields"}
 _OF_SAMPLES = (frozenset(("input", "ideal")), frozenset(("messages", "ideal")))
 _REFERENCES = frozenset(("reference", "references", "expected_output"))
@@ -64,7 +64,9 @@ class OpenAIEvalsReader:
         row = first_record(value)
         if not isinstance(row, dict):
             return False
-        if row.get("object") in (_OUTPUT_ITEM, _RUN) or _is_definition(row):
+        if (kind := row.get("object")) is not None:  # as many records of other formats have it
+            return kind in (_OUTPUT_ITEM, _RUN, _EVAL)
+        if isinstance(row.get("testing_criteria"), list):
             return True
         if isinstance(row.get("item"), dict):
             return row.keys() <= _BESIDE_ITEM
@@ -88,7 +90,7 @@ class OpenAIEvalsReader:
 
 
 def _is_definition(row: JsonObject) -> bool:
-    return row.get("object") == "eval" or ("object" not in row and isinstance(row.get("testing_criteria"), list))
+    return row.get("object") == _EVAL or ("object" not in row and isinstance(row.get("testing_criteria"), list))
 
 
 def _items(document: JsonValue) -> list[JsonValue]:

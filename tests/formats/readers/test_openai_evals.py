@@ -120,6 +120,14 @@ def test_an_output_item_is_a_conversation_with_its_grades():
     assert sample.trace.warnings == ()
 
 
+def test_samples_can_be_named_after_their_items_to_compare_runs(tmp_path):
+    path = tmp_path / "items.jsonl"
+    path.write_text(json.dumps(output_item()))
+    [sample] = read(path, columns={"id": "output_id", "datasource_item_id": "id"}, on_error="raise")
+    assert (sample.id, sample.trace.extra["output_id"]) == ("4", "outputitem_1")
+    assert sample.trace.warnings == ()
+
+
 def test_the_record_of_the_openai_package_is_read_whole(forgotten):
     """The package's own types accept the record, so it has the fields that the API lists."""
     graded = {"input": [{"role": "user", "content": "Polite?"}], "output": [{"content": '{"result":"yes"}'}]}
@@ -300,6 +308,9 @@ def test_a_definition_is_refused_with_the_command_that_reads_it(exports, tmp_pat
     (tmp_path / "evals.json").write_text(json.dumps(page))
     assert list(read(tmp_path / "evals.json", on_error=told.append)) == []
     assert "is the definition of an eval" in told[1].problem
+    (tmp_path / "create.json").write_text(json.dumps({"name": "n", "testing_criteria": []}))  # of the request
+    assert list(read(tmp_path / "create.json", on_error=told.append)) == []
+    assert "is the definition of an eval" in told[2].problem
 
 
 @pytest.mark.parametrize(
