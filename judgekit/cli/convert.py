@@ -40,9 +40,10 @@ def convert(
     column: options.ColumnOption = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Write recordings in another format, or the graders of an OpenAI eval as a config.
+    """Write recordings in another format.
 
-    Reports what the format has no place for, and graders that have no scorer.
+    The graders of an OpenAI eval, if the output ends in .toml, become a config with prompt files beside it. Reports what
+    the format has no place for, and graders that have no scorer.
     """
     require_separate_output(output, file)
     if output.endswith(".toml"):
