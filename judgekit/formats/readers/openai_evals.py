@@ -186,8 +186,8 @@ class _Item:
                 asked.take_if("type", "template")
                 asked.take("template")
                 return payload
-        columns = [name for name in self.columns if name == "messages" or canonical_column(name) == "input"]
-        columns += [name for name in ("input",) if name in self.columns]
+        columns: list[str] = [name for name in ("input", "messages") if name in self.columns]
+        columns += [name for name in self.columns if canonical_column(name) == "input"]
         if asked is not None and isinstance(whole := asked.peek("item_reference"), str):
             columns = [whole.removeprefix("item.")]
         for name in columns:
@@ -214,9 +214,6 @@ class _Item:
 
     def conversation(self, sample: FieldTracker, asked: Payload) -> dict[str, object]:
         """Return the conversation as fields of a trace, with a warning if it has no answer."""
-        usage = read_counts(
-            sample.object("usage"), input="prompt_tokens", output="completion_tokens", cached="cached_tokens"
-        )
         answered = self._answer(sample)
         error = as_object(sample.peek("error"))
         failed = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
@@ -226,9 +223,16 @@ class _Item:
             sample.warn("contains no answer", "output")
         elif not any(one.text or (isinstance(one, AIMessage) and one.tool_calls) for one in answered.messages):
             sample.warn(f"the answer is empty; it ended with {to_text(sample.peek('finish_reason'))}", "output")
-        known = {"model": sample.text("model"), "finish_reason": sample.text("finish_reason"), "usage": usage}
+        known = self._about_answer(sample) if answered.messages else {}
         messages, replies = exchange_messages(asked, answered, self.tools, **known)
         return {"messages": [*messages, *replies], "termination": f"error: {failed}" if failed else None}
+
+    @staticmethod
+    def _about_answer(sample: FieldTracker) -> dict[str, object]:
+        usage = read_counts(
+            sample.object("usage"), input="prompt_tokens", output="completion_tokens", cached="cached_tokens"
+        )
+        return {"model": sample.text("model"), "finish_reason": sample.text("finish_reason"), "usage": usage}
 
     def _answer(self, sample: FieldTracker) -> Payload:
         """Return what the model answered, in any of the places where these files hold it."""
@@ -306,6 +310,9 @@ def _sample_of_repository(row: FieldTracker, index: int) -> Sample:
     name = "messages" if "messages" in row else "input"
     asked = take_payload(row, name, HumanMessage)
     ideal = row.take("ideal")
-    texts = [to_text(one) for one in ideal] if isinstance(ideal, list) else None
-    known = {"reference": to_text(ideal)} if texts is None else {"references": texts}
+    known: dict[str, object] = {}
+    if isinstance(ideal, list):
+        known["references"] = list(map(to_text, ideal))
+    elif ideal is not None:
+        known["reference"] = to_text(ideal)
     return build_row_sample(row, identity, list(asked.messages), known, asked.tools)

@@ -116,9 +116,12 @@ def _continued(
     data.warnings += warnings
     if asked.messages:
         data.take("prompt")
-    known = {"model": data.text("model"), "timestamp": event.time("created_at")}
-    usage = read_usage(data.maybe_object("usage"))
-    history, replies = exchange_messages(asked, _sampled(data), tools, usage=usage, **known)
+    answered = _sampled(data)
+    known: dict[str, object] = {}
+    if answered.messages:
+        known = {"model": data.text("model"), "timestamp": event.time("created_at")}
+        known["usage"] = read_usage(data.maybe_object("usage"))
+    history, replies = exchange_messages(asked, answered, tools, **known)
     kept = len(messages) if before else 0  # with what earlier calls recorded about them
     return [*messages, *history[kept:], *replies]
 

@@ -157,6 +157,19 @@ def test_an_answer_without_content_is_no_answer():
     assert warned(sample) == {"sample.output": "the answer is empty; it ended with length"}
 
 
+def test_what_is_known_of_a_request_without_an_answer_is_kept(forgotten):
+    usage = {"prompt_tokens": 7, "completion_tokens": 0, "cached_tokens": 0, "total_tokens": 7}
+    held = {"model": "m", "usage": usage, "finish_reason": "length"}
+    for record in ({"item": {"a": 1}, "sample": held}, {"item": {"input": "q"}, "sample": held | {"output": []}}):
+        assert made(record).trace.extra["sample"]["model"] == "m"
+        assert forgotten(READER, record) == []
+    document = [
+        event(0, "sampling", {"sampled": None, "model": "m", "usage": usage}),
+        event(1, "match", {"sampled": "4"}),
+    ]
+    assert forgotten(LOG, document) == []
+
+
 def test_an_answer_may_lack_its_role_and_hold_calls():
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
     sample = made(output_item(sample={"output": [{"content": None, "tool_calls": [call]}]}))
@@ -331,6 +344,7 @@ def test_ideals_are_references():
     sample = made({"messages": [{"role": "user", "content": "2+2?"}], "ideal": ["4", 4.0], "choice": "A"})
     assert (sample.references, sample.fields) == (("4", "4"), {"choice": "A"})
     assert made({"input": "2+2?", "ideal": 4}).reference == "4"
+    assert made({"input": "2+2?", "ideal": None}).all_references == ()
 
 
 def event(number, kind, data, sample="s.0", **fields):
