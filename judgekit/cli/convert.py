@@ -47,6 +47,8 @@ def convert(
     """
     require_separate_output(output, file)
     if output.endswith(".toml"):
+        if format is not None or column or to != "judgekit":
+            raise ConfigError(f"{output}: a config has no --to, --format or --column, which are for recordings")
         _convert_graders(file, output, encoding)
         return
     recordings = Recordings(file, format, columns=options.parse_columns(column), encoding=encoding)

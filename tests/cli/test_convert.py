@@ -187,6 +187,12 @@ def test_recordings_are_not_made_into_a_config(cli, recorded):
     assert (ended.code, "a config is written to a local file" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize("option", [("--to", "ragas"), ("--format", "rows"), ("--column", "a=b")])
+def test_options_of_recordings_are_refused_for_a_config(cli, option):
+    ended = cli(evaluation(CHECK), "-o", "judgekit.toml", *option)
+    assert (ended.code, "a config has no --to, --format or --column" in ended.err) == (2, True)
+
+
 def test_an_eval_is_no_recording(cli):
     ended = cli(evaluation(CHECK), "-o", "out.jsonl")
     assert ended.code == 2
