@@ -11,6 +11,7 @@ from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamR
 from judgekit.formats.readers.atif import AtifReader
 from judgekit.formats.readers.base import MarkedReader, Reader
 from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
+from judgekit.formats.readers.braintrust import BraintrustReader
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.readers.codex import CodexReader
 from judgekit.formats.readers.codex_exec import CodexExecReader
@@ -67,6 +68,7 @@ READERS: dict[str, MarkedReader] = {
         MLflowReader(),
         AtifReader(),
         InspectReader(),
+        BraintrustReader(),
         LangChainReader(),
         PydanticAIReader(),
         OpenAIChatReader(),
