@@ -213,7 +213,6 @@ def test_a_data_frame_by_columns_is_refused_with_how_to_write_it(tmp_path):
 
 
 READ = {
-    "hf_messages.jsonl": (2, 0, []),
     "langfuse_trace_api.json": (2, 0, ["input", "observations", "scores"]),
     "langfuse_traces_export.json": (2, 0, ["input", "scores"]),
     "langsmith_runs_root.jsonl": (5, 1, []),
@@ -230,13 +229,6 @@ REFUSED = {
     "deepeval_goldens.json": f"this row has no response{_RENAME}actual_output=response",
     "deepeval_goldens.jsonl": f"this row has no response{_RENAME}actual_output=response",
     "deepeval_run.json": "unknown format",
-    "hf_alpaca.jsonl": f"this row has no input{_RENAME}instruction=input --column input=context",
-    "hf_arena.jsonl": "unknown format",
-    "hf_conversation.jsonl": "unknown format",
-    "hf_pref.jsonl": "unknown format",
-    "hf_prompt_completion.jsonl": f"this row has no input and no response{_RENAME}prompt=input --column completion=response",
-    "hf_prompt_completion_text.jsonl": f"this row has no input and no response{_RENAME}prompt=input --column completion=response",
-    "hf_qa.jsonl": f"this row has no input and no response{_RENAME}question=input --column answer=response",
     "langfuse_dataset_items.jsonl": f"this row has no reference{_RENAME}expectedOutput=reference",
     "langfuse_obs_blob.jsonl": _PARTS,
     "langfuse_obs_v2.json": _PARTS,
@@ -265,10 +257,6 @@ REFUSED = {
 """Files that are refused, and why."""
 RENAMED = {
     "deepeval_goldens.jsonl": [("Where is order 7?", "It was sent.", "Sent.")],
-    "hf_alpaca.jsonl": [("Say hi", "hi", None)],
-    "hf_prompt_completion.jsonl": [("hi", "hello", None)],
-    "hf_prompt_completion_text.jsonl": [("hi", "hello", None)],
-    "hf_qa.jsonl": [("2+2?", "4", None)],
     "langfuse_dataset_items.jsonl": [("2+2?", None, "4")],
     "langsmith_dataset.csv": [("2+2?", "4", None)],
     "langsmith_examples_chat.jsonl": [("Where is order 7?", "It was sent.", None)],

@@ -16,6 +16,7 @@ from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.readers.codex import CodexReader
 from judgekit.formats.readers.codex_exec import CodexExecReader
 from judgekit.formats.readers.gemini import GeminiReader
+from judgekit.formats.readers.huggingface import HuggingFaceReader
 from judgekit.formats.readers.inspect import InspectReader
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.readers.langchain import LangChainReader
@@ -61,6 +62,7 @@ READERS: dict[str, MarkedReader] = {
         ADKEvalReader(),
         SWEAgentReader(),
         ShareGPTReader(),
+        HuggingFaceReader(),
         ToolBenchReader(),
         WhoWhenReader(),
         OTelReader(),
