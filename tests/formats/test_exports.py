@@ -216,9 +216,6 @@ READ = {
     "langfuse_trace_api.json": (2, 0, ["input", "observations", "scores"]),
     "langfuse_traces_export.json": (2, 0, ["input", "scores"]),
     "langsmith_runs_root.jsonl": (5, 1, []),
-    "phoenix_df.jsonl": (2, 0, []),
-    "phoenix_experiment.json": (2, 0, ["annotations", "input", "reference_output", "trace_id"]),
-    "phoenix_spans.jsonl": (2, 0, []),
 }
 """Files of one conversation: its messages and calls, counted by hand, and the columns that warnings name."""
 _PARTS = "records are parts of 1 trace"
@@ -246,7 +243,6 @@ REFUSED = {
     "oai_output_items_page.json": "sample: messages or tool calls not read, found 3",
     "oaievals_oss_record.jsonl": "unknown format",
     "oaievals_oss_samples.jsonl": f"this row has no reference{_RENAME}ideal=reference",
-    "phoenix_dataset_examples.json": "unknown format",
     "promptfoo_cli_out.csv": "unknown format",
     "promptfoo_cli_out.json": "unknown format",
     "promptfoo_cli_out.jsonl": f"this row has no input{_RENAME}prompt=input",

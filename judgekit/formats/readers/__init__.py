@@ -26,6 +26,7 @@ from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIC
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
 from judgekit.formats.readers.otel import OTelReader
+from judgekit.formats.readers.phoenix import PhoenixReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
 from judgekit.formats.readers.ragas import RagasReader
 from judgekit.formats.readers.rows import RowsReader
@@ -71,6 +72,7 @@ READERS: dict[str, MarkedReader] = {
         AtifReader(),
         InspectReader(),
         BraintrustReader(),
+        PhoenixReader(),
         LangChainReader(),
         PydanticAIReader(),
         OpenAIChatReader(),

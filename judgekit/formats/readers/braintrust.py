@@ -21,7 +21,14 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, read_steps, take_payload
+from judgekit.formats.readers.payloads import (
+    exchange_messages,
+    parse_structured_json,
+    read_steps,
+    take_any_payload,
+    take_payload,
+    variables_in,
+)
 from judgekit.formats.row_facts import FACT_COLUMNS, read_expected, single_text, to_text
 from judgekit.formats.spans import Span, read_spans
 from judgekit.formats.values import as_list, as_object, is_number, lookup, str_or_none, without
@@ -172,9 +179,8 @@ def _record(identity: str, key: tuple[str, ...], events: Sequence[JsonObject]) -
         beside["id"] = root["id"]
     if (group := _group(root)) is not None:
         beside.setdefault("group", group)
-    given = parse_structured_json(root.get("input"))
-    if isinstance(given, dict) and len(given) > 1 and "messages" not in given:
-        beside.setdefault("fields", given)
+    if variables := variables_in(root.get("input")):
+        beside.setdefault("fields", variables)
     ordered = sorted(events, key=_order)
     moved = beside.keys() - {"id"}
     return {**beside, "spans": [_span(without(event, *moved) if event is root else event) for event in ordered]}
@@ -286,15 +292,10 @@ def _complete(step: SpanStep) -> None:
     """Read values of the root span that are neither text nor messages as their JSON text."""
     attributes = step.span.attributes
     step.kind = "agent"
-    for name, kind in zip(_VALUES, (HumanMessage, AIMessage), strict=True):
-        if name in attributes:
-            value = attributes.take(name)
-            if isinstance(value, dict | list):
-                attributes.warn("neither a string nor messages, read as its JSON text", name)
-            if kind is HumanMessage:
-                step.input_messages = [HumanMessage(to_text(value))]
-            else:
-                step.output_messages = [AIMessage(to_text(value))]
+    if "input" in attributes:
+        step.input_messages = take_any_payload(attributes, "input", HumanMessage).messages
+    if "output" in attributes:
+        step.output_messages = take_any_payload(attributes, "output", AIMessage).messages
 
 
 def _usage(attributes: FieldTracker) -> Usage | None:

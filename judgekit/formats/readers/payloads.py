@@ -89,6 +89,24 @@ def take_payload(found: FieldTracker, name: str, kind: type[HumanMessage | AIMes
     return payload
 
 
+def take_any_payload(found: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+    """Take a field as `take_payload` does, and any other value as its JSON text; with a warning if it is structured."""
+    payload = take_payload(found, name, kind)
+    if payload.messages or name not in found:
+        return payload
+    value = found.peek(name)
+    if isinstance(value, dict | list):
+        found.warn("neither a string nor messages, read as its JSON text", name)
+    found.take(name)
+    return Payload((kind(to_text(value)),))
+
+
+def variables_in(value: JsonValue) -> JsonObject:
+    """Return the variables of a dataset's item: the fields of an object that holds several and no messages."""
+    found = parse_structured_json(value)
+    return found if isinstance(found, dict) and len(found) > 1 and "messages" not in found else {}
+
+
 def messages_in(
     value: JsonValue, found: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]
 ) -> Payload | None:
