@@ -248,7 +248,6 @@ REFUSED = {
     "promptfoo_cli_out.jsonl": f"this row has no input{_RENAME}prompt=input",
     "promptfoo_results.json": "unknown format",
     "promptfoo_results.jsonl": f"this row has no input{_RENAME}prompt=input",
-    "weave_calls.jsonl": f"this row has no input{_RENAME}inputs=input",
 }
 """Files that are refused, and why."""
 RENAMED = {

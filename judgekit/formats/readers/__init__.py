@@ -36,6 +36,7 @@ from judgekit.formats.readers.tau2 import Tau2Reader
 from judgekit.formats.readers.tau_bench import TauBenchReader
 from judgekit.formats.readers.toolbench import ToolBenchReader
 from judgekit.formats.readers.vercel import VercelReader
+from judgekit.formats.readers.weave import WeaveReader
 from judgekit.formats.readers.who_when import WhoWhenReader
 from judgekit.registry import entry_point_references, find_object
 
@@ -73,6 +74,7 @@ READERS: dict[str, MarkedReader] = {
         InspectReader(),
         BraintrustReader(),
         PhoenixReader(),
+        WeaveReader(),
         LangChainReader(),
         PydanticAIReader(),
         OpenAIChatReader(),

@@ -9,6 +9,7 @@ id,input,output,expected,error,scores,metadata,tags
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
@@ -24,28 +25,27 @@ from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.readers.payloads import (
     exchange_messages,
     parse_structured_json,
-    read_steps,
-    take_any_payload,
+    read_function_steps,
     take_payload,
     variables_in,
 )
 from judgekit.formats.row_facts import FACT_COLUMNS, read_expected, single_text, to_text
-from judgekit.formats.spans import Span, read_spans
+from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_list, as_object, is_number, lookup, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition
 
-_VALUES = ("input", "output")
 _JSON = (
     *("expected", "error", "scores", "metadata", "metrics", "tags", "context", "origin", "comments"),
     *("span_attributes", "span_parents"),
 )
 """Fields that tables hold as JSON text."""
-_ATTRIBUTES = (*_VALUES, "expected", "scores", "metadata", "metrics")
+_ATTRIBUTES = ("input", "output", "expected", "scores", "metadata", "metrics")
 _OF_THE_WHOLE = ("project_id", "experiment_id", "dataset_id", "tags")
 _ASIDE = ("score", "classifier", "facet", "preprocessor", "review", "automation")
 """The types of spans that look at a conversation without being part of it."""
+_KINDS = {"llm": "LLM", "tool": "TOOL", "function": "FUNCTION"}
 _TOKENS = {
     "input": "prompt_tokens",
     "output": "completion_tokens",
@@ -97,7 +97,7 @@ class BraintrustReader:
         if root is None:
             row.warn("the root span is not in this file, so its input, output and scores are unknown")
         whole = root or next(span for span in spans if span.parent is None)
-        steps, tools = _steps(spans, whole)
+        steps, tools = read_function_steps(spans, whole, _kind, _model_step)
         fields = merge_steps(steps)
         messages = cast("Sequence[Message]", fields["messages"])
         if not messages:
@@ -133,19 +133,21 @@ def _version(event: JsonObject) -> int:
 def _grouped(events: Sequence[JsonValue]) -> list[JsonValue]:
     """Return the spans of each root span as a record. A span whose parents are missing belongs to its trace's root."""
     named = {_key(event): event for event in events if isinstance(event, dict) and "span_id" in event}
-    roots = {key[0]: key for key, event in named.items() if not _parents(event)}
-    found: dict[tuple[str, ...], list[JsonObject]] = {}
+    roots = find_roots({key: _parent_key(event) for key, event in named.items()})
+    whole = {key[0]: key for key, event in named.items() if _parent_key(event) is None}
+    found: dict[tuple[str, str], list[JsonObject]] = {}
     others: list[JsonValue] = []
     for place, event in enumerate(events):
-        if isinstance(event, dict):
-            key = _root_key(event, named, roots) if "span_id" in event else ("", str(place))
-            found.setdefault(key, []).append(event)
-        else:
+        if not isinstance(event, dict):
             others.append(event)
-    times: dict[str, int] = {}
-    for trace_id, *_ in found:
-        times[trace_id] = times.get(trace_id, 0) + 1
-    made = [_record(key[-1] if times[key[0]] > 1 else key[0], key, spans) for key, spans in found.items()]
+        elif "span_id" not in event:
+            found["", str(place)] = [event]
+        else:
+            key = roots[_key(event)]
+            key = key if _parent_key(named[key]) is None else whole.get(key[0], (key[0], ""))
+            found.setdefault(key, []).append(event)
+    times = Counter(trace_id for trace_id, _ in found)
+    made = [_record(key[times[key[0]] > 1], key, spans) for key, spans in found.items()]
     return [*made, *others]
 
 
@@ -157,20 +159,12 @@ def _parents(event: JsonObject) -> list[JsonValue]:
     return as_list(parse_structured_json(event.get("span_parents")))
 
 
-def _root_key(
-    event: JsonObject, named: dict[tuple[str, str], JsonObject], roots: dict[str, tuple[str, str]]
-) -> tuple[str, str]:
-    trace_id, passed = _key(event)[0], {_key(event)}
-    while parents := _parents(event):
-        key = (trace_id, str(parents[0]))
-        if key in passed or key not in named:
-            return roots.get(trace_id, (trace_id, ""))
-        passed.add(key)
-        event = named[key]
-    return _key(event)
+def _parent_key(event: JsonObject) -> tuple[str, str] | None:
+    parents = _parents(event)
+    return (_key(event)[0], str(parents[0])) if parents else None
 
 
-def _record(identity: str, key: tuple[str, ...], events: Sequence[JsonObject]) -> JsonValue:
+def _record(identity: str, key: tuple[str, str], events: Sequence[JsonObject]) -> JsonValue:
     root = next((event for event in events if "span_id" not in event or _key(event) == key), dict[str, JsonValue]())
     beside = {name: root[name] for name in FACT_COLUMNS - {"metadata"} if root.get(name) is not None}
     if key[0]:
@@ -245,35 +239,13 @@ def _scores(span: Span | None) -> bool:
     return span is not None and span.attributes.peek("purpose") == "scorer"
 
 
-def _steps(spans: Sequence[Span], whole: Span) -> tuple[list[SpanStep], list[ToolDefinition]]:
-    """Return the steps of all spans. A traced function is a tool if a model called it by its name."""
-    called: set[str] = set()
-
-    def kind(span: Span) -> str | None:
-        found = _type(span)
-        if found in _ASIDE or (_scores(span) and not _scores(span.parent)):
-            return "EVALUATOR"
-        if span.parent is not None and _type(span.parent) == "llm":
-            return None  # a call that the model's own output has too
-        if found == "tool" or (found == "function" and span.name in called):
-            return "TOOL"
-        return "LLM" if found == "llm" else None
-
-    def model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
-        step = _model_step(span, tools)
-        for message in step.output_messages:
-            called.update(call.name for call in (message.tool_calls if isinstance(message, AIMessage) else ()))
-        return step
-
-    steps, tools = read_steps(spans, kind, model_step, _VALUES)
-    if not any(step.kind == "model" for step in steps):
-        for step in steps:
-            if step.span is whole and kind(step.span) is None:
-                _complete(step)
-    for step in steps:
-        if step.kind == "agent":
-            step.agent = None  # the name is that of a function
-    return steps, tools
+def _kind(span: Span) -> str | None:
+    found = _type(span)
+    if found in _ASIDE or (_scores(span) and not _scores(span.parent)):
+        return "EVALUATOR"
+    if span.parent is not None and _type(span.parent) == "llm":
+        return None  # a call that the model's own output has too
+    return _KINDS.get(str(found))
 
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
@@ -286,16 +258,6 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
         asked, answered, tools, model=attributes.text("model"), usage=_usage(attributes)
     )
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
-
-
-def _complete(step: SpanStep) -> None:
-    """Read values of the root span that are neither text nor messages as their JSON text."""
-    attributes = step.span.attributes
-    step.kind = "agent"
-    if "input" in attributes:
-        step.input_messages = take_any_payload(attributes, "input", HumanMessage).messages
-    if "output" in attributes:
-        step.output_messages = take_any_payload(attributes, "output", AIMessage).messages
 
 
 def _usage(attributes: FieldTracker) -> Usage | None:

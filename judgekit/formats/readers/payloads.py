@@ -219,6 +219,50 @@ def read_steps(
     return steps, list(distinct_tools(tools).values())
 
 
+def read_function_steps(
+    spans: Sequence[Span],
+    whole: Span,
+    kind: Callable[[Span], str | None],
+    model: Callable[[Span, list[ToolDefinition]], SpanStep],
+) -> tuple[list[SpanStep], list[ToolDefinition]]:
+    """Return steps as `read_steps` does, of tracers that record functions with their ``input`` and ``output``.
+
+    A function of the kind ``FUNCTION`` is a tool if a model called it by its name. Without model calls, any input and
+    output of the whole is question and answer.
+
+    Args:
+        spans: The spans, ordered by start time.
+        whole: The outermost span.
+        kind: Returns the kind of a span, as for `read_steps`.
+        model: Reads a model call, as for `read_steps`.
+    """
+    called: set[str] = set()
+
+    def resolved_kind(span: Span) -> str | None:
+        found = kind(span)
+        return ("TOOL" if span.name in called else None) if found == "FUNCTION" else found
+
+    def noted_model(span: Span, tools: list[ToolDefinition]) -> SpanStep:
+        step = model(span, tools)
+        for message in step.output_messages:
+            called.update(call.name for call in (message.tool_calls if isinstance(message, AIMessage) else ()))
+        return step
+
+    steps, tools = read_steps(spans, resolved_kind, noted_model, ("input", "output"))
+    is_silent = not any(step.kind == "model" for step in steps)
+    for step in steps:
+        attributes = step.span.attributes
+        if is_silent and step.span is whole and resolved_kind(whole) in (None, "AGENT"):
+            step.kind = "agent"
+            if "input" in attributes:
+                step.input_messages = take_any_payload(attributes, "input", HumanMessage).messages
+            if "output" in attributes:
+                step.output_messages = take_any_payload(attributes, "output", AIMessage).messages
+        if step.kind == "agent" and resolved_kind(step.span) != "AGENT":
+            step.agent = None  # the name is that of a function
+    return steps, tools
+
+
 def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
     """Return whether a span is a handoff that a model called under another name.
 
