@@ -32,7 +32,7 @@ from judgekit.formats.readers.payloads import (
 from judgekit.formats.row_facts import FACT_COLUMNS, read_expected, single_text, to_text
 from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_list, as_object, is_number, lookup, str_or_none, without
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, Usage
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition
 
@@ -43,6 +43,7 @@ _JSON = (
 """Fields that tables hold as JSON text."""
 _ATTRIBUTES = ("input", "output", "expected", "scores", "metadata", "metrics")
 _OF_THE_WHOLE = ("project_id", "experiment_id", "dataset_id", "tags")
+_OF_MODEL_CALLS = ("model", "tools", "instructions")
 _ASIDE = ("score", "classifier", "facet", "preprocessor", "review", "automation")
 """The types of spans that look at a conversation without being part of it."""
 _KINDS = {"llm": "LLM", "tool": "TOOL", "function": "FUNCTION"}
@@ -222,8 +223,8 @@ def _span(event: JsonObject) -> JsonValue:
             del attributes["output"]
     metadata = attributes.get("metadata")
     if attributes.get("type") == "llm" and isinstance(metadata, dict):
-        attributes |= {name: metadata[name] for name in ("model", "tools") if name in metadata}
-        attributes["metadata"] = without(metadata, "model", "tools")
+        attributes |= {name: metadata[name] for name in _OF_MODEL_CALLS if name in metadata}
+        attributes["metadata"] = without(metadata, *_OF_MODEL_CALLS)
     return {**event, **span, "attributes": attributes}
 
 
@@ -254,9 +255,12 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     if not asked.messages and not answered.messages:
         return SpanStep(span)
     tools += read_tools(attributes.optional_objects("tools"))
-    messages, replies = exchange_messages(
-        asked, answered, tools, model=attributes.text("model"), usage=_usage(attributes)
-    )
+    known = {"model": attributes.text("model"), "usage": _usage(attributes)}
+    messages, replies = exchange_messages(asked, answered, tools, **known)
+    if (instructions := attributes.text("instructions")) is not None:  # of OpenAI's Responses
+        messages.insert(0, SystemMessage(instructions))
+    elif len(messages) > 1 and isinstance(messages[-1], SystemMessage):  # the SDK appends those of Anthropic
+        messages.insert(0, messages.pop())
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
 

@@ -14,6 +14,10 @@ from judgekit.formats.readers.braintrust import BraintrustReader
 READER = BraintrustReader()
 SDK = [json.loads(line) for line in (Path(__file__).parent / "braintrust_sdk.jsonl").read_text().splitlines()]
 """An evaluation of two trials, as version 0.48.1 of the SDK writes it, without the places of code and a long prompt."""
+PROVIDERS = [
+    json.loads(line) for line in (Path(__file__).parent / "braintrust_providers.jsonl").read_text().splitlines()
+]
+"""A traced function that calls OpenAI's Responses, and one that calls Anthropic, of the same version."""
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"id": 7}'}}
 
 
@@ -93,7 +97,12 @@ def test_the_exports_of_others_are_read_whole(shared_data):
 
 def test_nothing_is_forgotten(shared_data, forgotten):
     files = [shared_data / "exports" / name for name in FILES if name.endswith("jsonl")]
-    for document in [SDK, TRACE, *([json.loads(line) for line in path.read_text().splitlines()] for path in files)]:
+    for document in [
+        SDK,
+        PROVIDERS,
+        TRACE,
+        *([json.loads(line) for line in path.read_text().splitlines()] for path in files),
+    ]:
         assert not forgotten(READER, document)
 
 
@@ -125,6 +134,22 @@ def test_an_evaluation_that_the_sdk_wrote_is_read_whole():
             "model calls by evaluators, guardrails or rerankers, not part of the conversation, found 1"
         ]
     assert samples[0].group == samples[1].group is not None
+
+
+def test_calls_of_other_apis_that_the_sdk_traced_are_read_whole():
+    samples = [READER.sample(record, 0) for record in READER.records(PROVIDERS)]
+    for sample, said in zip(samples, ("", "Let me look."), strict=True):
+        found = [(message.role, message.text) for message in sample.trace.messages]
+        assert found == [
+            ("system", "You help."),
+            ("user", "Where is order 7?"),
+            ("assistant", said),
+            ("tool", '{"status": "sent"}'),
+            ("assistant", "It was sent."),
+        ]
+        assert [made.call.args for made in sample.trace.tool_calls()] == [{"id": 7}]
+        assert [(tool.name, tool.parameters) for tool in sample.trace.tools] == [("find_order", {"type": "object"})]
+        assert warnings(sample) == []
 
 
 def test_a_trace_is_one_sample_with_scores_of_code_models_and_people():
