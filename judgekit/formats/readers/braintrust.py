@@ -117,13 +117,15 @@ class BraintrustReader:
 
 def _latest(items: Sequence[JsonValue]) -> list[JsonValue]:
     """Return events without their older versions, which later pages may hold again."""
-    latest: dict[str, JsonObject] = {}
+    latest: dict[tuple[str, str, str], JsonObject] = {}
     for event in items:
-        if isinstance(event, dict) and (identity := str_or_none(event.get("id"))) and "span_id" in event:
+        if isinstance(event, dict) and "span_id" in event:
+            identity = (str(event.get("id")), *_key(event))
             known = latest.get(identity)
             if known is None or _version(known) < _version(event):
                 latest[identity] = event
-    return [event for event in items if not isinstance(event, dict) or latest.get(str(event.get("id")), event) is event]
+    newest = set(map(id, latest.values()))
+    return [event for event in items if not isinstance(event, dict) or "span_id" not in event or id(event) in newest]
 
 
 def _version(event: JsonObject) -> int:
@@ -135,7 +137,7 @@ def _grouped(events: Sequence[JsonValue]) -> list[JsonValue]:
     """Return the spans of each root span as a record. A span whose parents are missing belongs to its trace's root."""
     named = {_key(event): event for event in events if isinstance(event, dict) and "span_id" in event}
     roots = find_roots({key: _parent_key(event) for key, event in named.items()})
-    whole = {key[0]: key for key, event in named.items() if _parent_key(event) is None}
+    whole = {key[0]: key for key in sorted(named, reverse=True) if _parent_key(named[key]) is None}
     found: dict[tuple[str, str], list[JsonObject]] = {}
     others: list[JsonValue] = []
     for place, event in enumerate(events):
@@ -244,8 +246,8 @@ def _kind(span: Span) -> str | None:
     found = _type(span)
     if found in _ASIDE or (_scores(span) and not _scores(span.parent)):
         return "EVALUATOR"
-    if span.parent is not None and _type(span.parent) == "llm":
-        return None  # a call that the model's own output has too
+    if "tool_type" in as_object(span.attributes.peek("metadata")):
+        return None  # a call that is in the output of its model too
     return _KINDS.get(str(found))
 
 

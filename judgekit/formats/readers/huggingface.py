@@ -75,6 +75,7 @@ class HuggingFaceReader(RowReader):
         if shape == "completion":
             messages = [*_taken(row, "prompt", HumanMessage), *_taken(row, "completion", AIMessage)]
         elif shape == "chosen":
+            row.take("messages")  # they are the chosen ones
             messages, rival = _preferred(row)
             labels.append(Label(_PAIRWISE, "better"))
         elif shape == "conversation_a":
@@ -95,7 +96,10 @@ class HuggingFaceReader(RowReader):
 
 def _shape(record: JsonObject) -> str | None:
     """Return the column that decides how a row is read; ``None`` if it has none of the shapes."""
-    if any(record.get(name) is not None for name in _ELSEWHERE):
+    elsewhere = {name for name in _ELSEWHERE if record.get(name) is not None}
+    if elsewhere == {"messages"} and record["messages"] == record.get("chosen"):  # as in UltraFeedback
+        elsewhere.clear()
+    if elsewhere:
         return None
 
     def speaks(*names: str) -> bool:

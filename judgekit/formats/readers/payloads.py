@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, distinct_tools
 from judgekit.formats.readers.anthropic import AnthropicReader
@@ -249,6 +249,11 @@ def read_function_steps(
         return step
 
     steps, tools = read_steps(spans, resolved_kind, noted_model, ("input", "output"))
+    unanswered = [step.span for step in steps if step.kind == "model" and not step.output_messages]
+    if unanswered:
+        error = next((f": {short_repr(span.error)}" for span in unanswered if span.error is not None), "")
+        found = f"model calls without an answer, found {len(unanswered)}{error}"
+        unanswered[0].fields.warnings.append(TraceWarning(found))
     is_silent = not any(step.kind == "model" for step in steps)
     for step in steps:
         attributes = step.span.attributes

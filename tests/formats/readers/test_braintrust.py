@@ -199,6 +199,8 @@ def test_older_versions_of_an_event_on_later_pages_are_left_out():
     old = {**TRACE[0], "_xact_id": "999", "output": "old"}
     for events in ([new, old], [old, new], [new, new, old]):
         assert read(*events).trace.response == "new"
+    other = {**new, "root_span_id": "other", "output": "of another experiment with the same cases"}
+    assert [one["id"] for one in READER.records([new, other])] == ["trace", "other"]
 
 
 def test_a_span_whose_parent_is_missing_belongs_to_the_root_of_its_trace():
@@ -241,6 +243,16 @@ def test_an_error_is_told_and_no_empty_answer():
     assert warnings(answered)[0] == ("ended with an error: 'late'", "error")
 
 
+def test_a_call_of_a_model_that_failed_is_told():
+    failed = event("llm", "Chat Completion", [HI], None, id="a", parent="r", start=1.1, error="overloaded")
+    sample = read(event("task", "task", "q", None), failed)
+    assert [message.role for message in sample.trace.messages] == ["user"]
+    assert warnings(sample) == [
+        ("model calls without an answer, found 1: 'overloaded'", None),
+        ("contains no answer", "output"),
+    ]
+
+
 def test_an_output_that_code_made_of_the_answer_is_told():
     sample = read(event("eval", "eval", "q", "Shipped!"), *TRACE[1:5])
     assert warnings(sample) == [
@@ -273,7 +285,7 @@ def test_calls_that_the_model_has_said_are_not_read_twice():
     sample = read(
         event("eval", "eval", "q", "a"),
         event("llm", "responses", [HI], said, id="a", parent="r", start=1.1),
-        event("tool", "find", {"id": 7}, None, id="h", parent="a", start=1.2),
+        event("tool", "find", {"id": 7}, None, id="h", parent="a", start=1.2, metadata={"tool_type": "function_call"}),
         event("function", "find", {"id": 7}, "sent", id="f", parent="r", start=1.3),
     )
     assert [call.call.name for call in sample.trace.tool_calls()] == ["find"]

@@ -107,6 +107,7 @@ def test_calls_and_tools_of_a_completion_are_read():
         ({"prompt": "hi", "chosen": "hello", "rejected": "no"}, ["hi", "hello"], ["hi", "no"]),
         ({"prompt": [HI], "chosen": [HELLO], "rejected": [NO]}, ["hi", "hello"], ["hi", "no"]),
         ({"prompt": "hi", "chosen": [HI, HELLO], "rejected": [HI, NO]}, ["hi", "hello"], ["hi", "no"]),
+        ({"chosen": [HI, HELLO], "rejected": [HI, NO], "messages": [HI, HELLO]}, ["hi", "hello"], ["hi", "no"]),
         ({"prompt": None, "chosen": [HI, HELLO], "rejected": [HI, NO]}, ["hi", "hello"], ["hi", "no"]),
         (
             {"chosen": "\n\nHuman: hi\n\nAssistant: hello", "rejected": "\n\nHuman: hi\n\nAssistant: no"},
@@ -231,6 +232,7 @@ def test_tables_are_read(tmp_path):
         {"instruction": "i", "input": {"a": 1}, "output": "o"},
         {"question": "q", "answer": "a"},
         {"messages": [HI], "prompt": "p", "completion": "c"},
+        {"messages": [HI], "chosen": [HI, HELLO], "rejected": [HI, NO]},
         "text",
         [],
     ],
