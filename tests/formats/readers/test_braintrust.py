@@ -97,12 +97,10 @@ def test_the_exports_of_others_are_read_whole(shared_data):
 
 def test_nothing_is_forgotten(shared_data, forgotten):
     files = [shared_data / "exports" / name for name in FILES if name.endswith("jsonl")]
-    for document in [
-        SDK,
-        PROVIDERS,
-        TRACE,
-        *([json.loads(line) for line in path.read_text().splitlines()] for path in files),
-    ]:
+    table = {"id": "a", "input": '{"q": "2+2?"}', "output": "4", "expected": "4", "scores": '{"x": 1, "y": null}'}
+    table |= {"metadata": {"m": 1}, "error": "late", "tags": '["t"]'}
+    shared = [[json.loads(line) for line in path.read_text().splitlines()] for path in files]
+    for document in [SDK, PROVIDERS, TRACE, [table], *shared]:
         assert not forgotten(READER, document)
 
 
