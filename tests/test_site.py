@@ -57,6 +57,7 @@ COMMANDS = {  # pages whose commands run too; those of others need labels, judge
     "docs/from-ragas",
     "docs/from-agentevals",
     "docs/from-openai-evals",
+    "docs/from-braintrust",
 }
 
 

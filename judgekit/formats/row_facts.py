@@ -70,6 +70,27 @@ def read_row_facts(row: JsonObject, warnings: list[TraceWarning]) -> JsonObject:
     return known
 
 
+def read_expected(value: JsonValue, name: str, warnings: list[TraceWarning]) -> dict[str, object]:
+    """Return an expected output as the ``reference`` of a `Sample`, or a list of texts as ``references``.
+
+    Args:
+        value: The expected output; ``None`` if there is none. An object with one text is read as that text, and
+            any other object or list as its JSON text, with a warning.
+        name: The name of the field that holds it.
+        warnings: The list that warnings are added to.
+    """
+    if value is None:
+        return {}
+    if isinstance(value, list) and value and _are_texts(value):
+        return {"references": value}
+    text = single_text(value)
+    if text is not None:
+        warnings.append(TraceWarning(SINGLE_TEXT_WARNING, path=name))
+    elif isinstance(value, dict | list):
+        warnings.append(TraceWarning("neither a string nor a list of strings, read as its JSON text", path=name))
+    return {"reference": to_text(value) if text is None else text}
+
+
 def extra_fields(known: JsonObject) -> JsonObject:
     """Return the ``fields`` of a sample that is not made yet.
 

@@ -9,7 +9,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue
 
@@ -19,6 +19,7 @@ from judgekit.formats.moved_messages import READ_TOGETHER_HINT, holds_moved_mess
 from judgekit.formats.values import as_list, as_object, lookup, objects_in, without
 from judgekit.traces.message import JsonObject
 
+_Id = TypeVar("_Id", str, tuple[str, str])
 Convention: TypeAlias = Literal["mlflow", "openinference", "otel"]
 """The conventions for attributes with input and output."""
 
@@ -210,6 +211,27 @@ def read_spans(record: FieldTracker) -> list[Span]:
             alone.append(span)
     _link(alone, spans)
     return sorted(alone, key=lambda span: span.started_at or UNKNOWN_START)
+
+
+def find_roots(parents: Mapping[_Id, _Id | None]) -> dict[_Id, _Id]:
+    """Return the outermost known ancestor of each id, which may be the id itself. One id of each cycle counts as that.
+
+    Args:
+        parents: The parent of each id, if it has one.
+    """
+    roots: dict[_Id, _Id] = {}
+    for identity in parents:
+        path: dict[_Id, None] = {}
+        at = identity
+        while at not in roots:
+            above = parents[at]
+            if above is None or above not in parents or above in path or above == at:
+                roots[at] = at
+                break
+            path[at] = None
+            at = above
+        roots.update(dict.fromkeys(path, roots[at]))
+    return roots
 
 
 def time_range(spans: Sequence[Span]) -> dict[str, datetime | None]:

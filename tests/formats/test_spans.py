@@ -9,7 +9,15 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans, spans_in, take_nested
+from judgekit.formats.spans import (
+    Span,
+    detect_convention,
+    find_roots,
+    group_conversations,
+    read_spans,
+    spans_in,
+    take_nested,
+)
 
 MARKED = {"gen_ai.operation.name": "chat"}
 TYPED = [
@@ -304,3 +312,13 @@ def test_an_event_without_a_name_of_its_own_has_that_of_its_attribute() -> None:
 def test_only_the_beginning_of_a_long_list_is_looked_at() -> None:
     rows: list[JsonValue] = [{"role": "user", "content": "Hi"}] * 2_000
     assert detect_convention([*rows, {"trace_id": "t", "span_id": "s", "attributes": MARKED}]) is None
+
+
+def test_the_outermost_ancestor_is_found_in_any_order_and_in_cycles():
+    parents = {"c": "b", "b": "a", "a": None, "x": "gone", "y": "x", "p": "q", "q": "p", "s": "s"}
+    for order in (parents, dict(reversed(parents.items()))):
+        roots = find_roots(order)
+        assert {name: roots[name] for name in "cbaxys"} == dict(zip("cbaxys", "aaaxxs", strict=True))
+        assert roots["p"] == roots["q"]
+    chain = {str(number): str(number + 1) for number in range(50_000)}
+    assert set(find_roots(chain).values()) == {"49999"}

@@ -250,6 +250,6 @@ def _definition(found: FieldTracker) -> ToolDefinition:
     return ToolDefinition(
         str(found.peek("type")) if name is None else name,
         description=inner.text("description"),
-        parameters=inner.take("parameters"),
+        parameters=inner.take("parameters", "input_schema"),
         extra=found.leftover(),
     )

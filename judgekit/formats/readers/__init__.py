@@ -11,10 +11,12 @@ from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamR
 from judgekit.formats.readers.atif import AtifReader
 from judgekit.formats.readers.base import MarkedReader, Reader
 from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
+from judgekit.formats.readers.braintrust import BraintrustReader
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.readers.codex import CodexReader
 from judgekit.formats.readers.codex_exec import CodexExecReader
 from judgekit.formats.readers.gemini import GeminiReader
+from judgekit.formats.readers.huggingface import HuggingFaceReader
 from judgekit.formats.readers.inspect import InspectReader
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.readers.langchain import LangChainReader
@@ -26,6 +28,7 @@ from judgekit.formats.readers.openai_evals_log import OpenAIEvalsLogReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
 from judgekit.formats.readers.otel import OTelReader
+from judgekit.formats.readers.phoenix import PhoenixReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
 from judgekit.formats.readers.ragas import RagasReader
 from judgekit.formats.readers.rows import RowsReader
@@ -35,6 +38,7 @@ from judgekit.formats.readers.tau2 import Tau2Reader
 from judgekit.formats.readers.tau_bench import TauBenchReader
 from judgekit.formats.readers.toolbench import ToolBenchReader
 from judgekit.formats.readers.vercel import VercelReader
+from judgekit.formats.readers.weave import WeaveReader
 from judgekit.formats.readers.who_when import WhoWhenReader
 from judgekit.registry import entry_point_references, find_object
 
@@ -64,6 +68,7 @@ READERS: dict[str, MarkedReader] = {
         ADKEvalReader(),
         SWEAgentReader(),
         ShareGPTReader(),
+        HuggingFaceReader(),
         ToolBenchReader(),
         WhoWhenReader(),
         OTelReader(),
@@ -71,6 +76,9 @@ READERS: dict[str, MarkedReader] = {
         MLflowReader(),
         AtifReader(),
         InspectReader(),
+        BraintrustReader(),
+        PhoenixReader(),
+        WeaveReader(),
         LangChainReader(),
         PydanticAIReader(),
         OpenAIChatReader(),

@@ -21,7 +21,7 @@ from judgekit.formats.values import as_object, head, lookup, objects_in, without
 from judgekit.traces.message import JsonObject, Message, is_valid_json, set_unvalidated
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
-from judgekit.traces.trace import ToolDefinition, Trace, TraceWarning
+from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
 
 _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("openai-chat", "choices", list),
@@ -279,6 +279,7 @@ def build_row_sample(
     messages: Sequence[Message],
     known: Mapping[str, object],
     tools: Sequence[ToolDefinition] = (),
+    labels: Sequence[Label] = (),
 ) -> Sample:
     """Return the sample of a dataset row. Its other columns become the sample's fields.
 
@@ -290,6 +291,7 @@ def build_row_sample(
         messages: The conversation.
         known: Facts that the format itself has, as fields of the `Sample`.
         tools: The tools that the agent had.
+        labels: The verdicts that the row has.
 
     Raises:
         TraceError: A column is invalid.
@@ -317,7 +319,7 @@ def build_row_sample(
     named = {one.path for one in unread}
     warnings = [*row.warnings, *unpaired_warnings(messages), *unread, *(one for one in meant if one.path not in named)]
     warnings += unread_text_warnings(others, messages)
-    trace = Trace(id=identity, messages=messages, tools=tools, warnings=warnings)
+    trace = Trace(id=identity, messages=messages, tools=tools, labels=labels, warnings=warnings)
     return make_sample(identity, {**beside, "fields": {**columns, **own}, **known, "trace": trace})
 
 

@@ -36,7 +36,7 @@ from judgekit.formats.spans import (
     take_nested,
     time_range,
 )
-from judgekit.formats.values import lookup
+from judgekit.formats.values import as_object, lookup, objects_in
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -171,15 +171,19 @@ def _labels(spans: Sequence[Span]) -> list[Label]:
         for scope, kind in product(("", "trace.", "session."), ("annotation", "evaluation") if given else ()):
             name = f"{scope}{kind}s"
             try:
-                items = [item.object(kind) or item for item in objects(found, name)]
+                items = [(item.object(kind) or item).leftover() for item in objects(found, name)]
             except TraceError as error:
                 span.attributes.warn(error.problem, name)
                 continue
-            labels += [label for item in items if (label := _label(item)) is not None]
+            labels += [label for item in items if (label := read_annotation(item)) is not None]
+        beside = objects_in(span.fields.peek("annotations"))
+        labels += [label for item in beside if (label := read_annotation(item)) is not None]
     return labels
 
 
-def _label(found: FieldTracker) -> Label | None:
+def read_annotation(annotation: JsonObject) -> Label | None:
+    """Return an annotation of Phoenix or Arize as a label; ``None`` if it has no name, or neither score nor label."""
+    found = FieldTracker({**annotation, **as_object(annotation.get("result"))})
     name, score, label = found.text("name"), found.number("score"), found.text("label")
     value = label if score is None else score
     if name is None or value is None:
@@ -189,7 +193,7 @@ def _label(found: FieldTracker) -> Label | None:
         name,
         value,
         source="human" if kind == "HUMAN" else label_source(name, judged=_JUDGED.get(kind)),
-        annotator=found.id("identifier"),
+        annotator=found.id("identifier") or found.id("user_id"),
         reason=found.text("explanation"),
     )
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError
+from judgekit.errors import TraceError, short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, distinct_tools
 from judgekit.formats.readers.anthropic import AnthropicReader
@@ -87,6 +87,24 @@ def take_payload(found: FieldTracker, name: str, kind: type[HumanMessage | AIMes
             found.warn(f"invalid JSON, read as text ({CUT_OFF_HINT})", name)
         found.take(name)
     return payload
+
+
+def take_any_payload(found: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+    """Take a field as `take_payload` does, and any other value as its JSON text; with a warning if it is structured."""
+    payload = take_payload(found, name, kind)
+    if payload.messages or name not in found:
+        return payload
+    value = found.peek(name)
+    if isinstance(value, dict | list):
+        found.warn("neither a string nor messages, read as its JSON text", name)
+    found.take(name)
+    return Payload((kind(to_text(value)),))
+
+
+def variables_in(value: JsonValue) -> JsonObject:
+    """Return the variables of a dataset's item: the fields of an object that holds several and no messages."""
+    found = parse_structured_json(value)
+    return found if isinstance(found, dict) and len(found) > 1 and "messages" not in found else {}
 
 
 def messages_in(
@@ -199,6 +217,55 @@ def read_steps(
                 step.input_messages, step.output_messages = exchange_messages(asked, answered, tools)
             steps.append(step)
     return steps, list(distinct_tools(tools).values())
+
+
+def read_function_steps(
+    spans: Sequence[Span],
+    whole: Span,
+    kind: Callable[[Span], str | None],
+    model: Callable[[Span, list[ToolDefinition]], SpanStep],
+) -> tuple[list[SpanStep], list[ToolDefinition]]:
+    """Return steps as `read_steps` does, of tracers that record functions with their ``input`` and ``output``.
+
+    A function of the kind ``FUNCTION`` is a tool if a model called it by its name. Without model calls, any input and
+    output of the whole is question and answer.
+
+    Args:
+        spans: The spans, ordered by start time.
+        whole: The outermost span.
+        kind: Returns the kind of a span, as for `read_steps`.
+        model: Reads a model call, as for `read_steps`.
+    """
+    called: set[str] = set()
+
+    def resolved_kind(span: Span) -> str | None:
+        found = kind(span)
+        return ("TOOL" if span.name in called else None) if found == "FUNCTION" else found
+
+    def noted_model(span: Span, tools: list[ToolDefinition]) -> SpanStep:
+        step = model(span, tools)
+        for message in step.output_messages:
+            called.update(call.name for call in (message.tool_calls if isinstance(message, AIMessage) else ()))
+        return step
+
+    steps, tools = read_steps(spans, resolved_kind, noted_model, ("input", "output"))
+    unanswered = [step.span for step in steps if step.kind == "model" and not step.output_messages]
+    if unanswered:
+        error = next((f": {short_repr(span.error)}" for span in unanswered if span.error is not None), "")
+        found = f"model calls without an answer, found {len(unanswered)}{error}"
+        unanswered[0].fields.warnings.append(TraceWarning(found))
+    is_silent = not any(step.kind == "model" for step in steps)
+    for step in steps:
+        attributes = step.span.attributes
+        if is_silent and step.span is whole and resolved_kind(whole) in (None, "AGENT"):
+            step.kind = "agent"
+            if "input" in attributes:
+                step.input_messages = take_any_payload(attributes, "input", HumanMessage).messages
+            if "output" in attributes:
+                step.output_messages = take_any_payload(attributes, "output", AIMessage).messages
+        if step.kind == "agent" and resolved_kind(step.span) != "AGENT":
+            step.agent = None  # the name is that of a function
+    return steps, tools
 
 
 def _is_handoff_of(span: Span, called: Collection[str]) -> bool:

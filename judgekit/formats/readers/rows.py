@@ -137,7 +137,15 @@ def _check_complete(sample: Sample, row: JsonObject) -> None:
         if "input" in renamed.values() and "input" in row:  # it is blank
             renamed["input"] = "context"
         columns = " ".join(column_option(name, ours) for name, ours in renamed.items())
-        raise TraceError(f"this row has no {lacking}; if the column has another name: {columns}")
+        found = f"this row has no {lacking}; if the column has another name: {columns}"
+        expected = next(
+            (name for name, ours in renamed.items() if (name.lower(), ours) == ("answer", "response")), None
+        )
+        if expected is not None and not there["reference"]:
+            found += (
+                f"; if {expected!r} is the expected answer, as in most datasets: {column_option(expected, 'reference')}"
+            )
+        raise TraceError(found)
     lost = [one for one in sample.trace.warnings if one.path in fields and one.path not in VERBATIM_COLUMNS]
     if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):
         found = (

@@ -18,6 +18,7 @@ from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, as_object, head, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, Trace
 
 _SPEAKERS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
     "system": SystemMessage,
@@ -51,16 +52,21 @@ class ShareGPTReader:
         """Read one conversation."""
         row = FieldTracker.of({"conversations": record} if isinstance(record, list) else record)
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
-        if (chosen := row.maybe_object("chosen")) is not None:  # the better of two answers
-            messages += _read(chosen)
-            row.warn("the rejected answer is not a message, and is kept in extra", "rejected")
-        if not messages:
-            raise TraceError("contains no messages")
         if system := row.text("system"):
             messages.insert(0, SystemMessage(system))
+        known: dict[str, object] = {}
+        labels: list[Label] = []
+        chosen, rejected = row.maybe_object("chosen"), row.maybe_object("rejected")
+        if rejected is not None:
+            known["rival"] = Trace(messages=[*messages, *_read(rejected)])
+        if chosen is not None:  # the better of two answers
+            messages += _read(chosen)
+            labels += [Label("pairwise", "better")] if rejected is not None else []
+        if not messages:
+            raise TraceError("contains no messages")
         row.unpack("tools")
-        trace = {"messages": messages, "tools": read_tools(row.optional_objects("tools"))}
-        return build_sample(row, index, trace)
+        trace = {"messages": messages, "tools": read_tools(row.optional_objects("tools")), "labels": labels}
+        return build_sample(row, index, trace, identity=row.id("id"), **known)
 
 
 def _turns(value: JsonValue) -> list[JsonValue] | None:

@@ -549,3 +549,15 @@ def test_any_attributes_are_read_or_refused(attributes):
             READER.sample(record, 0)
         except TraceError:
             continue
+
+
+def test_annotations_beside_the_attributes_of_spans_are_labels(tmp_path):
+    result = {"label": "yes", "score": 1.0, "explanation": "fine"}
+    note = {"name": "correct", "annotator_kind": "HUMAN", "identifier": "", "user_id": "ann", "result": result}
+    noted = {**llm([USER], [{"content": "A"}]), "annotations": [note, {**note, "name": None}, {"name": "x"}, "odd"]}
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps({"data": [noted], "next_cursor": None}))
+    [sample] = judgekit.read(path, on_error="raise")
+    [label] = sample.trace.labels
+    assert (label.name, label.value, label.source, label.reason) == ("correct", 1.0, "human", "fine")
+    assert label.annotator == "ann"

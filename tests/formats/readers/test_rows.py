@@ -251,8 +251,16 @@ def test_json_text_and_pythons_text_in_cells():
 )
 def test_columns_are_known_in_any_spelling(row, columns):
     assert READER.recognizes(row)
-    with pytest.raises(TraceError, match=f"{re.escape(columns)}$"):
+    with pytest.raises(TraceError, match=f"{re.escape(columns)}(;|$)"):
         read(row)
+
+
+def test_an_answer_may_be_the_expected_one():
+    with pytest.raises(TraceError, match="--column Answer=response; if 'Answer' is the expected answer, as in most"):
+        read({"Question": "q", "Answer": "a"})
+    with pytest.raises(TraceError, match=r"--column answer=response$"):
+        read({"question": "q", "answer": "a", "reference": "r"})
+    assert read({"input": "q", "reference": "a"}).reference == "a"
 
 
 def test_results_are_scores_and_pieces_of_a_stream_are_no_answers():

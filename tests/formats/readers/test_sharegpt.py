@@ -37,13 +37,19 @@ def test_who_speaks_may_be_written_in_any_case():
     assert READER.sample(turns, 0).trace.messages == (AIMessage(tool_calls=[ToolCall("f")]), AIMessage("x"))
 
 
-def test_of_two_answers_the_preferred_one_is_read_and_the_other_kept():
+def test_two_answers_are_a_pair_whose_first_one_is_better():
     good, bad = ({"from": "gpt", "value": text} for text in ("yes", "no"))
-    row = {"conversations": [{"from": "human", "value": "well?"}], "chosen": good, "rejected": bad}
-    trace = READER.sample(row, 0).trace
-    assert trace.messages == (HumanMessage("well?"), AIMessage("yes"))
-    assert trace.extra == {"rejected": bad}
-    assert [warning.path for warning in trace.warnings] == ["rejected"]
+    row = {"conversations": [{"from": "human", "value": "well?"}], "system": "Be brief", "chosen": good}
+    sample = READER.sample({**row, "rejected": bad}, 0)
+    asked = (SystemMessage("Be brief"), HumanMessage("well?"))
+    assert sample.trace.messages == (*asked, AIMessage("yes"))
+    assert sample.rival.messages == (*asked, AIMessage("no"))
+    assert [(label.name, label.value, label.source) for label in sample.trace.labels] == [
+        ("pairwise", "better", "unknown")
+    ]
+    assert not sample.trace.warnings
+    alone = READER.sample(row, 0)
+    assert (alone.trace.messages, alone.rival, alone.trace.labels) == (sample.trace.messages, None, ())
 
 
 def test_a_conversation_with_calls_of_both_kinds_is_read():
