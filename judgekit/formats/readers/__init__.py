@@ -24,6 +24,7 @@ from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIC
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
 from judgekit.formats.readers.otel import OTelReader
+from judgekit.formats.readers.promptfoo import PromptfooReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
 from judgekit.formats.readers.ragas import RagasReader
 from judgekit.formats.readers.rows import RowsReader
@@ -58,6 +59,7 @@ READERS: dict[str, MarkedReader] = {
         GeminiReader(),
         ADKReader(),
         ADKEvalReader(),
+        PromptfooReader(),
         SWEAgentReader(),
         ShareGPTReader(),
         ToolBenchReader(),
