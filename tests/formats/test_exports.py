@@ -228,11 +228,6 @@ _RENAME = "; if the column has another name: --column "
 REFUSED = {
     "braintrust_exp.jsonl": _PARTS,
     "braintrust_spans.jsonl": _PARTS,
-    "deepeval_convo.json": "unknown format",
-    "deepeval_convo.jsonl": "unknown format",
-    "deepeval_goldens.json": f"this row has no response{_RENAME}actual_output=response",
-    "deepeval_goldens.jsonl": f"this row has no response{_RENAME}actual_output=response",
-    "deepeval_run.json": "unknown format",
     "hf_alpaca.jsonl": f"this row has no input{_RENAME}instruction=input --column input=context",
     "hf_arena.jsonl": "unknown format",
     "hf_conversation.jsonl": "unknown format",
@@ -262,7 +257,6 @@ REFUSED = {
 }
 """Files that are refused, and why."""
 RENAMED = {
-    "deepeval_goldens.jsonl": [("Where is order 7?", "It was sent.", "Sent.")],
     "hf_alpaca.jsonl": [("Say hi", "hi", None)],
     "hf_prompt_completion.jsonl": [("hi", "hello", None)],
     "hf_prompt_completion_text.jsonl": [("hi", "hello", None)],

@@ -14,6 +14,7 @@ from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.readers.codex import CodexReader
 from judgekit.formats.readers.codex_exec import CodexExecReader
+from judgekit.formats.readers.deepeval import DeepevalReader
 from judgekit.formats.readers.gemini import GeminiReader
 from judgekit.formats.readers.inspect import InspectReader
 from judgekit.formats.readers.judgekit import JudgekitReader
@@ -59,6 +60,7 @@ READERS: dict[str, MarkedReader] = {
         GeminiReader(),
         ADKReader(),
         ADKEvalReader(),
+        DeepevalReader(),
         PromptfooReader(),
         SWEAgentReader(),
         ShareGPTReader(),

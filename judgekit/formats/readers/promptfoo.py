@@ -8,7 +8,7 @@ r"""Results of promptfoo: whole evaluations, their results one per line, and tab
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from pydantic import JsonValue
@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.label_sources import label_source
+from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.base import append_reply, as_records, build_sample, first_record
 from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, parse_structured_json
 from judgekit.formats.readers.rows import take_value
@@ -482,7 +482,7 @@ def _labels(row: FieldTracker, grading: FieldTracker) -> list[Label]:
     if not (labels or grading.peek("reason")):
         return []
     by_person = grading.peek("reason") == _MANUAL
-    source = _combined_source((one.source for one in labels.values()), by_person=by_person)
+    source = "human" if by_person else combined_source(one.source for one in labels.values())
     reason = (by_person and str_or_none(grading.peek("comment"))) or str_or_none(grading.peek("reason"))
     for name, value in (("success", row.boolean("success")), ("score", row.number("score"))):
         if value is not None:
@@ -527,17 +527,7 @@ def _source(kind: str, name: str, component: FieldTracker, about: JsonObject) ->
         return label_source(name, judged=True if "openaiGraderSample" in about else None)
     inner = objects_in(component.peek("componentResults"))
     kinds = [to_text(lookup(one, "assertion", "type")) for one in inner]
-    return _combined_source(_source(one, name, component, {}) for one in kinds if one)
-
-
-def _combined_source(sources: Iterable[LabelSource], *, by_person: bool = False) -> LabelSource:
-    """Return the source of a result that combines several: a person overrides all, and a judge decides with code."""
-    found = set(sources)
-    if by_person or "human" in found:
-        return "human"
-    if "judge" in found:
-        return "judge"
-    return "benchmark" if found == {"benchmark"} else "unknown"
+    return combined_source(_source(one, name, component, {}) for one in kinds if one)
 
 
 def _provider_name(provider: JsonValue) -> str | None:
