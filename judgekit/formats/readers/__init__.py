@@ -22,6 +22,7 @@ from judgekit.formats.readers.langchain import LangChainReader
 from judgekit.formats.readers.mlflow import MLflowReader
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
+from judgekit.formats.readers.openai_evals_export import OpenAIEvalsExportReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
 from judgekit.formats.readers.otel import OTelReader
@@ -61,6 +62,7 @@ READERS: dict[str, MarkedReader] = {
         ADKReader(),
         ADKEvalReader(),
         DeepevalReader(),
+        OpenAIEvalsExportReader(),
         PromptfooReader(),
         SWEAgentReader(),
         ShareGPTReader(),
