@@ -254,8 +254,9 @@ def _metadata(row: FieldTracker) -> JsonObject:
     """Return the metadata of a case. The hyperparameters of its run tell the agent."""
     found = row.object("metadata", "additional_metadata", "additionalMetadata")
     run = row.object("run") or FieldTracker({})
-    if run.take("metricsScores"):
-        row.warn("the scores of all test cases by metric are left out; each test case has its own", "metricsScores")
+    for name in ("metricsScores", "traceMetricsScores", "prompts"):
+        if run.take(name):
+            row.warn("left out, since each test case would repeat it", name)
     parameters = as_object(run.peek("hyperparameters"))
     agent: JsonObject = {name: value for name, value in parameters.items() if isinstance(value, str | int | float)}
     return {**({"agent": agent} if agent else {}), **({} if found is None else found.leftover())}

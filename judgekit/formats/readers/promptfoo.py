@@ -64,6 +64,8 @@ _HEADER = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
 _ESCAPED = re.compile(r"'[\s\u200b-\u200d]*[=@+-]")
 """A cell to which promptfoo added an apostrophe, so that spreadsheets do not take it for a formula."""
 _CALLS = ("tool_use", "function_call")
+_OF_CONFIG = ("description", "tags")
+"""What each sample keeps of the configuration."""
 _MOST_OF_GROUP = 80
 
 
@@ -199,7 +201,7 @@ def _cell(value: JsonValue) -> JsonValue:
 def _variables(row: FieldTracker) -> JsonObject:
     """Take the variables of a test. Those of imported OpenAI evals are the columns of an item."""
     found = row.object("vars")
-    variables = {} if found is None else found.leftover()
+    variables = as_object(lookup(row.peek("testCase"), "vars")) if found is None else found.leftover()
     item = variables.get("item")
     return item if isinstance(item, dict) and len(variables) == 1 else variables
 
@@ -231,11 +233,14 @@ def _metadata(row: FieldTracker, of_response: JsonObject) -> JsonObject:
 def _leave_out_shared(row: FieldTracker) -> None:
     """Leave out what each result would repeat of the whole evaluation."""
     evaluation = row.object("evaluation") or FieldTracker({})
-    config = evaluation.object("config") or FieldTracker({})
+    config = evaluation.maybe_object("config") or FieldTracker({})
     summary = evaluation.maybe_object("results") or FieldTracker({})
+    if [name for name in config if name not in _OF_CONFIG and config.take(name)]:
+        row.warn("the configuration is left out; each result has its own test", "config")
     for holder, name, path, reason in (
-        (config, "tests", "config.tests", "the configured tests are left out; each result has its own"),
+        (summary, "prompts", "results.prompts", "all prompts and their totals are left out; each result has its own"),
         (summary, "table", "results.table", "the table is left out; it repeats the results"),
+        (evaluation, "prompts", "prompts", "all prompts and their totals are left out; each result has its own"),
         (evaluation, "traces", "traces", "traces of spans are not read; export them as OpenTelemetry"),
         (evaluation, "blobAssets", "blobAssets", "files beside the results are left out"),
     ):

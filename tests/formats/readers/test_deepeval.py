@@ -42,6 +42,8 @@ OWN = {
     "conversations.csv": Count(1, 6, 1, 1, 0, 1, {}, 1),
     "run.json": Count(2, 6, 1, 2, 1, 1, {"benchmark": 2, "judge": 4}),
     "conversation_run.json": Count(1, 6, 1, 1, 0, 1, {"judge": 2}),
+    "result.json": Count(2, 4, 0, 2, 0, 1, {"benchmark": 2, "judge": 4}),  # it has no tools
+    "conversation_result.json": Count(1, 6, 1, 0, 0, 1, {"judge": 2}),
 }
 EXPORTS = {
     "deepeval_convo.json": Count(1, 4, 1, 1, 0, 0, {}),

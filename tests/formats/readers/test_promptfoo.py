@@ -36,6 +36,7 @@ OWN = {
     "results.csv": Count(8, 18, 0, 0, 0, {"unknown": 20}),
     "results.jsonl": Count(2, 4, 1, 0, 1, {"benchmark": 7, "judge": 4}),
     "rated.json": Count(2, 4, 1, 0, 1, {"benchmark": 5, "judge": 2, "human": 6}),
+    "library.json": Count(1, 2, 0, 1, 0, {"benchmark": 3}),
     "openai_import.json": Count(2, 3, 0, 0, 0, {"judge": 3, "unknown": 1}),
 }
 EXPORTS = {
