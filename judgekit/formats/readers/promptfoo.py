@@ -75,7 +75,7 @@ class PromptfooReader:
     name = "promptfoo"
     joins_lines = False
     shape = 'promptfoo: {"evalId", "results": {"results": [{"testIdx", "prompt": {"raw", "label"}, "provider", "vars", "response"}]}}, or a result per line'
-    marks = frozenset(("evalId", "namedScores", "providers", "results", "testIdx"))
+    marks = frozenset(("config", "evalId", "namedScores", "providers", "stats", "testIdx"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize results by their prompt and verdict, and rows of tables by their outputs."""
@@ -371,7 +371,7 @@ def _blocks(output: str) -> JsonValue:
     promptfoo joins the texts and calls of a reply, each call as a line of JSON. A table has all outputs as text.
     """
     whole = parse_structured_json(output)
-    if isinstance(whole, list) and whole and all(isinstance(lookup(one, "function"), dict) for one in whole):
+    if isinstance(whole, list) and whole and all(map(_is_call, whole)):
         return whole
     if isinstance(whole, dict) and isinstance(whole.get("tool_calls"), list) and whole.get("role") == "assistant":
         return whole
@@ -393,6 +393,10 @@ def _blocks(output: str) -> JsonValue:
     if "function_call" not in kinds:
         return [{"role": "assistant", "content": items}] if kinds else None
     return {"object": "response", "output": [_output_item(one) for one in items]}
+
+
+def _is_call(value: JsonValue) -> bool:
+    return isinstance(lookup(value, "function"), dict) or lookup(value, "type") in _CALLS
 
 
 def _output_item(item: JsonValue) -> JsonValue:

@@ -266,6 +266,8 @@ ITEM = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"a
         ({"name": "f", "arguments": '{"a": 1}'}, ""),
         (f"Wait\nplease\n\n{json.dumps(USE)}", "Wait\nplease"),
         (json.dumps(USE), ""),
+        (json.dumps([USE]), ""),
+        (json.dumps([ITEM]), ""),
         (f"{json.dumps(ITEM)}", ""),
         (f"Wait\n{json.dumps(ITEM)}", "Wait"),
     ],
@@ -349,6 +351,8 @@ def test_a_simulated_user_and_an_attacker_are_conversations():
     other = sample(result(response={"output": "Bye", "metadata": metadata}))
     assert told(other) == [("user", "2+2?", []), ("assistant", "Bye", [])]
     assert "messages or tool calls not read" in warned(other)["response"]
+    broken = {"messages": [{"role": 1, "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+    assert told(sample(result(response={"output": "Hello", "metadata": broken})))[0] == ("user", "2+2?", [])
 
 
 def test_the_calls_of_a_coding_agent_come_before_its_answer():
@@ -375,6 +379,9 @@ def test_the_calls_of_a_coding_agent_come_before_its_answer():
         ("assistant", "Done", []),
     ]
     assert made.trace.call_errors() == (False, True, None)
+    other = sample(result(response={"output": "Done", "metadata": {"toolCalls": [{"tool": "Read"}]}}))
+    assert told(other)[1:] == [("assistant", "Done", [])]
+    assert other.trace.extra["response"]["metadata"]["toolCalls"] == [{"tool": "Read"}]
 
 
 def test_groups():
@@ -390,7 +397,7 @@ def test_older_files_and_what_the_library_returns():
     row = {name: one for name, one in result().items() if name not in ("id", "testIdx", "promptIdx", "failureReason")}
     old = {**row, "provider": "openai:gpt"}
     for document in (
-        {"results": {"version": 2, "results": [old], "table": {"head": {}}}},
+        {"evalId": "e", "results": {"version": 2, "results": [old], "table": {"head": {}}}},
         {"results": [old], "stats": {}},
     ):
         (one,) = READER.records(document)
