@@ -49,7 +49,7 @@ class OutputColumns:
         beside: JsonObject = {name: cell for name, cell in zip(self.header[last:], cells[last:], strict=True) if cell}
         return {
             "testIdx": number,
-            "vars": {name: cell for name, cell in zip(variables, cells, strict=False) if cell},
+            "vars": dict(zip(variables, cells, strict=False)),
             "outputs": [
                 {
                     "header": self.header[block.start],

@@ -180,8 +180,8 @@ def _outputs(row: JsonObject) -> Iterator[JsonValue]:
         yield {
             **without(row, "vars", "outputs"),
             "promptIdx": number,
-            "vars": cells,
-            "prompt": {"label": label},
+            "vars": {name: cell for name, cell in cells.items() if cell != ""},
+            "prompt": {"label": label, "filled": _filled_label(label, cells)},
             "provider": {"label": provider},
             "response": {"output": None if status == "ERROR" and not output else output},
             "success": status == "PASS",
@@ -250,7 +250,8 @@ def _leave_out_shared(row: FieldTracker) -> None:
 
 def _group(row: FieldTracker, variables: JsonObject) -> str | None:
     """Return the name of the task. Repeated tests have numbers of their own, but equal variables."""
-    named = [f"{name}={to_text(value)}" for name, value in variables.items() if not name.startswith("_")]
+    given = {name: value for name, value in variables.items() if value != "" and not name.startswith("_")}
+    named = [f"{name}={to_text(value)}" for name, value in given.items()]
     if not named:
         return None if (number := row.peek("testIdx")) is None else f"test {to_text(number)}"
     text = ", ".join(named)
@@ -279,12 +280,14 @@ def _messages(
 def _conversation(prompt: FieldTracker, response: FieldTracker, metadata: FieldTracker) -> list[Message] | None:
     """Return the conversation of a simulated user or an attacker, whose end is the output; ``None`` without one."""
     said = objects_in(metadata.peek("messages"))
+    if not any(one.get("role") == "user" for one in said):
+        return None
     output = response.peek("output")
     script = "\n---\n".join(
         f"{'Assistant' if one.get('role') == 'assistant' else 'User'}: {to_text(one.get('content'))}" for one in said
     )
-    is_simulated = bool(said) and output == script
-    if not is_simulated and not (said and output == said[-1].get("content") and said[-1].get("role") == "assistant"):
+    is_simulated = output == script
+    if not is_simulated and (said[-1].get("role"), said[-1].get("content")) != ("assistant", output):
         return None
     messages: list[Message] = []
     with suppress(TraceError):
@@ -315,9 +318,8 @@ def _asked(prompt: FieldTracker, variables: JsonObject) -> Payload:
 
 def _asked_in_table(prompt: FieldTracker, variables: JsonObject) -> Payload:
     """Return what the user asked, of which a table has the variables and the prompt's label."""
-    label = _FILE.sub("", prompt.text("label") or "", count=1)
-    text = _filled(parse_structured_json(label), variables)
-    if text is not None and (_PLACEHOLDER.search(label) or not variables):
+    text = prompt.take("filled")
+    if text is not None:
         prompt.warn("a table has no prompts; read the label with the variables filled in", "label")
         with suppress(TraceError):
             payload = messages_in(text, prompt, "label", HumanMessage)
@@ -331,6 +333,13 @@ def _asked_in_table(prompt: FieldTracker, variables: JsonObject) -> Payload:
         return Payload()
     prompt.warn(f"a table has no prompts, and the label cannot be filled in; read the variable {name!r}", "label")
     return Payload((HumanMessage(to_text(variables[name])),))
+
+
+def _filled_label(label: str, variables: JsonObject) -> JsonValue:
+    """Return the label of a prompt with the variables filled in; ``None`` if it is no template."""
+    template = _FILE.sub("", label, count=1)
+    filled = _filled(parse_structured_json(template), variables)
+    return filled if _PLACEHOLDER.search(template) or not variables else None
 
 
 def _filled(template: JsonValue, variables: JsonObject) -> JsonValue:

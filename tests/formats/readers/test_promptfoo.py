@@ -386,7 +386,7 @@ def test_the_calls_of_a_coding_agent_come_before_its_answer():
 
 def test_groups():
     assert sample(result(vars={})).group == "test 0"
-    assert sample(result(vars={"q": 3, "_conversation": [1]})).group == "q=3"
+    assert sample(result(vars={"q": 3, "empty": "", "_conversation": [1]})).group == "q=3"
     long, other = (sample(result(vars={"q": f"{'x' * 100}{end}"})).group for end in "ab")
     assert long[:80] == other[:80]
     assert long != other
@@ -474,6 +474,7 @@ def test_an_empty_output_is_an_answer_unless_the_row_is_an_error(tmp_path):
         (("q", "[p] {% if q %}x{% endif %}{{q}}"), ("hi",), "hi"),
         (("[p] Tell a joke"), (), "Tell a joke"),
         (("q", "Say {{q}}"), ("hi",), "Say hi"),
+        (("q", "more", "[p] {{q}} {{more}}!"), ("hi", ""), "hi !"),
     ],
 )
 def test_the_question_of_a_table(tmp_path, head, cells, said):
