@@ -241,7 +241,7 @@ def _leave_out_shared(row: FieldTracker) -> None:
         (summary, "prompts", "results.prompts", "all prompts and their totals are left out; each result has its own"),
         (summary, "table", "results.table", "the table is left out; it repeats the results"),
         (evaluation, "prompts", "prompts", "all prompts and their totals are left out; each result has its own"),
-        (evaluation, "traces", "traces", "traces of spans are not read; export them as OpenTelemetry"),
+        (evaluation, "traces", "traces", "traces of spans are not read"),
         (evaluation, "blobAssets", "blobAssets", "files beside the results are left out"),
     ):
         if holder.take(name):
