@@ -55,6 +55,8 @@ COMMANDS = {  # pages whose commands run too; those of others need labels, judge
     "docs/datasets",
     "docs/formats",
     "docs/from-ragas",
+    "docs/from-deepeval",
+    "docs/from-promptfoo",
     "docs/from-agentevals",
     "docs/from-openai-evals",
     "docs/from-braintrust",
@@ -347,10 +349,12 @@ def test_the_results_beside_those_of_agentevals_are_so():
         assert same(written[case][1], result(*given)), (case, result(*given))
 
 
-@pytest.mark.parametrize("page", ["from-deepeval", "from-agentevals"])
+@pytest.mark.parametrize("page", ["from-deepeval", "from-promptfoo", "from-agentevals"])
 def test_what_is_named_beside_metrics_of_others_is_there(page):
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    tables = re.findall(r"^\| [^|\n]*deepeval[^|\n]*\|.*?\n\n|^\| agentevals \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    tables = re.findall(
+        r"^\| [^|\n]*deepeval[^|\n]*\|.*?\n\n|^\| (?:agentevals|promptfoo) \|.*?\n\n", text, re.MULTILINE | re.DOTALL
+    )
     ours = [row.split("|")[2] for table in tables for row in table.splitlines() if row.count("|") > 2]
     named = {name for cell in ours for name in re.findall(r"`([A-Z]\w+)(?=[`(])", cell)}
     assert named, page

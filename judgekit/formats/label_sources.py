@@ -1,6 +1,7 @@
 """The source of a recorded score, from its name and the mark beside it."""
 
 import re
+from collections.abc import Iterable
 
 from judgekit.traces.trace import LabelSource
 
@@ -42,3 +43,12 @@ def label_source(name: str, *, judged: bool | None = None) -> LabelSource:
     if judged or is_ours or _MODEL_GRADED.search(name):
         return "judge"
     return "unknown" if judged is None else "benchmark"
+
+
+def combined_source(sources: Iterable[LabelSource]) -> LabelSource:
+    """Return the source of a verdict that combines several: a person overrides all, and a judge decides with code."""
+    found = set(sources)
+    for source in ("human", "judge"):
+        if source in found:
+            return source
+    return "benchmark" if found == {"benchmark"} else "unknown"

@@ -17,6 +17,7 @@ from judgekit.errors import ConfigError, TraceError
 from judgekit.formats.columns import Columns
 from judgekit.formats.compression import bounded_lines
 from judgekit.formats.files import File, FileRecord, decode_error_text, parse_json
+from judgekit.formats.output_columns import OutputColumns
 from judgekit.traces.sample import MEASUREMENT_FIELDS
 
 STRUCTURES = frozenset(
@@ -54,7 +55,7 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
 
     A cell is text, except in columns of `STRUCTURES` and `NUMBERS`. An empty cell is a missing value, except that
     an empty response is a response. Rows with only empty cells are skipped, and a column without
-    a name is named by its number, ``column 1``.
+    a name is named by its number, ``column 1``. The rows of promptfoo are nested; see `OutputColumns`.
 
     Raises:
         TraceError: There are no rows, or two columns have the same name.
@@ -63,27 +64,35 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
     with file.open() as stream:
         lines = _text(bounded_lines(stream), file.encoding, broken)
         before, first = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
-        delimiter = max(_DELIMITERS, key=re.sub('"[^"]*"', "", first).count)
+        delimiter = max(_DELIMITERS, key=re.sub('"[^"]*("|$)', "", first).count)
         rows = _csv().reader(chain([first], lines), delimiter=delimiter, strict=True)
         header = _next(rows, broken)
         if isinstance(header, TraceError):
             raise TraceError(header.problem, path=file.path, line=before + 1)
+        found = [name.strip() or f"column {number}" for number, name in enumerate(header or (), 1)]
+        outputs = OutputColumns.find(found)
         try:
-            names = columns.renamed(name.strip() or f"column {number}" for number, name in enumerate(header or (), 1))
+            names = columns.renamed(found if outputs is None else outputs.variables)
         except TraceError as error:
             hint = _FRAME if "'context.span_id'" in error.problem else ""
             raise TraceError(error.problem + hint, path=file.path, line=before + 1) from error
         read = [_CELLS.get(name, _text_or_nothing) for name in names]
         if delimiter == ";":  # the comma is the decimal separator
             read = [_comma_number if one is _number else one for one in read]
-        empty = True
+        count = 0
         line = before + rows.line_num + 1
         while (cells := _next(rows, broken)) is not None:
+            if isinstance(cells, TraceError):
+                value: JsonValue | TraceError = cells
+            elif len(cells) != len(found):
+                value = TraceError(f"has {len(cells)} cells, but the first row names {len(found)} columns")
+            else:
+                value = _row(names, read, cells) if outputs is None else outputs.record(names, cells, count)
             if isinstance(cells, TraceError) or any(cells):
-                empty = False
-                yield FileRecord(line, cells if isinstance(cells, TraceError) else _row(names, read, cells))
+                yield FileRecord(line, value)
+                count += 1
             line = before + rows.line_num + 1
-    if empty:
+    if not count:
         raise TraceError("contains no rows", path=file.path)
 
 
@@ -142,8 +151,6 @@ _Cell = Callable[[str], JsonValue]
 
 
 def _row(names: Sequence[str], read: Sequence[_Cell], cells: Sequence[str]) -> JsonValue | TraceError:
-    if len(cells) != len(names):
-        return TraceError(f"has {len(cells)} cells, but the first row names {len(names)} columns")
     row: dict[str, JsonValue] = {}
     for name, one, cell in zip(names, read, cells, strict=True):
         try:

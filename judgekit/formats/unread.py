@@ -93,7 +93,9 @@ _MOST = 100
 """The most messages and calls that are counted in a field."""
 _LONGEST = 1 << 20
 """The longest text, in characters, that is tested for JSON."""
-_ASIDE = frozenset(("scores", "score", "reductions", "eval", "plan"))
+_ASIDE = frozenset(
+    ("scores", "score", "reductions", "eval", "plan", "openaiGraderSample", "graderSamples", "grader_samples")
+)
 """Fields with graders' words and a run's setup, whose messages are not part of the conversation."""
 
 

@@ -221,11 +221,6 @@ READ = {
 _PARTS = "records are parts of 1 trace"
 _RENAME = "; if the column has another name: --column "
 REFUSED = {
-    "deepeval_convo.json": "unknown format",
-    "deepeval_convo.jsonl": "unknown format",
-    "deepeval_goldens.json": f"this row has no response{_RENAME}actual_output=response",
-    "deepeval_goldens.jsonl": f"this row has no response{_RENAME}actual_output=response",
-    "deepeval_run.json": "unknown format",
     "langfuse_dataset_items.jsonl": f"this row has no reference{_RENAME}expectedOutput=reference",
     "langfuse_obs_blob.jsonl": _PARTS,
     "langfuse_obs_v2.json": _PARTS,
@@ -236,15 +231,9 @@ REFUSED = {
     "langsmith_feedback.jsonl": "unknown format",
     "langsmith_run_openai_wrapper.jsonl": f"this row has no input and no response{_RENAME}inputs=input --column outputs=response",
     "langsmith_runs_all.jsonl": _PARTS,
-    "promptfoo_cli_out.csv": "unknown format",
-    "promptfoo_cli_out.json": "unknown format",
-    "promptfoo_cli_out.jsonl": f"this row has no input{_RENAME}prompt=input",
-    "promptfoo_results.json": "unknown format",
-    "promptfoo_results.jsonl": f"this row has no input{_RENAME}prompt=input",
 }
 """Files that are refused, and why."""
 RENAMED = {
-    "deepeval_goldens.jsonl": [("Where is order 7?", "It was sent.", "Sent.")],
     "langfuse_dataset_items.jsonl": [("2+2?", None, "4")],
     "langsmith_dataset.csv": [("2+2?", "4", None)],
     "langsmith_examples_chat.jsonl": [("Where is order 7?", "It was sent.", None)],

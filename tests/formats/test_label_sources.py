@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from judgekit.formats.label_sources import JUDGED_SCORERS, label_source
+from judgekit.formats.label_sources import JUDGED_SCORERS, combined_source, label_source
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers import SCORERS
 
@@ -43,3 +43,17 @@ def test_names_tell_judges_and_nothing_else(name, unmarked):
     assert label_source(name) == unmarked
     assert label_source(name, judged=True) == "judge"
     assert label_source(name, judged=False) == ("judge" if unmarked == "judge" else "benchmark")
+
+
+@pytest.mark.parametrize(
+    ("sources", "source"),
+    [
+        ([], "unknown"),
+        (["benchmark", "benchmark"], "benchmark"),
+        (["benchmark", "unknown"], "unknown"),
+        (["unknown", "judge", "benchmark"], "judge"),
+        (["judge", "human"], "human"),
+    ],
+)
+def test_a_verdict_that_combines_several_has_the_strongest_source(sources, source):
+    assert combined_source(sources) == source

@@ -108,7 +108,7 @@ def read_counts(
     if found is None:
         return None
     paths = _count_paths(input, output, cached, reasoning)
-    places = {outer: found.object(outer) if outer else found for _, outer, _ in paths}
+    places = {outer: found.object(outer) if outer else found for outer in dict.fromkeys(outer for _, outer, _ in paths)}
     counts = {ours: place.count(name) for ours, outer, name in paths if (place := places[outer]) is not None}
     return Usage.model_validate({**counts, "extra": found.leftover()})
 

@@ -15,6 +15,7 @@ from judgekit.formats.readers.braintrust import BraintrustReader
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.readers.codex import CodexReader
 from judgekit.formats.readers.codex_exec import CodexExecReader
+from judgekit.formats.readers.deepeval import DeepevalReader
 from judgekit.formats.readers.gemini import GeminiReader
 from judgekit.formats.readers.huggingface import HuggingFaceReader
 from judgekit.formats.readers.inspect import InspectReader
@@ -24,11 +25,13 @@ from judgekit.formats.readers.mlflow import MLflowReader
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
 from judgekit.formats.readers.openai_evals import OpenAIEvalsReader
+from judgekit.formats.readers.openai_evals_export import OpenAIEvalsExportReader
 from judgekit.formats.readers.openai_evals_log import OpenAIEvalsLogReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.readers.openinference import OpenInferenceReader
 from judgekit.formats.readers.otel import OTelReader
 from judgekit.formats.readers.phoenix import PhoenixReader
+from judgekit.formats.readers.promptfoo import PromptfooReader
 from judgekit.formats.readers.pydantic_ai import PydanticAIReader
 from judgekit.formats.readers.ragas import RagasReader
 from judgekit.formats.readers.rows import RowsReader
@@ -66,6 +69,9 @@ READERS: dict[str, MarkedReader] = {
         GeminiReader(),
         ADKReader(),
         ADKEvalReader(),
+        DeepevalReader(),
+        OpenAIEvalsExportReader(),
+        PromptfooReader(),
         SWEAgentReader(),
         ShareGPTReader(),
         HuggingFaceReader(),

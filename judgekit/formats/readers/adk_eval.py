@@ -7,7 +7,7 @@
   "eval_metric_result_per_invocation": [{"actual_invocation": {...}, "expected_invocation": {...}}]}]}
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -16,13 +16,13 @@ from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import tool_name
 from judgekit.formats.blocks.gemini import read_content, read_function_call, read_function_response, with_fields
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.formats.label_sources import label_source
+from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.adk import read_events, read_time, warn_of_agent_tools
 from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name
 from judgekit.formats.values import lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, LabelSource
+from judgekit.traces.trace import Label
 
 _CASES = ("eval_cases", "evalCases")
 _RESULTS = ("eval_case_results", "evalCaseResults")
@@ -198,7 +198,7 @@ def _labels(row: FieldTracker) -> list[Label]:
     if isinstance(status, int) and status in _STATUS:
         row.take("final_eval_status", "finalEvalStatus")
         labels.append(
-            Label("final_eval_status", _STATUS[status], source=_combined_source(one.source for one in metrics))
+            Label("final_eval_status", _STATUS[status], source=combined_source(one.source for one in metrics))
         )
     return labels + metrics
 
@@ -209,14 +209,6 @@ def _metric(found: FieldTracker) -> Label | None:
     name = found.text("metric_name", "metricName") or "score"
     judged = True if name.startswith(_JUDGED) else False if name in _COMPUTED else None
     return Label(name, score, source=label_source(name, judged=judged))
-
-
-def _combined_source(sources: Iterable[LabelSource]) -> LabelSource:
-    """Return the source of a status that combines several metrics: a judge if any metric is from a judge."""
-    found = set(sources)
-    if "judge" in found:
-        return "judge"
-    return "benchmark" if found == {"benchmark"} else "unknown"
 
 
 def _cases(document: JsonValue) -> list[JsonValue]:

@@ -315,6 +315,8 @@ def _expanded(value: JsonValue, role: str) -> JsonValue:
             return value
         if all("message" in item for item in blocks):
             return {"choices": value}
+        if role == "assistant" and all(isinstance(item.get("function"), dict) for item in blocks):
+            return [{"role": role, "tool_calls": value}]
         return [{"role": role, "content": value}] if all(map(_is_block, blocks)) else value
     if not isinstance(value, dict):
         return value

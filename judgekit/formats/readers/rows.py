@@ -15,7 +15,7 @@ from judgekit.formats.readers.base import RowReader, append_reply, as_records, b
 from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, parse_structured_json
 from judgekit.formats.row_facts import SINGLE_TEXT_WARNING, VERBATIM_COLUMNS, single_text, to_text
 from judgekit.formats.unread import RESPONSE_COLUMNS, canonical_column, column_option
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolMessage
 from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
 from judgekit.traces.trace import ToolDefinition
 
@@ -62,8 +62,8 @@ class RowsReader(RowReader):
         row = FieldTracker(require_object(record))
         identity = row.id("id") or str(index)
         tools: list[ToolDefinition] = []
-        asked = _payload(row, "input", HumanMessage)
-        messages, replies = exchange_messages(asked, _payload(row, _response(row), AIMessage), tools)
+        asked = take_value(row, "input", HumanMessage)
+        messages, replies = exchange_messages(asked, take_value(row, _response(row), AIMessage), tools)
         (systems, said), (own, rest) = split_instructions(messages), split_instructions(replies)
         if said and len(rest) > len(said) and utterances(rest[: len(said)]) == utterances(said):
             messages, replies = [*(own or systems)], rest  # the response repeats the input
@@ -89,8 +89,8 @@ def _response(row: FieldTracker) -> str:
     return next(iter(found), RESPONSE_COLUMNS[0])
 
 
-def _payload(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
-    """Return an input or response: messages in any provider's format, or a text, which may hold these as JSON."""
+def take_value(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+    """Take an input or response: messages in any provider's format, or a text, which may hold these as JSON."""
     value = row.take(name)
     if value is None:
         return Payload()
@@ -113,8 +113,8 @@ def _payload(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage])
 
 
 def _answers(payload: Payload, kind: type[HumanMessage | AIMessage]) -> bool:
-    """Return whether there are messages, of which in a response at least one is not the user's."""
-    return any(kind is HumanMessage or not isinstance(message, HumanMessage) for message in payload.messages)
+    """Return whether there are messages, of which in a response at least one is the agent's or a tool's."""
+    return any(kind is HumanMessage or isinstance(message, AIMessage | ToolMessage) for message in payload.messages)
 
 
 def _check_complete(sample: Sample, row: JsonObject) -> None:

@@ -57,3 +57,10 @@ def test_counts_may_be_in_objects_and_others_are_kept():
         input_tokens=9, output_tokens=2, cached_tokens=4, extra={"details": {"x": 1}, "total": 11}
     )
     assert read_counts(None) is None
+
+
+def test_two_counts_may_be_in_the_same_object():
+    found = FieldTracker({"details": {"cached": 4, "thoughts": 3}})
+    assert read_counts(found, cached="details.cached", reasoning="details.thoughts") == Usage(
+        cached_tokens=4, reasoning_tokens=3
+    )

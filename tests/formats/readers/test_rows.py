@@ -112,6 +112,7 @@ CALL = ToolCall("find_order", {"id": 7}, id="c1")
 CALLING = {
     "message": CALLED,
     "list of messages": [CALLED],
+    "list of calls": CALLED["tool_calls"],
     "messages": {"messages": [CALLED]},
     "response": {"choices": [{"index": 0, "message": CALLED, "finish_reason": "tool_calls"}], "model": "m"},
     "choices": [{"index": 0, "message": CALLED, "finish_reason": "tool_calls"}],
@@ -225,8 +226,9 @@ def test_an_error_or_an_id_is_no_answer():
         assert (trace.response, [one.message for one in trace.warnings]) == (json.dumps(output), [JSON])
 
 
-def test_an_output_with_messages_of_the_user_alone_is_no_conversation():
-    trace = read({"input": "q", "output": [{"role": "user", "content": "x"}]}).trace
+@pytest.mark.parametrize("roles", [("user",), ("system", "user")])
+def test_an_output_without_a_message_of_the_agent_is_no_conversation(roles):
+    trace = read({"input": "q", "output": [{"role": role, "content": "x"} for role in roles]}).trace
     assert [message.role for message in trace.messages] == ["user", "assistant"]
     assert [warning.message for warning in trace.warnings] == [JSON]
 

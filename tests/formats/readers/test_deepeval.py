@@ -1,0 +1,307 @@
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import judgekit
+from judgekit.errors import TraceError
+from judgekit.formats.columns import Columns
+from judgekit.formats.detect import detect
+from judgekit.formats.files import File
+from judgekit.formats.readers.deepeval import DeepevalReader
+from judgekit.formats.tables import csv_rows
+from judgekit.traces.message import AIMessage, ReasoningPart
+
+READER = DeepevalReader()
+DATA = Path(__file__).parent / "data" / "deepeval"
+NO_TURNS = "has no turns; a scenario alone is for deepeval's simulator, which writes them"
+
+
+class Count(NamedTuple):
+    """What a file holds, counted by hand: samples, messages, calls, references, expected calls, documents, labels, and
+    conversations that nobody had yet."""
+
+    samples: int
+    messages: int
+    calls: int
+    references: int
+    expected_calls: int
+    documents: int
+    labels: dict[str, int]
+    empty: int = 0
+
+
+OWN = {
+    # a question, two calls, one of which has a result, an answer; and a question without an answer
+    "goldens.json": Count(2, 6, 2, 2, 1, 2, {}),
+    "goldens.jsonl": Count(2, 6, 2, 2, 1, 3, {}),  # "FAQ | shipping" is split, as by deepeval
+    "goldens.csv": Count(2, 6, 2, 2, 1, 3, {}),
+    "conversations.json": Count(1, 6, 1, 1, 0, 1, {}, 1),
+    "conversations.jsonl": Count(1, 6, 1, 1, 0, 1, {}, 1),
+    "conversations.csv": Count(1, 6, 1, 1, 0, 1, {}, 1),
+    "run.json": Count(2, 6, 1, 2, 1, 1, {"benchmark": 2, "judge": 4}),
+    "conversation_run.json": Count(1, 6, 1, 1, 0, 1, {"judge": 2}),
+    "result.json": Count(2, 4, 0, 2, 0, 1, {"benchmark": 2, "judge": 4}),  # it has no tools
+    "conversation_result.json": Count(1, 6, 1, 0, 0, 1, {"judge": 2}),
+}
+EXPORTS = {
+    "deepeval_convo.json": Count(1, 4, 1, 1, 0, 0, {}),
+    "deepeval_convo.jsonl": Count(1, 4, 1, 1, 0, 0, {}),
+    "deepeval_goldens.json": Count(1, 4, 1, 1, 1, 1, {}),
+    "deepeval_goldens.jsonl": Count(1, 4, 1, 1, 1, 1, {}),
+    "deepeval_run.json": Count(1, 2, 0, 1, 0, 0, {"judge": 2}),
+}
+
+
+def counted(path):
+    errors: list[TraceError] = []
+    samples = list(judgekit.read(path, on_error=errors.append))
+    assert {error.problem for error in errors} <= {NO_TURNS}
+    labels = [label.source for sample in samples for label in sample.trace.labels]
+    return Count(
+        len(samples),
+        sum(len(sample.trace.messages) for sample in samples),
+        sum(len(sample.trace.tool_calls()) for sample in samples),
+        sum(len(sample.all_references) for sample in samples),
+        sum(len(sample.reference_tool_calls or ()) for sample in samples),
+        sum(len(sample.documents or ()) for sample in samples),
+        {source: labels.count(source) for source in sorted(set(labels))},
+        len(errors),
+    )
+
+
+def document_of(path):
+    """Return a file without the goldens that are refused."""
+    if path.suffix == ".csv":
+        records = [row.value for row in csv_rows(File.locate(path), Columns())]
+    else:
+        text = path.read_text(encoding="utf-8")
+        records = json.loads(text) if path.suffix == ".json" else list(map(json.loads, text.splitlines()))
+    return records[:1] if isinstance(records, list) else records
+
+
+def sample(record):
+    assert detect(record).name == "deepeval"
+    (one,) = READER.records(record)
+    return READER.sample(one, 0)
+
+
+def told(made):
+    return [
+        (one.role, one.text, [(c.name, c.args) for c in getattr(one, "tool_calls", ())]) for one in made.trace.messages
+    ]
+
+
+def warned(made):
+    return {one.path: one.message for one in made.trace.warnings}
+
+
+CASE = {"input": "Hi", "actual_output": "Hello"}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_deepeval_writes_is_read_whole(name, forgotten, crashes):
+    assert counted(DATA / name) == OWN[name]
+    document = document_of(DATA / name)
+    assert forgotten(READER, document) == []
+    assert crashes(READER, document) == []
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_other_exports_are_read_whole(name, shared_data, forgotten, crashes):
+    path = shared_data / "exports" / name
+    assert counted(path) == EXPORTS[name]
+    assert forgotten(READER, document_of(path)) == []
+    assert crashes(READER, document_of(path)) == []
+
+
+@pytest.mark.parametrize("kind", ["goldens", "conversations"])
+def test_three_files_of_the_same_goldens_say_the_same(kind):
+    whole, *others = [
+        list(judgekit.read(DATA / f"{kind}.{end}", on_error=lambda _: None)) for end in ("json", "jsonl", "csv")
+    ]
+    for samples in others:
+        for one, other in zip(whole, samples, strict=True):
+            assert told(other) == told(one)
+            assert (other.id, other.group, other.reference, other.metadata) == (
+                one.id,
+                one.group,
+                one.reference,
+                one.metadata,
+            )
+            assert other.reference_tool_calls == one.reference_tool_calls
+    assert (whole[0].id, whole[0].group, whole[0].fields["context"]) == ("order", "order", ["Order 7 left on Monday."])
+
+
+def test_calls_come_before_the_answer_with_their_results_and_reasoning():
+    made = sample(
+        {
+            "input": "Hi",
+            "actualOutput": "Hello",
+            "toolsCalled": [
+                {"name": "f", "input_parameters": {"a": 1}, "reasoning": "Why not.", "description": "A tool."},
+                {"name": "f", "inputParameters": {"a": 2}, "output": False},
+            ],
+        }
+    )
+    assert told(made) == [
+        ("user", "Hi", []),
+        ("assistant", "", [("f", {"a": 1})]),
+        ("assistant", "", [("f", {"a": 2})]),
+        ("tool", "false", []),
+        ("assistant", "Hello", []),
+    ]
+    assert made.trace.messages[1].content == (ReasoningPart("Why not."),)
+    assert made.trace.messages[1].tool_calls[0].extra == {"description": "A tool."}
+    assert not warned(made)
+
+
+def test_an_expected_tool_without_parameters_is_expected_by_name():
+    tools = [{"name": "f", "inputParameters": {}}, {"name": "g"}]
+    made = sample({**CASE, "expected_tools": tools})
+    assert [(one.name, one.compare_args) for one in made.reference_tool_calls] == [("f", None), ("g", ())]
+    assert sample({**CASE, "expected_tools": []}).reference_tool_calls == ()
+    assert sample(CASE).reference_tool_calls is None
+
+
+def test_retrieved_documents_go_before_the_context():
+    assert sample({**CASE, "context": ["c"]}).documents == ("c",)
+    both = sample({**CASE, "context": ["c"], "retrieval_context": ["d", {"source": "s", "context": "e"}]})
+    assert (both.documents, both.fields["context"]) == (("d", "e"), ["c"])
+    assert both.trace.extra["retrieval_context"] == ["d", {"source": "s", "context": "e"}]
+    assert "sources" in warned(both)["retrieval_context"]
+    joined = sample({**CASE, "retrieval_context": "deepeval_source=a,deepeval_context=x, y|z"})
+    assert joined.documents == ("x, y", "z")
+    assert "split as deepeval does" in joined.trace.warnings[0].message
+    turns = [{"role": role, "content": "x", "retrieval_context": [role, "d"]} for role in ("user", "assistant")]
+    assert sample({"scenario": "s", "turns": turns}).documents == ("user", "d", "assistant")
+
+
+def test_turns_with_mcp_tools_and_users():
+    mcp = [{"name": "f", "args": {"a": 1}, "result": {"content": [], "isError": True}}]
+    turns = [
+        {"role": "user", "content": "Hi", "user_id": "ann"},
+        {"role": "assistant", "content": "Hello", "mcp_tools_called": mcp, "metadata": {"tone": "kind"}},
+    ]
+    made = sample({"scenario": "s", "turns": turns, "expected_outcome": "greeted", "persona": {"name": "Ann"}})
+    assert told(made)[1:] == [
+        ("assistant", "", [("f", {"a": 1})]),
+        ("tool", '{"content": [], "isError": true}', []),
+        ("assistant", "Hello", []),
+    ]
+    assert made.trace.call_errors() == (True,)
+    assert (made.trace.messages[0].name, made.trace.messages[-1].extra) == ("ann", {"metadata": {"tone": "kind"}})
+    assert (made.reference, made.fields) == ("greeted", {"scenario": "s", "persona": {"name": "Ann"}})
+
+
+@pytest.mark.parametrize("turns", [None, []])
+def test_a_scenario_without_turns_is_refused(turns):
+    with pytest.raises(TraceError, match="has no turns"):
+        sample({"scenario": "s", "turns": turns, "expected_outcome": "o"})
+
+
+@pytest.mark.parametrize(
+    ("turn", "found"),
+    [({"role": "tool", "content": "x"}, "one of user, assistant"), ({"role": "user", "content": 1}, "a string")],
+)
+def test_turns_that_cannot_be_read_are_refused(turn, found):
+    with pytest.raises(TraceError, match=found):
+        sample({"scenario": "s", "turns": [turn]})
+
+
+def run_of(*metrics, **case):
+    return {
+        "testCases": [
+            {"name": "test_case_0", "input": "Hi", "actualOutput": "Hello", "metricsData": list(metrics), **case}
+        ]
+    }
+
+
+def test_metrics_with_a_model_are_labels_of_a_judge():
+    made = sample(
+        run_of(
+            {"name": "Answer Relevancy", "score": 0.5, "reason": "so", "evaluationModel": "gpt", "threshold": 0.7},
+            {"name": "Exact Match", "score": 1},
+            {"name": "Custom", "success": True},
+            success=True,
+        )
+    )
+    found = [(one.name, one.value, one.source, one.annotator, one.reason) for one in made.trace.labels]
+    assert found == [
+        ("Answer Relevancy", 0.5, "judge", "gpt", "so"),
+        ("Exact Match", 1, "benchmark", None, None),
+        ("Custom", True, "benchmark", None, None),
+        ("success", True, "judge", None, None),
+    ]
+    assert made.trace.extra["metricsData"][0] == {"threshold": 0.7}
+    assert (made.id, made.group) == ("test_case_0", None)  # nobody gave it this name
+
+
+def test_a_metric_that_failed_gives_no_label():
+    failed = {"name": "Bias", "score": None, "success": False, "error": "no key", "evaluationModel": "gpt"}
+    made = sample(run_of(failed, {"name": "Exact Match", "score": 1}, success=False))
+    assert [one.name for one in made.trace.labels] == ["Exact Match"]
+    assert warned(made)["metricsData[0].error"] == "the metric failed: 'no key'; no label"
+
+
+def test_a_tested_case_without_an_answer_is_named():
+    made = sample(run_of(actualOutput=None))
+    assert not any(isinstance(one, AIMessage) for one in made.trace.messages)
+    assert warned(made)["actualOutput"] == "contains no answer"
+    assert not warned(sample({"input": "Hi", "actual_output": None}))
+
+
+def test_facts_of_a_run_and_a_case():
+    run = run_of(tokenCost=0.5, inputTokenCount=3, completionTime=1.5, metadata={"team": "a"})
+    made = sample(
+        {"testRunData": {**run, "hyperparameters": {"model": "m", "prompt": {}}, "metricsScores": [{"scores": [1]}]}}
+    )
+    assert made.metadata == {"agent": {"model": "m"}, "team": "a"}
+    assert (made.trace.cost_usd, made.trace.usage.input_tokens, made.trace.usage.output_tokens) == (0.5, 3, None)
+    assert made.trace.extra["completionTime"] == 1.5
+    assert "metricsScores" in warned(made)
+
+
+def test_results_of_evaluate_are_read():
+    result = {"name": "a", "success": True, "input": "Hi", "actual_output": "Hello", "conversational": False}
+    metrics = [{"name": "Bias", "score": 0.0, "evaluation_model": "gpt"}]
+    made = sample({"test_results": [{**result, "metrics_data": metrics}], "confident_link": None})
+    assert [(one.name, one.value, one.annotator) for one in made.trace.labels] == [
+        ("Bias", 0.0, "gpt"),
+        ("success", True, None),
+    ]
+    assert (made.id, made.group) == ("a", "a")
+
+
+def test_spans_and_images_are_named():
+    made = sample(run_of(trace={"uuid": "t", "toolSpans": [{}]}, imagesMapping={"a": {"url": "u"}}))
+    assert warned(made) == {
+        "trace": "spans are not read, kept as is",
+        "imagesMapping": "images are not read, kept as is",
+    }
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"input": "Hi", "response": "Hello", "expected_tools": []},
+        {"input": "Hi", "expected_output": "Hello"},
+        {"input": [{"role": "user", "content": "Hi"}], "output": "a", "actual_output": "b"},
+        {"messages": [{"role": "user", "content": "Hi"}], "scenario": "s", "turns": 3},
+    ],
+)
+def test_other_rows_are_not_taken_for_goldens(row):
+    assert detect(row).name != "deepeval"
+
+
+def test_columns_renamed_to_ours_are_read_as_rows(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(CASE))
+    [made] = judgekit.read(path, columns={"actual_output": "response"}, on_error="raise")
+    assert made.trace.source.format == "rows"
+
+
+def test_an_input_that_is_not_text_is_refused():
+    with pytest.raises(TraceError, match="input: expected a string, found 1"):
+        READER.sample({"input": 1, "actual_output": "a"}, 0)
