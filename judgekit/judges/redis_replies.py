@@ -122,8 +122,8 @@ class RedisReplyStore:
         self._server.run(_RENEW_SCRIPT(names, int(CLAIM_LEASE_SECONDS * 1000), *tokens))
 
     async def aclose(self) -> None:
-        """Finish pending writes, and close the connection. It blocks, as with a file."""
-        self._server.close()
+        """Finish pending writes, and close the connection."""
+        await self._server.aclose()
 
     async def _intact(self, key: str, value: bytes) -> Reply | None:
         """Return the reply in a value; delete it if it is damaged."""
