@@ -79,8 +79,8 @@ class Cache:
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the stored reply, the reply to an equal request under way, or a new one."""
-        if self.mode != "refresh" and (kept := await cached_reply(self.replies, request)) is not None:
-            return kept
+        if self.mode != "refresh" and (kept := self.replies.peek(request.key)) is not None:
+            return _recorded_reply(request, kept)
         asked = self._in_flight.get(request.key)
         if asked is None or asked.abandoned:
             asked = _InFlight(self._ask if self.mode == "refresh" else self._ask_once, request)

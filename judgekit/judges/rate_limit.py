@@ -66,6 +66,10 @@ class SharedRates(Protocol):
         """Fail the requests of other processes too if the account turned one away, or only those for one judge."""
         ...
 
+    async def aclose(self) -> None:
+        """Close the connection, which another judge of the account opens again if it needs one."""
+        ...
+
 
 @dataclass(eq=False)
 class Account:
@@ -244,5 +248,7 @@ class RateLimit:
         return reply
 
     async def aclose(self) -> None:
-        """Close the inner client."""
+        """Close the inner client, and the connection to shared rates."""
+        if self.account.shared is not None:
+            await self.account.shared.aclose()
         await self.inner.aclose()

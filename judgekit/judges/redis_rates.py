@@ -72,7 +72,7 @@ class RedisRates:
     """The rates of an account that machines share. A request gets the next free time, which then is taken.
 
     Args:
-        server: The server.
+        server: The server, which the rates close.
         account: The name of the account, which is stored as a hash.
     """
 
@@ -135,6 +135,10 @@ class RedisRates:
         for kind, error in _KINDS.items():
             if isinstance(failure, error):
                 self._server.post(_FAIL_SCRIPT((self._failed,), judge, kind))
+
+    async def aclose(self) -> None:
+        """Send what waits, and close the connection."""
+        await self._server.aclose()
 
     def _units(self, requests: int, tokens: int) -> tuple[int | str, int | str]:
         """Return the microseconds that units take; empty without a limit."""
