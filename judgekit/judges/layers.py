@@ -159,7 +159,10 @@ def _open_store(
     server = server or connect_redis(place)
     from judgekit.judges.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
 
-    return RedisReplyStore(server, read_only=read_only)
+    store = RedisReplyStore(server, read_only=read_only)
+    if not read_only:
+        store.restore()
+    return store
 
 
 def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> SharedRates:

@@ -6,7 +6,7 @@ import logging
 import random
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -28,6 +28,12 @@ Word: TypeAlias = bytes | str | int
 
 _CONNECT_TIMEOUT, _TIMEOUT = 3, 5
 _SETTINGS = ("maxmemory", "maxmemory-policy", "appendonly", "save")
+_UNSUPPORTED = {
+    "cluster": "is a part of a Redis Cluster, which is not supported: one request's keys are on several of its servers; "
+    "use a server that runs without cluster-enabled",
+    "sentinel": "is a Sentinel, which holds no data and is not supported: use the address of the server that it watches",
+}
+"""Why servers of a mode cannot be used."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _REFUSED = (redis.AuthenticationError, redis_errors.AuthorizationError, redis_errors.NoPermissionError)
 _AWAY = (
@@ -132,24 +138,27 @@ class RedisServer:
         """
         try:
             self._client.ping()  # pyright: ignore[reportUnknownMemberType]
-            report = ServerReport(self._version(), *self._settings())
+            about = self._about()
+            report = ServerReport(_version(about), *self._settings())
         except (redis.RedisError, OSError) as error:
             raise self._explained(error, "cannot be reached", "start it, or check the address") from error
+        if (why := _UNSUPPORTED.get(str(about.get("redis_mode")))) is not None:
+            raise StoreError(f"{self.address}: {why}")
         for warning in report.warnings:
             _warn_once(f"{self.address}: {warning}")
         return report
 
-    def _version(self) -> str:
+    def _about(self) -> dict[str, object]:
         try:
-            about = self._client.info("server")  # pyright: ignore[reportUnknownMemberType]
-        except redis.ResponseError:
-            return "Redis"
-        valkey = about.get("valkey_version")
-        return f"Valkey {valkey}" if valkey else f"Redis {about.get('redis_version')}"
+            return cast("dict[str, object]", self._client.info("server"))  # pyright: ignore[reportUnknownMemberType]
+        except redis.ResponseError:  # hosts forbid the command
+            return {}
 
     def _settings(self) -> tuple[str, str, str]:
+        found: dict[str | None, str | None] = {}
         try:
-            found = self._client.config_get(*_SETTINGS)  # pyright: ignore[reportUnknownMemberType]
+            for name in _SETTINGS:  # one by one, as Redis 6 takes them
+                found |= self._client.config_get(name)  # pyright: ignore[reportUnknownMemberType]
         except redis.ResponseError:  # hosts forbid the command, or rename it
             return "unknown", "unknown", "unknown"
         appends, saves = found.get("appendonly") == "yes", found.get("save")
@@ -338,6 +347,11 @@ def _checked(found: list[Any]) -> list[Any]:
         if isinstance(one, _AWAY):
             raise one
     return found
+
+
+def _version(about: Mapping[str, object]) -> str:
+    valkey = about.get("valkey_version")
+    return f"Valkey {valkey}" if valkey else f"Redis {about.get('redis_version', '')}".rstrip()
 
 
 @cache

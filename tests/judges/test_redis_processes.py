@@ -209,7 +209,7 @@ class RedisProcess:
         self.address = RedisAddress(self.url)
         self.client = redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0))
         own = ("--port", self.port, "--bind", "127.0.0.1", "--dir", folder, "--save", "")
-        self._words = [shutil.which("redis-server"), *map(str, own), *options]
+        self._words = [shutil.which("redis-server"), *options, *map(str, own)]
 
     def start(self):
         self._process = subprocess.Popen(self._words, stdout=subprocess.DEVNULL)  # noqa: S603 - the server
@@ -403,7 +403,10 @@ def judgekit(server, shared, goal, tmp_path):
     return start
 
 
-def test_a_run_that_loses_redis_for_good_stops_and_is_resumed(server, shared, judgekit):
+@pytest.mark.parametrize("has_data", [True, False], ids=["with its data", "empty"])
+def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_twice(
+    server, shared, judgekit, tmp_path, has_data
+):
     run = judgekit("run", "samples.jsonl", "--scorer", "agent_goal_accuracy_without_reference")
     until(lambda: len(server.requests) > 50 or run.poll() is not None)
     shared.kill()
@@ -413,12 +416,18 @@ def test_a_run_that_loses_redis_for_good_stops_and_is_resumed(server, shared, ju
     assert "start it; judgekit resume continues from here" in out
     assert "saved as run 1" in out
     assert "Traceback" not in out
+    kept = [line for file in Path(".judgekit").glob("unstored-*") for line in file.read_text().splitlines()]
+    assert 0 < len(kept) <= SLOTS
+    assert f"the replies to {len(kept)} paid requests could not be stored there and are in .judgekit" in out
+    if not has_data:
+        shutil.rmtree(tmp_path / "appendonlydir", ignore_errors=True)
     shared.start()
     resumed = judgekit("resume")
     out, _ = resumed.communicate(timeout=50)
     assert resumed.returncode == 0, out
     assert "200 of 200" in out
-    assert len(server.requests) <= 200 + SLOTS
+    assert len(server.requests) == 200
+    assert [*Path(".judgekit").glob("unstored-*")] == []
 
 
 def test_a_full_redis_is_an_error_and_keeps_what_it_has(starting_redis, question):
@@ -455,6 +464,28 @@ def test_a_wrong_password_is_an_error_that_does_not_show_it(starting_redis, monk
         str(info.value),
     )
     assert "horse" not in str(info.value)
+
+
+def test_a_server_of_a_cluster_is_an_error_that_says_what_to_use(starting_redis):
+    server = RedisServer(starting_redis("--cluster-enabled", "yes").address)
+    with pytest.raises(StoreError) as info:
+        server.check()
+    server.close()
+    assert str(info.value) == (
+        f"{server.address}: is a part of a Redis Cluster, which is not supported: one request's keys are on several of "
+        "its servers; use a server that runs without cluster-enabled"
+    )
+
+
+def test_a_sentinel_is_an_error_that_says_what_to_use(starting_redis, tmp_path):
+    config = tmp_path / "sentinel.conf"
+    config.touch()
+    server = RedisServer(starting_redis(str(config), "--sentinel").address)
+    with pytest.raises(
+        StoreError, match=f"{server.address}: is a Sentinel, .*: use the address of the server that it wa"
+    ):
+        server.check()
+    server.close()
 
 
 @pytest.mark.parametrize(
