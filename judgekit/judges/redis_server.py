@@ -142,7 +142,8 @@ class RedisServer:
             report = ServerReport(_version(about), *self._settings())
         except (redis.RedisError, OSError) as error:
             raise self._explained(error, "cannot be reached", "start it, or check the address") from error
-        if (why := _UNSUPPORTED.get(str(about.get("redis_mode")))) is not None:
+        mode = about.get("server_mode", about.get("redis_mode"))  # of Valkey, and of Redis
+        if (why := _UNSUPPORTED.get(str(mode))) is not None:
             raise StoreError(f"{self.address}: {why}")
         for warning in report.warnings:
             _warn_once(f"{self.address}: {warning}")

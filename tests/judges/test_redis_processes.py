@@ -202,9 +202,11 @@ class RedisProcess:
     """A server on a free port of loopback, with a folder of its own, that can be killed and started again."""
 
     def __init__(self, folder, *options):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = 65_535
+        while self.port > 55_535:  # a server of a cluster also listens 10,000 higher
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.address = RedisAddress(self.url)
         self.client = redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0))
