@@ -108,8 +108,8 @@ async def main():
         asked, slots = server.ask, []
 
         async def ask(command):
-            wait, now, *rest = found = await asked(command)
-            slots.append(now + wait)
+            now, *waits = found = await asked(command)
+            slots.extend(now + wait for wait in waits)
             return found
 
         server.ask = ask
