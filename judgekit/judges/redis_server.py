@@ -172,6 +172,8 @@ class RedisServer:
         Raises:
             StoreError: The server is away, or refuses one of them.
         """
+        if not commands:
+            return []
         began, attempt = time.monotonic(), 0
         while True:
             try:
