@@ -5,7 +5,7 @@ workers of a Ray cluster on this machine that has started before. Medians of thr
 
 CPU of a judged sample, end to end. A server on loopback, in a process of its own, answers at once. Rounds take turns; each
 figure is the median of the rounds, and each ratio the median of the ratios within a round. With a budget, each request is
-reserved and settled too.
+reserved and settled too. What the Redis server takes stands apart, since it may be another machine.
 
 python benchmarks/scale.py
 """
@@ -75,6 +75,15 @@ async def judged(url: str, cache: str, numbers: range, budget: int | None) -> fl
     return taken / len(held) * 1e6
 
 
+def server_seconds(url: str) -> float:
+    """Seconds of CPU that the Redis server has taken."""
+    import redis
+
+    with redis.Redis.from_url(url) as client:
+        found = client.info("cpu")
+    return found["used_cpu_user"] + found["used_cpu_sys"]
+
+
 def seconds_to_run(folder: Path, words: tuple[str, ...], address: str) -> float:
     """Seconds of a command, start included."""
     options = [word for name in SCORERS for word in ("--scorer", name)]
@@ -105,16 +114,20 @@ def report_caches() -> None:
     with running("same") as url, redis_server() as redis_url, tempfile.TemporaryDirectory() as folder:
         places = {"SQLite": str(Path(folder) / "cache.sqlite"), "Redis": redis_url}
         fresh = iter(range(0, 100_000_000, REQUESTS))
-        print("| judged sample | SQLite, us | Redis, us | ratio (goal: 1.3) |\n|---|---|---|---|")
+        print(
+            "| judged sample | SQLite, us | Redis, us | ratio (goal: 1.3) | Redis server, us |\n|---|---|---|---|---|"
+        )
         for name, budget in (("without a budget", None), ("with a budget", 10**9)):
             found: list[list[float]] = []
             for turn in range(ROUNDS + 1):
                 numbers = range(start := next(fresh), start + REQUESTS)
+                before = server_seconds(redis_url)
                 figures = [asyncio.run(judged(url, place, numbers, budget)) for place in places.values()]
+                figures.append((server_seconds(redis_url) - before) / REQUESTS * 1e6)
                 found += [figures] if turn else []  # the first round warms up
-            ratio = statistics.median(shared / own for own, shared in found)
-            medians = " | ".join(f"{statistics.median(figures):.0f}" for figures in zip(*found, strict=True))
-            print(f"| {name} | {medians} | {ratio:.2f} |", flush=True)
+            ratio = statistics.median(shared / own for own, shared, _ in found)
+            own, shared, server = (statistics.median(figures) for figures in zip(*found, strict=True))
+            print(f"| {name} | {own:.0f} | {shared:.0f} | {ratio:.2f} | {server:.0f} |", flush=True)
 
 
 def main() -> None:

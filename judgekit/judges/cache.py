@@ -70,6 +70,8 @@ class Cache:
     mode: CacheMode
     store_text: bool = True
     _in_flight: "dict[str, _InFlight]" = field(default_factory=dict[str, "_InFlight"], init=False, repr=False)
+    _sent: int = field(default=0, init=False, repr=False)
+    _returned: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
     _leases: ClaimRenewer = field(init=False, repr=False)
     _owner: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False)
     _claims: Iterator[int] = field(default_factory=count, init=False, repr=False)
@@ -79,14 +81,20 @@ class Cache:
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the stored reply, the reply to an equal request under way, or a new one."""
-        if self.mode != "refresh" and (kept := await cached_reply(self.replies, request)) is not None:
-            return kept
+        if self.mode != "refresh" and (kept := self.replies.peek(request.key)) is not None:
+            return _recorded_reply(request, kept)
         asked = self._in_flight.get(request.key)
         if asked is None or asked.abandoned:
             asked = _InFlight(self._ask if self.mode == "refresh" else self._ask_once, request)
             self._in_flight[request.key] = asked
             asked.task.add_done_callback(lambda _: self._finished(request.key, asked))
-        return await asked.reply(request)
+        try:
+            return await asked.reply(request)
+        except StoreError:  # it ends the run, which cancels requests under way; their replies would be paid and lost
+            while self._sent:
+                self._returned.clear()
+                await self._returned.wait()
+            raise
 
     async def _ask_once(self, request: Request) -> Reply:
         claim, pause = Claim(request.key, f"{self._owner} {next(self._claims)}"), _FIRST_LOOK
@@ -102,7 +110,12 @@ class Cache:
                 raise
 
     async def _ask(self, request: Request, claim: Claim | None = None) -> Reply:
-        reply = await self.inner.complete(request)
+        self._sent += 1
+        try:
+            reply = await self.inner.complete(request)
+        finally:
+            self._sent -= 1
+            self._returned.set()
         if (kept := reply if self.store_text else without_judge_text(request, reply)) is None:
             if claim is not None:
                 await self.replies.release(claim)

@@ -34,9 +34,14 @@ class ConcurrencyLimit:
         self.limit = float(min(_START, self.maximum))
 
     @property
+    def free(self) -> int:
+        """The number of requests that may start now."""
+        return max(0, int(self.limit) - self.in_flight)
+
+    @property
     def is_full(self) -> bool:
         """Whether no more requests may start now."""
-        return self.in_flight >= int(self.limit)
+        return not self.free
 
     def acquire(self) -> int:
         """Count a request that starts now, and return its time for `succeeded` and `rate_limited`, in cuts of the limit."""

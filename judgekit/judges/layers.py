@@ -52,8 +52,9 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
     if judge.cache_mode == "replay":
         return ReplayClient(await run_in_thread(lambda: open_replies(judge.cache)))
     asking = await run_in_thread(lambda: provider_client(judge))
+    server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
     if not isinstance(asking, OfflineClient):  # requests that are not sent are neither counted nor delayed
-        account = _account(judge)
+        account = _account(judge, server)
         asking = CircuitBreaker(
             RateLimit(StructuredOutput(asking, schema_support), account), account.circuit, judge.attempts
         )
@@ -66,7 +67,7 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
         if judge.cache_mode != "off":
             _warn_uncached(judge.model, type(judge.client).__name__)
         return asking
-    replies = await run_in_thread(lambda: _open_store(judge.cache))
+    replies = await run_in_thread(lambda: _open_store(judge.cache, server))
     return Cache(asking, replies, judge.cache_mode, judge.store_text)
 
 
@@ -104,12 +105,12 @@ def _warn_uncached(model: str, client: str) -> None:
     _log.warning("%s: replies are not cached, because the client has no identity: give %s one", model, client)
 
 
-def _account(judge: JudgeSettings) -> Account:
+def _account(judge: JudgeSettings, server: "RedisServer | None") -> Account:
     if judge.client is not None:
         account = Account(ConcurrencyLimit(judge.concurrency))
-    elif isinstance(place := judge.cache, RedisAddress):
-        share = partial(_share_rates, place, judge.account)
-        account = get_account((*judge.account, place), judge.concurrency, share)
+    elif server is not None:
+        share = partial(_share_rates, server, judge.account)
+        account = get_account((*judge.account, judge.cache), judge.concurrency, share)
     else:
         account = get_account(judge.account, judge.concurrency)
     account.apply_limits(judge.concurrency, judge.requests_per_minute, judge.tokens_per_minute)
@@ -133,11 +134,7 @@ def connect_redis(address: RedisAddress) -> "RedisServer":
         ConfigError: The client library is not installed, or the variable that holds the address is not set.
         StoreError: The server cannot be used.
     """
-    try:
-        from judgekit.judges.redis_server import RedisServer  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"cache = {str(address)!r} needs redis: pip install 'judgekit[redis]'") from error
-    server = RedisServer(address)
+    server = _open_redis(address)
     try:
         server.check()
     except StoreError:
@@ -146,20 +143,32 @@ def connect_redis(address: RedisAddress) -> "RedisServer":
     return server
 
 
-def _open_store(place: Path | RedisAddress, *, read_only: bool = False) -> ReplyStore:
+def _open_redis(address: RedisAddress) -> "RedisServer":
+    try:
+        from judgekit.judges.redis_server import RedisServer  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"cache = {str(address)!r} needs redis: pip install 'judgekit[redis]'") from error
+    return RedisServer(address)
+
+
+def _open_store(
+    place: Path | RedisAddress, server: "RedisServer | None" = None, *, read_only: bool = False
+) -> ReplyStore:
     if not isinstance(place, RedisAddress):
         return SQLiteReplyStore(place, read_only=read_only)
-    server = connect_redis(place)
+    server = server or connect_redis(place)
     from judgekit.judges.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
 
-    return RedisReplyStore(server, read_only=read_only)
+    store = RedisReplyStore(server, read_only=read_only)
+    if not read_only:
+        store.restore()
+    return store
 
 
-def _share_rates(place: RedisAddress, account: tuple[str, str | None]) -> SharedRates:
+def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> SharedRates:
     from judgekit.judges.redis_rates import RedisRates  # noqa: PLC0415 - an extra
-    from judgekit.judges.redis_server import RedisServer  # noqa: PLC0415 - an extra
 
-    return RedisRates(RedisServer(place), account)
+    return RedisRates(server, account)
 
 
 def open_replies(place: Path | RedisAddress) -> ReplySource:

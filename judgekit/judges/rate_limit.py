@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -46,8 +47,12 @@ class SharedRates(Protocol):
         """Apply the limits of another judge too; the strictest hold."""
         ...
 
-    async def take(self, judge: str, tokens: int) -> float:
+    async def take(self, judge: str, tokens: Sequence[int]) -> float:
         """Return 0 if the first request in line may start now, or the seconds to wait before asking again.
+
+        Args:
+            judge: The judge of the first request.
+            tokens: The estimated tokens of the first requests in line, which could start one after another.
 
         Raises:
             JudgeError: The account turned away a request of another process.
@@ -66,6 +71,10 @@ class SharedRates(Protocol):
         """Fail the requests of other processes too if the account turned one away, or only those for one judge."""
         ...
 
+    async def aclose(self) -> None:
+        """Close the connection, which another judge of the account opens again if it needs one."""
+        ...
+
 
 @dataclass(eq=False)
 class Account:
@@ -81,6 +90,7 @@ class Account:
     circuit: Circuit = field(default_factory=Circuit, init=False)
     _paused_until: float = field(default=0.0, init=False)
     _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
+    _line: dict[object, int] = field(default_factory=dict[object, int], init=False, repr=False)
     _queue_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
@@ -112,9 +122,17 @@ class Account:
         Raises:
             JudgeError: The account turned away all waiting requests, or those for this judge.
         """
+        place = object()
+        self._line[place] = tokens
+        try:
+            return await self._acquire(judge, tokens)
+        finally:
+            del self._line[place]
+
+    async def _acquire(self, judge: str, tokens: int) -> int:
         before = self._failures_of(judge)
         async with self._queue_lock:  # its holder is the first in line
-            while self._failures_of(judge) == before and (wait := await self._wait(judge, tokens)) != 0:
+            while self._failures_of(judge) == before and (wait := await self._wait(judge)) != 0:
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait):
@@ -129,13 +147,15 @@ class Account:
     def _failures_of(self, judge: str) -> set[Exception]:
         return {failure for name in ("", judge) if (failure := self._failures.get(name)) is not None}
 
-    async def _wait(self, judge: str, tokens: int) -> float | None:
+    async def _wait(self, judge: str) -> float | None:
         """Return the seconds until the first in line may start; ``None`` if that is unknown."""
         if self.concurrency.is_full:
             return None
         free_at = [self._paused_until, *(pace.free_at for pace in (self.requests, self.tokens) if pace is not None)]
         wait = max(0.0, max(free_at) - _now())
-        return await self.shared.take(judge, tokens) if self.shared is not None and not wait else wait
+        if self.shared is None or wait:
+            return wait
+        return await self.shared.take(judge, [*islice(self._line.values(), self.concurrency.free)])
 
     def release(self) -> None:
         """Make room after a request, successful or not."""
@@ -244,5 +264,7 @@ class RateLimit:
         return reply
 
     async def aclose(self) -> None:
-        """Close the inner client."""
+        """Close the inner client, and the connection to shared rates."""
+        if self.account.shared is not None:
+            await self.account.shared.aclose()
         await self.inner.aclose()

@@ -4,6 +4,8 @@ import hashlib
 import json
 import random
 from asyncio import get_running_loop
+from collections import deque
+from collections.abc import Sequence
 from math import ceil
 
 from judgekit.errors import AuthenticationError, JudgeError, QuotaError
@@ -25,27 +27,40 @@ local now = time[1] * 1000000 + time[2]
 local since = tonumber(ARGV[1])
 for _, failure in ipairs(since and redis.call('HMGET', KEYS[2], '', ARGV[2]) or {}) do
     local at = failure and tonumber(string.match(failure, '^%d+'))
-    if at and at > since then return {-1, 0, string.match(failure, ' (.*)$')} end
+    if at and at > since then return {-1, string.match(failure, ' (.*)$')} end
 end
-local state, names, start = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'paused'), {'requests', 'tokens'}, now
-local burst, free = tonumber(ARGV[3]), {}
+local state, names = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'paused'), {'requests', 'tokens'}
+local burst, latest, found = tonumber(ARGV[3]), now, {now}
+for place = 6, #ARGV do
+    local units, free, start = {ARGV[5], ARGV[place]}, {}, now
+    for unit = 1, 2 do
+        if units[unit] ~= '' then
+            free[unit] = math.max(tonumber(state[unit] or 0), now - burst)
+            start = math.max(start, free[unit])
+        end
+    end
+    if tonumber(state[3] or 0) > start then start = tonumber(state[3]) + ARGV[4] end
+    if place > 6 and start > now + burst then break end
+    for unit = 1, 2 do
+        if free[unit] then
+            state[unit] = math.max(free[unit], start - burst) + units[unit]
+            latest = math.max(latest, start, state[unit])
+        end
+    end
+    found[#found + 1] = start - now
+end
 for unit = 1, 2 do
     if ARGV[4 + unit] ~= '' then
-        free[unit] = math.max(tonumber(state[unit] or 0), now - burst)
-        start = math.max(start, free[unit])
+        redis.call('HSET', KEYS[1], names[unit], string.format('%.0f', state[unit]))
+        redis.call('EXPIREAT', KEYS[1], string.format('%.0f', math.ceil(latest / 1000000) + 3600))
     end
 end
-if tonumber(state[3] or 0) > start then start = tonumber(state[3]) + ARGV[4] end
-for unit = 1, 2 do
-    if free[unit] then
-        local next_free = math.max(free[unit], start - burst) + ARGV[4 + unit]
-        redis.call('HSET', KEYS[1], names[unit], string.format('%.0f', next_free))
-        redis.call('EXPIREAT', KEYS[1], string.format('%.0f', math.ceil(math.max(start, next_free) / 1000000) + 3600))
-    end
-end
-return {start - now, now}
+return found
 """)
-"""The generic cell rate algorithm, once for requests and once for tokens: it assigns the next time at which both fit."""
+"""The generic cell rate algorithm, once for requests and once for tokens: it assigns the next times at which both fit.
+
+The first time may be late; the others are within the length of a burst, so that no process takes much ahead of its use.
+"""
 _ADJUST_SCRIPT = Script("""
 for unit, name in ipairs({'requests', 'tokens'}) do
     if ARGV[unit] ~= '0' and redis.call('HEXISTS', KEYS[1], name) == 1 then
@@ -69,10 +84,10 @@ redis.call('EXPIRE', KEYS[1], 3600)
 
 
 class RedisRates:
-    """The rates of an account that machines share. A request gets the next free time, which then is taken.
+    """The rates of an account that machines share. Requests get the next free times, which then are taken.
 
     Args:
-        server: The server.
+        server: The server, which the rates close.
         account: The name of the account, which is stored as a hash.
     """
 
@@ -82,7 +97,7 @@ class RedisRates:
         self._account, self._failed = _ACCOUNT + name, _FAILED + name
         self._requests: int | None = None
         self._tokens: int | None = None
-        self._start: float | None = None
+        self._times: deque[tuple[float, int]] = deque()  # when the first in line may start, and with how many tokens
         self._outages: object = None
         self._since = 0
 
@@ -96,30 +111,40 @@ class RedisRates:
         self._requests = min(filter(None, (self._requests, requests_per_minute)), default=None)
         self._tokens = min(filter(None, (self._tokens, tokens_per_minute)), default=None)
 
-    async def take(self, judge: str, tokens: int) -> float:
+    async def take(self, judge: str, tokens: Sequence[int]) -> float:
         """Return 0 if the first request in line may start now, or the seconds to wait before asking again.
 
         Raises:
             JudgeError: The account turned away a request of another process, during this run of judges.
             StoreError: The server is away.
         """
-        if self._start is not None:  # of the request that was first in line, which may have been cancelled
-            if (wait := self._start - get_running_loop().time()) > 0:
-                return wait
-            self._start = None
-            return 0
+        clock = get_running_loop().time
+        while self._times and self._times[0][0] < clock() - _BURST / _MICRO:  # of a request that was cancelled
+            self._times.popleft()
+        if not self._times:
+            waits = await self._assign(judge, tokens)
+            now = clock()
+            self._times.extend((now + wait / _MICRO, of_one) for wait, of_one in zip(waits, tokens, strict=False))
+        start, expected = self._times[0]
+        if (wait := start - clock()) > 0:
+            return wait
+        self._times.popleft()
+        if expected != tokens[0]:
+            self.adjust(0, tokens[0] - expected)
+        return 0
+
+    async def _assign(self, judge: str, tokens: Sequence[int]) -> list[int]:
         outages = known_outages()
         since = self._since if self._outages is outages else ""
         jitter = random.randrange(_SPREAD)  # noqa: S311 - no secret
-        arguments = (since, judge, _BURST, jitter, *self._units(1, tokens))
-        wait, now, *kind = await self._server.ask(_TAKE_SCRIPT((self._account, self._failed), *arguments))
-        if wait < 0:
-            raise _failure(judge, kind[0].decode())
+        units = self._units(1, tokens[0])[0], *(self._units(1, of_one)[1] for of_one in tokens)
+        arguments = (since, judge, _BURST, jitter, *units)
+        now, *waits = await self._server.ask(_TAKE_SCRIPT((self._account, self._failed), *arguments))
+        if now < 0:
+            raise _failure(judge, waits[0].decode())
         if since == "":
             self._outages, self._since = outages, now
-        if wait:
-            self._start = get_running_loop().time() + wait / _MICRO
-        return float(wait / _MICRO)
+        return list(waits)
 
     def adjust(self, requests: int, tokens: int) -> None:
         """Use more units, or return some (negative), once their number is known."""
@@ -135,6 +160,10 @@ class RedisRates:
         for kind, error in _KINDS.items():
             if isinstance(failure, error):
                 self._server.post(_FAIL_SCRIPT((self._failed,), judge, kind))
+
+    async def aclose(self) -> None:
+        """Send what waits, and close the connection."""
+        await self._server.aclose()
 
     def _units(self, requests: int, tokens: int) -> tuple[int | str, int | str]:
         """Return the microseconds that units take; empty without a limit."""

@@ -15,6 +15,7 @@ from judgekit.judges.client import Reply, Request
 from judgekit.judges.redis_server import Command, RedisServer, Script
 from judgekit.judges.replies import Claim, ImportCounts, RecordedReply
 from judgekit.judges.reply_file import CLAIM_LEASE_SECONDS
+from judgekit.judges.unstored_replies import read_unstored, write_unstored
 from judgekit.threads import run_in_thread
 
 _log = logging.getLogger("judgekit")
@@ -69,7 +70,8 @@ _DELETE_SCRIPT = Script("if redis.call('GET', KEYS[1]) == ARGV[1] then return re
 class RedisReplyStore:
     """The store of replies in Redis. It takes its time from the server, so the clocks of machines may differ.
 
-    Replies are compressed and have checksums; damaged ones are deleted, with a warning in the log.
+    Replies are compressed and have checksums; damaged ones are deleted, with a warning in the log. Replies that cannot
+    be stored until the store is closed go to a file, from which the next store with this server puts them.
 
     Args:
         server: The server, which the store closes.
@@ -80,6 +82,15 @@ class RedisReplyStore:
         self._server = server
         self._read_only = read_only
         self._parts: list[tuple[str, dict[str, str]]] | None = None
+        self._unstored: dict[str, tuple[RecordedReply, Reply]] = {}
+
+    def restore(self) -> None:
+        """Put the replies that earlier stores could not put. It blocks."""
+        for lines in read_unstored(self._server.address):
+            RedisReplies(self._server).add(lines, replace=False)
+
+    def peek(self, _key: str, /) -> None:
+        """Return nothing: each look takes a wait, and a claim looks too."""
 
     async def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
@@ -104,9 +115,17 @@ class RedisReplyStore:
 
     async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
         """Store a reply and end all claims on it; return the reply that stands."""
-        command = _put_command(_line(request, reply), reply, replace=replace)
+        line = _line(request, reply)
+        if not replace:
+            self._unstored[request.key] = line, reply
+        stands = await self._put(line, reply, replace=replace)
+        self._unstored.pop(request.key, None)
+        return stands
+
+    async def _put(self, line: RecordedReply, reply: Reply, *, replace: bool) -> Reply:
+        command = _put_command(line, reply, replace=replace)
         while isinstance(found := await self._server.ask(command), bytes):
-            if (stands := await self._intact(request.key, found)) is not None:
+            if (stands := await self._intact(line.key, found)) is not None:
                 return stands
         return reply
 
@@ -122,8 +141,16 @@ class RedisReplyStore:
         self._server.run(_RENEW_SCRIPT(names, int(CLAIM_LEASE_SECONDS * 1000), *tokens))
 
     async def aclose(self) -> None:
-        """Finish pending writes, and close the connection. It blocks, as with a file."""
-        self._server.close()
+        """Finish pending writes, and close the connection."""
+        try:
+            while self._unstored:
+                key = next(iter(self._unstored))
+                await self._put(*self._unstored[key], replace=False)
+                del self._unstored[key]
+        except StoreError:
+            write_unstored(self._server.address, [line for line, _ in self._unstored.values()])
+        finally:
+            await self._server.aclose()
 
     async def _intact(self, key: str, value: bytes) -> Reply | None:
         """Return the reply in a value; delete it if it is damaged."""
@@ -170,7 +197,7 @@ class RedisReplies:
             new += kept is None
             other += kept is not None
             if kept is None or replace:
-                self._server.run(_put_command(line, line.reply, replace=True))
+                self._server.run(_put_command(line, line.reply, replace=value is not None))
         return ImportCounts(new, same, other)
 
     def prune(self, prompt: str, judge: str, before: datetime | None, *, dry_run: bool) -> int:

@@ -42,6 +42,10 @@ class ReplyStore(ReplySource, Protocol):
     another was faster, uses the other's reply. An operation that has begun is finished even if the caller is cancelled.
     """
 
+    def peek(self, key: str, /) -> Reply | None:
+        """Return the stored reply if that takes no wait; else, or if there is none, ``None``."""
+        ...
+
     async def claim(self, claim: Claim, /) -> Reply | bool:
         """Return the stored reply, or else whether the claim is granted: if not, another claim holds."""
         ...
@@ -80,6 +84,13 @@ class SQLiteReplyStore:
         self._thread = ThreadPoolExecutor(1, "judgekit")
         self._lock = Lock()
         self._waiting: list[_Job] = []
+
+    def peek(self, key: str, /) -> Reply | None:
+        """Return the stored reply if that takes no wait."""
+        try:
+            return self._file.get_nowait(key)
+        except DATABASE_ERRORS:
+            return None
 
     async def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""

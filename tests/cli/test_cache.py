@@ -316,7 +316,7 @@ SHARED = "redis://127.0.0.1:1"
 @pytest.fixture
 def fake_redis(monkeypatch):
     server = fakeredis.FakeServer(server_type="redis", version=(7,))
-    monkeypatch.setattr("judgekit.judges.redis_server.connect", lambda _: fakeredis.FakeRedis(server=server))
+    monkeypatch.setattr("judgekit.judges.redis_server.connect", lambda _: (fakeredis.FakeRedis(server=server), None))
 
 
 @pytest.mark.usefixtures("fake_redis", "three")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import fakeredis
+import fakeredis.aioredis
 import pytest
 
 from judgekit.judges.client import ChatMessage, Reply, Request
@@ -203,10 +204,11 @@ class FakeRedisServer:
 
     def __init__(self) -> None:
         self._server = fakeredis.FakeServer(server_type="redis", version=(7,))
-        self.client = self.connect("")
+        self.client, _ = self.connect("")
 
-    def connect(self, _url: str) -> fakeredis.FakeRedis:
-        return fakeredis.FakeRedis(server=self._server)
+    def connect(self, _url: str) -> tuple[fakeredis.FakeRedis, fakeredis.aioredis.FakeAsyncRedisConnection]:
+        pool = fakeredis.aioredis.FakeRedis(server=self._server).connection_pool
+        return fakeredis.FakeRedis(server=self._server), pool.make_connection()
 
     def end_claims(self) -> None:
         """End all claims, as time would."""

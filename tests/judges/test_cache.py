@@ -886,3 +886,36 @@ def test_closing_closes_the_files_and_what_is_inside(stub, path, tmp_path):
         with pytest.raises(Exception, match="closed database"):
             layer.replies._file.get_nowait("key")
     assert inner.closed == 1
+
+
+def test_when_the_store_fails_requests_under_way_are_waited_for_and_their_replies_put(path, stub, question):
+    class Failing(SQLiteReplyStore):
+        put_keys: set[str] = set()  # noqa: RUF012 - of this test
+
+        async def put(self, request, reply, /, *, replace=False):
+            self.put_keys.add(request.key)
+            raise StoreError("the store is away")
+
+    async def ask():
+        gate = asyncio.Event()
+        slow, fast = question(draw=1), question(draw=2)
+        providers = {slow.key: stub(gate=gate), fast.key: stub()}
+
+        class Provider:
+            async def complete(self, request, /):
+                return await providers[request.key].complete(request)
+
+            async def aclose(self):
+                pass
+
+        cache = Cache(Provider(), Failing(path), "read_write")
+        asking = [asyncio.create_task(cache.complete(one)) for one in (slow, fast)]
+        await asyncio.sleep(0.1)
+        assert not any(one.done() for one in asking)
+        gate.set()
+        for error in await asyncio.gather(*asking, return_exceptions=True):
+            assert str(error) == "the store is away"
+        assert Failing.put_keys == {slow.key, fast.key}
+        await cache.aclose()
+
+    asyncio.run(ask())

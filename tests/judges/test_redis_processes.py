@@ -108,8 +108,8 @@ async def main():
         asked, slots = server.ask, []
 
         async def ask(command):
-            wait, now, *rest = found = await asked(command)
-            slots.append(now + wait)
+            now, *waits = found = await asked(command)
+            slots.extend(now + wait for wait in waits)
             return found
 
         server.ask = ask
@@ -202,14 +202,16 @@ class RedisProcess:
     """A server on a free port of loopback, with a folder of its own, that can be killed and started again."""
 
     def __init__(self, folder, *options):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = 65_535
+        while self.port > 55_535:  # a server of a cluster also listens 10,000 higher
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.address = RedisAddress(self.url)
         self.client = redis.Redis(port=self.port, retry=Retry(NoBackoff(), 0))
         own = ("--port", self.port, "--bind", "127.0.0.1", "--dir", folder, "--save", "")
-        self._words = [shutil.which("redis-server"), *map(str, own), *options]
+        self._words = [shutil.which("redis-server"), *options, *map(str, own)]
 
     def start(self):
         self._process = subprocess.Popen(self._words, stdout=subprocess.DEVNULL)  # noqa: S603 - the server
@@ -403,22 +405,31 @@ def judgekit(server, shared, goal, tmp_path):
     return start
 
 
-def test_a_run_that_loses_redis_for_good_stops_and_is_resumed(server, shared, judgekit):
+@pytest.mark.parametrize("has_data", [True, False], ids=["with its data", "empty"])
+def test_a_run_that_loses_redis_for_good_stops_and_is_resumed_and_pays_nothing_twice(
+    server, shared, judgekit, tmp_path, has_data
+):
     run = judgekit("run", "samples.jsonl", "--scorer", "agent_goal_accuracy_without_reference")
     until(lambda: len(server.requests) > 50 or run.poll() is not None)
     shared.kill()
     out, _ = run.communicate(timeout=50)
     assert run.returncode == 2, out
-    assert re.search(rf"{re.escape(shared.url)}: Redis is away( for \d+ s)?: .*refused", out), out
+    assert re.search(rf"{re.escape(shared.url)}: Redis is away( for \d+ s)?: Error 111 connecting to ", out), out
     assert "start it; judgekit resume continues from here" in out
     assert "saved as run 1" in out
     assert "Traceback" not in out
+    kept = [line for file in Path(".judgekit").glob("unstored-*") for line in file.read_text().splitlines()]
+    assert 0 < len(kept) <= SLOTS
+    assert f"the replies to {len(kept)} paid requests could not be stored there and are in .judgekit" in out
+    if not has_data:
+        shutil.rmtree(tmp_path / "appendonlydir", ignore_errors=True)
     shared.start()
     resumed = judgekit("resume")
     out, _ = resumed.communicate(timeout=50)
     assert resumed.returncode == 0, out
     assert "200 of 200" in out
-    assert len(server.requests) <= 200 + SLOTS
+    assert len(server.requests) == 200
+    assert [*Path(".judgekit").glob("unstored-*")] == []
 
 
 def test_a_full_redis_is_an_error_and_keeps_what_it_has(starting_redis, question):
@@ -455,6 +466,28 @@ def test_a_wrong_password_is_an_error_that_does_not_show_it(starting_redis, monk
         str(info.value),
     )
     assert "horse" not in str(info.value)
+
+
+def test_a_server_of_a_cluster_is_an_error_that_says_what_to_use(starting_redis):
+    server = RedisServer(starting_redis("--cluster-enabled", "yes").address)
+    with pytest.raises(StoreError) as info:
+        server.check()
+    server.close()
+    assert str(info.value) == (
+        f"{server.address}: is a part of a Redis Cluster, which is not supported: one request's keys are on several of "
+        "its servers; use a server that runs without cluster-enabled"
+    )
+
+
+def test_a_sentinel_is_an_error_that_says_what_to_use(starting_redis, tmp_path):
+    config = tmp_path / "sentinel.conf"
+    config.touch()
+    server = RedisServer(starting_redis(str(config), "--sentinel").address)
+    with pytest.raises(
+        StoreError, match=f"{server.address}: is a Sentinel, .*: use the address of the server that it wa"
+    ):
+        server.check()
+    server.close()
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,13 @@ class Machine:
         self.server = RedisServer(redis_server.address)
         self.rates = RedisRates(self.server, account)
         self.rates.apply_limits(requests, tokens)
-        self.starts = []
+        self.starts, self.commands = [], 0
         self._ask, self.server.ask = self.server.ask, self._noted
 
     async def _noted(self, command):
-        wait, now, *_ = found = await self._ask(command)
-        self.starts.append((now + wait) / 1e6)
+        now, *waits = found = await self._ask(command)
+        self.commands += 1
+        self.starts += [(now + wait) / 1e6 for wait in waits if now > 0]
         return found
 
     async def sent(self):
@@ -39,8 +40,8 @@ class Machine:
 
     async def take(self, tokens=0, judge="judge"):
         """Take the units of a request without waiting for its time."""
-        wait = await self.rates.take(judge, tokens)
-        self.rates._start = None
+        wait = await self.rates.take(judge, [tokens])
+        self.rates._times.clear()
         return wait
 
 
@@ -107,15 +108,42 @@ def test_the_strictest_limit_holds(machine):
 
 def test_a_time_that_was_assigned_is_used_by_the_next_in_line(machine):
     async def test():
-        one = machine(60)
-        await one.take()
-        wait = await one.rates.take("judge", 0)  # it is cancelled while it waits
-        assert 0 < await one.rates.take("judge", 0) <= wait
-        one.rates._start -= wait
-        assert await one.rates.take("judge", 0) == 0
+        one, other = machine(60, 6_000), machine(60, 6_000)
+        await one.take(100)
+        wait = await one.rates.take("judge", [100])  # it is cancelled while it waits
+        assert 0 < await one.rates.take("judge", [50]) <= wait
+        one.rates._times[0] = one.rates._times[0][0] - wait, 100
+        assert await one.rates.take("judge", [50]) == 0
         assert len(one.starts) == 2
+        await one.sent()
+        assert await other.take(1) == pytest.approx(2 - BURST, abs=0.1)  # as after 150 tokens
 
     asyncio.run(test())
+
+
+def test_a_time_that_nobody_used_is_lost(machine):
+    async def test():
+        one = machine(600)
+        assert await one.rates.take("judge", [0, 0]) == 0
+        ((start, _),) = one.rates._times
+        one.rates._times[0] = start - 2 * BURST, 0
+        await one.rates.take("judge", [0])
+        assert one.commands == 2
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(("requests", "assigned"), [(60, 1), (2_400, 20), (None, 100)])
+def test_those_in_line_get_their_times_together_if_they_may_start_soon(machine, requests, assigned):
+    async def test():
+        one = machine(requests)
+        await one.rates.take("judge", [0] * 100)
+        return one
+
+    one = asyncio.run(test())
+    assert one.commands == 1
+    assert len(one.starts) == pytest.approx(assigned, abs=1)
+    assert one.starts[-1] - one.starts[0] <= BURST
 
 
 def test_tokens_that_were_not_used_are_returned(machine):
@@ -177,7 +205,8 @@ def test_no_request_starts_before_its_time_when_another_ends(machine, question):
         layer = limited(one, inner)
         await asyncio.gather(*(layer.complete(question()) for _ in range(25)))
         assert inner.starts[-1] - inner.starts[0] >= 24 / 20 - BURST - 0.06
-        assert len(one.starts) == 25  # each has asked once
+        assert len(one.starts) == 25
+        assert one.commands < 25
 
     asyncio.run(test())
 

@@ -18,41 +18,58 @@ GONE = redis.ConnectionError("Connection refused.")
 
 
 class Away:
-    """A client whose first attempts fail, and the seconds that passed meanwhile."""
+    """A server whose first attempts fail, and the seconds that passed meanwhile."""
 
-    def __init__(self, client, errors, monkeypatch):
-        self.client, self.errors, self.seconds, self.attempts = client, list(errors), 0.0, 0
-        self.connection_pool = client.connection_pool
+    def __init__(self, connected, errors, monkeypatch, way):
+        self.client, self.connection = connected
+        self.errors, self.seconds, self.attempts = list(errors), 0.0, 0
+        self._execute, self._send = self.client.pipeline, self.connection.send_packed_command
+        self.client.pipeline, self.connection.send_packed_command = self._pipeline, self._packed
+        monkeypatch.setattr(module, "connect", lambda _: connected)
         monkeypatch.setattr(module.time, "monotonic", lambda: self.seconds)
         monkeypatch.setattr(module.time, "sleep", self._sleep)
+        monkeypatch.setattr(module.asyncio, "sleep", self._asleep)
+        self.server, self._way = RedisServer(RedisAddress("redis://fake.test")), way
 
     def _sleep(self, seconds):
         self.seconds += seconds
 
-    def execute_command(self, *words):
+    async def _asleep(self, seconds):
+        self._sleep(seconds)
+
+    def _attempt(self):
         self.attempts += 1
         if self.errors:
             raise self.errors.pop(0)
-        return self.client.execute_command(*words)
 
-    def pipeline(self, **_):
-        self.execute_command("PING")
-        return self.client.pipeline()
+    def _pipeline(self, **options):
+        self._attempt()
+        return self._execute(**options)
 
-    def close(self):
-        self.client.close()
+    async def _packed(self, *arguments, **options):
+        self._attempt()
+        return await self._send(*arguments, **options)
+
+    def send(self, *commands):
+        """The results of commands, in one of both ways."""
+        if self._way == "run":
+            return [one in (True, b"PONG") for one in self.server.run(*commands)]
+
+        async def ask():
+            found = await asyncio.gather(*map(self.server.ask, commands), return_exceptions=True)
+            await self.server.aclose()
+            for one in found:
+                if isinstance(one, Exception):
+                    raise one
+            return [one == b"PONG" for one in found]
+
+        return asyncio.run(ask())
 
 
-@pytest.fixture
-def away(redis_server, monkeypatch):
-    """Gives a server whose first attempts fail with these errors."""
-
-    def made(errors):
-        client = Away(redis_server.client, errors, monkeypatch)
-        monkeypatch.setattr(module, "connect", lambda _: client)
-        return RedisServer(redis_server.address), client
-
-    return made
+@pytest.fixture(params=["run", "ask"])
+def away(redis_server, monkeypatch, request):
+    """Gives a server whose first attempts fail with these errors, and which is used in one of both ways."""
+    return lambda errors: Away(redis_server.connect(""), errors, monkeypatch, request.param)
 
 
 @pytest.mark.parametrize(
@@ -67,30 +84,28 @@ def away(redis_server, monkeypatch):
     ids=lambda error: type(error).__name__,
 )
 def test_a_server_that_comes_back_in_time_is_waited_for(away, error):
-    server, client = away([error] * 9)
-    assert server.run(PING) == [True]
-    assert 2 < client.seconds < 20
-    server.close()
+    found = away([error] * 9)
+    assert found.send(PING) == [True]
+    assert 2 < found.seconds < 20
 
 
 def test_a_server_that_is_away_for_long_is_an_error_and_then_each_command_is_tried_once(away):
-    server, client = away([GONE] * 1_000)
+    found = away([GONE] * 1_000)
     with pytest.raises(StoreError) as info:
-        server.run(PING)
+        found.send(PING)
     assert str(info.value) == (
-        f"redis://fake.test: Redis is away for {client.seconds:.0f} s: Connection refused; start it; "
+        f"redis://fake.test: Redis is away for {found.seconds:.0f} s: Connection refused; start it; "
         "judgekit resume continues from here"
     )
-    assert 19 <= client.seconds <= 20
-    before = client.attempts
+    assert 19 <= found.seconds <= 20
+    before = found.attempts
     with pytest.raises(StoreError, match="Redis is away: Connection refused"):
-        server.run(PING, PING)
-    assert client.attempts == before + 1
-    client.errors.clear()
-    assert server.run(PING) == [True]
-    client.errors = [GONE] * 3
-    assert server.run(PING) == [True]  # it is waited for again
-    server.close()
+        found.send(PING, PING)
+    assert found.attempts == before + 1
+    found.errors.clear()
+    assert found.send(PING) == [True]
+    found.errors = [GONE] * 3
+    assert found.send(PING) == [True]  # it is waited for again
 
 
 @pytest.mark.parametrize(
@@ -101,13 +116,12 @@ def test_a_server_that_is_away_for_long_is_an_error_and_then_each_command_is_tri
     ],
 )
 def test_a_server_that_refuses_the_password_is_not_asked_again(away, error):
-    server, client = away([error])
+    found = away([error])
     with pytest.raises(
         StoreError, match=f"redis://fake.test: Redis refuses the user or password: {str(error).rstrip('.')}; "
     ):
-        server.run(PING)
-    assert client.attempts == 1
-    server.close()
+        found.send(PING)
+    assert found.attempts == 1
 
 
 def test_commands_that_wait_are_sent_together_in_their_order_and_fail_alone(redis_server):
@@ -121,22 +135,44 @@ def test_commands_that_wait_are_sent_together_in_their_order_and_fail_alone(redi
             raise found.pop(25)
         assert found == [*range(1, 51)]
         assert await server.ask(Command(("GET", "posted"))) == b"1"
-        server.close()
+        await server.aclose()
 
     asyncio.run(test())
     assert redis_server.client.lrange("list", 0, -1) == [str(place).encode() for place in range(50)]
 
 
-def test_what_waits_is_sent_before_the_connection_closes_and_the_loop_may_be_gone(redis_server):
-    server = RedisServer(redis_server.address)
+def test_what_waits_when_the_event_loop_ends_is_sent_all_the_same(redis_server):
+    async def leave():
+        server = RedisServer(redis_server.address)
+        asked = asyncio.create_task(server.ask(Command(("SET", "a", "1"))))
+        await asyncio.sleep(0)
+        server.post(Command(("SET", "b", "2")))
+        return asked
+
+    assert asyncio.run(leave()).cancelled()
+    assert redis_server.client.mget("a", "b") == [b"1", b"2"]
+
+
+def test_an_event_loop_that_ends_does_not_wait_for_a_server_that_is_away(free_port, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", float("inf"))
 
     async def leave():
-        asyncio.create_task(server.ask(Command(("SET", "a", "1"))))  # noqa: RUF006 - it is left alone
-        await asyncio.sleep(0)
+        server = RedisServer(RedisAddress(f"redis://127.0.0.1:{free_port}"))
+        server.post(PING)
+        await asyncio.sleep(0.05)
 
     asyncio.run(leave())
-    server.close()
-    assert redis_server.client.get("a") == b"1"
+
+
+def test_a_command_that_cannot_be_sent_is_an_error(redis_server):
+    async def test():
+        server = RedisServer(redis_server.address)
+        with pytest.raises(UnicodeEncodeError):
+            await server.ask(Command(("SET", "a", "\udc80")))
+        assert await server.ask(PING) == b"PONG"
+        await server.aclose()
+
+    asyncio.run(test())
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch):

@@ -73,6 +73,7 @@ class TestStore:
             assert await other.get(question().key) is None
             assert await one.put(question(), REPLY) == REPLY
             assert await other.get(question().key) == await one.get(question().key) == REPLY
+            assert other.peek(question().key) in (REPLY, None)
             assert list(await other.digests()) == list(await other.digests("goodness")) == [question().digests]
             assert list(await other.digests("badness")) == []
 
