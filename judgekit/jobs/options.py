@@ -210,8 +210,9 @@ class RunOptions(FrozenModel):
         try:
             with _errors(keeps_text=keeps_text):
                 if self.limit is None and self.sample is None:
-                    numbered = recordings.numbered(on_error, sample_filter)
-                    yield from numbered if self.sample_share is None else filter(self._is_drawn, numbered)
+                    for pair in recordings.numbered(on_error, sample_filter):
+                        if self.sample_share is None or self.is_drawn(self.place_of(pair[1])):
+                            yield pair
                     return
                 chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
                 if self.sample is not None:
@@ -220,11 +221,14 @@ class RunOptions(FrozenModel):
         finally:
             problems.failed = problems.failed or bool(recordings.failed)
 
-    def _is_drawn(self, numbered: tuple[int, Sample]) -> bool:
-        """Return whether the hash of a sample's id is within the share that is drawn."""
-        said = f"{self.seed} {numbered[1].id}".encode(errors="surrogatepass")
-        drawn = int.from_bytes(hashlib.blake2b(said, digest_size=8).digest())
-        return drawn < (self.sample_share or 0) * 2**64
+    def place_of(self, sample: Sample) -> int:
+        """Return the place of a sample among 2**64: a hash of its id, whose first share is drawn."""
+        said = f"{self.seed} {sample.id}".encode(errors="surrogatepass")
+        return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest())
+
+    def is_drawn(self, place: int) -> bool:
+        """Return whether the sample share draws a sample with this place."""
+        return self.sample_share is None or place < self.sample_share * 2**64
 
 
 @contextmanager

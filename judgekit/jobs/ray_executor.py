@@ -151,7 +151,7 @@ class Worker:
 
         def tasks() -> Iterator[Task]:
             samples = options.samples(
-                *(problems, lambda sample: bool(missing(sample))), keeps_text=job.record.keeps_text, start=start
+                problems, lambda sample: bool(missing(sample)), keeps_text=job.record.keeps_text, start=start
             )
             for sample_number, sample in samples:
                 yield Task(sample_number, sample, missing(sample_number))
