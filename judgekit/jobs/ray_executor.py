@@ -339,18 +339,34 @@ async def _cluster(ray: _Ray, say: Callable[[str], object]) -> AsyncGenerator[in
         yield _cpus(ray)
         return
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    await _check_address(os.environ.get("RAY_ADDRESS", ""))
     try:
+        if address := os.environ.get("RAY_ADDRESS"):
+            await _check_address(address)
+        else:
+            await _check_last_address()
         found = await asyncio.to_thread(ray.init, address="auto", **quiet)
         where = f"the cluster at {found['gcs_address']}"
     except ConnectionError:
-        await asyncio.to_thread(ray.init, include_dashboard=False, **quiet)
+        await asyncio.to_thread(ray.init, address="local", include_dashboard=False, **quiet)
         where = "a cluster on this machine, which was started for this run"
     try:
         say(f"Ray: {where}, with {count_text(_cpus(ray), 'CPU')}")
         yield _cpus(ray)
     finally:
         await asyncio.to_thread(ray.shutdown)
+
+
+async def _check_last_address() -> None:
+    """Check that the cluster answers that was last started on this machine, if it was not stopped as it should be.
+
+    Raises:
+        ConnectionError: It does not answer.
+    """
+    services = import_module("ray._private.services")  # there is no other way to ask
+    try:
+        await _check_address(cast("str | None", services.find_bootstrap_address(None)) or "")
+    except WorkerError as error:
+        raise ConnectionError(str(error)) from error
 
 
 async def _check_address(address: str) -> None:
