@@ -18,7 +18,7 @@ class ByteRange(NamedTuple):
 
 
 class LineStart(NamedTuple):
-    """Where a line begins in a file: its offset, and the numbers of lines and of records before it."""
+    """The start of a line in a file: its offset, and the numbers of lines and of records before it."""
 
     offset: int = 0
     lines: int = 0
@@ -26,7 +26,7 @@ class LineStart(NamedTuple):
 
 
 class ShardStart(NamedTuple):
-    """Where a shard begins, so that nothing before it has to be read.
+    """The start of a shard. Nothing before it has to be read.
 
     Attributes:
         file: The place of its first file among all files.

@@ -26,17 +26,17 @@ class SuggestedSample(NamedTuple):
 
     Attributes:
         share: The value of ``--sample-share``, in percent.
-        drawn: The number of samples that it draws, by domain.
+        selected: The number of its samples, by domain.
         samples: The number of all samples, by domain.
         cost_usd: The estimated cost of judging it.
-        largest_groups: The sum of the squared sizes of its groups; a sample without a group is one by itself.
+        squared_group_sizes: The sum of the squared sizes of its groups; a sample without a group is one by itself.
     """
 
     share: float
-    drawn: Mapping[str, int]
+    selected: Mapping[str, int]
     samples: Mapping[str, int]
     cost_usd: float
-    largest_groups: int
+    squared_group_sizes: int
 
     @property
     def option(self) -> str:
@@ -44,17 +44,17 @@ class SuggestedSample(NamedTuple):
         return f"--sample-share {self.share:g}%"
 
     def __str__(self) -> str:
-        count = sum(self.drawn.values())
+        count = sum(self.selected.values())
         text = (
             f"{self.option} scores {count:,} of {sum(self.samples.values()):,} samples, drawn by a hash of their ids, for "
             f"about ${self.cost_usd:,.2f}; shares of passed samples are then known to within {_points(count, count)} (95 %)"
         )
-        if self.largest_groups > count:
-            text += f", or {_points(count, self.largest_groups)} if all samples of a group are alike"
+        if self.squared_group_sizes > count:
+            text += f", or {_points(count, self.squared_group_sizes)} if all samples of a group are alike"
         if len(self.samples) > 1:
             by_domain = (
-                f"{printable(name)} {self.drawn[name]:,} of {total:,}"
-                + (f" (to within {_points(drawn, drawn)})" if (drawn := self.drawn[name]) else "")
+                f"{printable(name)} {self.selected[name]:,} of {total:,}"
+                + (f" (to within {_points(drawn, drawn)})" if (drawn := self.selected[name]) else "")
                 for name, total in sorted(self.samples.items(), key=lambda one: -one[1])
             )
             text += f"; by domain: {join_limited(by_domain, _DOMAINS_SHOWN, ', ')}"

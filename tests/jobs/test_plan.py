@@ -144,7 +144,7 @@ def test_over_1000_dollars_a_plan_suggests_a_sample_of_a_certain_size(samples, l
     found = plan(samples(2_100), [PromptScorer(load_prompt("tone"), limited)])
     assert found.cost_usd == pytest.approx(1_050)
     assert (found.suggestion.share, found.suggestion.option) == (20, "--sample-share 20%")
-    drawn = sum(found.suggestion.drawn.values())
+    drawn = sum(found.suggestion.selected.values())
     assert found.suggestion.cost_usd == pytest.approx(drawn * 0.5)
     (note,) = [one for one in found.notes() if one.startswith("over")]
     interval = wilson(drawn // 2, drawn)

@@ -49,7 +49,7 @@ def test_the_numbers_by_domain_are_those_that_the_option_draws(file, options):
     assert found.share == 20 * share
     options = {**options, "sample_share": found.share / 100}
     drawn = Counter(one.domain or "no domain" for _, one in RunOptions(file=path, **options).samples(ReadingProblems()))
-    assert (found.drawn, sum(found.samples.values())) == (drawn, len(read))
+    assert (found.selected, sum(found.samples.values())) == (drawn, len(read))
     assert found.cost_usd == pytest.approx(COST * drawn.total() / len(read))
     for name, count in drawn.items():
         assert f"{name} {count} of {found.samples[name]:,} (to within {98 / count**0.5:.1f} points)" in str(found)
@@ -73,7 +73,7 @@ def test_of_many_samples_about_10000_are_enough_and_few_are_remembered():
         draw.add(number, one.model_copy(update={"id": str(number)}))
     found = draw.suggest(COST)
     assert found.share == 6
-    assert sum(found.drawn.values()) == sum(
+    assert sum(found.selected.values()) == sum(
         RunOptions(sample_share=0.06).is_drawn(RunOptions().place_of(one.model_copy(update={"id": str(number)})))
         for number in range(150_000)
     )
