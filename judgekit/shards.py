@@ -13,15 +13,30 @@ _TEXT = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 class ByteRange(NamedTuple):
     """The offsets from ``start`` to before ``stop``."""
 
-    start: int = 0
-    stop: float = inf
-
-    def shifted(self, offset: int) -> "ByteRange":
-        """Return the range as seen from an offset."""
-        return ByteRange(self.start - offset, self.stop - offset)
+    start: int
+    stop: float
 
 
-ALL_BYTES = ByteRange()
+class LineStart(NamedTuple):
+    """The start of a line in a file: its offset, and the numbers of lines and of records before it."""
+
+    offset: int = 0
+    lines: int = 0
+    records: int = 0
+
+
+class ShardStart(NamedTuple):
+    """The start of a shard. Nothing before it has to be read.
+
+    Attributes:
+        file: The place of its first file among all files.
+        records: The number of records in the files before.
+        line: Where it begins in its first file.
+    """
+
+    file: int = 0
+    records: int = 0
+    line: LineStart = LineStart()
 
 
 @dataclass(frozen=True)

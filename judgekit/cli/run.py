@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import shlex
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -192,6 +194,9 @@ def show_planned(built: BuiltScorers) -> None:
     show_plan(plan.summary, console())
     for note in plan.notes():
         console().print(escaped_text(note))
+    if plan.suggestion is not None:
+        words = [word for word in sys.argv[1:] if word != "--dry-run"]
+        console().print(escaped_text(f"judgekit {shlex.join(words)} {plan.suggestion.option}"), soft_wrap=True)
     for judge in plan.judges.values():
         if judge.budget:
             limit = "" if judge.own_output_limit is None else f"; max_output_tokens: {judge.own_output_limit:,}"

@@ -63,13 +63,12 @@ def compressing_stream(file: IO[bytes], suffix: str) -> Generator[IO[bytes]]:
         yield cast("IO[bytes]", stream)
 
 
-def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream.
+def bounded_lines(stream: IO[bytes], number: int = 0) -> Iterator[bytes]:
+    """Yield the lines of a stream that is after the line with this number.
 
     Raises:
         TraceError: A line is longer than any record.
     """
-    number = 0
     while line := stream.readline(MAX_BYTES + 1):
         number += 1
         if len(line) > MAX_BYTES:

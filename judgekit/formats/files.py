@@ -30,6 +30,7 @@ from judgekit.formats.compression import (
     read_bounded,
 )
 from judgekit.locations import Location, Url, open_binary, to_location
+from judgekit.shards import LineStart
 
 Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv", "parquet"]
 
@@ -37,6 +38,7 @@ ENCODING_HINT = "set its encoding, such as cp1252 or gb18030 (encoding=, --encod
 STANDARD_STREAM = Path("-")
 """Standard input or output."""
 
+_FIRST_LINE = LineStart()
 _LOOKED_AT = 1 << 20
 _MARK = 4
 _PIECE = 1 << 16
@@ -201,14 +203,18 @@ class File:
         """Whether the file holds JSON lines that can be found by their offsets."""
         return self.container == "lines" and not (self.compression or self._recoded or self._temporary_copy)
 
-    def lines(self, stop: float = inf) -> Generator[FileLine]:
+    def lines(self, start: LineStart = _FIRST_LINE, stop: float = inf) -> Generator[FileLine]:
         """Yield the lines that are not blank. Concatenated files may have a byte order mark at each start.
 
-        Lines that begin at the offset ``stop`` or later are not read.
+        Only lines that begin from ``start`` to before the offset ``stop`` are read.
         """
-        blank, offset = True, 0
+        blank, offset = start == _FIRST_LINE, start.offset
+        if offset >= stop:
+            return
         with self.open() as file:
-            for number, line in enumerate(bounded_lines(file), 1):
+            if offset:
+                file.seek(offset)
+            for number, line in enumerate(bounded_lines(file, start.lines), start.lines + 1):
                 if text := line.removeprefix(codecs.BOM_UTF8).strip():
                     blank = False
                     yield FileLine(number, text, offset)

@@ -2,10 +2,12 @@
 
 import operator
 import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import chain, islice
+from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, cast
 
@@ -30,7 +32,7 @@ from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.references import ReferenceJoiner
 from judgekit.formats.tables import csv_rows, parquet_rows
 from judgekit.locations import Location, Url, to_location
-from judgekit.shards import ALL_BYTES, EVERYTHING, ByteRange, Shard
+from judgekit.shards import EVERYTHING, LineStart, Shard, ShardStart
 from judgekit.traces.message import is_unicode, set_unvalidated
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceSource, TraceWarning
@@ -88,6 +90,15 @@ def read(
 class Recordings:
     """Files that are read together; see `read`.
 
+    Args:
+        path: As in `read`, like the next four.
+        format: See there.
+        references: See there.
+        columns: See there.
+        encoding: See there.
+        shard: The part that is read.
+        start: Where the shard begins, as `shard_starts` found it; if not given, what is before it is read to find it.
+
     Attributes:
         formats: The format of each file that could be read so far.
         failed: The errors of other files that could not be read, or not to the end, and of columns in no file.
@@ -101,31 +112,33 @@ class Recordings:
         columns: Mapping[str, str] | None = None,
         encoding: str | None = None,
         shard: Shard = EVERYTHING,
+        start: ShardStart | None = None,
     ) -> None:
         self.formats: dict[Location, str] = {}
         self.failed: list[TraceError] = []
         self._encoding = encoding
-        self._shard = shard
+        self._shard, self._start = shard, start
         self._joiner = None
         self._filter: SampleFilter = _all
         self._is_skipping = False
         self._notices: list[TraceError | None] = []
         self._reader = None if format is None else reader_named(format)
         path = to_location(path)
-        paths = list_files(path)
-        self._sizes = [_size(file) for file in paths] if shard.count > 1 else []
-        self._range = shard.byte_range(sum(self._sizes))
+        self._paths = paths = list_files(path)
+        self._sizes = [_size(file) for file in paths] if shard.count > 1 else [0] * len(paths)
         self._columns = Columns(columns or {}, has_more_files=len(paths) > 1)
-        file = File.locate(paths[0], encoding) if paths == [path] else None
+        self._single = file = File.locate(paths[0], encoding) if paths == [path] else None
         if references is not None:
             known = File.locate(references, encoding)
             with closing(_records(known, self._columns)) as rows:
                 self._joiner = ReferenceJoiner(known.path, rows)
             self._notices = [known.notice, self._joiner.notice]
         self._results = (
-            self._all_file_results(path, paths)
+            self._all_file_results(path)
             if file is None
-            else self._single_file_results(self._shard_results(file, 0, self._range, is_last=True))
+            else self._single_file_results(
+                self._file_results(file, 0) if shard.count == 1 else self._single_shard(file)
+            )
         )
 
     def samples(self, on_error: OnError) -> Iterator[Sample]:
@@ -163,26 +176,68 @@ class Recordings:
         self.formats[file.path] = name
         return samples if file.notice is None else chain([_NumberedResult(None, file.notice)], samples)
 
-    def _shard_results(
-        self, file: File, before: int, part: ByteRange, *, is_last: bool = False
-    ) -> Iterator[_NumberedResult]:
-        """Yield what begins in a part of a file, given by offsets in it, and the numbers of the records before.
+    def shard_starts(self) -> Iterator[ShardStart]:
+        """Yield where each shard begins. For that, the files are read once, up to the start of the last shard.
+
+        Raises:
+            TraceError: A single file cannot be read.
+            ConfigError: Its encoding is unknown.
+        """
+        return self._starts(range(self._shard.count))
+
+    def _starts(self, indexes: Iterable[int]) -> Iterator[ShardStart]:
+        """Yield where the shards with these indexes begin, in ascending order."""
+        size, records, offset = sum(self._sizes), 0, 0
+        ahead = deque(replace(self._shard, index=index).byte_range(size).start for index in indexes)
+        for place, path in enumerate(self._paths):
+            while ahead and ahead[0] <= offset:
+                ahead.popleft()
+                yield ShardStart(place, records)
+            count = 0
+            for line in self._record_starts(path) if ahead else ():
+                while ahead and ahead[0] <= offset + line.offset:
+                    ahead.popleft()
+                    yield ShardStart(place, records, line)
+                if not ahead:
+                    return
+                count += 1
+            records, offset = records + count, offset + self._sizes[place]
+        yield from [ShardStart(len(self._paths), records)] * len(ahead)
+
+    def _record_starts(self, path: Location) -> Iterator[LineStart]:
+        """Yield where each record of a file begins. Unless they are read line by line, that is where the file begins."""
+        try:
+            file = self._single or File.locate(path, self._encoding)
+            if (reader := self._line_reader(file)) is not None:
+                self._line_notices(file, reader)
+        except (TraceError, ConfigError):
+            if self._single is not None:
+                raise
+            return  # the shard in which the file begins reports it
+        with suppress(TraceError, ConfigError):  # likewise
+            if reader is not None:
+                for index, line in enumerate(file.lines()):
+                    yield LineStart(line.offset, line.number - 1, index)
+            elif path != self._paths[-1]:
+                self._is_skipping = True
+                yield from (LineStart() for found in self._file_results(file, 0) if found.number is not None)
+        self._is_skipping = False
+
+    def _shard_results(self, file: File, before: int, start: LineStart, stop: float) -> Iterator[_NumberedResult]:
+        """Yield what begins in a part of a file; ``before`` is the number of records in earlier files.
 
         Lines with one record each are taken one by one. All else is one piece, which begins where the file does.
         """
-        if self._shard.count == 1:
+        if self._shard.count == 1 or (reader := self._line_reader(file)) is None:
             return self._file_results(file, before)
-        if file.has_byte_lines and (reader := self._line_reader(file)) is not None:
-            self.formats[file.path] = reader.name
-            sessions = None if self._reads_directly(file, reader) else self._sessions_in(file)
-            notices = [_NumberedResult(None, one) for one in (file.notice, sessions) if one is not None]
-            return chain(notices, self._from_lines(file, reader, before, part))
-        if part.start <= 0:
-            return self._file_results(file, before)
-        return iter(()) if is_last else self._skipped(file, before)
+        self.formats[file.path] = reader.name
+        notices = () if start.offset else self._line_notices(file, reader)
+        return chain(notices, self._from_lines(file, reader, before, (start, stop)))
 
     def _line_reader(self, file: File) -> Reader | None:
-        """Return the reader of a file whose first lines hold one record each; ``None`` for other files."""
+        """Return the reader of a file that is read line by line, since its first lines hold one record each."""
+        if not file.has_byte_lines:
+            return None
         reader = self._reader or _detected_in(file, self._columns)
         if reader.joins_lines:
             return None
@@ -193,14 +248,22 @@ class Recordings:
         is_simple = not has_pages and all(len(_split_row(record, place)[1]) == 1 for record in first)
         return reader if is_simple else None
 
-    def _skipped(self, file: File, before: int) -> Iterator[_NumberedResult]:
-        """Yield the numbers of the records of a file that another shard reads."""
-        self._is_skipping = True
-        with suppress(TraceError, ConfigError):  # which the other shard reports
-            for found in self._file_results(file, before):
-                if found.number is not None:
-                    yield _NumberedResult(found.number, None)
-        self._is_skipping = False
+    def _line_notices(self, file: File, reader: Reader) -> Sequence[_NumberedResult]:
+        sessions = None if self._reads_directly(file, reader) else self._sessions_in(file)
+        return [_NumberedResult(None, one) for one in (file.notice, sessions) if one is not None]
+
+    def _find_start(self) -> tuple[ShardStart, float]:
+        """Return where the shard begins, and the offset from the beginning of its first file at which it ends."""
+        if self._start is None:
+            self._start = next(self._starts([self._shard.index]))
+        stop = self._shard.byte_range(sum(self._sizes)).stop
+        return self._start, stop - sum(self._sizes[: self._start.file])
+
+    def _single_shard(self, file: File) -> Iterator[_NumberedResult]:
+        """Yield the content of a shard of a single file."""
+        start, stop = self._find_start()
+        if not start.file:
+            yield from self._shard_results(file, 0, start.line, stop)
 
     def _single_file_results(self, found: Iterator[_NumberedResult]) -> Generator[_NumberedResult]:
         """Yield the content of a single file. If the file breaks off, what was read before stays."""
@@ -210,43 +273,40 @@ class Recordings:
                 any_read = any_read or not isinstance(one.result, TraceError)
                 yield one
         except TraceError as error:
-            if not any_read:
+            if not any_read and self._start in (None, ShardStart()):
                 raise
             self.failed.append(error)
             yield _NumberedResult(None, error)
 
-    def _all_file_results(self, path: Location, paths: Sequence[Location]) -> Generator[_NumberedResult]:
-        before = offset = 0
-        for file, size in zip(paths, self._sizes or [0] * len(paths), strict=True):
-            part = self._range.shifted(offset)
-            if part.stop <= 0:
+    def _all_file_results(self, path: Location) -> Generator[_NumberedResult]:
+        start, stop = self._find_start()
+        before, line = start.records, start.line
+        for file, size in islice(zip(self._paths, self._sizes, strict=True), start.file, None):
+            if stop <= 0:
                 break
-            offset += size
-            is_before = 0 < part.start >= size
+            count = line.records
             try:
-                for found in self._shard_results(File.locate(file, self._encoding), before, part):
-                    before += found.number is not None
-                    if found.number is not None or not is_before:
-                        yield found
+                for found in self._shard_results(File.locate(file, self._encoding), before, line, stop):
+                    count += found.number is not None
+                    yield found
             except (TraceError, ConfigError) as error:
-                if is_before:
-                    continue  # another shard reports it
                 self.failed.append(error if isinstance(error, TraceError) else TraceError(str(error), path=file))
                 yield _NumberedResult(None, self.failed[-1])
+            before, line, stop = before + count, LineStart(), stop - size
         if not self.formats and self._shard.count == 1:
-            raise TraceError(f"none of {len(paths):,} files could be read; first error: {self.failed[0]}")
+            raise TraceError(f"none of {len(self._paths):,} files could be read; first error: {self.failed[0]}")
         try:
             if self._shard.count > 1:
-                self._look_for_columns(paths)
+                self._look_for_columns()
             self._columns.must_be_seen(path)
         except TraceError as error:
             self.failed.append(error)
             yield _NumberedResult(None, error)
 
-    def _look_for_columns(self, paths: Sequence[Location]) -> None:
+    def _look_for_columns(self) -> None:
         """Look for the renamed columns in all files until all are seen, since they may be in other shards."""
         names, seen = self._columns.names.keys(), self._columns.seen.keys()
-        for path in paths:
+        for path in self._paths:
             with suppress(TraceError, ConfigError):  # which are reported where the file is read
                 if not names <= seen:
                     with closing(_records(File.locate(path, self._encoding), self._columns)) as rows:
@@ -289,12 +349,13 @@ class Recordings:
         return _Place(file.path, path_text(file.path), before, reader, is_mixed)
 
     def _from_lines(
-        self, file: File, reader: Reader, before: int, part: ByteRange = ALL_BYTES
+        self, file: File, reader: Reader, before: int, part: tuple[LineStart, float] | None = None
     ) -> Iterator[_NumberedResult]:
-        """Yield the records of lines that begin in a part of the file. Each line has a number, wherever it is."""
+        """Yield the records of lines, of which those in a part of the file are to hold one each."""
         place, is_own = self._place(file, reader, before), self._reads_directly(file, reader)
-        for index, line in enumerate(file.lines(part.stop)):
-            if line.offset < part.start or not self._wants(before + index):
+        start, stop = part or (LineStart(), inf)
+        for index, line in enumerate(file.lines(start, stop), start.records):
+            if not self._wants(before + index):
                 yield _NumberedResult(before + index, None)
                 continue
             if is_own:
@@ -305,7 +366,7 @@ class Recordings:
                     pass  # an id is missing, text is invalid, or the error is explained in the general way
             records = [file.parsed(line)] if is_own else _unpaged([file.parsed(line)])
             rows = list(self._converted(self._columns.rows(records) if self._columns.names else records, place, index))
-            if len(rows) == 1 or part == ALL_BYTES:
+            if len(rows) == 1 or part is None:
                 yield from rows
             else:
                 yield _NumberedResult(before + index, _not_single(file, line, index, len(rows)))

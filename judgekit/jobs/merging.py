@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from judgekit.errors import ConfigError, StoreError, TraceError, count_text, join_limited
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.problems import unread_notes
+from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import CountPrecision, RunRecord, check_comparable, identity_differences
 from judgekit.runs.schema import PART_TABLES
@@ -58,8 +59,9 @@ def merge_shards(paths: Iterable[Path | str], store: Path | str) -> Run:
         )
     begun = target.begin(record.model_copy(update={"ended_at": None, "stop_reason": "merging was interrupted"}))
     try:
+        recorder = Recorder(target, begun, is_new=True)
         for table in PART_TABLES:
-            _copy(table, shards, target, begun.number)
+            _copy(table, shards, recorder)
     except BaseException:
         with suppress(StoreError):  # the first error says why there is no run
             target.remove([begun.number])
@@ -152,7 +154,7 @@ def _merged(shards: Sequence[_ShardRun]) -> RunRecord:
     return records[0].model_copy(update=known)
 
 
-def _copy(table: str, shards: Sequence[_ShardRun], target: RunStore, number: int) -> None:
+def _copy(table: str, shards: Sequence[_ShardRun], recorder: Recorder) -> None:
     last = -1
     for one in shards:
         try:
@@ -162,6 +164,7 @@ def _copy(table: str, shards: Sequence[_ShardRun], target: RunStore, number: int
                     if rows[0][1] <= last:
                         raise StoreError(f"{one.path}: sample {rows[0][1]} is in an earlier shard too")
                     last = rows[-1][1]
-                target.insert_rows(number, table, rows)
+                recorder.add_rows(table, rows)
+                recorder.flush()
         except StoreError as error:
             raise StoreError(f"shard {one.shard} cannot be merged: {error}; {_DAMAGE_ADVICE}") from error

@@ -3,7 +3,8 @@
 import hashlib
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,14 @@ from judgekit.errors import ConfigError, TraceError, text_path, validation_messa
 from judgekit.locations import Location, Url, to_location
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import Input, RunRecord
-from judgekit.shards import EVERYTHING, Shard
+from judgekit.shards import EVERYTHING, Shard, ShardStart
 from judgekit.specs import ScorerSpec
 from judgekit.traces.message import FrozenModel, Many
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
     from judgekit.config import Config
-
+    from judgekit.formats.reading import OnError, Recordings
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
@@ -170,45 +171,73 @@ class RunOptions(FrozenModel):
 
         return Config(None if self.config is None else text_path(self.config), self.judge, {}, offline=self.offline)
 
+    def _recordings(self, file: str, part: Shard, start: ShardStart | None = None) -> "Recordings":
+        from judgekit.formats.reading import Recordings  # noqa: PLC0415 - loads all readers
+
+        references = None if self.references is None else self.location(self.references)
+        location = self.location(file)
+        return Recordings(location, self.format, references, self.columns, self.encoding, part, start)
+
+    def shards(self, count: int, *, keeps_text: bool) -> Iterator[tuple[Shard, ShardStart]]:
+        """Yield the shards of the file, each with where it begins; see `Recordings.shard_starts`."""
+        if self.file is None:
+            return
+        shards = [Shard(index, count) for index in range(count)]
+        with _errors(keeps_text=keeps_text):
+            yield from zip(shards, self._recordings(self.file, shards[0]).shard_starts(), strict=True)
+
     def samples(
-        self, problems: ReadingProblems, sample_filter: Callable[[int], bool] | None = None, *, keeps_text: bool = True
+        self,
+        problems: ReadingProblems,
+        sample_filter: Callable[[int], bool] | None = None,
+        *,
+        keeps_text: bool = True,
+        start: ShardStart | None = None,
     ) -> Iterator[tuple[int, Sample]]:
         """Yield the samples of the file with the numbers of their records; see `Recordings.numbered`.
 
-        Unless the run ``keeps_text``, errors do not quote the recordings.
+        Unless the run ``keeps_text``, errors do not quote the recordings. If it is known where the shard ``start``s,
+        nothing before is read.
         """
         if self.file is None:
             return
-
-        from judgekit.formats.reading import OnError, Recordings  # noqa: PLC0415 - loads all readers
-
-        references = None if self.references is None else self.location(self.references)
-        location = self.location(self.file)
-        recordings = Recordings(location, self.format, references, self.columns, self.encoding, self._part)
+        recordings = self._recordings(self.file, self._part, start)
 
         def note(error: TraceError) -> None:
             problems.append(error if keeps_text else error.without_words())
 
         on_error: OnError = "raise" if self.strict else note
         try:
-            if self.limit is None and self.sample is None:
-                numbered = recordings.numbered(on_error, sample_filter)
-                yield from numbered if self.sample_share is None else filter(self._is_drawn, numbered)
-                return
-            chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
-            if self.sample is not None:
-                chosen = _random_sample(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
-            yield from (pair for pair in chosen if sample_filter is None or sample_filter(pair[0]))
-        except TraceError as error:
-            raise error if keeps_text else error.without_words() from None
+            with _errors(keeps_text=keeps_text):
+                if self.limit is None and self.sample is None:
+                    for pair in recordings.numbered(on_error, sample_filter):
+                        if self.sample_share is None or self.is_drawn(self.place_of(pair[1])):
+                            yield pair
+                    return
+                chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
+                if self.sample is not None:
+                    chosen = _random_sample(chosen, self.sample, random.Random(self.seed))  # noqa: S311 - a draw, not a secret
+                yield from (pair for pair in chosen if sample_filter is None or sample_filter(pair[0]))
         finally:
             problems.failed = problems.failed or bool(recordings.failed)
 
-    def _is_drawn(self, numbered: tuple[int, Sample]) -> bool:
-        """Return whether the hash of a sample's id is within the share that is drawn."""
-        said = f"{self.seed} {numbered[1].id}".encode(errors="surrogatepass")
-        drawn = int.from_bytes(hashlib.blake2b(said, digest_size=8).digest())
-        return drawn < (self.sample_share or 0) * 2**64
+    def place_of(self, sample: Sample) -> int:
+        """Return the place of a sample among 2**64: a hash of its id, whose first share is drawn."""
+        said = f"{self.seed} {sample.id}".encode(errors="surrogatepass")
+        return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest())
+
+    def is_drawn(self, place: int) -> bool:
+        """Return whether the sample share draws a sample with this place."""
+        return self.sample_share is None or place < self.sample_share * 2**64
+
+
+@contextmanager
+def _errors(*, keeps_text: bool) -> Generator[None]:
+    """Let errors pass, without quotations of the recordings unless the run keeps their text."""
+    try:
+        yield
+    except TraceError as error:
+        raise error if keeps_text else error.without_words() from None
 
 
 def _random_sample(

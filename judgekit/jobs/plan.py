@@ -3,12 +3,12 @@
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from math import sqrt
 from pathlib import Path
 
 from judgekit.jobs.building import BuiltScorers
+from judgekit.jobs.suggestion import SampleDraw, SuggestedSample
 from judgekit.judges.judge import Judge, find_judges
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.recorder import Recorder
@@ -23,8 +23,6 @@ from judgekit.traces.validation import check_samples
 
 _EXPENSIVE = 1000.0
 """US dollars from which a plan suggests to judge only some of the samples."""
-_ENOUGH = 9604
-"""The number of samples that gives a share to within one percentage point, with a confidence of 95 %."""
 _STORED = 300
 """The number of samples whose size in a file of runs is measured."""
 _REPLY_BYTES = 200
@@ -43,18 +41,18 @@ class RunPlan:
         problems: The records that could not be read.
         judges: The judges of scorers that are texts, by name.
         samples: The number of samples.
-        sample_share: The share of all samples that these are, drawn by the option of this name.
         durations: For each account with limits per minute, by its judges, the time that the requests take at least.
         stored_bytes: The estimated size of the run in its file.
+        suggestion: A sample that is enough for most purposes, if judging all of them costs over $1,000.
     """
 
     summary: Summary
     problems: ReadingProblems
     judges: Mapping[str, Judge]
     samples: int
-    sample_share: float
     durations: Mapping[str, timedelta]
     stored_bytes: int
+    suggestion: SuggestedSample | None
 
     @property
     def requests(self) -> int:
@@ -83,27 +81,14 @@ class RunPlan:
         cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
         return f"{self.requests:,} requests, {self.cached:,} from cache, {tokens} tokens, {cost}"
 
-    @property
-    def suggested_share(self) -> float | None:
-        """A share of these samples that is enough for most purposes, if judging all of them costs over $1,000."""
-        if self.cost_usd is None or self.cost_usd <= _EXPENSIVE:
-            return None
-        return float(f"{min(_ENOUGH / self.samples, 0.25):.1g}")
-
     def notes(self) -> Iterator[str]:
         """Yield notes on the time and the space that the run takes, and on a cheaper one."""
         for judges, duration in self.durations.items():
             yield f"{judges}: takes at least {duration} at the limits per minute"
         if self.stored_bytes >= _MB:
             yield f"about {self.stored_bytes / _MB:,.0f} MB in the file of runs"
-        if (share := self.suggested_share) is not None and self.cost_usd is not None:
-            drawn = share * self.samples
-            yield (
-                f"over ${_EXPENSIVE:,.0f}: --sample-share {100 * share * self.sample_share:g}% would judge about {drawn:,.0f} of {self.samples:,} samples "
-                f"for about ${self.cost_usd * share:,.2f}, with the same share of each domain and group; this gives "
-                f"shares of passed samples to within {98 / sqrt(drawn):.1f} points (95 %), or less exactly if "
-                "samples of a group are alike"
-            )
+        if self.suggestion is not None:
+            yield f"over ${_EXPENSIVE:,.0f}: {self.suggestion}"
 
 
 @dataclass
@@ -147,12 +132,14 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
     read = (sample for _, sample in built.options.samples(problems, keeps_text=keeps_text))
     first: list[Task] = []
     rows: list[Row] = []
+    draw = SampleDraw(built.options)
     number = 0
 
     def tasks() -> Iterator[Task]:
         nonlocal number
         for task in make_tasks(read if samples is None else check_samples(samples), built.scorers):
             number += 1
+            draw.add(number, task.sample)
             if number <= _STORED:
                 first.append(task)
             yield task
@@ -167,15 +154,18 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
         await score_tasks(tasks(), built.scorers, add, concurrency=1)
     judged = [one for one in built.scorers if scorer_prompts(one)]
     measured = _stored_bytes(built, first, rows, keeps_text=keeps_text) / len(first) if first else 0
-    return RunPlan(
+    planned = RunPlan(
         summary,
         problems,
         {} if built.config is None else built.config.judges_used,
         number,
-        built.options.sample_share or 1.0,
         usage.durations(find_judges(judged)),
         round(measured * number + (measured + _REPLY_BYTES) * keeps_text * usage.requests.total()),
+        None,
     )
+    if planned.cost_usd is None or planned.cost_usd <= _EXPENSIVE:
+        return planned
+    return replace(planned, suggestion=draw.suggest(planned.cost_usd))
 
 
 def _stored_bytes(built: BuiltScorers, tasks: Iterable[Task], rows: Iterable[Row], *, keeps_text: bool) -> int:

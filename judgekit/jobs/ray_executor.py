@@ -1,6 +1,7 @@
 """Ray: workers on the machines of a cluster make the scores of a job."""
 
 import asyncio
+import itertools
 import os
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -22,10 +23,10 @@ from judgekit.runs.runner import Task, score_run
 from judgekit.runs.schema import PART_TABLES
 from judgekit.runs.store import RunStore
 from judgekit.scoring import Scorer
-from judgekit.shards import Shard
+from judgekit.shards import Shard, ShardStart
 
 _BLOCKS_PER_WORKER = 8
-"""Blocks are shards of the recordings: few enough to skip to them quickly, and enough to share the work evenly."""
+"""Blocks are shards of the recordings, enough to share the work evenly."""
 _ATTEMPTS = 3
 """The number of workers that may die over one block, or as they start."""
 _POLL = 0.1
@@ -87,9 +88,10 @@ class _Result(NamedTuple):
 
 @dataclass
 class _Block:
-    """A shard of the recordings, and the number of workers that died while they scored it."""
+    """A shard of the recordings, where it begins, and the number of workers that died while they scored it."""
 
     shard: Shard
+    start: ShardStart
     deaths: int = 0
 
 
@@ -113,8 +115,8 @@ class Worker:
         """Begin no other sample."""
         self._is_stopping = True
 
-    async def score(self, shard: str) -> _Result:
-        """Score the missing scores of a shard."""
+    async def score(self, shard: str, start: ShardStart) -> _Result:
+        """Score the missing scores of a shard that begins there."""
         problems, tally = ReadingProblems(), Tally()
         rows: Mapping[str, Sequence[tuple[object, ...]]] = {}
         error: Exception | None = None
@@ -126,7 +128,7 @@ class Worker:
                 store = RunStore(Path(folder) / "runs.sqlite")
                 record = store.begin(self._job.record)
                 try:
-                    await self._score(store, record.number, shard, problems, tally)
+                    await self._score(store, record.number, shard, start, problems, tally)
                 finally:
                     rows = {table: list(store.table_rows(record.number, table)) for table in PART_TABLES}
             except (JudgekitError, OSError) as found:
@@ -134,7 +136,9 @@ class Worker:
         counts = tally.done, tally.failed, tally.requests, tally.cached
         return _Result(rows, problems, counts, tally.cost_usd, error)
 
-    async def _score(self, store: RunStore, number: int, shard: str, problems: ReadingProblems, tally: Tally) -> None:
+    async def _score(
+        self, store: RunStore, number: int, shard: str, start: ShardStart, problems: ReadingProblems, tally: Tally
+    ) -> None:
         job = self._job
         options = RunOptions.from_record(job.record).model_copy(update={"shard": shard})
         settings = options.load_config()
@@ -146,7 +150,9 @@ class Worker:
             return [scorer for place, scorer in placed if place not in there]
 
         def tasks() -> Iterator[Task]:
-            samples = options.samples(problems, lambda sample: bool(missing(sample)), keeps_text=job.record.keeps_text)
+            samples = options.samples(
+                problems, lambda sample: bool(missing(sample)), keeps_text=job.record.keeps_text, start=start
+            )
             for sample_number, sample in samples:
                 yield Task(sample_number, sample, missing(sample_number))
 
@@ -188,8 +194,11 @@ class RayExecutor:
             recorder = Recorder(self.store, job.record, is_new=job.is_new)
             tally.workers = self.worker_count or cpus
             pool = _Pool(ray, recorder, tally, (job, str(Path.cwd()), ray.put(done)))
+            shards = RunOptions.from_record(job.record).shards(
+                tally.workers * _BLOCKS_PER_WORKER, keeps_text=job.record.keeps_text
+            )
             async with recorder.writing():
-                await pool.run(should_stop)
+                await pool.run(itertools.starmap(_Block, shards), should_stop)
         return pool.problems
 
 
@@ -208,36 +217,41 @@ class _Pool:
         self._ray, self._recorder, self._tally, self._job = ray, recorder, tally, job
         self._kind = ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0)
         self._blocks = asyncio.Queue[_Block]()
-        count = tally.workers * _BLOCKS_PER_WORKER
-        for index in range(count):
-            self._blocks.put_nowait(_Block(Shard(index, count)))
         self._actors: set[_Actor] = set()
         self._failed_starts = 0
         self._error: Exception | None = None  # no other block is begun
         self._lost: Exception | None = None  # the other blocks are scored
 
-    async def run(self, should_stop: Callable[[], bool]) -> None:
-        """Score all blocks.
+    async def run(self, blocks: Iterator[_Block], should_stop: Callable[[], bool]) -> None:
+        """Score all blocks, which files are read to find.
 
         Raises:
             JudgekitError: See `RayExecutor.execute`.
         """
         serving = [asyncio.create_task(self._serve()) for _ in range(self._tally.workers)]
-        joined = asyncio.create_task(self._blocks.join())
+        scored = asyncio.create_task(self._hand_out(blocks, should_stop))
         try:
-            while not joined.done():
-                await asyncio.wait({joined, *serving}, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
-                for task in serving:
+            while not scored.done():
+                await asyncio.wait({scored, *serving}, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
+                for task in (scored, *serving):
                     if task.done():
                         task.result()  # which raises its error
                 if should_stop() or self._error is not None:
                     self._stop()
         finally:
-            for task in (joined, *serving):
+            for task in (scored, *serving):
                 task.cancel()
-            await asyncio.gather(joined, *serving, return_exceptions=True)
+            await asyncio.gather(scored, *serving, return_exceptions=True)
         if (error := self._error or self._lost) is not None:
             raise error
+
+    async def _hand_out(self, blocks: Iterator[_Block], should_stop: Callable[[], bool]) -> None:
+        """Queue the blocks as they are found, and wait until all are scored."""
+        while (block := await asyncio.to_thread(next, blocks, None)) is not None:
+            if should_stop() or self._error is not None:
+                break
+            self._blocks.put_nowait(block)
+        await self._blocks.join()
 
     def _stop(self) -> None:
         """Let workers end the samples that they have begun, and give them no other block."""
@@ -277,7 +291,7 @@ class _Pool:
         while is_alive:
             block = await self._blocks.get()
             try:
-                self._record(cast("_Result", await actor.score.remote(str(block.shard))))
+                self._record(cast("_Result", await actor.score.remote(str(block.shard), block.start)))
             except self._ray.exceptions.RayError as error:
                 is_alive = False
                 self._give_back(block, error)
@@ -325,18 +339,34 @@ async def _cluster(ray: _Ray, say: Callable[[str], object]) -> AsyncGenerator[in
         yield _cpus(ray)
         return
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    await _check_address(os.environ.get("RAY_ADDRESS", ""))
     try:
+        if address := os.environ.get("RAY_ADDRESS"):
+            await _check_address(address)
+        else:
+            await _check_last_address()
         found = await asyncio.to_thread(ray.init, address="auto", **quiet)
         where = f"the cluster at {found['gcs_address']}"
     except ConnectionError:
-        await asyncio.to_thread(ray.init, include_dashboard=False, **quiet)
+        await asyncio.to_thread(ray.init, address="local", include_dashboard=False, **quiet)
         where = "a cluster on this machine, which was started for this run"
     try:
         say(f"Ray: {where}, with {count_text(_cpus(ray), 'CPU')}")
         yield _cpus(ray)
     finally:
         await asyncio.to_thread(ray.shutdown)
+
+
+async def _check_last_address() -> None:
+    """Check that the cluster answers that was last started on this machine, if it was not stopped as it should be.
+
+    Raises:
+        ConnectionError: It does not answer.
+    """
+    services = import_module("ray._private.services")  # there is no other way to ask
+    try:
+        await _check_address(cast("str | None", services.find_bootstrap_address(None)) or "")
+    except WorkerError as error:
+        raise ConnectionError(str(error)) from error
 
 
 async def _check_address(address: str) -> None:

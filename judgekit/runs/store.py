@@ -1,7 +1,7 @@
 """The SQLite file that holds runs."""
 
 import sqlite3
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 from judgekit.errors import StoreError
 from judgekit.runs.reader import RunReader
 from judgekit.runs.rows import RunRecord
-from judgekit.runs.schema import PART_TABLES, checksum, with_checksums
+from judgekit.runs.schema import PART_TABLES, checksum
 
 DEFAULT_RUNS_PATH = Path(".judgekit/runs.sqlite")
 """The file in which the command line keeps its runs."""
@@ -118,13 +118,6 @@ class RunStore(RunReader):
         said = record.model_dump_json(exclude={"number"})
         values = (said, checksum((record.number, said)), record.number)
         db.execute("UPDATE runs SET record = ?, checksum = ? WHERE number = ?", values)
-
-    def insert_rows(self, run: int, table: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Add rows of another run to a table; the first column becomes the number of this run."""
-        lines = with_checksums((run, *row[1:]) for row in rows)
-        with self.transaction() as db:
-            places = ", ".join("?" * len(lines[0]))
-            db.executemany(f"INSERT INTO {table} VALUES ({places})", lines)  # noqa: S608 - our own names
 
     def discard(self, run: int) -> None:
         """Delete a run that produced nothing. The next run gets its number, unless another run has begun since."""

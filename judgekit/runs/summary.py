@@ -38,6 +38,7 @@ _REASONS_SHOWN = 3
 _SAMPLES_SHOWN = 5
 _REASONS_COUNTED = 100
 _NAME_SHOWN = 80
+_NAMED = 8
 _UNGROUPED = 0
 
 
@@ -438,9 +439,15 @@ def format_counts(counts: Counter[str]) -> str:
 
 @dataclass
 class Summary:
-    """A summary with one line for each scorer, in the order of their first scores."""
+    """A summary with one line for each scorer, in the order of their first scores.
+
+    Attributes:
+        unmerged_slices: The names of slices that were left out when this summary was merged, since one of the parts may
+            not have counted all of its samples.
+    """
 
     scorers: dict[str, ScorerSummary] = field(default_factory=dict[str, ScorerSummary])
+    unmerged_slices: set[str] = field(default_factory=set[str])
     _slices: "dict[str, dict[str, Summary] | None]" = field(
         default_factory=dict[str, "dict[str, Summary] | None"], repr=False
     )
@@ -449,8 +456,8 @@ class Summary:
     def merged(cls, parts: "Iterable[Summary]") -> "Summary":
         """Return the summary of all samples from the summaries of parts of them, such as shards of a run.
 
-        The numbers and intervals are those of a summary of all rows. A slice of which a part has left out some values
-        is left out. The parts must have no samples in common, and be given in the order of the samples.
+        The numbers and intervals are those of a summary of all rows, and so are the slices, except for
+        ``unmerged_slices``. The parts must have no samples in common, and be given in the order of the samples.
 
         Raises:
             ConfigError: They are of different scorers.
@@ -466,8 +473,11 @@ class Summary:
     def _merge(self, part: "Summary") -> None:
         for line in part:
             self.scorers.setdefault(line.scorer, ScorerSummary(line.scorer, line.signature)).merge(line)
+        self.unmerged_slices |= part.unmerged_slices
         if len(part._slices) == _NAMES_SLICED:  # it may have left out names
-            self._slices.update(dict.fromkeys(self._slices.keys() - part._slices.keys()))
+            unknown = {name for name, values in self._slices.items() if values is not None} - part._slices.keys()
+            self.unmerged_slices |= unknown
+            self._slices.update(dict.fromkeys(unknown))
         for name, values in part._slices.items():
             if name not in self._slices and len(self._slices) == _NAMES_SLICED:
                 continue
@@ -537,4 +547,8 @@ class Summary:
         for line in self:
             lines += [f"{line.scorer}: {told}" for told in line.notes()]
             lines += [f"{line.scorer}: {times}: {_one_line(reason)}" for times, reason in line.unscored_reasons()]
+        if names := sorted(map(_one_line, self.unmerged_slices)):
+            lines.append(
+                f"slices left out, since a part has too many labels to count all: {join_limited(names, _NAMED)}"
+            )
         return "\n".join(lines) or "no scores"

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -903,6 +904,21 @@ def test_a_dry_run_says_what_it_would_take_and_sends_nothing(cli, server):
     assert ended.table["tool_call_f1"] == ["6", "0"]
     assert "dry run: nothing was sent" in ended.out
     assert cli(*words).table[GOAL[1]][4:6] == ["3", "3"]  # and so it is
+
+
+def test_an_expensive_dry_run_prints_the_command_that_scores_a_sample(cli):
+    path = write(*(calling(str(index), made=f"tool_{index}") for index in range(60)))
+    Path("judgekit.toml").write_text(
+        '[judges.default]\nmodel = "openai/a"\nprice = {input = 0, output = 500_000}\nparams = {max_tokens = 100}\n'
+    )
+    ended = cli("run", path, "--dry-run", *GOAL, "-o", "my report.html")
+    command = ended.out.splitlines()[-1]
+    assert command == f"judgekit run {path} {' '.join(GOAL)} -o 'my report.html' --sample-share 20%"
+    note = " ".join(ended.out.split())
+    assert "over $1,000: --sample-share 20% scores" in note
+    drawn = re.search(r"scores (\d+) of 60 samples", note)[1]
+    again = cli(*shlex.split(command)[1:], "--dry-run", "--sample-share", "20%")
+    assert again.table[GOAL[1]][0] == drawn
 
 
 def test_a_dry_run_needs_no_key_and_leaves_nothing(cli, conversations, tmp_path):

@@ -76,6 +76,22 @@ def test_several_objects_are_read_in_the_order_of_their_names(cli, bucket, where
     assert [name for name, _ in values()] == [f"s{number}" for number in expected]
 
 
+def test_shards_of_objects_are_merged_into_the_run_of_the_file(cli, bucket):
+    """A shard begins in the middle of an object, which is read from there."""
+    for first in (0, 40):
+        content = recordings(first, first + 40)
+        bucket.put(f"logs/{first}.jsonl", content)
+        Path(f"{first}.jsonl").write_bytes(content)
+    for number in (1, 2, 3):
+        ended = cli(
+            "run", "s3://bucket/logs/", *F1, "--shard", f"{number}/3", "--run-id", "x", "--store", f"{number}.sqlite"
+        )
+        assert ended.code == 0, ended.err
+    assert cli("merge", "1.sqlite", "2.sqlite", "3.sqlite").code == 0
+    assert cli("run", "*.jsonl", *F1).code == 0
+    assert values(1) == values(2) == [(f"s{number}", float(number % 2 == 0)) for number in range(80)]
+
+
 def test_a_table_is_read_from_a_bucket(cli, bucket, tmp_path):
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     table = arrow.table({"input": ["a", "b"], "response": ["x", "y"], "reference": ["x", "z"]})

@@ -2,8 +2,9 @@
 
 import codecs
 import gzip
+import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.formats.reading import Recordings
-from judgekit.shards import EVERYTHING, Shard
+from judgekit.shards import EVERYTHING, Shard, ShardStart
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -21,15 +22,18 @@ COUNTS = (1, 2, 3, 16, 40)
 Found = tuple[list[tuple[int, Sample]], list[str]]
 
 
-def found_in(path: Path, shard: Shard = EVERYTHING, **options: object) -> Found:
+def found_in(path: Path, shard: Shard = EVERYTHING, start: ShardStart | None = None, **options: object) -> Found:
     """The samples of a shard with their numbers, and the problems that it reports."""
     problems: list[str] = []
-    recordings = Recordings(path, shard=shard, **options)
+    recordings = Recordings(path, shard=shard, start=start, **options)
     return list(recordings.numbered(lambda error: problems.append(str(error)))), problems
 
 
-def found_in_shards(path: Path, count: int, **options: object) -> Found:
-    shards = [found_in(path, Shard(index, count), **options) for index in range(count)]
+def found_in_shards(path: Path, count: int, *, are_given: bool = False, **options: object) -> Found:
+    """What all shards read, each of which looks for where it begins, or is given it."""
+    starts = Recordings(path, shard=Shard(0, count), **options).shard_starts() if are_given else [None] * count
+    shards = [found_in(path, Shard(index, count), start, **options) for index, start in enumerate(starts)]
+    assert len(shards) == count
     return [pair for pairs, _ in shards for pair in pairs], [one for _, problems in shards for one in problems]
 
 
@@ -75,14 +79,17 @@ RECORD = st.one_of(
     st.booleans(),
     st.booleans(),
     st.integers(1, 60),
+    st.booleans(),
 )
-def test_any_cut_of_a_file_of_lines_gives_each_line_once(tmp_path_factory, texts, end, has_mark, has_last_end, count):
+def test_any_cut_of_a_file_of_lines_gives_each_line_once_with_its_number(
+    tmp_path_factory, texts, end, has_mark, has_last_end, count, are_given
+):
     """CRLF, empty lines, a byte order mark, no last newline, characters of many bytes, and lines longer than a shard."""
     path = tmp_path_factory.mktemp("cut") / "rows.jsonl"
     content = end.join([json.dumps(row("first")), *texts]) + (end if has_last_end else "")
     path.write_bytes(codecs.BOM_UTF8 * has_mark + content.encode())
     samples, problems = found_in(path, format="rows")
-    shared, reported = found_in_shards(path, count, format="rows")
+    shared, reported = found_in_shards(path, count, are_given=are_given, format="rows")
     assert shared == samples
     assert sorted(reported) == sorted(problems)
 
@@ -143,15 +150,64 @@ def without_repeats(problems: Sequence[str]) -> list[str]:
     return sorted(dict.fromkeys(problems))
 
 
+@pytest.mark.parametrize("are_given", [False, True], ids=["looking", "given"])
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
-def test_shards_have_the_samples_of_the_whole_with_their_numbers(tmp_path, files, count):
+def test_shards_have_the_samples_of_the_whole_with_their_numbers(tmp_path, files, count, are_given):
     path = written(tmp_path, files)
     samples, problems = found_in(path)
-    shared, reported = found_in_shards(path, count)
+    shared, reported = found_in_shards(path, count, are_given=are_given)
     assert shared == samples
     assert [number for number, _ in shared] == sorted({number for number, _ in shared})
     assert without_repeats(reported) == without_repeats(problems)
+
+
+class Counting(io.FileIO):
+    """A file that counts the bytes that are read of all files."""
+
+    bytes_read = 0
+
+    def readinto(self, buffer, /) -> int:
+        count = super().readinto(buffer)
+        Counting.bytes_read += count
+        return count
+
+    def readall(self) -> bytes:
+        raise AssertionError("a file of lines is read as a whole")
+
+
+@pytest.fixture
+def bytes_of(monkeypatch):
+    """Calls a function, and returns its result and the number of bytes that it reads of files."""
+    monkeypatch.setattr("judgekit.formats.files.open_binary", lambda path: io.BufferedReader(Counting(path)))
+
+    def count(call: Callable[[], object]) -> tuple[object, int]:
+        before = Counting.bytes_read
+        return call(), Counting.bytes_read - before
+
+    return count
+
+
+@pytest.mark.parametrize("make", [own, chat, lambda number: json.dumps(row("Hi", session_id=f"s{number}"))])
+def test_a_shard_that_is_given_its_start_reads_its_own_part_and_the_beginning_of_the_file(tmp_path, bytes_of, make):
+    """The encoding and the format of a file show at its beginning, of which each shard reads a megabyte and more."""
+    count, buffer = 8, io.DEFAULT_BUFFER_SIZE
+    path = written(tmp_path, {"a.jsonl": lines(map(make, range(160)))})
+    with path.open("a") as file:
+        file.writelines(f"{make(number)}{' ' * 30_000}\n" for number in range(160, 320))
+    part = path.stat().st_size // count + 31_000 + buffer
+    starts, read = bytes_of(lambda: list(Recordings(path, shard=Shard(0, count)).shard_starts()))
+    beginning = (1 << 20) + 4 * 100 * 300
+    passes = 1 if "session" not in make(1) else 2
+    assert read <= passes * path.stat().st_size + beginning
+    total = 0
+    for index, start in enumerate(starts):
+        (samples, _), read = bytes_of(lambda index=index, start=start: found_in(path, Shard(index, count), start))
+        total += len(samples)
+        assert read <= part + beginning + (path.stat().st_size if passes == 2 and not index else 0)
+    assert total == 320
+    _, read = bytes_of(lambda: found_in(path, Shard(count - 1, count)))  # which has to count the lines before
+    assert read >= path.stat().st_size
 
 
 def test_lines_are_spread_evenly_and_a_whole_file_is_in_the_shard_in_which_it_begins(tmp_path):

@@ -30,6 +30,7 @@ from judgekit import (
 from judgekit.errors import ConfigError, StoreError, TraceError
 from judgekit.jobs.options import RunOptions
 from judgekit.runs.problems import ReadingProblems
+from judgekit.runs.recorder import Recorder
 from judgekit.runs.store import RunStore
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
 from judgekit.traces.sample import Sample
@@ -409,7 +410,9 @@ def test_samples_that_are_in_two_shards_are_refused():
         last = db.execute("SELECT max(number) FROM samples").fetchone()[0]
     opened = RunStore(stores[1])
     rows = [row for row in RunStore(stores[0], read_only=True).table_rows(1, "samples") if row[1] == last]
-    opened.insert_rows(1, "samples", rows)
+    recorder = Recorder(opened, opened.record(1))
+    recorder.add_rows("samples", rows)
+    recorder.flush()
     refused(stores, f"shard-2.sqlite: sample {last} is in an earlier shard too", StoreError)
 
 
@@ -422,16 +425,18 @@ def test_a_run_is_merged_once_into_a_file():
 
 
 def test_a_merge_that_is_interrupted_leaves_nothing_and_one_that_is_killed_an_unfinished_run(monkeypatch):
-    stores, insert = in_shards(own(), 2), RunStore.insert_rows
+    stores, add = in_shards(own(), 2), Recorder.add_rows
 
-    def stop(store: RunStore, run: int, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+    def stop(recorder: Recorder, table: str, rows: Sequence[tuple[object, ...]]) -> None:
         if table == "scores":
-            assert store.record(run).unfinished == "stopped early (merging was interrupted)"
+            there = RunStore("merged.sqlite", read_only=True)
+            assert there.record().unfinished == "stopped early (merging was interrupted)"
+            assert there.counts(1).samples == 60
             raise KeyboardInterrupt
-        insert(store, run, table, rows)
+        add(recorder, table, rows)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RunStore, "insert_rows", stop)
+        patch.setattr(Recorder, "add_rows", stop)
         with pytest.raises(KeyboardInterrupt):
             merge_runs(stores, store="merged.sqlite")
     opened = RunStore("merged.sqlite")

@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -141,24 +140,24 @@ def test_where_all_is_cached_or_no_limit_is_set_no_time_is_stated(samples, goal)
     assert plan(samples(5), [goal]).durations == {}
 
 
-def test_over_1000_dollars_a_plan_suggests_to_judge_a_share_of_the_samples(samples, limited):
+def test_over_1000_dollars_a_plan_suggests_a_sample_of_a_certain_size(samples, limited):
     found = plan(samples(2_100), [PromptScorer(load_prompt("tone"), limited)])
     assert found.cost_usd == pytest.approx(1_050)
+    assert (found.suggestion.share, found.suggestion.option) == (20, "--sample-share 20%")
+    drawn = sum(found.suggestion.selected.values())
+    assert found.suggestion.cost_usd == pytest.approx(drawn * 0.5)
     (note,) = [one for one in found.notes() if one.startswith("over")]
-    assert note.startswith("over $1,000: --sample-share 20% would judge about 420 of 2,100 samples for about $210.00, ")
-    interval = wilson(210, 420)
-    assert f"to within {100 * (interval.high - interval.low) / 2:.1f} points (95 %)" in note
-    (note,) = [one for one in replace(found, sample_share=0.1).notes() if one.startswith("over")]
-    assert note.startswith("over $1,000: --sample-share 2% would judge about 420 of 2,100 samples for about $210.00, ")
-    many = replace(found, samples=1_000_000)
-    interval = wilson(5_000, 10_000)
-    assert many.suggested_share == 0.01
-    assert f"to within {100 * (interval.high - interval.low) / 2:.1f} points (95 %)" in [*many.notes()][-1]
+    interval = wilson(drawn // 2, drawn)
+    assert note == (
+        f"over $1,000: --sample-share 20% scores {drawn} of 2,100 samples, drawn by a hash of their ids, for about "
+        f"${drawn / 2:.2f}; shares of passed samples are then known to within "
+        f"{100 * (interval.high - interval.low) / 2:.1f} points (95 %)"
+    )
 
 
 def test_for_up_to_1000_dollars_all_samples_are_judged(samples, limited):
     found = plan(samples(2_000), [PromptScorer(load_prompt("tone"), limited)])
-    assert (found.cost_usd, found.suggested_share) == (pytest.approx(1_000), None)
+    assert (found.cost_usd, found.suggestion) == (pytest.approx(1_000), None)
 
 
 @pytest.mark.parametrize("judged", [False, True])

@@ -175,8 +175,12 @@ def test_slices_that_a_part_has_left_out_are_left_out():
             labels={f"n{number}": "x" for number in range(120)} | {"y": 1},
         )
     ]
+    assert merged.unmerged_slices == set()
     merged = Summary.merged([summary_of(values), summary_of(many)])
     assert "y" not in merged.slices
+    assert merged.unmerged_slices == {"y"}
+    assert str(merged).splitlines()[-1] == "slices left out, since a part has too many labels to count all: y"
+    assert Summary.merged([merged, summary_of(values)]).unmerged_slices == {"y"}
 
 
 def test_reasons_beyond_those_that_are_counted_are_other_reasons():
