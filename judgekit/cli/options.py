@@ -56,8 +56,11 @@ SampleOption: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score N samples drawn at random.")
 ]
 SampleShareOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="SHARE", help="Score a share of the samples, such as 1%, drawn by a hash of their ids."),
+    list[str] | None,
+    typer.Option(
+        metavar="[DOMAIN=]SHARE",
+        help="Score a share of the samples, such as 1%, drawn by a hash of their ids; for each domain another one if repeated.",
+    ),
 ]
 ShardOption: TypeAlias = Annotated[
     str | None,
@@ -134,14 +137,16 @@ def parse_columns(texts: Sequence[str] | None) -> dict[str, str]:
     return columns
 
 
-def parse_share(text: str | None) -> float | None:
-    """Return the share that a text such as ``1%`` or ``0.01`` names."""
-    if text is None:
-        return None
-    try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        raise ConfigError(f"--sample-share {text}: expected a share, such as 1% or 0.01") from None
+def parse_shares(texts: Sequence[str] | None) -> float | dict[str, float] | None:
+    """Return the share that texts such as ``1%`` or ``0.01`` name, or the shares by domain of ``airline=2%``."""
+    shares: dict[str, float] = {}
+    for text in texts or ():
+        domain, _, share = text.rpartition("=")
+        try:
+            shares[domain] = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
+        except ValueError:
+            raise ConfigError(f"--sample-share {text}: expected a share, such as 1% or 0.01") from None
+    return shares.get("") if shares.keys() <= {""} else shares
 
 
 def parse_run_number(run: str) -> int | None:

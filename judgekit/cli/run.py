@@ -112,7 +112,7 @@ def run(
         scorers=[ScorerSpec.parse(text) for text in scorer or ()],
         limit=limit,
         sample=sample,
-        sample_share=options.parse_share(sample_share),
+        sample_share=options.parse_shares(sample_share),
         seed=seed,
         shard=shard,
         gates=gate or (),

@@ -2,7 +2,7 @@
 
 import asyncio
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ def run(
     store: Path | str | None = None,
     shard: str | None = None,
     run_id: str | None = None,
-    sample_share: float | None = None,
+    sample_share: float | Mapping[str, float] | None = None,
     progress: bool = False,
 ) -> "Run":
     """Score every sample with every scorer, and return the run.
@@ -62,7 +62,8 @@ def run(
         shard: The part of the recordings to score, such as ``"3/16"``, where other processes score the others;
             `merge_runs` makes one run of them. If the store has this shard, it is resumed.
         run_id: The id that all shards of a run share, and with it their budgets.
-        sample_share: The share of the samples to score, such as 0.01, drawn by a hash of their ids.
+        sample_share: The share of the samples to score, such as 0.01, drawn by a hash of their ids; or shares by domain, with
+            that of all other domains under an empty name.
         progress: Whether to show the progress, on a terminal, in a notebook, or as an occasional line.
 
     Returns:
@@ -97,7 +98,7 @@ async def arun(
     store: Path | str | None = None,
     shard: str | None = None,
     run_id: str | None = None,
-    sample_share: float | None = None,
+    sample_share: float | Mapping[str, float] | None = None,
     progress: bool = False,
 ) -> "Run":
     """Score every sample with every scorer, and return the run; the async version of `run`, with its arguments."""

@@ -3,9 +3,10 @@
 import hashlib
 import random
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from judgekit.config import Config
     from judgekit.formats.reading import OnError, Recordings
 
+OTHER_DOMAINS = ""
+"""Stands for samples without a domain, and for domains without a share of their own."""
+PLACES = 2**64
 _RUN_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 
 
@@ -34,7 +38,7 @@ class RunOptions(FrozenModel):
         scorers: The scorers in the order of their places; ``None`` stands for one that was given as an object.
         shard: The part of the recordings that this run scores, such as ``3/16``; all of them if not given.
         sample_share: The share of the samples to score, drawn by a hash of the ``seed`` and the sample's id, so that
-            all shards and all files draw alike.
+            all shards and all files draw alike: one for all, or one for each domain, and for all others one without a name.
     """
 
     file: str | None = None
@@ -47,7 +51,7 @@ class RunOptions(FrozenModel):
     scorers: Many[ScorerSpec | None] = ()
     limit: int | None = None
     sample: int | None = None
-    sample_share: float | None = None
+    sample_share: float | Mapping[str, float] | None = None
     seed: int = 0
     shard: str | None = None
     gates: Many[str] = ()
@@ -81,8 +85,13 @@ class RunOptions(FrozenModel):
             )
         if run_id is not None and not _RUN_ID.fullmatch(run_id):
             raise ConfigError(f"--run-id {run_id!r}: expected up to 100 letters, digits and . _ : -")
-        if self.sample_share is not None and not 0 < self.sample_share <= 1:
-            raise ConfigError(f"--sample-share {self.sample_share:g}: expected a share above 0, up to 1 (100%)")
+        whole_share = 1.0 if self.sample_share is None else self.sample_share
+        shares = whole_share if isinstance(whole_share, Mapping) else {OTHER_DOMAINS: whole_share}
+        for share in shares.values():
+            if not 0 < share <= 1:
+                raise ConfigError(f"--sample-share {share:g}: expected a share above 0, up to 1 (100%)")
+        if OTHER_DOMAINS not in shares:
+            raise ConfigError("--sample-share: add a share for all other domains, such as --sample-share 1%")
         whole = "--limit" if self.limit is not None else "--sample" if self.sample is not None else None
         is_part = self.shard is not None or self.sample_share is not None
         if is_part and whole is not None:
@@ -140,8 +149,10 @@ class RunOptions(FrozenModel):
         file = self.location(self.file)
         paths: Sequence[Location] = () if file == STANDARD_STREAM else list_files(file)
         found = count_records(paths, self.format)
-        share = (1.0 if self.sample_share is None else self.sample_share) / self._part.count
-        known = (None if found is None else round(found * share), self.limit, self.sample)
+        share = 1.0 if self.sample_share is None else self.sample_share
+        if isinstance(share, Mapping):  # the shares of the domains are about those of all samples
+            share = fmean(share.values())
+        known = (None if found is None else round(found * share / self._part.count), self.limit, self.sample)
         return min((number for number in known if number is not None), default=None)
 
     @property
@@ -211,7 +222,7 @@ class RunOptions(FrozenModel):
             with _errors(keeps_text=keeps_text):
                 if self.limit is None and self.sample is None:
                     for pair in recordings.numbered(on_error, sample_filter):
-                        if self.sample_share is None or self.is_drawn(self.place_of(pair[1])):
+                        if self.is_drawn(pair[1]):
                             yield pair
                     return
                 chosen: Iterable[tuple[int, Sample]] = islice(recordings.numbered(on_error), self.limit)
@@ -222,13 +233,16 @@ class RunOptions(FrozenModel):
             problems.failed = problems.failed or bool(recordings.failed)
 
     def place_of(self, sample: Sample) -> int:
-        """Return the place of a sample among 2**64: a hash of its id, whose first share is drawn."""
+        """Return the place of a sample among `PLACES`: a hash of its id. The first ones are drawn."""
         said = f"{self.seed} {sample.id}".encode(errors="surrogatepass")
         return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest())
 
-    def is_drawn(self, place: int) -> bool:
-        """Return whether the sample share draws a sample with this place."""
-        return self.sample_share is None or place < self.sample_share * 2**64
+    def is_drawn(self, sample: Sample) -> bool:
+        """Return whether the sample share draws a sample."""
+        share = self.sample_share
+        if isinstance(share, Mapping):
+            share = share.get(sample.domain or OTHER_DOMAINS, share[OTHER_DOMAINS])
+        return share is None or self.place_of(sample) < share * PLACES
 
 
 @contextmanager

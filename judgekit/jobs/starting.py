@@ -1,7 +1,7 @@
 """New runs: their samples, scorers and stores."""
 
 import os
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def start_session(
     store: Path | str | None,
     shard: str | None,
     run_id: str | None,
-    sample_share: float | None,
+    sample_share: float | Mapping[str, float] | None,
 ) -> Session:
     """Return the session of a new run that is described in Python; see `judgekit.run`."""
     built, samples = build_run(data, scorers, config, judge, shard, run_id, sample_share)
@@ -52,7 +52,7 @@ def build_run(
     judge: str | None,
     shard: str | None = None,
     run_id: str | None = None,
-    sample_share: float | None = None,
+    sample_share: float | Mapping[str, float] | None = None,
 ) -> tuple[BuiltScorers, Iterable[Sample] | None]:
     """Return the options and scorers of a run that is described in Python, and its samples if given."""
     specs, objects = ((), ()) if scorers is None else split_scorers(scorers)

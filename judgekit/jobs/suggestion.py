@@ -1,14 +1,15 @@
 """Samples that plans suggest, since judging everything would be expensive."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from math import sqrt
+from shlex import quote
 from typing import NamedTuple
 
 from judgekit.errors import join_limited
-from judgekit.jobs.options import RunOptions
+from judgekit.jobs.options import OTHER_DOMAINS, PLACES, RunOptions
 from judgekit.terminal import printable
 from judgekit.traces.sample import Sample
 
@@ -16,8 +17,9 @@ _ENOUGH = 9604
 """The number of samples that gives a share to within one percentage point, with a confidence of 95 %."""
 _LARGEST = 0.25
 _KEPT = 1 << 14
-"""The samples that are remembered: more than any share that is suggested draws."""
-_DOMAINS_SHOWN = 8
+"""The samples of a domain that are remembered: more than any share that is suggested draws."""
+_STRATA = 8
+"""With more domains, samples are drawn from all of them together."""
 _NO_DOMAIN = "no domain"
 
 
@@ -25,14 +27,15 @@ class SuggestedSample(NamedTuple):
     """A sample of the recordings that is enough for most purposes.
 
     Attributes:
-        share: The value of ``--sample-share``, in percent.
+        shares: The share by domain, as in `RunOptions.sample_share`. If domains have one each, they are such that each
+            domain has its part of the sample, rounded.
         selected: The number of its samples, by domain.
         samples: The number of all samples, by domain.
         cost_usd: The estimated cost of judging it.
         squared_group_sizes: The sum of the squared sizes of its groups; a sample without a group is one by itself.
     """
 
-    share: float
+    shares: Mapping[str, float]
     selected: Mapping[str, int]
     samples: Mapping[str, int]
     cost_usd: float
@@ -40,24 +43,26 @@ class SuggestedSample(NamedTuple):
 
     @property
     def option(self) -> str:
-        """The option that draws it."""
-        return f"--sample-share {self.share:g}%"
+        """The options that draw it."""
+        texts = (f"{name and f'{name}='}{100 * share:.12g}%" for name, share in self.shares.items())
+        return " ".join(f"--sample-share {quote(printable(text))}" for text in texts)
 
     def __str__(self) -> str:
         count = sum(self.selected.values())
+        which = ", by domain" if len(self.shares) > 1 else ""
         text = (
-            f"{self.option} scores {count:,} of {sum(self.samples.values()):,} samples, drawn by a hash of their ids, for "
-            f"about ${self.cost_usd:,.2f}; shares of passed samples are then known to within {_points(count, count)} (95 %)"
+            f"{self.option} scores {count:,} of {sum(self.samples.values()):,} samples, drawn by a hash of their ids{which}, "
+            f"for about ${self.cost_usd:,.2f}; shares of passed samples are then known to within {_points(count, count)} (95 %)"
         )
         if self.squared_group_sizes > count:
             text += f", or {_points(count, self.squared_group_sizes)} if all samples of a group are alike"
         if len(self.samples) > 1:
             by_domain = (
-                f"{printable(name)} {self.selected[name]:,} of {total:,}"
+                f"{printable(name or _NO_DOMAIN)} {self.selected[name]:,} of {total:,}"
                 + (f" (to within {_points(drawn, drawn)})" if (drawn := self.selected[name]) else "")
                 for name, total in sorted(self.samples.items(), key=lambda one: -one[1])
             )
-            text += f"; by domain: {join_limited(by_domain, _DOMAINS_SHOWN, ', ')}"
+            text += f"; by domain: {join_limited(by_domain, _STRATA, ', ')}"
         return text
 
 
@@ -67,39 +72,74 @@ class SampleDraw:
 
     options: RunOptions
     domains: Counter[str] = field(default_factory=Counter[str])
-    _first: list[tuple[int, int, str, str | None]] = field(
-        default_factory=list[tuple[int, int, str, str | None]], repr=False
-    )
+    _first: dict[str, list["_Place"]] = field(default_factory=dict[str, list["_Place"]], repr=False)
 
     def add(self, number: int, sample: Sample) -> None:
         """Add a sample."""
-        domain = _NO_DOMAIN if sample.domain is None else sample.domain
+        domain = sample.domain or OTHER_DOMAINS
         self.domains[domain] += 1
-        one = (-self.options.place_of(sample), number, domain, sample.group)
-        if len(self._first) < _KEPT:
-            heappush(self._first, one)
+        stratum = domain if len(self.domains) <= _STRATA else OTHER_DOMAINS
+        self._keep(stratum, _Place(-self.options.place_of(sample), number, domain, sample.group))
+        if len(self.domains) > _STRATA and len(self._first) > 1:
+            for place in [one for name in [*self._first] if name != OTHER_DOMAINS for one in self._first.pop(name)]:
+                self._keep(OTHER_DOMAINS, place)
+
+    def _keep(self, stratum: str, place: "_Place") -> None:
+        kept = self._first.setdefault(stratum, [])
+        if len(kept) < _KEPT:
+            heappush(kept, place)
         else:
-            heappushpop(self._first, one)
+            heappushpop(kept, place)
 
     def suggest(self, cost_usd: float) -> SuggestedSample | None:
         """Return a sample, given the cost of judging all; ``None`` if it would be empty or cannot be drawn."""
         total = self.domains.total()
         if not total or self.options.limit is not None or self.options.sample is not None:
             return None
-        part = min(_ENOUGH / total, _LARGEST) * (self.options.sample_share or 1)
-        share = float(f"{100 * part:.1g}")
-        options = self.options.model_copy(update={"sample_share": share / 100})
-        drawn = [one for one in self._first if options.is_drawn(-one[0])]
+        part = min(_ENOUGH / total, _LARGEST)
+        overall = float(f"{part * self._given:.1g}")
+        shares = {OTHER_DOMAINS: overall}
+        if len(self._first) > 1:
+            named = sorted(name for name in self._first if name != OTHER_DOMAINS)
+            for name in (*named, *([OTHER_DOMAINS] if OTHER_DOMAINS in self._first else [])):
+                shares[name] = _share_of_first(self._first[name], round(part * self.domains[name]))
+        drawn = [
+            one for name, kept in self._first.items() for one in kept if -one.place < shares.get(name, overall) * PLACES
+        ]
         if not drawn:
             return None
-        groups = Counter(number if group is None else group for _, number, _, group in drawn)
+        groups = Counter(one.number if one.group is None else one.group for one in drawn)
         return SuggestedSample(
-            share,
-            Counter(domain for _, _, domain, _ in drawn),
+            shares,
+            Counter(one.domain for one in drawn),
             self.domains,
             cost_usd * len(drawn) / total,
             sum(size * size for size in groups.values()),
         )
+
+    @property
+    def _given(self) -> float:
+        """The share that is drawn from already."""
+        given = 1.0 if self.options.sample_share is None else self.options.sample_share
+        return min(given.values()) if isinstance(given, Mapping) else given
+
+
+class _Place(NamedTuple):
+    """A sample that may be drawn; ``place`` is that of `RunOptions.place_of`, negative so that heaps drop the last ones."""
+
+    place: int
+    number: int
+    domain: str
+    group: str | None
+
+
+def _share_of_first(kept: Iterable[_Place], count: int) -> float:
+    """Return a share with few digits that draws the first ``count`` places, if it can; ``kept`` holds one more, or all."""
+    places = sorted(-one.place for one in kept)
+    low = places[count - 1] if count else 0
+    high = places[count] if count < len(places) else PLACES
+    shares = (float(f"{(low + high) / 2 / PLACES:.{digits}g}") for digits in range(1, 18))
+    return next((share for share in shares if low < share * PLACES <= high), high / PLACES)
 
 
 def _points(count: int, squares: int) -> str:

@@ -143,7 +143,7 @@ def test_where_all_is_cached_or_no_limit_is_set_no_time_is_stated(samples, goal)
 def test_over_1000_dollars_a_plan_suggests_a_sample_of_a_certain_size(samples, limited):
     found = plan(samples(2_100), [PromptScorer(load_prompt("tone"), limited)])
     assert found.cost_usd == pytest.approx(1_050)
-    assert (found.suggestion.share, found.suggestion.option) == (20, "--sample-share 20%")
+    assert (found.suggestion.shares, found.suggestion.option) == ({"": 0.2}, "--sample-share 20%")
     drawn = sum(found.suggestion.selected.values())
     assert found.suggestion.cost_usd == pytest.approx(drawn * 0.5)
     (note,) = [one for one in found.notes() if one.startswith("over")]

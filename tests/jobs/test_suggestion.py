@@ -1,5 +1,6 @@
 """Samples that plans suggest: they are those that the option draws, and their intervals are what a run finds."""
 
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from judgekit import Sample, run, scorer
+from judgekit.cli.options import parse_shares
+from judgekit.errors import ConfigError
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.suggestion import SampleDraw, SuggestedSample
 from judgekit.runs.problems import ReadingProblems
@@ -46,13 +49,38 @@ def test_the_numbers_by_domain_are_those_that_the_option_draws(file, options):
     share = options.get("sample_share", 1)
     read = [one for _, one in RunOptions(file=path, **options).samples(ReadingProblems())]
     found = suggested(read, **options)
-    assert found.share == 20 * share
-    options = {**options, "sample_share": found.share / 100}
-    drawn = Counter(one.domain or "no domain" for _, one in RunOptions(file=path, **options).samples(ReadingProblems()))
+    options = {**options, "sample_share": found.shares}
+    drawn = Counter(one.domain or "" for _, one in RunOptions(file=path, **options).samples(ReadingProblems()))
     assert (found.selected, sum(found.samples.values())) == (drawn, len(read))
+    assert drawn == {name: round(0.25 * total) for name, total in Counter(one.domain or "" for one in read).items()}
+    assert all(0.15 * share < one < 0.35 * share for one in found.shares.values())
     assert found.cost_usd == pytest.approx(COST * drawn.total() / len(read))
     for name, count in drawn.items():
-        assert f"{name} {count} of {found.samples[name]:,} (to within {98 / count**0.5:.1f} points)" in str(found)
+        told = f"{name or 'no domain'} {count} of {found.samples[name]:,} (to within {98 / count**0.5:.1f} points)"
+        assert told in str(found)
+
+
+def test_the_options_that_are_printed_draw_the_sample(file):
+    path = file([sample(number).model_copy(update={"domain": ("a b", "$(x)")[number % 2]}) for number in range(400)])
+    read = [one for _, one in RunOptions(file=path).samples(ReadingProblems())]
+    found = suggested(read)
+    assert found.selected == {"a b": 50, "$(x)": 50}
+    options = RunOptions(file=path, sample_share=parse_shares(shlex.split(found.option)[1::2]))
+    assert Counter(one.domain for _, one in options.samples(ReadingProblems())) == found.selected
+
+
+def test_with_many_domains_samples_are_drawn_from_all_together():
+    made = [sample(number).model_copy(update={"domain": f"d{number % 9}"}) for number in range(900)]
+    found = suggested(made)
+    assert found.shares == {"": 0.2}
+    drawn = [one for one in made if RunOptions(sample_share=0.2).is_drawn(one)]
+    assert found.selected == Counter(one.domain for one in drawn)
+
+
+@pytest.mark.parametrize("share", [{"shop": 0.5}, {"shop": 0.5, "": 0}])
+def test_shares_by_domain_need_one_of_all_others(share):
+    with pytest.raises(ConfigError, match="--sample-share"):
+        RunOptions(file="x", sample_share=share).check_sampling(None)
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -61,7 +89,7 @@ def test_the_interval_is_about_that_of_the_run_whose_samples_of_a_group_are_alik
     made = [sample(number, f"g{number // size}") for number in range(4_000)]
     found = suggested(made)
     path = file([one.model_copy(update={"id": f"{one.id} {number // size}"}) for number, one in enumerate(made)])
-    drawn = run(path, [half], sample_share=found.share / 100).summary["half"]
+    drawn = run(path, [half], sample_share=found.shares).summary["half"]
     margin = float(str(found).split(" points if all" if size > 1 else " points (95 %)")[0].rpartition(" ")[2])
     assert 50 * (drawn.interval.high - drawn.interval.low) == pytest.approx(margin, rel=0.1)
 
@@ -72,12 +100,11 @@ def test_of_many_samples_about_10000_are_enough_and_few_are_remembered():
     for number in range(150_000):
         draw.add(number, one.model_copy(update={"id": str(number)}))
     found = draw.suggest(COST)
-    assert found.share == 6
+    assert found.shares == {"": 0.06}
     assert sum(found.selected.values()) == sum(
-        RunOptions(sample_share=0.06).is_drawn(RunOptions().place_of(one.model_copy(update={"id": str(number)})))
-        for number in range(150_000)
+        RunOptions(sample_share=0.06).is_drawn(one.model_copy(update={"id": str(number)})) for number in range(150_000)
     )
-    assert len(draw._first) < 20_000
+    assert sum(map(len, draw._first.values())) < 20_000
 
 
 @pytest.mark.parametrize("options", [{"limit": 500}, {"sample": 500}])
