@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.ranking.binary import ReciprocalRank as ReciprocalRank
     from judgekit.scorers.ranking.graded import ERR as ERR
     from judgekit.scorers.ranking.graded import NDCG as NDCG
+    from judgekit.scorers.recorded import Recorded as Recorded
     from judgekit.scorers.repeat import Repeat as Repeat
     from judgekit.scorers.selective import Selective as Selective
     from judgekit.scorers.text.matches import ExactMatch as ExactMatch
@@ -134,6 +135,7 @@ _HOMES = {
     "NoRepeat": "judgekit.scorers.tool_calls.constraints",
     "Price": "judgekit.judges.price",
     "Ranking": "judgekit.traces.sample",
+    "Recorded": "judgekit.scorers.recorded",
     "Repeat": "judgekit.scorers.repeat",
     "Require": "judgekit.scorers.tool_calls.constraints",
     "Row": "judgekit.runs.rows",
