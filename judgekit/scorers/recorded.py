@@ -8,6 +8,7 @@ from typing import ClassVar, get_args
 from judgekit.errors import ConfigError, check_choice, join_limited, short_repr
 from judgekit.score import JudgeCall, ScaleValue, Score, verdict_value
 from judgekit.scoring import SyncScore
+from judgekit.traces.equality import is_number
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, LabelSource
@@ -55,7 +56,7 @@ class Recorded(SyncScore):
             raise ConfigError("label must be the name of a recorded label, found ''")
         check_choice("source", self.source, get_args(LabelSource))
         for label, value in self.scale.items():
-            if value not in ("skipped", "abstained") and not (isinstance(value, int | float) and 0 <= value <= 1):
+            if value not in ("skipped", "abstained") and not (is_number(value) and 0 <= value <= 1):
                 raise ConfigError(
                     f"scale: {label!r} must be a number in [0, 1], skipped or abstained, found {short_repr(value)}"
                 )

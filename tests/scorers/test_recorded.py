@@ -81,7 +81,7 @@ def test_several_labels_of_a_name_give_their_mean_and_all_are_told():
 def test_a_recorded_judge_is_audited_against_the_labels_of_people_of_the_same_name():
     """It says 1 of every sample; people agree on three of four."""
     samples = [
-        sample(judged(True), Label("quality", at % 4 > 0, source="human", annotator="Ana"), id=f"s{at}")
+        sample(judged(1), Label("quality", at % 4 > 0, source="human", annotator="Ana"), id=f"s{at}")
         for at in range(40)
     ]
     made = run(samples, [Recorded("quality")])
