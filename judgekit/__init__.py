@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from judgekit.errors import JudgekitError as JudgekitError
     from judgekit.formats.reading import read as read
     from judgekit.formats.writing import write as write
+    from judgekit.integrations.export import aexport as aexport
+    from judgekit.integrations.export import export as export
     from judgekit.jobs.api import aadd_scorers as aadd_scorers
     from judgekit.jobs.api import add_scorers as add_scorers
     from judgekit.jobs.api import aplan as aplan

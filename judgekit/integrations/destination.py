@@ -1,4 +1,4 @@
-"""Where scores are exported to, and how many of them were."""
+"""Systems that scores are exported to, and the counts of an export."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from judgekit.traces.message import FrozenModel
 
 
 class ExportResult(FrozenModel):
-    """What became of the scores of a run in another system.
+    """The counts of an export of a run to another system.
 
     Attributes:
         system: The system, such as ``Langfuse``, and its address.
@@ -31,7 +31,7 @@ class ExportResult(FrozenModel):
     notes: tuple[str, ...] = ()
 
 
-class Tally:
+class ExportTally:
     """The numbers of an export, while it goes on."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Destination(Protocol):
         """Its name and address."""
         ...
 
-    async def send(self, scores: Sequence[ExportedScore], tally: Tally, /) -> None:
+    async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send scores, and count what became of them.
 
         Raises:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Literal, TypeAlias, get_args
 
 from judgekit.errors import ConfigError, check_choice
-from judgekit.integrations.destination import Destination, ExportResult, Tally
+from judgekit.integrations.destination import Destination, ExportResult, ExportTally
 from judgekit.integrations.exported import ExportedScore, exported_scores
 from judgekit.runs.results import Run
 from judgekit.scoring import run_sync
@@ -67,7 +67,7 @@ async def send_scores(run: Run, *, to: ExportTarget, samples: Iterable[Sample] |
     check_choice("to", to, get_args(ExportTarget))
     module, _, name = _HOMES[to].partition(":")
     destination: Destination = getattr(import_module(module), name)()
-    tally, scores = Tally(), exported_scores(run, samples)
+    tally, scores = ExportTally(), exported_scores(run, samples)
 
     def read() -> Sequence[Sequence[ExportedScore]]:
         return list(filter(None, (list(islice(scores, _BATCH)) for _ in range(_AT_ONCE))))

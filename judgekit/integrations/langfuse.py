@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import join_limited
-from judgekit.integrations.destination import Tally
+from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore
 from judgekit.integrations.json_client import JsonClient, split_by_size
 from judgekit.judges.secrets import read_secret
@@ -37,7 +37,7 @@ class Langfuse:
         """Its name and address."""
         return f"Langfuse at {self._client.address}"
 
-    async def send(self, scores: Sequence[ExportedScore], tally: Tally, /) -> None:
+    async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores that have a value and a trace."""
         items: list[dict[str, JsonValue]] = []
         for one in scores:

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from judgekit.errors import ConfigError, ExportError
-from judgekit.integrations.destination import Tally
+from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore, answering_judges
 from judgekit.judges.secrets import SecretMask, environment_secrets
 from judgekit.runs.rows import Row
@@ -37,7 +37,7 @@ class MLflow:
         """Its name and address."""
         return f"MLflow at {re.sub('//[^/@]*@', '//', str(self._mlflow.get_tracking_uri()))}"
 
-    async def send(self, scores: Sequence[ExportedScore], tally: Tally, /) -> None:
+    async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores whose traces MLflow has, except those that it already has."""
         for trace_id, those in groupby(scores, key=lambda one: _trace_id(one.row)):
             of_trace = list(those)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from judgekit.errors import ExportError
 from judgekit.formats.label_sources import JUDGED_MARK
-from judgekit.integrations.destination import Tally
+from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore
 from judgekit.integrations.json_client import JsonClient, split_by_size
 
@@ -43,7 +43,7 @@ class OpenTelemetry:
         """Its name and address."""
         return f"OpenTelemetry at {self._client.address}"
 
-    async def send(self, scores: Sequence[ExportedScore], tally: Tally, /) -> None:
+    async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send an event for each score, also for those without a trace."""
         alone = sum(one.place.trace_id is None for one in scores)
         if alone:

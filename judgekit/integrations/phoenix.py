@@ -7,7 +7,7 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
-from judgekit.integrations.destination import Tally
+from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore
 from judgekit.integrations.json_client import JsonClient
 
@@ -29,7 +29,7 @@ class Phoenix:
         """Its name and address."""
         return f"Phoenix at {self._client.address}"
 
-    async def send(self, scores: Sequence[ExportedScore], tally: Tally, /) -> None:
+    async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores that have an OpenTelemetry trace."""
         found = [(one.place.trace_id.lower(), one) for one in scores if one.place.trace_id is not None]
         if absent := len(scores) - len(found):
@@ -41,7 +41,7 @@ class Phoenix:
             if not await self._sent(items, tally):
                 tally.left_out["Phoenix has no trace of this id"] += len(items)
 
-    async def _sent(self, items: Sequence[dict[str, JsonValue]], tally: Tally) -> bool:
+    async def _sent(self, items: Sequence[dict[str, JsonValue]], tally: ExportTally) -> bool:
         """Send annotations, and return whether Phoenix has all of their traces; otherwise, none is kept."""
         body: JsonValue = {"data": list(items)}
         response = await self._client.post("/v1/trace_annotations?sync=true", body, accepted=[404])

@@ -27,7 +27,7 @@ class RecordedQuestion:
 
 @dataclass(frozen=True)
 class Recorded(SyncScore):
-    """The score that came with the recording: the label of this name, on a scale of 0 to 1.
+    """1 if the recorded label of this name is true or yes, 0 if it is false or no, or else its value in [0, 1].
 
     Truth values, numbers in [0, 1], and yes, pass, true, no, fail and false need no scale; any other value is a failed
     score without one. If several labels have the name, the value is their mean. Skipped without such a label. Asks no
