@@ -85,7 +85,9 @@ def audit(
     judged = {one.name: one for one in run.scorers if one.judged}
     if not judged:
         recorded = join_limited(dict.fromkeys(name for row in run for name in row.labels), separator=", ")
-        hint = f"; judgekit run FILE --scorer recorded:LABEL scores by a recorded judge's labels, of {recorded}"
+        hint = (
+            f"; judgekit score {run.number} --scorer recorded:LABEL adds a recorded judge's scores (labels: {recorded})"
+        )
         raise ConfigError(f"run {run.number} asked no judge, so there is nothing to audit{hint if recorded else ''}")
     names = [one.name for one in run.scorers]
     given: dict[str, list[HumanLabel]] = {name: [] for name in judged}

@@ -24,7 +24,7 @@ def export(
     ],
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
-    """Write the scores of a run into the system that has its traces.
+    """Write a run's scores where its traces are.
 
     Scores are found by their trace's id, and have fixed ids of their own: a second export changes nothing. The exit code
     is 1 if a score was not exported, unless it only lacks a value.

@@ -89,7 +89,10 @@ class Recorded(SyncScore):
         for one in found:
             value = verdict_value(one.value, self.scale)
             if value is None:
-                problem = f"the recorded label {short_repr(one.value)} has no value in [0, 1]: name it in scale"
+                problem = (
+                    f"the recorded label {short_repr(one.value)} has no value in [0, 1]: "
+                    f'give it one in scale, such as scale={{"{one.value}":1}}'
+                )
                 return Score.failed(self.name, problem, error="ValueError", calls=calls)
             if isinstance(value, str):
                 statuses.append(value)
