@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore
 from judgekit.integrations.json_client import JsonClient
+from judgekit.judges.secrets import read_secret
 
 _ADDRESSES = ("PHOENIX_ENDPOINT", "PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_BASE_URL")
 _OTLP_PATH = re.compile(r"/+v1/traces/?\Z")
@@ -20,7 +21,7 @@ class Phoenix:
 
     def __init__(self) -> None:
         address = next(filter(None, map(os.environ.get, _ADDRESSES)), "http://localhost:6006")
-        key = os.environ.get("PHOENIX_API_KEY", "").strip()
+        key = read_secret("PHOENIX_API_KEY", "Phoenix") if os.environ.get("PHOENIX_API_KEY", "").strip() else ""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = JsonClient(_OTLP_PATH.sub("", address), headers=headers, secrets=[key])
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import ClassVar, get_args
 
-from judgekit.errors import ConfigError, check_choice, join_limited, short_repr
+from judgekit.errors import ConfigError, check_choice, count_text, join_limited, short_repr
 from judgekit.score import JudgeCall, ScaleValue, Score, verdict_value
 from judgekit.scoring import SyncScore
 from judgekit.traces.equality import is_number
@@ -83,30 +83,23 @@ class Recorded(SyncScore):
             return Score.skipped(self.name, f"no label {self.label!r} of source {self.source} was recorded{hint}")
         calls = [_call(one) for one in found] if self.source == "judge" else ()
         details: JsonObject = {"labels": [{"value": one.value, "annotator": one.annotator} for one in found]}
-        told = [one.reason or "" for one in found]
-        values: list[float] = []
-        statuses: list[str] = []
-        for one in found:
-            value = verdict_value(one.value, self.scale)
-            if value is None:
-                problem = (
-                    f"the recorded label {short_repr(one.value)} has no value in [0, 1]: "
-                    f'give it one in scale, such as scale={{"{one.value}":1}}'
-                )
-                return Score.failed(self.name, problem, error="ValueError", calls=calls)
-            if isinstance(value, str):
-                statuses.append(value)
-            else:
-                values.append(value)
-        texts = {str(one.value) for one in found if isinstance(one.value, str)}
-        label = texts.pop() if len(texts) == 1 and len({str(one.value) for one in found}) == 1 else None
-        reason = "\n".join(filter(None, dict.fromkeys(told)))
-        if not values:
-            unscored = Score.skipped if "skipped" in statuses else Score.abstained
+        values = [verdict_value(one.value, self.scale) for one in found]
+        if None in values:
+            odd = short_repr(found[values.index(None)].value)
+            problem = (
+                f'the recorded label {odd} has no value in [0, 1]: give it one, such as scale={{"good":1,"bad":0}}'
+            )
+            return Score.failed(self.name, problem, error="ValueError", calls=calls)
+        verdicts = {str(one.value): isinstance(one.value, str) for one in found}
+        label = next((text for text, is_text in verdicts.items() if is_text and len(verdicts) == 1), None)
+        reason = "\n".join(filter(None, dict.fromkeys(one.reason for one in found)))
+        numbers = [value for value in values if isinstance(value, float | int)]
+        if not numbers:
+            unscored = Score.skipped if "skipped" in values else Score.abstained
             return unscored(self.name, reason, label=label, details=details, calls=calls)
         if len(found) > 1:
-            reason = f"the mean of {len(values)} recorded labels. {reason}".strip()
-        return Score.scored(self.name, fmean(values), reason=reason, label=label, details=details, calls=calls)
+            reason = f"the mean of {count_text(len(numbers), 'recorded label')}. {reason}".strip()
+        return Score.scored(self.name, fmean(numbers), reason=reason, label=label, details=details, calls=calls)
 
 
 def _call(label: Label) -> JudgeCall:

@@ -165,7 +165,7 @@ def test_a_judge_that_answered_before_is_compared_with_one_that_is_asked_now(cli
     assert [one.name for one in Run.stored().scorers] == [f"{GOAL} (openai/a)", f"{GOAL} (quality, recorded)"]
     assert "of n=4, openai/a is right on 100.0%, quality, recorded on 50.0%" in " ".join(ended.out.split())
     ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, "--judge", "openai/a", "--recorded", "quality")
-    assert "4 failed: the recorded label 'good' has no value in [0, 1]: give it one in scale" in " ".join(
+    assert "4 failed: the recorded label 'good' has no value in [0, 1]: give it one, such as scale=" in " ".join(
         ended.out.split()
     )
 

@@ -40,8 +40,9 @@ def test_a_label_is_a_score_and_what_is_not_in_0_to_1_needs_a_scale(value, scale
     assert (score.status if score.value is None else score.value) == expected
     assert score.scorer == "quality"
     if expected == "failed":
-        assert score.reason.startswith(f"the recorded label {value!r} has no value in [0, 1]: give it one in scale")
-        assert score.reason.endswith(f'such as scale={{"{value}":1}}')
+        assert score.reason.startswith(
+            f"the recorded label {value!r} has no value in [0, 1]: give it one, such as scale="
+        )
     else:
         assert score.reason == "So."
 
