@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from judgekit.errors import JudgekitError as JudgekitError
     from judgekit.formats.reading import read as read
     from judgekit.formats.writing import write as write
+    from judgekit.integrations.export import aexport as aexport
+    from judgekit.integrations.export import export as export
     from judgekit.jobs.api import aadd_scorers as aadd_scorers
     from judgekit.jobs.api import add_scorers as add_scorers
     from judgekit.jobs.api import aplan as aplan
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.ranking.binary import ReciprocalRank as ReciprocalRank
     from judgekit.scorers.ranking.graded import ERR as ERR
     from judgekit.scorers.ranking.graded import NDCG as NDCG
+    from judgekit.scorers.recorded import Recorded as Recorded
     from judgekit.scorers.repeat import Repeat as Repeat
     from judgekit.scorers.selective import Selective as Selective
     from judgekit.scorers.text.matches import ExactMatch as ExactMatch
@@ -134,6 +137,7 @@ _HOMES = {
     "NoRepeat": "judgekit.scorers.tool_calls.constraints",
     "Price": "judgekit.judges.price",
     "Ranking": "judgekit.traces.sample",
+    "Recorded": "judgekit.scorers.recorded",
     "Repeat": "judgekit.scorers.repeat",
     "Require": "judgekit.scorers.tool_calls.constraints",
     "Row": "judgekit.runs.rows",
@@ -155,6 +159,7 @@ _HOMES = {
     "aadd_scorers": "judgekit.jobs.api",
     "add_scorers": "judgekit.jobs.api",
     "anything": "judgekit.scorers.tool_calls.matchers",
+    "aexport": "judgekit.integrations.export",
     "aplan": "judgekit.jobs.api",
     "aresume": "judgekit.jobs.api",
     "arun": "judgekit.jobs.api",
@@ -164,6 +169,7 @@ _HOMES = {
     "check_gates": "judgekit.analysis.gates",
     "compare": "judgekit.analysis.compare",
     "contains": "judgekit.scorers.tool_calls.matchers",
+    "export": "judgekit.integrations.export",
     "load_prompt": "judgekit.judges.prompt",
     "merge_runs": "judgekit.jobs.api",
     "near": "judgekit.scorers.tool_calls.matchers",

@@ -6,6 +6,7 @@ JudgekitError
 ├── ConfigError               a judge, scorer or setting that does not exist or does not fit
 ├── StoreError                a file written by judgekit that cannot be used
 ├── WorkerError               workers that died or cannot start
+├── ExportError               scores that another system refuses, or cannot be sent there
 └── JudgeError                a question that got no usable answer
     ├── AuthenticationError   the API key is missing or was refused
     ├── ModelError            the provider does not have the model
@@ -115,6 +116,11 @@ class StoreError(JudgekitError):
 @final
 class WorkerError(JudgekitError):
     """Workers, which score parts of a run in other processes, died or cannot start."""
+
+
+@final
+class ExportError(JudgekitError):
+    """Scores that another system refuses, or that cannot be sent there."""
 
 
 class JudgeError(JudgekitError):

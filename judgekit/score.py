@@ -17,7 +17,36 @@ STATUSES: tuple[ScoreStatus, ...] = get_args(ScoreStatus)
 ScaleValue: TypeAlias = Annotated[float, Field(ge=0, le=1)] | Literal["skipped", "abstained"]
 """The value of a judge's choice: a number in [0, 1], or the status of a score without a value."""
 
+NOT_APPLICABLE_LABELS = ("not applicable", "not_applicable", "n/a")
+"""Labels of any scale that say that the question does not apply to a sample."""
+_YES = frozenset({"yes", "pass", "true"})
+_NO = frozenset({"no", "fail", "false"})
+
 _UNCHARGED = {error.__name__ for error in UNCHARGED}
+
+
+def verdict_value(verdict: bool | float | str, scale: Mapping[str, ScaleValue]) -> ScaleValue | None:  # noqa: FBT001
+    """Return the value of a label or number on a scale; ``None`` if it has none.
+
+    Labels of the scale take precedence, in any case, so that ``1`` may be its lowest one. Else, a number in [0, 1] is
+    its own value, yes, pass and true are 1, no, fail and false are 0, and "n/a" or "not applicable" is ``"skipped"``.
+    """
+    text = f"{verdict:g}" if isinstance(verdict, float) else str(verdict)
+    folded = text.casefold()
+    in_any_case: dict[str, ScaleValue] = {name.casefold(): value for name, value in scale.items()}
+    found = scale.get(text)
+    found = in_any_case.get(folded) if found is None else found
+    if found is not None:
+        return found
+    if folded in NOT_APPLICABLE_LABELS:
+        return "skipped"
+    if folded in _YES or folded in _NO:
+        return float(folded in _YES)
+    try:
+        number = verdict if isinstance(verdict, float) else float(text.replace(",", "."))
+    except ValueError:
+        return None
+    return number if 0 <= number <= 1 else None
 
 
 class JudgeExchange(FrozenModel):

@@ -77,6 +77,7 @@ NAMES = [
     "max_tokens",
     "max_cost",
     "max_seconds",
+    "recorded",
     "topic_adherence",
     "agent_goal_accuracy_with_reference",
     "agent_goal_accuracy_without_reference",
@@ -106,6 +107,7 @@ NEEDED = {
     "max_tokens": "8000",
     "max_cost": "budget=0.05",
     "max_seconds": "30.5",
+    "recorded": "quality",
 }
 """Options that have no default, as they stand on the command line."""
 CALLED = {
@@ -114,6 +116,7 @@ CALLED = {
     "precision_at_k": "precision_at_10",
     "recall_at_k": "recall_at_10",
     "hit_rate": "hit_rate_at_10",
+    "recorded": "quality",
 }
 """Names that say what was asked for."""
 JUDGED = NAMES[NAMES.index("topic_adherence") :]

@@ -84,7 +84,11 @@ def audit(
         raise ConfigError(f"epsilon must be at least 0 and below 1, found {epsilon}")
     judged = {one.name: one for one in run.scorers if one.judged}
     if not judged:
-        raise ConfigError(f"run {run.number} asked no judge, so there is nothing to audit")
+        recorded = join_limited(dict.fromkeys(name for row in run for name in row.labels), separator=", ")
+        hint = (
+            f"; judgekit score {run.number} --scorer recorded:LABEL adds a recorded judge's scores (labels: {recorded})"
+        )
+        raise ConfigError(f"run {run.number} asked no judge, so there is nothing to audit{hint if recorded else ''}")
     names = [one.name for one in run.scorers]
     given: dict[str, list[HumanLabel]] = {name: [] for name in judged}
     unmatched = Counter[str]()

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from math import nan
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -15,7 +14,7 @@ from judgekit.formats.files import ENCODING_HINT, File
 from judgekit.formats.tables import csv_rows
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
-from judgekit.score import ScaleValue
+from judgekit.score import ScaleValue, verdict_value
 from judgekit.traces.message import FrozenModel, RecordId
 from judgekit.traces.trace import Label
 
@@ -65,10 +64,6 @@ _REQUIRED = ("sample", "scorer", "value")
 _NAMELESS = re.compile(r"column \d+")
 _ESCAPED = re.compile(r"'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """A formula as `judgekit.reports.csv_export.csv_table` writes it."""
-_YES = frozenset({"yes", "pass", "true"})
-_NO = frozenset({"no", "fail", "false"})
-NOT_APPLICABLE_LABELS = ("not applicable", "not_applicable", "n/a")
-"""Labels of any scorer that say that its question does not apply to a sample."""
 _SAVE_AGAIN = "save it again in UTF-8 (in Excel: CSV UTF-8)"
 
 
@@ -192,29 +187,15 @@ def label_value(label: HumanLabel, scorer: ScorerRecord) -> ScaleValue | None:
     """
     if label.value is None:
         return None
-    text = f"{label.value:g}" if isinstance(label.value, float) else str(label.value)
-    folded = text.casefold()
-    in_any_case: dict[str, ScaleValue] = {name.casefold(): grade for name, grade in scorer.scale.items()}
-    grade = scorer.scale.get(text)
-    grade = in_any_case.get(folded) if grade is None else grade
-    if grade is not None:
-        return grade
-    if folded in NOT_APPLICABLE_LABELS:
-        return "skipped"
-    if folded in _YES or folded in _NO:
-        return float(folded in _YES)
-    try:
-        number = label.value if isinstance(label.value, float) else float(text.replace(",", "."))
-    except ValueError:
-        number = nan
-    if not 0 <= number <= 1:
+    value = verdict_value(label.value, scorer.scale)
+    if value is None:
         choices = join_limited((*scorer.scale, "a number in [0, 1]", "yes", "no", "n/a"), separator=", ")
         who = "" if label.annotator is None else f" by {label.annotator!r}"
         raise TraceError(
             f"{scorer.name!r} does not know the label {short_repr(label.value)} of the sample "
             f"{short_repr(label.sample)}{who}; use one of {choices}"
         )
-    return number
+    return value
 
 
 def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:

@@ -14,7 +14,7 @@ from judgekit.errors import JudgekitError
 
 _GROUPS = {
     "Score": {"run": "run", "resume": "run", "score": "run", "merge": "merge", "scorers": "lists", "demo": "run"},
-    "Results": {"runs": "runs", "compare": "compare"},
+    "Results": {"runs": "runs", "compare": "compare", "export": "export"},
     "Judges": {
         "label": "label",
         "audit": "audit",

@@ -27,7 +27,7 @@ from judgekit.reports.html import html_report
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH
-from judgekit.scoring import scorer_prompts
+from judgekit.scoring import Scorer, scorer_prompts
 from judgekit.specs import ScorerSpec
 from judgekit.terminal import console
 
@@ -46,7 +46,15 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="MODEL",
-            help="A judge: a model as provider/model, or a name from the config; give at least two.",
+            help="A judge: a model as provider/model, or a name from the config; give at least two, or one and --recorded.",
+        ),
+    ] = None,
+    recorded: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="A judge that answered before: its verdicts are the labels of this name that were recorded with the conversations; "
+            'may be repeated. LABEL,scale={"good":1,"bad":0} gives the values of words that the scorer\'s scale does not have.',
         ),
     ] = None,
     labels: Annotated[
@@ -106,12 +114,16 @@ def compare(
         offline=offline,
     )
     settings = run_options.load_config()
-    names = _must_differ(settings, judge or ())
-    spec, name = _question(run_options.model_copy(update={"judge": names[0]}))
-    sides = {one: f"{name} ({one})" for one in names}
-    specs = tuple(
-        spec.model_copy(update={"alias": side, "options": {**spec.options, "judge": one}})
-        for one, side in sides.items()
+    names, before = _must_differ(settings, judge or (), recorded or ())
+    spec, scorer_asked = _question(run_options.model_copy(update={"judge": names[0]}))
+    name = scorer_asked.name
+    sides = {one: f"{name} ({one})" for one in (*names, *before)}
+    specs = (
+        *(spec.model_copy(update={"alias": sides[one], "options": {**spec.options, "judge": one}}) for one in names),
+        *(
+            _recorded_spec(one, ScorerRecord.of(scorer_asked)).model_copy(update={"alias": sides[side]})
+            for side, one in before.items()
+        ),
     )
     built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
     given = _given(
@@ -141,11 +153,16 @@ def compare(
     raise typer.Exit(signalled or code)
 
 
-def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
-    """Return the names of judges, after checking that no two are the same."""
-    if len(names) < 2:
+def _must_differ(
+    settings: Config, names: Sequence[str], recorded: Sequence[str]
+) -> tuple[Sequence[str], Mapping[str, ScorerSpec]]:
+    """Return the names of judges, and the scorers of recorded ones by their names, after checking that no two are the same."""
+    specs = [ScorerSpec.parse(f"recorded:{text}") for text in recorded]
+    before = {f"{one.argument or one.options.get('label')}, recorded": one for one in specs}
+    if not names or len(names) + len(before) < 2:
+        found = ", ".join((*names, *before)) or "none"
         raise ConfigError(
-            f"name at least two judges to compare, found {', '.join(names) or 'none'}: --judge default --judge local"
+            f"name at least two judges to compare, found {found}: --judge default --judge local, or --judge default --recorded LABEL"
         )
     for one, other in combinations(names, 2):
         if settings.judge(one) == settings.judge(other):
@@ -153,11 +170,16 @@ def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:
                 f"the judges {one} and {other} have the same settings, so their answers would be the same: "
                 "name another, or add draws=5 to the scorer to ask one judge several times"
             )
-    return names
+    return names, before
 
 
-def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
-    """Return the only scorer, which must ask the judge that it is given, and its name."""
+def _recorded_spec(spec: ScorerSpec, asked: ScorerRecord) -> ScorerSpec:
+    """Return the scorer of a recorded judge, with the scale of the question unless it has one of its own."""
+    return spec.model_copy(update={"options": {"scale": dict(asked.scale), **spec.options}})
+
+
+def _question(run_options: RunOptions) -> tuple[ScorerSpec, Scorer]:
+    """Return the only scorer, which must ask the judge that it is given, and its spec."""
     settings = run_options.load_config()
     specs = [spec for spec in run_options.scorers or settings.scorers if spec is not None]
     if len(specs) != 1:
@@ -172,7 +194,7 @@ def _question(run_options: RunOptions) -> tuple[ScorerSpec, str]:
         raise ConfigError(
             f"{scorer.name} names its own judge ({', '.join(settings.judges_used)}), which cannot be replaced"
         )
-    return specs[0], scorer.name
+    return specs[0], scorer
 
 
 def _given(

@@ -1,1 +1,1 @@
-"""Scores in other tools: Inspect, MLflow, OpenTelemetry."""
+"""Other tools: judgekit's scorers in Inspect, and the scores of runs in Langfuse, Phoenix, MLflow and OpenTelemetry."""

@@ -2,90 +2,102 @@
 
 import json
 import re
-import warnings
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from itertools import groupby
+from typing import Any
 
-from judgekit.errors import ConfigError, join_limited
+from judgekit.errors import ConfigError, ExportError
+from judgekit.integrations.destination import ExportTally
+from judgekit.integrations.exported import ExportedScore, answering_judges
+from judgekit.judges.secrets import SecretMask, environment_secrets
 from judgekit.runs.rows import Row
-from judgekit.score import Score
+from judgekit.threads import run_in_thread
 
 _TRACE_ID = re.compile(r"tr-[0-9a-f]{32}|trace:/.+")
-_IDS_SHOWN = 5
+_SCORE_ID = "judgekit.score_id"
 
 
-def log_to_mlflow(rows: Iterable[Row]) -> int:
-    """Log each score as an assessment of its trace, to the tracking server of MLflow (``mlflow.set_tracking_uri``).
+class MLflow:
+    """The tracking server or store of MLflow (``MLFLOW_TRACKING_URI``, or ``mlflow.set_tracking_uri``)."""
 
-    A trace is found by its id in MLflow, which is that of the row's trace or sample. The reason is the rationale; the
-    source is the judges that answered (all that were asked, if the score failed), or else this code. Status, label,
-    details and the cost are metadata. A skipped, failed or abstained score has an error instead of a value, which
-    MLflow requires; its code is the class of the error, or the status. A score that is logged twice is stored twice.
-
-    Args:
-        rows: A `Run`, or some of its rows.
-
-    Returns:
-        The number of scores that were logged. A warning counts those that were not, since MLflow has no trace of them.
-
-    Raises:
-        ConfigError: MLflow is not installed.
-        MlflowException: MLflow rejects a score; a note says how many were logged before.
-    """
-    try:
-        import mlflow  # noqa: PLC0415
-        from mlflow.entities import AssessmentError, AssessmentSource  # noqa: PLC0415
-        from mlflow.exceptions import MlflowException  # noqa: PLC0415
-    except ImportError as error:
-        raise ConfigError(f"MLflow cannot be imported ({error}): pip install 'judgekit[mlflow]'") from error
-    logged, absent = 0, list[str]()
-    for row in rows:
-        score, trace_id = row.score, _trace_id(row)
-        if trace_id is None:
-            absent.append(row.sample_id)
-            continue
-        unscored = score.status != "scored"
-        kind, source = ("LLM_JUDGE", _judges(score)) if score.calls else ("CODE", "judgekit")
+    def __init__(self) -> None:
         try:
-            mlflow.log_feedback(
-                trace_id=trace_id,
-                name=score.scorer,
-                value=score.value,
-                error=AssessmentError(score.error or score.status, score.reason) if unscored else None,
-                source=AssessmentSource(kind, source),
-                rationale=score.reason,
-                metadata=_metadata(row.sample_id, score),
-            )
-        except MlflowException as error:
-            if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
-                error.add_note(f"{logged} scores were logged before this one")
-                raise
-            absent.append(row.sample_id)
-        else:
-            logged += 1
-    if absent:
-        ids = join_limited(dict.fromkeys(map(repr, absent)), _IDS_SHOWN, ", ")
-        told = (
-            f"{len(absent)} of {logged + len(absent)} scores were not logged: MLflow has no trace of the samples {ids}"
+            self._mlflow: Any = import_module("mlflow")
+            self._entities: Any = import_module("mlflow.entities")
+            self._rejected: type[Exception] = import_module("mlflow.exceptions").MlflowException
+            self._client: Any = import_module("mlflow.tracing.client").TracingClient()
+        except ImportError as error:
+            raise ConfigError(f"MLflow cannot be imported ({error}): pip install 'judgekit[mlflow]'") from error
+        self._masked = SecretMask(environment_secrets())
+
+    @property
+    def system(self) -> str:
+        """Its name and address."""
+        return f"MLflow at {re.sub('//[^/@]*@', '//', str(self._mlflow.get_tracking_uri()))}"
+
+    async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
+        """Send the scores whose traces MLflow has, except those that it already has."""
+        for trace_id, those in groupby(scores, key=lambda one: _trace_id(one.row)):
+            of_trace = list(those)
+            if trace_id is None:
+                tally.left_out["the recording has no trace id of MLflow"] += len(of_trace)
+                continue
+            try:
+                created = await run_in_thread(partial(self._send, trace_id, of_trace))
+            except self._rejected as error:
+                if getattr(error, "error_code", None) != "RESOURCE_DOES_NOT_EXIST":
+                    raise ExportError(self._masked(f"{self.system}: {error}")) from None
+                tally.left_out["MLflow has no trace of this id"] += len(of_trace)
+            else:
+                tally.exported += created
+                tally.unchanged += len(of_trace) - created
+
+    def _send(self, trace_id: str, scores: Sequence[ExportedScore]) -> int:
+        """Create the assessments of a trace that are new or changed, and return their number."""
+        assessments: Sequence[Any] = self._client.get_trace_info(trace_id).assessments or ()
+        before = {dict[str, str](one.metadata or {}).get(_SCORE_ID): one for one in assessments}
+        created = 0
+        for one in scores:
+            made = self._assessment(trace_id, one)
+            there = before.get(str(one.id))
+            if there is not None and _content(there) == _content(made):
+                continue
+            self._client.log_assessment(trace_id, made)
+            if there is not None:  # MLflow does not update the source
+                self._client.delete_assessment(trace_id, there.assessment_id)
+            created += 1
+        return created
+
+    def _assessment(self, trace_id: str, one: ExportedScore) -> Any:
+        score, entities = one.score, self._entities
+        kind, source = ("LLM_JUDGE", ", ".join(answering_judges(score))) if score.calls else ("CODE", "judgekit")
+        unscored = score.status != "scored"
+        return entities.Feedback(
+            trace_id=trace_id,
+            name=score.scorer,
+            value=score.value,
+            error=entities.AssessmentError(score.error or score.status, score.reason) if unscored else None,
+            source=entities.AssessmentSource(kind, source),
+            rationale=score.reason,
+            metadata=_metadata(one),
         )
-        warnings.warn(told, stacklevel=2)
-    return logged
+
+    async def aclose(self) -> None:
+        """Do nothing: MLflow has connections of its own."""
 
 
 def _trace_id(row: Row) -> str | None:
     return next((one for one in (row.trace_id, row.sample_id) if one is not None and _TRACE_ID.fullmatch(one)), None)
 
 
-def _judges(score: Score) -> str:
-    """Return the judges that answered, without those that they replaced; for a failed score, all that were asked."""
-    asked = [call.judge for call in score.calls]
-    answered = [call.judge for call in score.calls if call.error is None and score.status != "failed"]
-    return ", ".join(dict.fromkeys(answered or asked))
-
-
-def _metadata(sample_id: str, score: Score) -> dict[str, str]:
-    """Return the other values of a score. The name of the cost is MLflow's own."""
+def _metadata(one: ExportedScore) -> dict[str, str]:
+    """Return the other values of a score as texts. The name of the cost is MLflow's own."""
+    score = one.score
     found = {
-        "judgekit.sample_id": sample_id,
+        _SCORE_ID: str(one.id),
+        "judgekit.sample_id": one.row.sample_id,
         "judgekit.status": score.status,
         "judgekit.label": score.label,
         "judgekit.details": json.dumps(score.details) if score.details else None,
@@ -93,3 +105,17 @@ def _metadata(sample_id: str, score: Score) -> dict[str, str]:
         "mlflow.assessment.judgeCost": None if not score.calls or (cost := score.usd_paid) is None else str(cost),
     }
     return {name: text for name, text in found.items() if text is not None}
+
+
+def _content(assessment: Any) -> tuple[object, ...]:
+    """Return what an assessment says, without what MLflow adds to it."""
+    error, metadata = assessment.error, dict[str, str](assessment.metadata or {})
+    ours: Mapping[str, str] = {name: text for name, text in metadata.items() if name.startswith("judgekit.")}
+    return (
+        assessment.name,
+        assessment.feedback.value,
+        None if error is None else (error.error_code, error.error_message),
+        (assessment.source.source_type, assessment.source.source_id),
+        assessment.rationale or "",
+        ours,
+    )

@@ -176,7 +176,7 @@ class ScorerRecord(FrozenModel):
         name: The scorer's name in the rows.
         signature: The hash of ``identity``; ``None`` if scorers of this name cannot be told apart.
         identity: The scorer's class and fields, with its judge and the text of its prompts as hashes.
-        judged: Whether it asks a judge.
+        judged: Whether a judge gives its scores, now or when they were recorded.
         question: The question to the judge in a sentence; empty without a judge.
         scale: The values of the labels that the judge chooses from; empty if there are none.
         instructions: The complete instructions to the judge, with a name in place of each input.

@@ -184,3 +184,18 @@ def test_a_broken_receipt_is_named_and_costs_no_report_and_an_audit_writes_it_an
     assert receipt.name in gate.value_text
     cli("audit", 1, "--labels", "labels.csv")
     assert Run.stored(1).audited["tone"].startswith("audited: kappa")
+
+
+def test_a_recorded_judge_is_added_to_a_run_without_one_and_audited(cli):
+    """As the message says that an audit of such a run gives."""
+    labels = [{"name": "quality", "value": 1, "source": "judge"}, {"name": "quality", "value": 1, "source": "human"}]
+    trace = {"messages": [{"role": "user", "content": "Hi"}], "labels": labels}
+    Path("samples.jsonl").write_text("".join(json.dumps({"id": f"s{at}", "trace": trace}) + "\n" for at in range(30)))
+    cli("run", "samples.jsonl", "--scorer", "max_messages:3")
+    told = " ".join(cli("audit", 1).err.split())
+    assert "judgekit score 1 --scorer recorded:LABEL adds a recorded judge's scores (labels: quality)" in told
+    assert cli("score", 1, "--scorer", "recorded:quality").code == 0
+    ended = cli("audit", 1)
+    assert ended.code == 0
+    assert "30 labels on 30 samples" in ended.out
+    assert "reports no model for answers of recorded judge" in " ".join(ended.out.split())

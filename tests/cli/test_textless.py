@@ -12,8 +12,7 @@ import pytest
 from pydantic import JsonValue
 
 from judgekit.config import describe_scorers
-from judgekit.integrations.mlflow import log_to_mlflow
-from judgekit.integrations.otel import emit_to_otel
+from judgekit.integrations.export import export
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.score import Score
@@ -243,23 +242,24 @@ def test_nothing_of_a_conversation_is_in_any_file_or_output(
 
 
 @pytest.fixture
-def mlflow_server(monkeypatch) -> Iterator[list[str]]:
-    """The bodies that MLflow sends to its server, which has all traces."""
+def receiver(monkeypatch) -> Iterator[list[str]]:
+    """The requests with scores to a server that stands for all systems, and has all traces."""
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")  # it asks another server where to send it
-    mlflow = pytest.importorskip("mlflow", reason="mlflow-tracing is not installed")
     kept: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             kept.append(f"{self.path} {self.headers} {body.decode()}")
-            self._send(200, body)
+            self._send(body)
 
         def do_GET(self) -> None:
-            self._send(404, json.dumps({"error_code": "ENDPOINT_NOT_FOUND", "message": "an older server"}).encode())
+            location = {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": "0"}}
+            info = {"trace_location": location, "request_time": "2026-11-24T10:00:00Z", "state": "OK"}
+            self._send(json.dumps({"trace": {"trace_info": info}}).encode())
 
-        def _send(self, code: int, body: bytes) -> None:
-            self.send_response(code)
+        def _send(self, body: bytes) -> None:
+            self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -269,19 +269,23 @@ def mlflow_server(monkeypatch) -> Iterator[list[str]]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
         threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True).start()
-        mlflow.set_tracking_uri(f"http://127.0.0.1:{serving.server_port}")
+        url = f"http://127.0.0.1:{serving.server_port}"
+        for name in ("LANGFUSE_BASE_URL", "PHOENIX_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+            monkeypatch.setenv(name, url)
+        for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"):
+            monkeypatch.setenv(name, "key")
+        pytest.importorskip("mlflow", reason="mlflow-tracing is not installed").set_tracking_uri(url)
         yield kept
         serving.shutdown()
 
 
 @pytest.mark.filterwarnings("ignore:label:DeprecationWarning")  # older ones use what newer protobuf discourages
+@pytest.mark.filterwarnings("ignore:Langfuse .* have no value")
 @pytest.mark.parametrize("store_text", [True, False])
-def test_integrations_send_a_conversation_only_where_its_text_is_kept(
-    cli, secrets, server, mlflow_server, monkeypatch, store_text
+@pytest.mark.parametrize("system", ["langfuse", "phoenix", "mlflow", "otel"])
+def test_a_conversation_is_exported_only_where_its_text_is_kept(
+    cli, secrets, server, receiver, monkeypatch, store_text, system
 ):
-    sdk = pytest.importorskip("opentelemetry.sdk._logs", reason="opentelemetry-sdk is not installed")
-    from opentelemetry.sdk._logs import export  # noqa: PLC0415
-
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     samples = []
     for number in range(4):
@@ -295,18 +299,9 @@ def test_integrations_send_a_conversation_only_where_its_text_is_kept(
     names = ["tool_call_f1", "classification", "bleu", "prompt:tone", "prompt:tone,draws=3,as=drawn", "max_tokens:1"]
     cli("run", SAMPLES, *(word for name in names for word in ("--scorer", name)))
     run = Run.stored(1)
-    assert log_to_mlflow(run) == len(mlflow_server) == len(run) == 4 * len(names)
-    events = getattr(
-        export, "InMemoryLogRecordExporter" if hasattr(export, "InMemoryLogRecordExporter") else "InMemoryLogExporter"
-    )()
-    provider = sdk.LoggerProvider()
-    provider.add_log_record_processor(export.SimpleLogRecordProcessor(events))
-    assert emit_to_otel(run, samples=samples, provider=provider) == len(run)
-    provider.shutdown()
-    emitted = [one.log_record for one in events.get_finished_logs()]
-    assert {one.span_id for one in emitted} == {int("1" * 16, 16)}
-    assert bool(Secrets.among(" ".join(mlflow_server))) == store_text
-    assert bool(Secrets.among(str([(one.body, dict(one.attributes)) for one in emitted]))) == store_text
+    found = export(run, to=system, samples=samples)
+    assert found.exported + found.unscored == len(run) == 4 * len(names)
+    assert bool(Secrets.among(" ".join(receiver))) == store_text
 
 
 @pytest.mark.processes

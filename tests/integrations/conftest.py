@@ -1,13 +1,28 @@
 """What the tests of integrations share."""
 
+import json
 import random
 import re
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from judgekit import HumanMessage, PromptScorer, Row, Run, Sample, Score, ScriptedJudge, ToolCallF1, load_prompt, run
+from judgekit import (
+    HumanMessage,
+    PromptScorer,
+    Run,
+    Sample,
+    Score,
+    ScriptedJudge,
+    ToolCallF1,
+    Trace,
+    load_prompt,
+    run,
+)
 from judgekit.score import JudgeCall
 
 PAID = JudgeCall(judge="openai/a", prompt="tone@1", cost_usd=0.25)
@@ -21,13 +36,59 @@ SCORES = (
 
 
 @pytest.fixture
-def rows_of() -> Callable[..., list[Row]]:
-    """Rows of a sample with these scores, the first four if not given, and ids."""
+def run_with(run_of) -> Callable[..., Run]:
+    """Gives a function that makes a run of one sample with these scores, the first four if not given."""
 
-    def make(scores: Iterable[Score] = SCORES, *, sample_id: str = "s1", trace_id: str | None = None) -> list[Row]:
-        return [Row(index=0, sample_id=sample_id, score=score, trace_id=trace_id) for score in scores]
+    def make(sample: Sample | None = None, scores: Iterable[Score] = SCORES, *, trace_id: str | None = None) -> Run:
+        sample = sample or Sample(id="s1", trace=Trace(id=trace_id))
+        return run_of(*([score] for score in scores), samples=[sample])
 
     return make
+
+
+class Loopback(ThreadingHTTPServer):
+    """A server that keeps the requests it gets, and answers each with the next of ``answers``, or the last one."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.requests: list[tuple[str, Mapping[str, str], Any]] = []
+        self.answers: list[tuple[int, object] | Callable[[Any], tuple[int, object]]] = [(200, {})]
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Loopback
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with self.server.lock:
+            self.server.requests.append((self.path, dict(self.headers), body))
+            answers = self.server.answers
+            answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        status, found = answer(body) if callable(answer) else answer
+        content = json.dumps(found).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def loopback(monkeypatch) -> Iterator[Loopback]:
+    """A server on this machine; requests are retried without waiting."""
+    monkeypatch.setattr("judgekit.integrations.json_client._backoff", lambda _: 0.0)
+    with Loopback() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
 
 
 @pytest.fixture

@@ -8,16 +8,24 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from judgekit import AIMessage, HumanMessage, Judge, Panel, PromptScorer, Sample, read, run
-from judgekit.errors import ConfigError, OverloadError
-from judgekit.integrations.mlflow import log_to_mlflow
+from judgekit import AIMessage, HumanMessage, Judge, Panel, PromptScorer, Sample, Score, Trace, export, read, run
+from judgekit.errors import ConfigError, ExportError, OverloadError
 from judgekit.judges.scripted import ScriptedClient
+from judgekit.score import JudgeCall
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:label:DeprecationWarning"
 )  # older ones use what newer protobuf discourages
 
 KNOWN, GONE, BROKEN = (f"tr-{digit * 32}" for digit in "abc")
+PAID = JudgeCall(judge="openai/a", prompt="tone@1", cost_usd=0.25)
+SCORES = (
+    Score.scored("tone", 0.5, label="partly", reason="It is kind.", details={"tp": 1}, calls=[PAID, PAID]),
+    Score.skipped("f1", "no reference"),
+    Score.failed("goal", "cut off", error="TruncatedError", calls=[PAID]),
+    Score.abstained("panel", "they disagree", calls=[PAID]),
+)
+SECRET = "a-token-of-mlflow"  # noqa: S105 - of a server in this file
 
 
 class Server(ThreadingHTTPServer):
@@ -29,18 +37,30 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if KNOWN in self.path:
+            location = {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": "0"}}
+            info = {
+                "trace_id": KNOWN,
+                "trace_location": location,
+                "request_time": "2026-11-24T10:00:00Z",
+                "state": "OK",
+            }
+            self.answer(200, {"trace": {"trace_info": {**info, "assessments": self.server.kept}}})
+        else:
+            code, status = ("INVALID_PARAMETER_VALUE", 400) if BROKEN in self.path else ("RESOURCE_DOES_NOT_EXIST", 404)
+            self.answer(status, {"error_code": code, "message": f"no, with {SECRET}"})
+
     def do_POST(self):
         found = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if KNOWN in self.path:
-            self.server.kept.append(found["assessment"])
-            self.answer(200, found)
-        elif BROKEN in self.path:
-            self.answer(400, {"error_code": "INVALID_PARAMETER_VALUE", "message": "no"})
-        else:
-            self.answer(404, {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "gone"})
+        found["assessment"]["assessment_id"] = f"a-{len(self.server.kept)}"
+        self.server.kept.append(found["assessment"])
+        self.answer(200, found)
 
-    def do_GET(self):
-        self.answer(404, {"error_code": "ENDPOINT_NOT_FOUND", "message": "an older server"})
+    def do_DELETE(self):
+        gone = self.path.rpartition("/")[2]
+        self.server.kept[:] = [one for one in self.server.kept if one["assessment_id"] != gone]
+        self.answer(200, {})
 
     def answer(self, status, found):
         body = json.dumps(found).encode()
@@ -66,8 +86,8 @@ def server(monkeypatch) -> Iterator[Server]:
         server.shutdown()
 
 
-def test_each_score_becomes_an_assessment_and_only_scored_ones_have_a_value(server, rows_of):
-    assert log_to_mlflow(rows_of(trace_id=KNOWN)) == 4
+def test_each_score_becomes_an_assessment_and_only_scored_ones_have_a_value(server, run_with):
+    assert export(run_with(trace_id=KNOWN), to="mlflow").exported == 4
     tone, f1, _, panel = server.kept
     assert [one["assessment_name"] for one in server.kept] == ["tone", "f1", "goal", "panel"]
     assert {one["trace_id"] for one in server.kept} == {KNOWN}
@@ -84,6 +104,7 @@ def test_each_score_becomes_an_assessment_and_only_scored_ones_have_a_value(serv
         {"source_type": "CODE", "source_id": "judgekit"},
     )
     assert [one["source"] for one in server.kept] == [judge, code, judge, judge]
+    assert len({one["metadata"].pop("judgekit.score_id") for one in server.kept}) == 4
     assert tone["metadata"] == {
         "judgekit.sample_id": "s1",
         "judgekit.status": "scored",
@@ -126,12 +147,12 @@ def judge(name, *script, fallback=()) -> Judge:
 )  # fmt: skip
 def test_the_source_names_the_judges_that_answered_and_not_those_that_failed_before(server, scorer, source_id):
     sample = Sample.of([HumanMessage("Hi"), AIMessage("Hello")], id=KNOWN)
-    assert log_to_mlflow(run([sample], [scorer()])) == 1
+    assert export(run([sample], [scorer()]), to="mlflow").exported == 1
     assert [one["source"] for one in server.kept] == [{"source_type": "LLM_JUDGE", "source_id": source_id}]
 
 
 def test_what_was_logged_is_read_back_as_the_verdict_of_a_judge_or_of_code(server, coin_flips, tmp_path):
-    assert log_to_mlflow(coin_flips) == 60
+    assert export(coin_flips, to="mlflow").exported == 60
     attributes = {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": '"Hi"', "mlflow.spanOutputs": '"Hello"'}
     spans = [{"span_id": "1f", "name": "chat", "attributes": attributes}]
     trace = {"info": {"trace_id": KNOWN, "assessments": server.kept}, "data": {"spans": spans}}
@@ -141,21 +162,41 @@ def test_what_was_logged_is_read_back_as_the_verdict_of_a_judge_or_of_code(serve
     assert found == {("mine", "judge", 0), ("mine", "judge", 1), ("tool_call_f1", "benchmark", 1)}
 
 
-def test_a_score_whose_trace_mlflow_does_not_have_is_counted_and_told(server, rows_of):
-    of = rows_of()[:1]
-    rows = [row.model_copy(update={"trace_id": KNOWN}) for row in of]
-    rows += [row.model_copy(update={"trace_id": "conv-7", "sample_id": KNOWN}) for row in of]
-    rows += [row.model_copy(update={"trace_id": GONE, "sample_id": "gone"}) for row in of]
-    rows += [row.model_copy(update={"sample_id": "elsewhere"}) for row in of]
-    with pytest.warns(UserWarning, match="2 of 4 scores were not logged: MLflow has no trace .* 'gone', 'elsewhere'"):
-        assert log_to_mlflow(rows) == 2
+def test_a_second_export_changes_nothing_and_a_changed_score_replaces_the_first(server, run_with):
+    export(run_with(trace_id=KNOWN, scores=SCORES), to="mlflow")
+    before = json.dumps(server.kept)
+    again = export(run_with(trace_id=KNOWN, scores=SCORES), to="mlflow")
+    assert (again.exported, again.unchanged, json.dumps(server.kept)) == (0, 4, before)
+    changed = run_with(trace_id=KNOWN, scores=[SCORES[0].model_copy(update={"value": 1.0}), *SCORES[1:]])
+    again = export(changed, to="mlflow")
+    assert (again.exported, again.unchanged) == (1, 3)
+    assert sorted((one["assessment_name"], one["feedback"].get("value")) for one in server.kept) == [
+        ("f1", None),
+        ("goal", None),
+        ("panel", None),
+        ("tone", 1.0),
+    ]
+
+
+def test_a_score_whose_trace_mlflow_does_not_have_is_counted_and_told(server, run_of):
+    ids = (("s1", KNOWN), (KNOWN, "conv-7"), ("gone", GONE), ("elsewhere", None))
+    samples = [Sample(id=sample_id, trace=Trace(id=trace_id)) for sample_id, trace_id in ids]
+    made = run_of([SCORES[0]] * 4, samples=samples)
+    with pytest.warns(
+        UserWarning, match="1 not exported: MLflow has no trace of this id; 1 not exported: the recording"
+    ):
+        found = export(made, to="mlflow")
+    assert (found.exported, found.left_out) == (
+        2,
+        {"MLflow has no trace of this id": 1, "the recording has no trace id of MLflow": 1},
+    )
     assert [one["trace_id"] for one in server.kept] == [KNOWN, KNOWN]
 
 
-def test_what_mlflow_refuses_ends_it_and_says_how_far_it_came(server, rows_of):
-    with pytest.raises(Exception, match="INVALID_PARAMETER_VALUE: no") as caught:
-        log_to_mlflow([*rows_of(trace_id=KNOWN), *rows_of(trace_id=BROKEN)])
-    assert caught.value.__notes__ == ["4 scores were logged before this one"]
+def test_what_mlflow_refuses_ends_it_and_shows_no_secret(server, run_with, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", SECRET)
+    with pytest.raises(ExportError, match=r"MLflow at http://127.*INVALID_PARAMETER_VALUE: no, with \*\*\*"):
+        export(run_with(trace_id=BROKEN), to="mlflow")
 
 
 def test_the_snippet_of_the_documentation_logs_the_traces_of_a_file(server, snippet, tmp_path, monkeypatch):
@@ -167,10 +208,10 @@ def test_the_snippet_of_the_documentation_logs_the_traces_of_a_file(server, snip
     source = snippet("MLflow").replace("http://localhost:5000", f"http://127.0.0.1:{server.server_port}")
     names = {}
     exec(source, names)  # noqa: S102 - our own documentation
-    assert names["logged"] == len(server.kept) == 1
+    assert names["found"].exported == len(server.kept) == 1
 
 
-def test_without_mlflow_the_extra_is_named(monkeypatch, rows_of):
+def test_without_mlflow_the_extra_is_named(monkeypatch, run_with):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(ConfigError, match=r"pip install 'judgekit\[mlflow\]'"):
-        log_to_mlflow(rows_of())
+        export(run_with(), to="mlflow")

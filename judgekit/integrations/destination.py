@@ -1,0 +1,73 @@
+"""Systems that scores are exported to, and the counts of an export."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+from pydantic import Field
+
+from judgekit.integrations.exported import ExportedScore
+from judgekit.traces.message import FrozenModel
+
+
+class ExportResult(FrozenModel):
+    """The counts of an export of a run to another system.
+
+    Attributes:
+        system: The system, such as ``Langfuse``, and its address.
+        exported: The number of scores that were sent, including those that replaced an earlier export of themselves.
+        unchanged: The number of scores that the system already had; only MLflow says so.
+        unscored: The number of skipped, failed and abstained scores that were not sent, since the system only holds
+            scores with a value.
+        left_out: The number of other scores that were not sent, by reason.
+        notes: Notes on scores that were sent.
+    """
+
+    system: str
+    exported: int = 0
+    unchanged: int = 0
+    unscored: int = 0
+    left_out: dict[str, int] = Field(default_factory=dict[str, int])
+    notes: tuple[str, ...] = ()
+
+
+class ExportTally:
+    """The numbers of an export, while it goes on."""
+
+    def __init__(self) -> None:
+        self.exported = self.unchanged = self.unscored = 0
+        self.left_out = Counter[str]()
+        self.notes = Counter[str]()
+        """The number of scores by what is noted about them."""
+
+    def result(self, system: str) -> ExportResult:
+        """Return the result of the export."""
+        return ExportResult(
+            system=system,
+            exported=self.exported,
+            unchanged=self.unchanged,
+            unscored=self.unscored,
+            left_out=dict(self.left_out),
+            notes=tuple(f"{count:,} of the exported scores {note}" for note, count in self.notes.items()),
+        )
+
+
+class Destination(Protocol):
+    """A system that scores are exported to."""
+
+    @property
+    def system(self) -> str:
+        """Its name and address."""
+        ...
+
+    async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
+        """Send scores, and count what became of them.
+
+        Raises:
+            ExportError: The system refuses them or cannot be reached.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        ...

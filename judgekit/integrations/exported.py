@@ -1,0 +1,134 @@
+"""Scores with what other systems find them by: the ids of their traces, and ids of their own."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import JUDGED_MARK
+from judgekit.formats.spans import read_spans
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row
+from judgekit.score import Score
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Trace
+
+_NAMESPACE = UUID("5b4d1d0f-5f53-4b0a-9a35-4c0b3f2c7c11")
+_TRACE_ID, _SPAN_ID = re.compile(r"(?i)(?!0{32})[0-9a-f]{32}"), re.compile(r"(?i)(?!0{16})[0-9a-f]{16}")
+
+
+class Place(NamedTuple):
+    """The OpenTelemetry trace that a score belongs to, its span, the response, and the start, as far as known."""
+
+    trace_id: str | None = None
+    span_id: str | None = None
+    response_id: str | None = None
+    started_at: datetime | None = None
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Place":
+        """Return the outermost generative span of the trace that ended the conversation, and the agent's last response."""
+        started_at = trace.started_at
+        if started_at is not None and started_at.tzinfo is None:
+            started_at = started_at.replace(tzinfo=UTC)
+        try:
+            spans = read_spans(FieldTracker({"spans": trace.extra.get("spans")}))
+        except TraceError:  # spans of another format
+            return cls(started_at=started_at)
+        last = next((message.id for message in reversed(trace.messages) if message.role == "assistant"), None)
+        response_id = last if last in {span.response_id for span in spans} else None
+        if not spans or (trace_id := _valid(_TRACE_ID, spans[-1].trace_id)) is None:
+            return cls(response_id=response_id, started_at=started_at)
+        inside = (span for span in spans if span.trace_id == trace_id)
+        outermost = min(inside, key=lambda span: (not span.is_generative, span.depth))
+        return cls(trace_id, _valid(_SPAN_ID, outermost.id), response_id, started_at)
+
+
+class ExportedScore(NamedTuple):
+    """A score to export.
+
+    Attributes:
+        id: A UUID that is the same whenever the same scorer scores the same sample of the same recordings.
+        row: The row of the score.
+        place: The OpenTelemetry trace that the score belongs to; its own trace id if the recording has no spans.
+        at: When the conversation or, if that is not recorded, the run began.
+    """
+
+    id: UUID
+    row: Row
+    place: Place
+    at: datetime
+
+    @property
+    def score(self) -> Score:
+        """The score."""
+        return self.row.score
+
+    @property
+    def metadata(self) -> dict[str, JsonValue]:
+        """The parts of the score that other systems have no field for."""
+        score = self.score
+        found: dict[str, JsonValue] = {
+            "judgekit.sample_id": self.row.sample_id,
+            "judgekit.status": score.status,
+            JUDGED_MARK: bool(score.calls),
+            "judgekit.judges": ", ".join(answering_judges(score)) or None,
+            "judgekit.label": score.label,
+            "judgekit.confidence": score.confidence,
+            "judgekit.details": score.details or None,
+            "judgekit.warnings": list(score.warnings) or None,
+            "judgekit.error": score.error,
+            "judgekit.cost_usd": score.usd_paid if score.calls else None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def exported_scores(run: Run, samples: Iterable[Sample] | None) -> Iterator[ExportedScore]:
+    """Yield the scores of a run.
+
+    Args:
+        run: The run.
+        samples: The samples that were scored, whose spans and times are used; if not given, those that the run kept.
+    """
+    kept = (sample for _, sample in run.conversations()) if samples is None else samples
+    places = _places(kept)
+    signatures, repeated, recordings = (
+        {one.name: one.signature for one in run.scorers},
+        {*run.duplicate_ids},
+        run.recordings,
+    )
+    for row in run:
+        place = places.get(row.sample_id) or Place()
+        if place.trace_id is None:
+            own = (_valid(_TRACE_ID, one) for one in (row.trace_id, row.sample_id))
+            place = place._replace(trace_id=next(filter(None, own), None))
+        number = row.index if row.sample_id in repeated else None
+        parts = [recordings, row.trace_id, row.sample_id, number, row.scorer, signatures[row.scorer]]
+        yield ExportedScore(uuid5(_NAMESPACE, json.dumps(parts)), row, place, place.started_at or run.started_at)
+
+
+def answering_judges(score: Score) -> list[str]:
+    """Return the judges that answered, without those that they replaced; for a failed score, all that were asked."""
+    asked = [call.judge for call in score.calls]
+    answered = [call.judge for call in score.calls if call.error is None and score.status != "failed"]
+    return [*dict.fromkeys(answered or asked)]
+
+
+def _places(samples: Iterable[Sample]) -> Mapping[str, Place]:
+    """Return the places of samples by their ids. An id with several places has an empty one."""
+    places: dict[str, Place] = {}
+    for sample in samples:
+        place = Place.of(sample.trace)
+        if places.setdefault(sample.id, place) != place:
+            places[sample.id] = Place()
+    return places
+
+
+def _valid(form: re.Pattern[str], identity: str | None) -> str | None:
+    return identity if identity is not None and form.fullmatch(identity) else None
