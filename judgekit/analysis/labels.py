@@ -176,6 +176,31 @@ def _without_duplicates(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequ
     return [label for _, label in found.values()]
 
 
+def labels_by_scorer(
+    labels: Iterable[HumanLabel], a: Run, b: Run, scorers: Sequence[str]
+) -> Mapping[str, Sequence[HumanLabel]]:
+    """Return labels on two runs by scorer.
+
+    Raises:
+        ConfigError: A label does not tell which of the two runs it belongs to, or names a scorer that is not in both.
+    """
+    found: dict[str, list[HumanLabel]] = {}
+    for label in labels:
+        if label.scorer not in scorers:
+            raise ConfigError.unknown("scorer of both runs", label.scorer, scorers)
+        if label.run is None:
+            raise ConfigError(
+                f"the label of sample {short_repr(label.sample)} does not say which run's answer it is about; add the column "
+                "run with the number of that run"
+            )
+        if a.number == b.number and label.recordings is None:
+            raise ConfigError(
+                f"both runs have the number {a.number}, so labels cannot name one: keep both in one store"
+            )
+        found.setdefault(label.scorer, []).append(label)
+    return found
+
+
 def label_value(label: HumanLabel, scorer: ScorerRecord) -> ScaleValue | None:
     """Return the value of a label to a scorer: a number in [0, 1], ``"skipped"`` or ``"abstained"``.
 

@@ -151,3 +151,13 @@ def parse_run_number(run: str) -> int | None:
     if not run.isdecimal() or len(run) > 18:  # more digits may not fit SQLite's 64 bits
         raise ConfigError(f"{run!r}: expected the number of a run, or last; judgekit runs lists them")
     return int(run)
+
+
+def parse_recorded_label(text: str) -> tuple[str, str]:
+    """Return the name of a recorded label, and the scorer whose question it answers."""
+    recorded, equals, scorer = text.partition("=")
+    if not equals or not recorded or not scorer:
+        raise ConfigError(
+            f"--label {text}: expected a recorded label and a scorer, such as --label success=task_completion"
+        )
+    return recorded, scorer

@@ -113,7 +113,9 @@ class _Influence(NamedTuple):
         check_within(labels[labelled], 0, 1)
         codes = np.arange(len(labels)) if judged.codes is None else judged.codes
         kinds = (
-            np.zeros(len(labels), np.intp) if tasks.strata is None else np.unique(tasks.strata, return_inverse=True)[1]
+            np.zeros(len(labels), np.intp)
+            if tasks.strata is None
+            else np.unique(np.asarray(tasks.strata), return_inverse=True)[1]
         )
         parts = [
             (kinds == kind, np.flatnonzero(labelled & (kinds == kind))) for kind in range(int(kinds.max(initial=0)) + 1)
