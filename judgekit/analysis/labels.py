@@ -13,6 +13,7 @@ from judgekit.errors import ConfigError, TraceError, join_limited, short_repr, v
 from judgekit.formats.columns import Columns
 from judgekit.formats.files import ENCODING_HINT, File
 from judgekit.formats.tables import csv_rows
+from judgekit.runs.alignments import LabelRole
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.score import ScaleValue
@@ -40,6 +41,8 @@ class HumanLabel(FrozenModel):
             ``convenience`` (picked by hand, which corrects no mean); ``None`` if unknown.
         probability: The probability with which the sample was drawn; ``None`` also if it was drawn by its verdict,
             which this would reveal.
+        role: What the label is for when a judge is aligned with people: see `judgekit.runs.alignments.LabelRole`. ``None``
+            leaves that to a hash of the recording.
         source: The source of the label. Labels in files are from people. The source of a recorded label may be unknown:
             it may even be the verdict of the judge itself. This is not a column of a file.
     """
@@ -54,6 +57,7 @@ class HumanLabel(FrozenModel):
     recordings: str | None = None
     selection: SelectionMethod | None = None
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
+    role: LabelRole | None = None
     source: Literal["human", "benchmark", "unknown"] = "human"
 
 
