@@ -92,7 +92,9 @@ def audit(
     for label in labels:
         if label.scorer not in names:
             raise ConfigError.unknown(f"scorer of run {run.number}", label.scorer, names)
-        if label.scorer in given:
+        if label.is_picked_to_read:
+            unmatched["picked for judgekit align to read, not at random"] += 1
+        elif label.scorer in given:
             given[label.scorer].append(label)
         else:
             unmatched[f"{label.scorer} asks no judge"] += 1
@@ -281,7 +283,9 @@ class _Auditing:
             return Correction(unavailable_reason=too_few_labels(n, MIN_LABELS, which))
         labelled = {one.row.index: one for one in samples}
         every = self.matched.rows
-        ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
+        ways: list[Sequence[Sequence[Row]]] = []
+        if drawn not in ("random", "all"):
+            ways.append(strata(every, by_confidence=drawn == "stratified"))
         if drawn != "stratified":
             ways.append([every])
         # A sample to which the question does not apply, according to the judge, leaves the judge's mean unchanged.

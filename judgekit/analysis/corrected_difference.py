@@ -241,7 +241,7 @@ def _selection(matched: MatchedLabels, bias: str) -> tuple[str, str]:
 def _kinds(matched: MatchedLabels, places: Mapping[int, int]) -> NDArray[np.intp]:
     """Return the stratum of each pair, by the verdicts of its run."""
     found = np.zeros(len(places), np.intp)
-    for number, part in enumerate[Sequence[Row]](strata(matched.rows)):
+    for number, part in enumerate[Sequence[Row]](strata(matched.rows, by_confidence=matched.selection == "stratified")):
         for row in part:
             if (place := places.get(row.index)) is not None:
                 found[place] = number

@@ -60,6 +60,11 @@ class HumanLabel(FrozenModel):
     role: LabelRole | None = None
     source: Literal["human", "benchmark", "unknown"] = "human"
 
+    @property
+    def is_picked_to_read(self) -> bool:
+        """Whether the sample was picked for the model to read that aligns the judge, so that it stands for no others."""
+        return self.role == "reflect" and self.selection == "convenience"
+
 
 LABEL_COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")
 """The names of the columns in a file of labels."""
@@ -192,6 +197,8 @@ def labels_by_scorer(
     for label in labels:
         if label.scorer not in scorers:
             raise ConfigError.unknown("scorer of both runs", label.scorer, scorers)
+        if label.is_picked_to_read:
+            continue
         if label.run is None:
             raise ConfigError(
                 f"the label of sample {short_repr(label.sample)} does not say which run's answer it is about; add the column "

@@ -121,7 +121,7 @@ def match_labels(
 
 def _weighted(samples: Sequence[LabelledSample], rows: Sequence[Row]) -> list[LabelledSample]:
     """Return the samples with weights, by which the samples drawn from each verdict stand for all of it."""
-    parts = [{row.index for row in part} for part in strata(rows)]
+    parts = [{row.index for row in part} for part in strata(rows, by_confidence=True)]
     labelled = [sum(one.row.index in part for one in samples) for part in parts]
     weights = {index: len(part) / max(1, n) for part, n in zip(parts, labelled, strict=True) for index in part}
     return [one._replace(weight=weights[one.row.index]) for one in samples]

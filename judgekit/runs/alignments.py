@@ -23,20 +23,21 @@ AlignmentDesign: TypeAlias = Literal["holdout", "max-t"]
 AlignmentOutcome: TypeAlias = Literal["shown", "not shown", "worse", "refused"]
 """Whether the new question is shown to agree more often with people, is not, agrees less often, or was not tested."""
 
-_READ, _READ_OR_CHOSE = 0.20, 0.45
-"""The shares of recordings that are read, and that are read or choose; the others test."""
+_READ, _CHOOSE = 0.20, 0.3125
+"""The share of recordings that are read, and the share of the others that choose."""
 _HALF = 0.5
 _FILE = re.compile(r"alignment-[0-9a-f]{12}\.json")
 
 
-def assigned_role(sample: Sample) -> LabelRole:
+def assigned_role(sample: Sample, reflect: float = _READ) -> LabelRole:
     """Return the role that a recording has if its labels name none: 20 % reflect, 25 % select, 55 % test.
 
-    It depends on nothing but the sample's group or, without one, its recording, so more labels never change it.
+    It depends on nothing but the sample's group or, without one, its recording, so more labels never change it. If others
+    are read, ``reflect`` is 0, and 31 % select and 69 % test.
     """
     key = recording_key(sample) if sample.group is None else group_key(sample.group)
     drawn = int(key, 16) / 16 ** len(key)
-    return "reflect" if drawn < _READ else "select" if drawn < _READ_OR_CHOSE else "test"
+    return "reflect" if drawn < reflect else "select" if drawn < reflect + (1 - reflect) * _CHOOSE else "test"
 
 
 class AlignmentRecord(FrozenModel):
