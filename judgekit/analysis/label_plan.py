@@ -15,7 +15,7 @@ _AGREEMENT = ("kappa", "weighted kappa", "alpha")
 
 @dataclass(frozen=True)
 class LabelPlan:
-    """How many labels, drawn at random, a corrected mean of one scorer needs.
+    """The number of labels, drawn at random, that a corrected mean of one scorer needs.
 
     Attributes:
         run: The number of the run.
@@ -44,7 +44,7 @@ class LabelPlan:
     has_confidence: bool
 
     @property
-    def drawn(self) -> int | None:
+    def draw_count(self) -> int | None:
         """The number of samples to draw: the labels, at least as many as a corrected mean needs, and a tenth left blank."""
         if self.labels is None:
             return None
@@ -57,14 +57,14 @@ class LabelPlan:
         if self.design_effect > 1.05:
             yield f"samples share groups: {self.design_effect:.2g} of them tell as much as an independent one, as far as the judge's values show"
         every = count_text(self.samples, "scored sample")
-        if self.labels is None or self.drawn is None:
+        if self.labels is None or self.draw_count is None:
             yield f"no number is enough: even a label of each of the {every} leaves too wide an interval; record more samples"
             return
         alone = f"{self.labels_alone:,}" if self.labels_alone else "more than there are"
         yield f"{self.labels:,} labels drawn at random from the {every}; without the judge, {alone}"
         if self.has_confidence:
             yield "drawn by verdict, sure and unsure ones apart, labels are up to a third more precise: --by-verdict"
-        yield f"next: judgekit label {self.run} --scorer {self.scorer} --n {self.drawn} -o sheet.html (a tenth may be left blank)"
+        yield f"next: judgekit label {self.run} --scorer {self.scorer} --n {self.draw_count} -o sheet.html (a tenth may be left blank)"
 
 
 def plan_labels(

@@ -1,4 +1,4 @@
-"""Whether labelled samples visibly differ from the others, so that they are no random sample."""
+"""A test of whether labelled samples visibly differ from the others, so that they are no random sample."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""``judgekit plan-labels``: how many samples people should label."""
+"""``judgekit plan-labels``: plan how many samples people should label."""
 
 from typing import Annotated
 

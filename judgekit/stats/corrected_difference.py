@@ -16,7 +16,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class LabelledTasks:
-    """What a judge says of one system's answer to every task, and what people say of some of them.
+    """A judge's values of one system's answers to all tasks, and people's of some of them.
 
     Attributes:
         judged: The judge's value of each of N tasks, in [0, 1].

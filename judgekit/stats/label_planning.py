@@ -1,4 +1,4 @@
-"""How many labels a corrected mean needs."""
+"""The number of labels that a corrected mean needs."""
 
 from math import ceil
 
