@@ -15,10 +15,11 @@ from judgekit.analysis.matching import CANNOT_TELL, LEFT_BLANK, MatchedLabels, l
 from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.noise import repeatability
 from judgekit.analysis.sampling import strata
+from judgekit.analysis.selection_bias import selection_bias
 from judgekit.errors import ConfigError, count_text, join_limited, short_repr
 from judgekit.runs.answers import reported_names
 from judgekit.runs.effort import ConversationEffort
-from judgekit.runs.population import Population, describe_population, first_of_groups, population_differences
+from judgekit.runs.population import describe_population
 from judgekit.runs.receipts import (
     Correction,
     Estimate,
@@ -95,7 +96,9 @@ def audit(
     for label in labels:
         if label.scorer not in names:
             raise ConfigError.unknown(f"scorer of run {run.number}", label.scorer, names)
-        if label.scorer in given:
+        if label.is_picked_to_read:
+            unmatched["picked for judgekit align to read, not at random"] += 1
+        elif label.scorer in given:
             given[label.scorer].append(label)
         else:
             unmatched[f"{label.scorer} asks no judge"] += 1
@@ -152,7 +155,7 @@ class _Auditing:
     def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
         """Return the findings, and store a receipt of them."""
         matched, pairs = self.matched, self.pairs
-        chosen = self._selection_bias()
+        chosen = selection_bias(self.matched, self.kind, self.efforts)
         correction = self._correction(chosen)
         if self.unknown_sources and correction.corrected is not None:
             told = filter(
@@ -223,35 +226,6 @@ class _Auditing:
         }
         return found if wanted <= found.keys() else {number: one.messages for number, one in self.efforts.items()}
 
-    def _selection_bias(self) -> str:
-        """Return how the labelled samples differ from the others; empty if they do not.
-
-        This is checked if nobody says how they were selected, and for random samples of which some got no label.
-        """
-        matched = self.matched
-        is_doubtful = matched.selection == "unknown" or (matched.selection == "random" and matched.missing_reasons)
-        if not is_doubtful or not matched.samples or not matched.unlabelled_rows:
-            return ""
-        (labelled, a), (rest, b) = map(self._describe, ([one.row for one in matched.samples], matched.unlabelled_rows))
-        differ = population_differences(labelled, rest, (a, b))
-        if not differ:
-            return ""
-        told = f"the labelled samples differ from the others: {join_limited(differ)}"
-        if matched.missing_reasons and matched.selection == "random":
-            return f"{told}. So samples were not left blank at random: label these too"
-        return f"{told}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"
-
-    def _describe(self, rows: Sequence[Row]) -> tuple[Population, Mapping[str, int]]:
-        """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""
-        population = describe_population(rows, self.efforts)
-        verdicts = [row.score.value for row in first_of_groups(rows)]
-        if self.kind != "continuous":
-            return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)
-        values = sorted(one for one in verdicts if one is not None)
-        traits = {**population.features, **({"verdicts": values} if values else {})}
-        scored = Counter("skipped" if one is None else "scored" for one in verdicts)
-        return population.model_copy(update={"features": traits}), scored
-
     def _correction(self, chosen: str) -> Correction:
         matched = self.matched
         if not matched.samples:
@@ -313,7 +287,9 @@ class _Auditing:
             return Correction(unavailable_reason=too_few_labels(n, MIN_LABELS, which))
         labelled = {one.row.index: one for one in samples}
         every = self.matched.rows
-        ways: list[Sequence[Sequence[Row]]] = [] if drawn in ("random", "all") else [strata(every)]
+        ways: list[Sequence[Sequence[Row]]] = []
+        if drawn not in ("random", "all"):
+            ways.append(strata(every, by_confidence=drawn == "stratified"))
         if drawn != "stratified":
             ways.append([every])
         # A sample to which the question does not apply, according to the judge, leaves the judge's mean unchanged.

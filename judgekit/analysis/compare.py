@@ -15,6 +15,7 @@ from judgekit.analysis.comparability import check_references, comparison_warning
 from judgekit.analysis.difference import Difference, PairedNumbers, compare_scorer
 from judgekit.analysis.difference_gates import DIFFERENCE_FIELDS, difference_gate_result
 from judgekit.analysis.gates import Gate, GateResults
+from judgekit.analysis.labels import HumanLabel, labels_by_scorer
 from judgekit.errors import ConfigError, join_limited
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
@@ -166,7 +167,14 @@ class Comparison:
         }
 
 
-def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_references: bool = False) -> Comparison:
+def compare(
+    a: Run,
+    b: Run,
+    *,
+    gates: Iterable[str] = (),
+    labels: Iterable[HumanLabel] = (),
+    allow_changed_references: bool = False,
+) -> Comparison:
     """Compare run B with run A, the baseline.
 
     Samples are paired by id, and scorers by name. Samples that share their id are paired in order if each names its
@@ -176,12 +184,14 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
         a: The baseline.
         b: The run to compare with it.
         gates: Conditions on the difference, such as ``tool_call_f1.difference.lower >= -0.02``.
+        labels: Labels of people on samples of A, of B or of both, each with its ``run``, by which differences are corrected.
         allow_changed_references: Whether to warn, instead of raising an error, if pairs are scored against different
             references or tasks.
 
     Raises:
         ConfigError: The runs have no scorer or no sample in common, a gate cannot be read or refers to something that
-            does not exist, or references or tasks differ.
+            does not exist, references or tasks differ, or a label names no run or another scorer.
+        TraceError: A scorer does not know a label.
     """
     from judgekit.analysis.sample_pairs import SamplePairs  # noqa: PLC0415 - it loads numpy, as the next import does
     from judgekit.stats.comparison import holm  # noqa: PLC0415
@@ -194,6 +204,7 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
         )
         raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(known)}")
     parsed = [Gate.parse(text, names, DIFFERENCE_FIELDS) for text in gates]
+    labelled = labels_by_scorer(labels, a, b, names)
     pairs = SamplePairs.of(a, b, names)
     if not len(pairs):
         left = (*_unpaired("A", pairs.unpaired_a), *_unpaired("B", pairs.unpaired_b))
@@ -205,6 +216,11 @@ def compare(a: Run, b: Run, *, gates: Iterable[str] = (), allow_changed_referenc
     compared = {name: compare_scorer(name, pairs.scored(name)) for name in names}
     adjusted = holm([difference.p for difference, _, _ in compared.values()])
     differences = {name: replace(compared[name][0], p_holm=p) for name, p in zip(names, adjusted, strict=True)}
+    for name, those in labelled.items():
+        from judgekit.analysis.corrected_difference import correct_difference  # noqa: PLC0415
+
+        correction = correct_difference(a, b, name, pairs.scored(name), those)
+        differences[name] = replace(differences[name], correction=correction)
     samples = max(pairs.samples_a, pairs.samples_b)
     results = [
         difference_gate_result(

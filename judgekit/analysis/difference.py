@@ -11,6 +11,7 @@ from judgekit.aggregates.total import Total, compute_total
 from judgekit.errors import join_limited
 
 if TYPE_CHECKING:
+    from judgekit.analysis.corrected_difference import DifferenceCorrection
     from judgekit.analysis.sample_pairs import Numbers, Outcome, ScoredPairs, Values
     from judgekit.stats.units import Units
     from judgekit.stats.wilson import Interval
@@ -64,6 +65,7 @@ class Difference:
         better: The number of pairs with a higher value in B.
         worse: The number of pairs with a lower value in B.
         overall: The aggregate of the scores if it is not the mean, such as corpus BLEU.
+        correction: The difference that people would see, by their labels; ``None`` if there are none.
     """
 
     scorer: str
@@ -79,6 +81,7 @@ class Difference:
     better: int = 0
     worse: int = 0
     overall: AggregateDifference | None = None
+    correction: "DifferenceCorrection | None" = None
 
     @property
     def difference(self) -> float | None:
@@ -112,6 +115,8 @@ class Difference:
         if self.overall is not None:
             other = "; the table shows the mean of the single scores instead"
             yield f"{self.overall}{other if self._has_another_number else ''}"
+        if self.correction is not None:
+            yield from self.correction.lines()
 
     def _counted(self) -> str:
         if not self.pairs:
@@ -168,6 +173,7 @@ class Difference:
             "worse": self.worse,
             "excluded": [{"a": a, "b": b, "samples": times} for (a, b), times in self.excluded.items()],
             "overall": None if overall is None else {**overall._asdict(), "interval": _interval_json(overall.interval)},
+            "correction": None if self.correction is None else self.correction.as_json(),
         }
 
 

@@ -12,6 +12,7 @@ from judgekit.errors import ConfigError, TraceError, join_limited, short_repr, v
 from judgekit.formats.columns import Columns
 from judgekit.formats.files import ENCODING_HINT, File
 from judgekit.formats.tables import csv_rows
+from judgekit.runs.alignments import LabelRole
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.score import ScaleValue, verdict_value
@@ -39,6 +40,8 @@ class HumanLabel(FrozenModel):
             ``convenience`` (picked by hand, which corrects no mean); ``None`` if unknown.
         probability: The probability with which the sample was drawn; ``None`` also if it was drawn by its verdict,
             which this would reveal.
+        role: What the label is for when a judge is aligned with people: see `judgekit.runs.alignments.LabelRole`. ``None``
+            leaves that to a hash of the recording.
         source: The source of the label. Labels in files are from people. The source of a recorded label may be unknown:
             it may even be the verdict of the judge itself. This is not a column of a file.
     """
@@ -53,7 +56,13 @@ class HumanLabel(FrozenModel):
     recordings: str | None = None
     selection: SelectionMethod | None = None
     probability: Annotated[float, Field(gt=0, le=1)] | None = None
+    role: LabelRole | None = None
     source: Literal["human", "benchmark", "unknown"] = "human"
+
+    @property
+    def is_picked_to_read(self) -> bool:
+        """Whether the sample was picked for the model to read that aligns the judge, so that it stands for no others."""
+        return self.role == "reflect" and self.selection == "convenience"
 
 
 LABEL_COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")
@@ -169,6 +178,33 @@ def _without_duplicates(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequ
                 line=line,
             )
     return [label for _, label in found.values()]
+
+
+def labels_by_scorer(
+    labels: Iterable[HumanLabel], a: Run, b: Run, scorers: Sequence[str]
+) -> Mapping[str, Sequence[HumanLabel]]:
+    """Return labels on two runs by scorer.
+
+    Raises:
+        ConfigError: A label does not tell which of the two runs it belongs to, or names a scorer that is not in both.
+    """
+    found: dict[str, list[HumanLabel]] = {}
+    for label in labels:
+        if label.scorer not in scorers:
+            raise ConfigError.unknown("scorer of both runs", label.scorer, scorers)
+        if label.is_picked_to_read:
+            continue
+        if label.run is None:
+            raise ConfigError(
+                f"the label of sample {short_repr(label.sample)} does not say which run's answer it is about; add the column "
+                "run with the number of that run"
+            )
+        if a.number == b.number and label.recordings is None:
+            raise ConfigError(
+                f"both runs have the number {a.number}, so labels cannot name one: keep both in one store"
+            )
+        found.setdefault(label.scorer, []).append(label)
+    return found
 
 
 def label_value(label: HumanLabel, scorer: ScorerRecord) -> ScaleValue | None:

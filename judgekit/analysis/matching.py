@@ -10,6 +10,7 @@ from judgekit.analysis.findings import Opinion
 from judgekit.analysis.labels import HumanLabel, label_value
 from judgekit.analysis.sampling import is_not_applicable, strata
 from judgekit.errors import ConfigError, StoreError, join_limited, short_repr
+from judgekit.runs.alignments import LabelRole
 from judgekit.runs.answers import reported_names
 from judgekit.runs.receipts import LabelSelection, new_models
 from judgekit.runs.results import Run
@@ -24,12 +25,14 @@ _NEAR = 0.05  # how far the number of drawn samples may be from the expected one
 class LabelledSample(NamedTuple):
     """A sample that a judge decided, with people's labels.
 
-    ``weight`` is the number of samples of the run that it stands for, which is 1 unless samples were drawn by verdict.
+    ``weight`` is the number of samples of the run that it stands for, which is 1 unless samples were drawn by verdict;
+    ``role`` is what the labels are for in an alignment, if they say so.
     """
 
     row: Row
     opinions: Sequence[Opinion]
     weight: float = 1.0
+    role: LabelRole | None = None
 
     @property
     def judge_value(self) -> float | None:
@@ -105,7 +108,9 @@ def match_labels(
     has_skipped = any(row.score.value is None and row.index in found.opinions for row in all_rows)
     rows = [row for row in all_rows if row.score.value is not None or (has_skipped and is_not_applicable(row))]
     samples = [
-        LabelledSample(row, tuple(opinions.values())) for row in rows if (opinions := found.opinions.get(row.index))
+        LabelledSample(row, tuple(opinions.values()), role=found.roles.get(row.index))
+        for row in rows
+        if (opinions := found.opinions.get(row.index))
     ]
     drawn, notes = found.selection(len(rows), len(samples), has_skipped=has_skipped)
     if drawn == "stratified":
@@ -116,7 +121,7 @@ def match_labels(
 
 def _weighted(samples: Sequence[LabelledSample], rows: Sequence[Row]) -> list[LabelledSample]:
     """Return the samples with weights, by which the samples drawn from each verdict stand for all of it."""
-    parts = [{row.index for row in part} for part in strata(rows)]
+    parts = [{row.index for row in part} for part in strata(rows, by_confidence=True)]
     labelled = [sum(one.row.index in part for one in samples) for part in parts]
     weights = {index: len(part) / max(1, n) for part, n in zip(parts, labelled, strict=True) for index in part}
     return [one._replace(weight=weights[one.row.index]) for one in samples]
@@ -136,6 +141,7 @@ class _Finding:
         self._ambiguous: list[str] = []
         self._changed: list[str] = []
         self.opinions: dict[int, dict[str | None, Opinion]] = {}
+        self.roles: dict[int, LabelRole] = {}
         self.unlabelled: dict[int, str] = {}
         self._probabilities: set[float] = set()
         self.unused_labels = Counter[str]()
@@ -148,6 +154,10 @@ class _Finding:
         self._labelled.add(row.index)
         if label.probability is not None:
             self._probabilities.add(label.probability)
+        if label.role is not None and self.roles.setdefault(row.index, label.role) != label.role:
+            raise ConfigError(
+                f"sample {label.sample!r} has the roles {self.roles[row.index]} and {label.role}; all labels of a sample have one"
+            )
         if label.value is None:
             self._exclude(row, LEFT_BLANK)
             return

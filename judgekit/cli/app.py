@@ -17,6 +17,7 @@ _GROUPS = {
     "Results": {"runs": "runs", "compare": "compare", "export": "export"},
     "Judges": {
         "label": "label",
+        "plan-labels": "plan_labels",
         "audit": "audit",
         "compare-judges": "compare_judges",
         "doctor": "doctor",

@@ -83,7 +83,7 @@ def audit(
     given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
     sources = [to_location(path).name for path in labels or ()]  # a receipt may be shared: it names no folder
     if label or not labels:
-        recorded = recorded_labels(found, dict(map(_named, label or ())))
+        recorded = recorded_labels(found, dict(map(options.parse_recorded_label, label or ())))
         given += recorded
         sources += [_RECORDED] if recorded else []
     made = audited(found, deduplicate(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
@@ -105,15 +105,6 @@ def _epsilon(text: str) -> float:
     except ValueError:
         names = ", ".join(ANNOTATOR_EPSILONS)
         raise ConfigError(f"--epsilon {text}: expected one of {names}, or a number such as 0.2") from None
-
-
-def _named(text: str) -> tuple[str, str]:
-    recorded, equals, scorer = text.partition("=")
-    if not equals or not recorded or not scorer:
-        raise ConfigError(
-            f"--label {text}: expected a recorded label and a scorer, such as --label success=task_completion"
-        )
-    return recorded, scorer
 
 
 _KINDS: Mapping[str, Callable[[Run, Audit], Iterable[str]]] = {

@@ -1,17 +1,20 @@
 """``judgekit compare``: compare two runs."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated
 
 import typer
 
 from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare import compare as compared
+from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels, recorded_labels
 from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
 from judgekit.cli.outcome import show_gates
 from judgekit.cli.outputs import check_outputs, print_written
+from judgekit.errors import ConfigError
+from judgekit.locations import location_text
 from judgekit.reports.compare import show_changes
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -40,6 +43,23 @@ def compare(
             help="Exit with code 1 unless this holds: 'tool_call_f1.difference.lower >= -0.02'; may be repeated.",
         ),
     ] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            parser=location_text,
+            metavar="FILE",
+            help="Labels by people on samples of A, of B or of both, to correct the differences: files or URLs in the form "
+            "of judgekit label, whose column run names the run; may be repeated.",
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RECORDED=SCORER",
+            help="Use labels of this name, recorded with the conversations of either run, as answers to this scorer's "
+            "question; may be repeated.",
+        ),
+    ] = None,
     allow_changed_references: Annotated[
         bool,
         typer.Option(
@@ -56,10 +76,13 @@ def compare(
     The exit code is 0 whatever the difference, 1 if a gate is not met, and 2 if the runs cannot be compared.
     """
     outputs = check_outputs(output, _KINDS)
+    runs = [Run.stored(options.parse_run_number(one), store) for one in (a, b)]
+    given = [one for path in labels or () for one in read_labels(path)]
+    given += _recorded(runs, dict(map(options.parse_recorded_label, label or ())))
     comparison = compared(
-        Run.stored(options.parse_run_number(a), store),
-        Run.stored(options.parse_run_number(b), store),
+        *runs,
         gates=gate or (),
+        labels=deduplicate(given),
         allow_changed_references=allow_changed_references,
     )
     with explaining_terms() as screen:
@@ -70,6 +93,20 @@ def compare(
             print_written(path)
         show_gates(comparison.gates, screen.err)
     raise typer.Exit(int(not comparison.gates.met))
+
+
+def _recorded(runs: Sequence[Run], names: Mapping[str, str]) -> Sequence[HumanLabel]:
+    """Return the labels of these names that were recorded with the conversations of either run."""
+    found: list[HumanLabel] = []
+    missing: list[ConfigError] = []
+    for run in runs if names else ():
+        try:
+            found += [one for one in recorded_labels(run, names) if one.scorer in names.values()]
+        except ConfigError as error:  # people may have labelled one of the two alone
+            missing.append(error)
+    if missing and len(missing) == len(runs):
+        raise missing[0]
+    return found
 
 
 _KINDS: Mapping[str, Callable[[Comparison, int], Iterable[str]]] = {

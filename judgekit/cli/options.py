@@ -7,9 +7,11 @@ from typing import Annotated, TypeAlias
 import typer
 
 from judgekit.cli.app import MAX_INTEGER
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, join_limited
 from judgekit.jobs.building import Engine
 from judgekit.locations import location_text
+from judgekit.runs.results import Run
+from judgekit.runs.rows import ScorerRecord
 
 RecordingsArgument: TypeAlias = Annotated[
     str,
@@ -48,6 +50,12 @@ JudgeName: TypeAlias = Annotated[
 ]
 ConfigFile: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Config file; by default, judgekit.toml if it exists.")
+]
+JudgedScorerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The scorer whose question people answer; by default, the run's only judged scorer."
+    ),
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=MAX_INTEGER, metavar="N", help="Score only the first N samples.")
@@ -156,3 +164,28 @@ def parse_run_number(run: str) -> int | None:
     if not run.isdecimal() or len(run) > 18:  # more digits may not fit SQLite's 64 bits
         raise ConfigError(f"{run!r}: expected the number of a run, or last; judgekit runs lists them")
     return int(run)
+
+
+def parse_recorded_label(text: str) -> tuple[str, str]:
+    """Return the name of a recorded label, and the scorer whose question it answers."""
+    recorded, equals, scorer = text.partition("=")
+    if not equals or not recorded or not scorer:
+        raise ConfigError(
+            f"--label {text}: expected a recorded label and a scorer, such as --label success=task_completion"
+        )
+    return recorded, scorer
+
+
+def judged_scorer(run: Run, name: str | None) -> ScorerRecord:
+    """Return the scorer with a name, or the only one that asks a judge."""
+    if name is not None:
+        for one in run.scorers:
+            if one.name == name:
+                return one
+        raise ConfigError.unknown("scorer of the run", name, [one.name for one in run.scorers])
+    judged = [one for one in run.scorers if one.judged]
+    if len(judged) != 1:
+        names = join_limited((one.name for one in judged or run.scorers), separator=", ")
+        those = "several scorers that ask a judge" if judged else "no scorer that asks a judge"
+        raise ConfigError(f"run {run.number} has {those}: name one with --scorer: {names}")
+    return judged[0]

@@ -156,6 +156,7 @@ class LabelSheet:
                     "recordings": self.run.recordings,
                     "selection": one.selection,
                     "probability": one.probability,
+                    "role": one.role,
                     "question": question,
                     "choices": choices or "a number from 0 (worst) to 1 (best), or n/a: does not apply",
                     "conversation": _rendered(sample.trace) if sample else missing,

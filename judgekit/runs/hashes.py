@@ -12,6 +12,8 @@ from judgekit.traces.sample import MEASUREMENT_FIELDS, ExpectedCall, Sample
 from judgekit.traces.trace import Trace
 
 _BYTES = 8
+_SALT = b"judgekit roles"
+"""Keeps the roles of labels independent of all other draws by hashes."""
 _PRODUCED = frozenset((*MEASUREMENT_FIELDS, "results", "expected_output"))
 """Fields that are measurements of the agent, or references."""
 
@@ -55,6 +57,25 @@ class SampleHashes(NamedTuple):
             return cls(references, rest, text_hash(said))
         except (TypeError, ValueError):  # a Python object, or a number too long to be written
             return cls()
+
+
+def recording_key(sample: Sample) -> str:
+    """Return a hash of what was said and done in a recording, the same in any file and under any id.
+
+    It covers the messages with their tool calls, those of sub-agents, and the rival of a pair; no references, and no
+    metadata.
+    """
+    said: JsonValue = [_conversation(sample.trace), None if sample.rival is None else _conversation(sample.rival)]
+    return _key(canonical_json(said))
+
+
+def group_key(group: str) -> str:
+    """Return a hash of the name of a group of samples."""
+    return _key(canonical_json(["group", group]))
+
+
+def _key(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=_BYTES, person=_SALT).hexdigest()
 
 
 def _references(sample: Sample) -> JsonValue:

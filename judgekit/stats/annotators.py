@@ -165,35 +165,6 @@ def alternative_test(
     return AlternativeTest(winning_rate, float(np.mean(as_near)), winning_rate >= 0.5, tuple(adjusted))
 
 
-def effective_votes(votes: ArrayLike, labels: ArrayLike) -> float | None:
-    """Return the number of independent voters who would err as often as a panel whose members' errors are correlated.
-
-    n / (1 + (n - 1) r), where r is the correlation of two members' errors: their mean covariance over their mean
-    variance, which is the mean correlation if all err equally often. It is 1 if all members err on the same items, n if
-    they err independently, and more if they err on different items. Source: the effective sample size of Kish 1965,
-    "Survey Sampling", applied to votes by Kohli 2026, https://arxiv.org/abs/2605.29800. An error is a vote that differs
-    from the label: verdicts alone cannot distinguish shared errors from correct agreement.
-
-    Args:
-        votes: Members x items; items with a NaN are left out.
-        labels: The true label of each item; items with NaN are left out.
-
-    Returns:
-        ``None`` if fewer than two items are left, no member errs on some but not all of them, or errors cancel out.
-
-    Raises:
-        ValueError: The votes are not a table of numbers, or the labels do not match the items.
-    """
-    table = check_ratings(votes)
-    known = _judged(labels, table)
-    chosen = ~np.isnan(table).any(0) & ~np.isnan(known)
-    wrong = (table != known)[:, chosen].astype(np.float64)
-    if wrong.shape[1] < 2:
-        return None
-    single, together = float(wrong.var(1).mean()), float(wrong.mean(0).var())
-    return single / together if min(single, together) > _ROUNDING else None
-
-
 def _judged(judged: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64]:
     found = np.asarray(judged, dtype=np.float64)
     if found.shape != table.shape[1:]:

@@ -1,7 +1,5 @@
 """Calibration of confidence: measuring its error, and correcting it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -38,42 +36,6 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, *, bin
         return None
     bin_of = np.searchsorted(np.arange(1, bins) / bins, confidences, side="left")
     return float(np.abs(np.bincount(bin_of, weights=confidences - right)).sum() / len(right))
-
-
-@dataclass(frozen=True, eq=False)
-class Isotonic:
-    """A monotone curve: ``levels`` at the confidences ``knots``, linear between them and flat beyond."""
-
-    knots: NDArray[np.float64]
-    levels: NDArray[np.float64]
-
-    def __call__(self, confidence: ArrayLike) -> NDArray[np.float64]:
-        """Return the calibrated confidences: how often verdicts of each confidence are right."""
-        return np.interp(np.asarray(confidence, np.float64), self.knots, self.levels)
-
-
-def isotonic(confidence: ArrayLike, correct: ArrayLike) -> Isotonic | None:
-    """Return the monotone curve from confidence to accuracy with the least squared error.
-
-    It is found by pooling adjacent violators (Ayer et al. 1955, https://doi.org/10.1214/aoms/1177728423; for
-    calibration: Zadrozny and Elkan 2002, https://doi.org/10.1145/775047.775151). It is only assumed that verdicts with
-    more confidence are not less often right. It needs a few hundred labels. The remaining calibration error must be
-    measured on other samples, as it is about 0 on these. The ends of the curve rest on few samples and may well be 0
-    and 1.
-
-    Returns:
-        ``None`` if there are no samples.
-
-    Raises:
-        ValueError: A value is not in [0, 1], or the lists differ in length.
-    """
-    from scipy.optimize import isotonic_regression  # noqa: PLC0415 - slow to import
-
-    confidences, right = _checked(confidence, correct)
-    if not len(right):
-        return None
-    knots, of, counts = np.unique(confidences, return_inverse=True, return_counts=True)
-    return Isotonic(knots, isotonic_regression(np.bincount(of, weights=right) / counts, weights=counts).x)
 
 
 def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

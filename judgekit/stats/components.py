@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -155,48 +155,6 @@ def request_plans(components: VarianceComponents, requests: int, *, prompts: int
         if (error := components.verdict_error(some, draws)) is not None:
             splits.append(RequestPlan(some, draws, error))
     return sorted(splits, key=lambda split: (round(split.error, 12), split.prompts))
-
-
-class RequestBenefit(NamedTuple):
-    """The benefit of one more draw, prompt or item.
-
-    Attributes:
-        dimension: The dimension that grows by one.
-        requests: The number of additional requests: another draw or prompt is needed for every item.
-        verdict_error: The resulting standard error of an item's verdict.
-        mean_error: The resulting standard error of the mean over all items.
-        variance_reduction: The reduction of the variance of the mean per additional request.
-    """
-
-    dimension: Literal["draw", "prompt", "item"]
-    requests: int
-    verdict_error: float
-    mean_error: float
-    variance_reduction: float
-
-
-def request_benefits(components: VarianceComponents, items: int, prompts: int, draws: int) -> Sequence[RequestBenefit]:
-    """Return the benefit of adding one draw, prompt or item to the design, the greatest gain first.
-
-    Additions whose benefit the components do not determine are left out.
-
-    Raises:
-        ValueError: One of the numbers is below 1.
-    """
-    before = components.mean_error(items, prompts, draws)
-    purchases: list[RequestBenefit] = []
-    steps: tuple[tuple[Literal["draw", "prompt", "item"], int, int, int], ...] = (
-        ("draw", items, prompts, draws + 1),
-        ("prompt", items, prompts + 1, draws),
-        ("item", items + 1, prompts, draws),
-    )
-    for more, *design in steps:
-        verdict, mean = components.verdict_error(*design[1:]), components.mean_error(*design)
-        if before is None or verdict is None or mean is None:
-            continue
-        requests = design[0] * design[1] * design[2] - items * prompts * draws
-        purchases.append(RequestBenefit(more, requests, verdict, mean, (before**2 - mean**2) / requests))
-    return sorted(purchases, key=lambda purchase: -purchase.variance_reduction)
 
 
 def _at_least_one(**numbers: int) -> None:

@@ -3,11 +3,14 @@
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from judgekit import AIMessage, Run, Sample, Score, run, scorer
 from judgekit.analysis.sampling import draw_samples, strata
 from judgekit.errors import ConfigError
+from judgekit.runs.rows import Row
+from judgekit.stats.prediction_powered import ppi_mean
 
 
 def scored(*verdicts: tuple[float | None, str | None]) -> Run:
@@ -101,7 +104,7 @@ def test_strata_are_labels_or_values_or_parts_of_many_values(verdicts, sizes):
     [
         ("kin", 3, False, "no scorer of the run is called 'kin', did you mean 'kind'"),
         ("kind", 0, False, "expected at least one sample to label, found 0"),
-        ("kind", 3, True, "kind has 2 verdicts, and each needs at least 2 samples: draw 4 or more"),
+        ("kind", 3, True, "kind has 2 kinds of verdicts, and each needs at least 2 samples: draw 4 or more"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(name, n, by_verdict, said):
@@ -112,3 +115,80 @@ def test_what_cannot_be_drawn_is_refused(name, n, by_verdict, said):
 def test_a_scorer_that_scored_nothing_leaves_nothing_to_label():
     with pytest.raises(ConfigError, match="kind scored no sample of run 1"):
         draw_samples(scored(NONE), "kind", 3)
+
+
+def unsure(n: int, seed: int = 0) -> tuple[Run, list[float]]:
+    """A run of a judge that is right on 60 % of the 30 % of samples that are hard, and on 95 % of the others, and knows it."""
+    dice = np.random.default_rng(seed)
+    truth = (dice.random(n) < 0.7).astype(float)
+    right = np.where(dice.random(n) < 0.3, 0.6, 0.95)
+    said = np.where(dice.random(n) < right, truth, 1 - truth)
+    confidence = np.clip(right + dice.normal(0, 0.05, n), 0, 1)
+
+    @scorer
+    def kind(sample: Sample) -> Score:
+        number = int(sample.id)
+        return Score.scored("kind", said[number], confidence=confidence[number])
+
+    return run([Sample.of([AIMessage(f"Hi {one}")], id=str(one)) for one in range(n)], [kind]), truth.tolist()
+
+
+def test_sure_and_unsure_samples_of_each_verdict_are_drawn_apart():
+    made, _ = unsure(200)
+    rows = [*made]
+    parts = strata(rows, by_confidence=True)
+    assert [len({row.score.value for row in part}) for part in parts] == [1] * 4
+    for less, more in (parts[:2], parts[2:]):
+        assert max(row.score.confidence for row in less) < min(row.score.confidence for row in more)
+        assert len(less) / (len(less) + len(more)) == pytest.approx(0.4, abs=0.02)
+    drawn = {one.number for one in draw_samples(made, "kind", 40, by_verdict=True)}
+    assert [len(drawn & {row.index for row in part}) for part in parts] == [10] * 4
+    assert len(strata(rows)) == 2
+
+
+def test_samples_with_one_confidence_stay_together():
+    rows = [
+        Row.of(number, Sample.of([], id=str(number)), Score.scored("kind", 1.0, confidence=0.8)) for number in range(9)
+    ]
+    assert len(strata(rows, by_confidence=True)) == 1
+    rows[0] = Row.of(0, Sample.of([], id="0"), Score.scored("kind", 1.0))
+    assert len(strata(rows, by_confidence=True)) == 1
+
+
+def test_labels_drawn_apart_tell_as_much_as_many_more_at_random():
+    """1,000 draws of 60 from 400: the variance of the mean that people would give is at least 1.25 times as large at random."""
+    made, truth = unsure(400)
+    rows, people = [*made], np.array(truth)
+    said = np.array([row.score.value for row in rows])
+    parts = [np.array([row.index for row in part]) for part in strata(rows, by_confidence=True)]
+    dice, apart, together = np.random.default_rng(1), [], []
+    for _ in range(1_000):
+        places = [dice.choice(part, 60 // len(parts), replace=False) for part in parts]
+        apart.append(sum(len(part) / 400 * people[one].mean() for part, one in zip(parts, places, strict=True)))
+        one = dice.choice(400, 60, replace=False)
+        rest = np.setdiff1d(range(400), one)
+        together.append(ppi_mean(people[one], said[one], said[rest]).value)
+    assert np.mean(apart) == pytest.approx(people.mean(), abs=0.005)
+    assert np.var(together) > 1.25 * np.var(apart)
+
+
+def test_samples_to_read_are_the_least_sure_of_those_that_are_not_drawn():
+    made, _ = unsure(200)
+    drawn = draw_samples(made, "kind", 60, reflect=15)
+    roles = Counter(one.role for one in drawn)
+    assert roles["reflect"] == 15
+    assert roles["select"] + roles["test"] == 60
+    assert 8 <= roles["select"] <= 30
+    confidence = {row.index: row.score.confidence for row in made}
+    read = {one.number for one in drawn if one.role == "reflect"}
+    left = set(range(200)) - {one.number for one in drawn}
+    assert max(confidence[one] for one in read) <= min(confidence[one] for one in left)
+    assert {(one.selection, one.probability) for one in drawn if one.role == "reflect"} == {("convenience", None)}
+    assert {(one.selection, one.probability) for one in drawn if one.role != "reflect"} == {("random", 0.3)}
+    assert {one.number for one in draw_samples(made, "kind", 60)} == {one.number for one in drawn} - read
+    assert [one.role == "reflect" for one in drawn] != sorted(one.role == "reflect" for one in drawn)
+
+
+def test_without_confidence_nothing_is_known_to_be_worth_reading():
+    with pytest.raises(ConfigError, match="have no confidence, by which samples to read are chosen: use draws=5"):
+        draw_samples(scored(*[YES] * 30), "kind", 10, reflect=5)

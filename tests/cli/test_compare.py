@@ -138,3 +138,62 @@ def test_changed_references_are_refused_unless_they_are_allowed(cli):
     assert "warning: references or tasks differ in 12 of 12 pairs" in out
     (warning,) = json.loads(Path("found.json").read_text(encoding="utf-8"))["warnings"]
     assert "so the difference may come from them" in warning
+
+
+def people(path: str, run: int | str, right: int) -> None:
+    """Writes labels of people, who find the first ``right`` of 12 samples of a run right."""
+    lines = [f"s{number},tool_call_f1,{'yes' if number < right else 'no'},{run}" for number in range(12)]
+    Path(path).write_text("\n".join(["sample,scorer,value,run", *lines]), encoding="utf-8")
+
+
+def test_labels_of_both_runs_correct_the_difference(cli):
+    kept(12)
+    kept(4)
+    people("a.csv", 1, 9)
+    people("b.csv", 2, 6)
+    code, out, _ = cli("compare", 1, 2, "--labels", "a.csv", "--labels", "b.csv", "-o", "found.html")
+    assert code == 0
+    told = " ".join(out.split())
+    assert "tool_call_f1: corrected difference -0.250 (" in told
+    assert "A 0.750, B 0.500, by PPI++ and labels of 12 pairs on A, 12 on B, 12 on both" in told
+    assert "corrected difference -0.250" in Path("found.html").read_text(encoding="utf-8")
+
+
+def test_labels_of_one_run_correct_nothing(cli):
+    kept(12)
+    kept(4)
+    people("a.csv", 1, 9)
+    code, out, _ = cli("compare", 1, 2, "--labels", "a.csv")
+    assert code == 0
+    told = " ".join(out.split())
+    assert "no corrected difference (labels of 12 pairs on A, 0 on B, 0 on both): people labelled nothing of B" in told
+    assert "no difference if the judge underrates B by 0.417 on average; it overrates A by 0.250 on average" in told
+
+
+def test_labels_that_name_no_run_are_refused(cli):
+    kept(12)
+    kept(4)
+    people("a.csv", "", 9)
+    code, _, err = cli("compare", 1, 2, "--labels", "a.csv")
+    assert code == 2
+    assert "the label of sample 's0' does not say which run's answer it is about; add the column run" in err
+
+
+def test_recorded_labels_of_either_run_are_used(cli):
+    for right, labels in ((12, '{"name": "fine", "value": true, "source": "human"}'), (4, "")):
+        lines = [
+            f'{{"id": "s{number}", "reference_tool_calls": [{{"name": "f"}}], "trace": {{"labels": [{labels}], "messages": '
+            f'[{{"role": "assistant", "tool_calls": [{{"name": "{"f" if number < right else "g"}"}}]}}]}}}}'
+            for number in range(12)
+        ]
+        Path("samples.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        assert cli("run", "samples.jsonl", "--scorer", "tool_call_f1")[0] == 0
+    code, out, _ = cli("compare", 1, 2, "--label", "fine=tool_call_f1")
+    assert code == 0
+    assert "no corrected difference (labels of 12 pairs on A, 0 on B, 0 on both)" in " ".join(out.split())
+    code, _, err = cli("compare", 1, 2, "--label", "other=tool_call_f1")
+    assert code == 2
+    assert "label that was recorded" in err
+    code, _, err = cli("compare", 1, 2, "--label", "fine")
+    assert code == 2
+    assert "--label fine: expected a recorded label and a scorer" in err

@@ -1,6 +1,6 @@
 """Annotators, held against what the authors of the alternative test compute and against cases worked out by hand."""
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from judgekit.stats.agreement import bootstrap_items
-from judgekit.stats.annotators import VotePairs, alternative_test, effective_votes, human_ceiling, pairwise_agreement
+from judgekit.stats.annotators import VotePairs, alternative_test, human_ceiling, pairwise_agreement
 
 NONE = np.nan
 VOTES = arrays(np.float64, (3, 5), elements=st.sampled_from([0, 0.5, 1, NONE]))
@@ -75,7 +75,6 @@ def test_the_ceiling_counts_each_item_once_and_the_judge_on_the_same_items():
         lambda ratings, judged: pairwise_agreement(ratings, judged, ties=False).agreement,
         human_ceiling,
         lambda ratings, judged: alternative_test(ratings, judged).advantage,
-        effective_votes,
     ],
 )
 def test_every_measure_has_an_interval_by_drawing_items_again(measure):
@@ -188,42 +187,3 @@ def test_an_epsilon_and_a_metric_that_cannot_be_are_refused():
     for epsilon in (-0.1, 1):
         with pytest.raises(ValueError, match=r"an epsilon in \[0, 1\)"):
             alternative_test(np.ones((2, 30)), np.ones(30), epsilon=epsilon)
-
-
-def test_the_effective_number_of_votes_is_that_of_independent_ones():
-    errors = np.array([*product([0, 1], repeat=3)]).T  # all combinations once: no correlation at all
-    labels = np.arange(8) % 2
-    votes = np.abs(labels - errors)
-    assert effective_votes(votes, labels) == pytest.approx(3)
-    assert effective_votes(np.tile(votes[0], (5, 1)), labels) == pytest.approx(1)
-    assert effective_votes(np.repeat(votes, 2, 0), labels) == pytest.approx(3)
-    assert effective_votes(votes[:1], labels) == pytest.approx(1)
-
-
-def test_the_effective_number_of_votes_goes_by_the_correlation_of_errors():
-    random = np.random.default_rng(13)
-    shared = random.random(60)
-    errors = np.array([np.argsort(np.argsort(shared + random.random(60))) < 20 for _ in range(4)])  # 20 of 60 each
-    labels = random.integers(0, 3, 60).astype(float)
-    votes = np.where(errors, labels + 1, labels)
-    mean = np.corrcoef(errors)[np.triu_indices(4, 1)].mean()
-    assert 0.1 < mean < 0.9
-    assert effective_votes(votes, labels) == pytest.approx(4 / (1 + 3 * mean))
-
-    votes[0, 5], labels[9] = NONE, NONE
-    kept = np.delete(np.arange(60), [5, 9])
-    assert effective_votes(votes, labels) == pytest.approx(effective_votes(votes[:, kept], labels[kept]))
-
-
-@pytest.mark.parametrize(
-    ("votes", "labels"),
-    [
-        ([[1, 0], [1, 0]], [1, 0]),  # nobody errs
-        ([[0, 0], [0, 0]], [1, 1]),  # all do, on all
-        ([[0, 1], [1, 0]], [1, 1]),  # always one of the two
-        ([[0, NONE], [1, 0]], [1, 1]),
-        ([[], []], []),
-    ],
-)
-def test_where_errors_do_not_vary_there_is_no_number_of_votes(votes, labels):
-    assert effective_votes(votes, labels) is None

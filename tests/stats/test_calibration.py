@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.isotonic import IsotonicRegression
 
-from judgekit.stats.calibration import expected_calibration_error, isotonic
+from judgekit.stats.calibration import expected_calibration_error
 
 VERDICTS = st.lists(st.tuples(st.integers(0, 10).map(lambda tenth: tenth / 10), st.booleans()), min_size=1)
 
@@ -42,21 +40,6 @@ def test_few_samples_of_a_calibrated_judge_show_an_error_that_is_chance():
         assert mean_error(samples) == pytest.approx(0.4 / np.sqrt(samples), rel=0.15)
 
 
-@given(VERDICTS, st.lists(st.floats(-1, 2), max_size=5))
-def test_the_curve_is_that_of_scikit_learn(verdicts, asked):
-    confidence, right = zip(*verdicts, strict=True)
-    theirs = IsotonicRegression(out_of_bounds="clip").fit(confidence, right)
-    found = isotonic(confidence, right)
-    levels = found([*confidence, *asked])
-    assert levels == pytest.approx(theirs.predict([*confidence, *asked]), abs=1e-9)
-    assert (np.diff(found.levels) >= 0).all()
-    assert expected_calibration_error(levels[: len(right)], right, bins=1_000) == pytest.approx(0, abs=1e-3)
-
-
-def test_there_is_no_curve_of_nothing():
-    assert isotonic([], []) is None
-
-
 @pytest.mark.parametrize(
     ("confidence", "correct", "told"),
     [
@@ -67,8 +50,7 @@ def test_there_is_no_curve_of_nothing():
     ],
 )
 def test_what_is_no_confidence_is_refused(confidence, correct, told):
-    for measure in (expected_calibration_error, isotonic):
-        with pytest.raises(ValueError, match=told):
-            measure(confidence, correct)
+    with pytest.raises(ValueError, match=told):
+        expected_calibration_error(confidence, correct)
     with pytest.raises(ValueError, match="1 or more bins"):
         expected_calibration_error([], [], bins=0)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from judgekit.stats.components import VarianceComponents, request_benefits, request_plans, variance_components
+from judgekit.stats.components import VarianceComponents, request_plans, variance_components
 
 NAN = float("nan")
 
@@ -122,24 +122,10 @@ def test_two_prompts_of_four_draws_beat_one_of_eight():
 def test_what_cannot_be_told_apart_is_not_advised():
     one_prompt = VarianceComponents(item=0.1, prompt=None, interaction=None, draw=0.08, items=50, prompts=1)
     assert [split[:2] for split in request_plans(one_prompt, 8, prompts=4)] == [(1, 8)]
-    assert {purchase.dimension for purchase in request_benefits(one_prompt, 50, 1, 2)} == {"draw", "item"}
-    assert request_benefits(one_prompt, 50, 2, 2) == []
     one_draw = VarianceComponents(item=0.1, prompt=0.01, interaction=0.1, draw=None, items=50, prompts=4)
     assert [split[:2] for split in request_plans(one_draw, 4, prompts=3)] == [(3, 1), (2, 1), (1, 1)]
     assert one_draw.verdict_error(2, 2) is None
     assert one_draw.mean_error(50, 2, 2) is None
-
-
-def test_the_next_request_goes_where_the_mean_gains_most():
-    found = {purchase.dimension: purchase for purchase in request_benefits(SEEN, items=50, prompts=2, draws=4)}
-    assert {more: purchase.requests for more, purchase in found.items()} == {"draw": 100, "prompt": 200, "item": 8}
-    assert found["item"].verdict_error == SEEN.verdict_error(2, 4)
-    assert found["draw"].mean_error == SEEN.mean_error(50, 2, 5)
-    before = SEEN.mean_error(50, 2, 4) ** 2
-    assert found["prompt"].variance_reduction == pytest.approx((before - SEEN.mean_error(50, 3, 4) ** 2) / 200)
-    assert [purchase.dimension for purchase in request_benefits(SEEN, 50, 2, 4)] == ["prompt", "item", "draw"]
-    mild = VarianceComponents(item=0.1, prompt=0, interaction=0.03, draw=0.08, items=50, prompts=2)
-    assert request_benefits(mild, 50, 2, 4)[0].dimension == "item"
 
 
 @pytest.mark.parametrize("values", [[[1, 2]], [[[1, float("inf")]]], 1])
@@ -153,5 +139,3 @@ def test_a_design_of_nothing_is_refused():
         SEEN.verdict_error(1, 0)
     with pytest.raises(ValueError, match="expected 1 or more requests, found 0"):
         request_plans(SEEN, 0, prompts=1)
-    with pytest.raises(ValueError, match="expected 1 or more items, found 0"):
-        request_benefits(SEEN, 0, 1, 1)

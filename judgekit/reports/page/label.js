@@ -197,9 +197,9 @@ function cell(value) {
 }
 
 function csv() {
-  const rows = sheet.samples.map(([number, sample, selection, probability], at) => {
+  const rows = sheet.samples.map(([number, sample, selection, probability, role], at) => {
     const { value, reason } = state.labels[at];
-    const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, recordings: sheet.recordings, selection, probability };
+    const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, recordings: sheet.recordings, selection, probability, role };
     return sheet.columns.map((name) => row[name]);
   });
   return `\ufeff${[sheet.columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("")}`;

@@ -1,0 +1,164 @@
+"""Plans of how many samples of a run people should label."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from judgekit.analysis.gates import CORRECTED_FIELDS, Gate
+from judgekit.errors import ConfigError, count_text
+from judgekit.runs.results import Run
+
+_BLANK = 0.1
+_POWER = 0.8
+_AGREEMENT = ("kappa", "weighted kappa", "alpha")
+
+
+@dataclass(frozen=True)
+class LabelPlan:
+    """The number of labels, drawn at random, that a corrected mean of one scorer needs.
+
+    Attributes:
+        run: The number of the run.
+        scorer: The scorer whose question people answer.
+        aim: What the labels are for.
+        samples: The number of samples that the judge scored.
+        mean: The mean that is planned with, and where it is from.
+        agreement: The agreement of judge and people that is planned with, and where it is from.
+        labels: The number of labels; ``None`` if even labels of all samples do not suffice.
+        labels_alone: The number without the judge.
+        design_effect: How many samples tell as much as one independent sample, since samples share groups; 1 if none do.
+        minimum: The number of labels that a corrected mean needs at least.
+        has_confidence: Whether all scores have the judge's confidence, by which labels can be drawn too.
+    """
+
+    run: int
+    scorer: str
+    aim: str
+    samples: int
+    mean: tuple[float, str]
+    agreement: tuple[float, str]
+    labels: int | None
+    labels_alone: int | None
+    design_effect: float
+    minimum: int
+    has_confidence: bool
+
+    @property
+    def draw_count(self) -> int | None:
+        """The number of samples to draw: the labels, at least as many as a corrected mean needs, and a tenth left blank."""
+        if self.labels is None:
+            return None
+        return min(self.samples, ceil(max(self.labels, self.minimum) * (1 + _BLANK)))
+
+    def lines(self) -> Iterator[str]:
+        """Yield the plan in words."""
+        yield f"labels of {self.scorer} in run {self.run}, for {self.aim}"
+        yield f"planned with a mean of {self.mean[0]:.2f} ({self.mean[1]}) and an agreement of {self.agreement[0]:.2f} ({self.agreement[1]})"
+        if self.design_effect > 1.05:
+            yield f"samples share groups: {self.design_effect:.2g} of them tell as much as an independent one, as far as the judge's values show"
+        every = count_text(self.samples, "scored sample")
+        if self.labels is None or self.draw_count is None:
+            yield f"no number is enough: even a label of each of the {every} leaves too wide an interval; record more samples"
+            return
+        alone = f"{self.labels_alone:,}" if self.labels_alone else "more than there are"
+        yield f"{self.labels:,} labels drawn at random from the {every}; without the judge, {alone}"
+        if self.has_confidence:
+            yield "drawn by verdict, sure and unsure ones apart, labels are up to a third more precise: --by-verdict"
+        yield f"next: judgekit label {self.run} --scorer {self.scorer} --n {self.draw_count} -o sheet.html (a tenth may be left blank)"
+
+
+def plan_labels(
+    run: Run,
+    scorer: str,
+    *,
+    half_width: float | None = None,
+    gate: str | None = None,
+    agreement: float | None = None,
+    mean: float | None = None,
+) -> LabelPlan:
+    """Return how many samples people should label.
+
+    Args:
+        run: The run.
+        scorer: A scorer of the run that asks a judge.
+        half_width: Half the width that the 95 % interval of the corrected mean may have.
+        gate: Instead, a gate on the scorer's corrected mean, such as ``tone.corrected.lower >= 0.7``, which is to be met with
+            a probability of 80 % if the mean is as planned.
+        agreement: The agreement of judge and people: kappa, or the correlation of their values. By default, the lower bound
+            of kappa in the judge's receipt.
+        mean: The mean that people would give. By default, the corrected mean, else the judge's.
+
+    Raises:
+        ConfigError: There is no such scorer, it scored nothing, nothing or both are aimed at, or a number is out of range.
+    """
+    from judgekit.analysis.correction import corrected_mean, independent_share  # noqa: PLC0415 - numpy takes a while
+    from judgekit.stats.label_planning import labels_needed  # noqa: PLC0415
+    from judgekit.stats.prediction_powered import MIN_LABELS  # noqa: PLC0415
+    from judgekit.stats.quantiles import normal_quantile  # noqa: PLC0415
+
+    names = [one.name for one in run.scorers if one.judged]
+    if scorer not in names:
+        raise ConfigError.unknown("scorer of the run that asks a judge", scorer, names)
+    if (half_width is None) == (gate is None):
+        raise ConfigError("labels are planned for a half-width or for a gate: give one of them (--half-width, --gate)")
+    for name, number, highest in (("half_width", half_width, 0.5), ("mean", mean, 1.0), ("agreement", agreement, 1.0)):
+        if number is not None and not 0 <= number <= highest:
+            raise ConfigError(f"{name} must be between 0 and {highest:g}, found {number:g}")
+    values = run.summary[scorer].values
+    if not values:
+        raise ConfigError(f"{scorer} scored no sample of run {run.number}: there is nothing to label")
+    planned, source = (mean, "given") if mean is not None else (sum(values) / len(values), "the judge's")
+    if (
+        mean is None
+        and (corrected := corrected_mean(run, scorer).corrected) is not None
+        and corrected.value is not None
+    ):
+        planned, source = corrected.value, "corrected"
+    z = normal_quantile(0.975)
+    if gate is None:
+        aim, error = f"a corrected mean within {half_width:g} of people's", (half_width or 0) / z
+    else:
+        found = Gate.parse(gate, names)
+        if found.scorer != scorer or found.field not in CORRECTED_FIELDS or found.operator == "==":
+            raise ConfigError(
+                f"{gate!r}: expected a gate on {scorer}.corrected, such as {scorer}.corrected.lower >= 0.7"
+            )
+        distance = planned - found.bound if ">" in found.operator else found.bound - planned
+        if distance <= 0:
+            raise ConfigError(
+                f"a mean of {planned:.3g} ({source}) does not meet {found.text}, so no labels would show that it does"
+            )
+        aim, error = f"{found.text}, met with a probability of {_POWER:.0%}", distance / (z + normal_quantile(_POWER))
+    known, where = (agreement, "given") if agreement is not None else _audited_agreement(run, scorer)
+    rows = [row for row in run.rows(scorer=scorer) if row.score.value is not None]
+    independent = independent_share([row.score.value or 0.0 for row in rows], [row.group for row in rows])
+    share = min(0.99, max(0.01, planned))
+
+    def needed(correlation: float) -> int | None:
+        count = labels_needed(share, correlation, error, len(rows) * independent) if error else None
+        return None if count is None else ceil(count / independent)
+
+    return LabelPlan(
+        run.number,
+        scorer,
+        aim,
+        len(rows),
+        (planned, source),
+        (known, where),
+        needed(known),
+        needed(0.0),
+        1 / independent,
+        MIN_LABELS,
+        all(row.score.confidence is not None for row in rows),
+    )
+
+
+def _audited_agreement(run: Run, scorer: str) -> tuple[float, str]:
+    """Return the agreement in the judge's receipt."""
+    status = run.receipts[scorer]
+    for name in _AGREEMENT:
+        if status.receipt is not None and (found := status.receipt.agreement.get(name)) and found.low is not None:
+            return max(0.0, found.low), f"the lower bound of {name} in the audit of run {status.receipt.run}"
+    raise ConfigError(
+        f"{scorer}: {status}; guess its agreement with people (--agreement 0.6; 0 plans without the judge)"
+    )

@@ -1,0 +1,48 @@
+"""The roles of labelled samples in an alignment: which are read, which choose, and which test."""
+
+from collections.abc import Mapping, Sequence
+
+from judgekit.analysis.matching import LabelledSample
+from judgekit.errors import ConfigError, short_repr
+from judgekit.runs.alignments import AlignmentRecord, LabelRole, assigned_role
+from judgekit.runs.hashes import recording_key
+from judgekit.traces.sample import Sample
+
+_ORDER: Sequence[LabelRole] = ("reflect", "select", "test")
+
+
+def assign_roles(
+    labelled: Sequence[LabelledSample], samples: Mapping[int, Sample], earlier: Sequence[AlignmentRecord] = ()
+) -> Mapping[int, LabelRole]:
+    """Return the role of each labelled sample by its number.
+
+    Roles on the sheet stand, also for other samples of the same group; `assigned_role` gives the others theirs. A
+    recording that occurs twice has the first of its roles, and one that the question was aligned by before is read.
+
+    Args:
+        labelled: The labelled samples.
+        samples: The samples by number.
+        earlier: The alignments that the question came from.
+
+    Raises:
+        ConfigError: Samples of one group have different roles on the sheet.
+    """
+    by_group: dict[str, LabelRole] = {}
+    for one in labelled:
+        group = samples[one.row.index].group
+        if one.role is not None and group is not None and by_group.setdefault(group, one.role) != one.role:
+            raise ConfigError(
+                f"samples of the group {short_repr(group)} have the roles {by_group[group]} and {one.role}; give all of "
+                "them one, since they are not independent"
+            )
+    found: dict[int, LabelRole] = {}
+    first: dict[str, LabelRole] = {}
+    for one in labelled:
+        sample = samples[one.row.index]
+        role = one.role or by_group.get(sample.group or "") or assigned_role(sample)
+        if any(before.has_spent(sample) for before in earlier):
+            role = "reflect"
+        key = recording_key(sample)
+        first[key] = min(role, first.get(key, role), key=_ORDER.index)
+        found[one.row.index] = role
+    return {number: first[recording_key(samples[number])] for number in found}

@@ -1,0 +1,49 @@
+"""A test of whether labelled samples visibly differ from the others, so that they are no random sample."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from judgekit.analysis.findings import ValueKind
+from judgekit.analysis.matching import MatchedLabels
+from judgekit.errors import join_limited
+from judgekit.runs.effort import ConversationEffort
+from judgekit.runs.population import Population, describe_population, first_of_groups, population_differences
+from judgekit.runs.rows import Row
+
+
+def selection_bias(matched: MatchedLabels, kind: ValueKind, efforts: Mapping[int, ConversationEffort]) -> str:
+    """Return how the labelled samples differ from the others; empty if they do not.
+
+    This is checked if nobody says how they were selected, and for random samples of which some got no label.
+
+    Args:
+        matched: The labels of one scorer.
+        kind: The kind of its values.
+        efforts: The effort of each conversation of the run, by sample number.
+    """
+    is_doubtful = matched.selection == "unknown" or (matched.selection == "random" and matched.missing_reasons)
+    if not is_doubtful or not matched.samples or not matched.unlabelled_rows:
+        return ""
+    sides = ([one.row for one in matched.samples], matched.unlabelled_rows)
+    (labelled, a), (rest, b) = (_describe(rows, kind, efforts) for rows in sides)
+    differ = population_differences(labelled, rest, (a, b))
+    if not differ:
+        return ""
+    told = f"the labelled samples differ from the others: {join_limited(differ)}"
+    if matched.missing_reasons and matched.selection == "random":
+        return f"{told}. So samples were not left blank at random: label these too"
+    return f"{told}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"
+
+
+def _describe(
+    rows: Sequence[Row], kind: ValueKind, efforts: Mapping[int, ConversationEffort]
+) -> tuple[Population, Mapping[str, int]]:
+    """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""
+    population = describe_population(rows, efforts)
+    verdicts = [row.score.value for row in first_of_groups(rows)]
+    if kind != "continuous":
+        return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)
+    values = sorted(one for one in verdicts if one is not None)
+    traits = {**population.features, **({"verdicts": values} if values else {})}
+    scored = Counter("skipped" if one is None else "scored" for one in verdicts)
+    return population.model_copy(update={"features": traits}), scored

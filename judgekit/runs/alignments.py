@@ -1,0 +1,173 @@
+"""Records of alignments: which labels were read or chose a judge's question, and which of them may still prove it."""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import ValidationError
+
+from judgekit.atomic import atomic_write
+from judgekit.errors import StoreError, validation_message
+from judgekit.runs.hashes import group_key, recording_key
+from judgekit.traces.message import FrozenModel, Many
+from judgekit.traces.sample import Sample
+
+LabelRole: TypeAlias = Literal["reflect", "select", "test"]
+"""What a label is for when a judge is aligned: the writing model reads ``reflect``, the best candidate is chosen by
+``select``, and ``test`` shows whether it is better.
+"""
+AlignmentDesign: TypeAlias = Literal["holdout", "max-t"]
+"""``holdout`` chooses by ``select`` and tests the choice once by ``test``; ``max-t`` tests all candidates at once by both."""
+AlignmentOutcome: TypeAlias = Literal["shown", "not shown", "worse", "refused"]
+"""Whether the new question is shown to agree more often with people, is not, agrees less often, or was not tested."""
+
+_READ, _CHOOSE = 0.20, 0.3125
+"""The share of recordings that are read, and the share of the others that choose."""
+_HALF = 0.5
+_FILE = re.compile(r"alignment-[0-9a-f]{12}\.json")
+
+
+def assigned_role(sample: Sample, reflect: float = _READ) -> LabelRole:
+    """Return the role that a recording has if its labels name none: 20 % reflect, 25 % select, 55 % test.
+
+    It depends on nothing but the sample's group or, without one, its recording, so more labels never change it. If others
+    are read, ``reflect`` is 0, and 31 % select and 69 % test.
+    """
+    key = recording_key(sample) if sample.group is None else group_key(sample.group)
+    drawn = int(key, 16) / 16 ** len(key)
+    return "reflect" if drawn < reflect else "select" if drawn < reflect + (1 - reflect) * _CHOOSE else "test"
+
+
+class AlignmentRecord(FrozenModel):
+    """What an alignment did with its labels, and what it found.
+
+    Recordings are listed by `recording_key`, and groups by `group_key`.
+
+    Attributes:
+        id: A hash of the question, its candidates, the labels and the design. The aligned prompt names it.
+        scorer: The scorer whose question was aligned; the labels name it.
+        parent: The id of the alignment that this question came from.
+        parent_fingerprint: The signature of the scorer before.
+        design: How candidates were chosen and tested.
+        reflect: The recordings whose labels the writing model read.
+        select: The recordings whose labels chose the candidate.
+        test: The recordings whose labels tested it.
+        groups: The groups of the recordings that were read or chose.
+        candidates: The number of candidates that were judged.
+        look: How many times labels of this test set have been looked at, this time included.
+        alpha: The level of the test at this look.
+        outcome: What was found.
+        p: The one-sided p of the test; ``None`` without one.
+        mended: The number of test samples on which only the new question is right, or nearer to people.
+        broken: The number on which only the old one is.
+        made_at: When it was made.
+        version: The version of judgekit that made it.
+    """
+
+    schema_version: Literal[1] = 1
+    id: str
+    scorer: str
+    parent: str | None = None
+    parent_fingerprint: str | None = None
+    design: AlignmentDesign
+    reflect: Many[str] = ()
+    select: Many[str] = ()
+    test: Many[str] = ()
+    groups: Many[str] = ()
+    candidates: int = 0
+    look: int = 1
+    alpha: float | None = None
+    outcome: AlignmentOutcome
+    p: float | None = None
+    mended: int = 0
+    broken: int = 0
+    made_at: datetime
+    version: str
+
+    @property
+    def spent(self) -> frozenset[str]:
+        """The recordings and groups whose labels were read or chose, and so prove nothing about this judge."""
+        chose = (*self.select, *self.test) if self.design == "max-t" else self.select
+        return frozenset((*self.reflect, *chose, *self.groups))
+
+    @property
+    def proving(self) -> Sequence[str]:
+        """The recordings whose labels were tested by."""
+        return (*self.select, *self.test) if self.design == "max-t" else self.test
+
+    def has_spent(self, sample: Sample) -> bool:
+        """Return whether labels of this recording, or of its group, were read or chose."""
+        keys = {recording_key(sample)} | ({group_key(sample.group)} if sample.group is not None else set[str]())
+        return not keys.isdisjoint(self.spent)
+
+
+def write_alignment(record: AlignmentRecord, receipts: Path) -> Path:
+    """Write a record beside the receipts, replacing that of the same alignment.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    path = _path(receipts, record.id)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            file.write(f"{record.model_dump_json(indent=2)}\n".encode())
+    except OSError as error:
+        raise StoreError(f"{path}: the alignment cannot be recorded: {error}") from error
+    return path
+
+
+def read_alignments(receipts: Path) -> Sequence[AlignmentRecord]:
+    """Return all recorded alignments, oldest first.
+
+    Raises:
+        StoreError: One of them cannot be read.
+    """
+    found = [_read(path) for path in sorted(receipts.glob("alignment-*.json")) if _FILE.fullmatch(path.name)]
+    return sorted(found, key=lambda one: one.made_at)
+
+
+def ancestry(alignment: str, receipts: Path) -> Sequence[AlignmentRecord]:
+    """Return the record of an alignment, and those of the alignments that its question came from.
+
+    Raises:
+        StoreError: One of them is not there, or cannot be read.
+    """
+    found: list[AlignmentRecord] = []
+    wanted: str | None = alignment
+    while wanted is not None and wanted not in {one.id for one in found}:
+        if not re.fullmatch("[0-9a-f]{12}", wanted):
+            raise StoreError(f"expected the id of an alignment, 12 hexadecimal digits, found {wanted!r}")
+        found.append(_read(_path(receipts, wanted)))
+        wanted = found[-1].parent
+    return found
+
+
+def earlier_looks(records: Iterable[AlignmentRecord], alignment: str, scorer: str, test: Collection[str]) -> int:
+    """Return how many other alignments of a question tested by at least half of these recordings."""
+    return sum(
+        one.id != alignment
+        and one.p is not None
+        and one.scorer == scorer
+        and len({*test}.intersection(one.proving)) >= _HALF * len(test)
+        for one in records
+    )
+
+
+def _path(receipts: Path, alignment: str) -> Path:
+    return receipts / f"alignment-{alignment}.json"
+
+
+def _read(path: Path) -> AlignmentRecord:
+    advice = "restore it, for example from version control"
+    try:
+        record = AlignmentRecord.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise StoreError(f"{path}: not a valid alignment: {validation_message(error)}; {advice}") from error
+    except OSError as error:
+        raise StoreError(f"{path}: the alignment cannot be read: {error}; {advice}") from error
+    if path.name != f"alignment-{record.id}.json":
+        raise StoreError(f"{path}: its name does not match its content, {record.id}; {advice}")
+    return record

@@ -1,0 +1,163 @@
+"""The difference that people would see between two systems, from a judge's values of all tasks and labels of some."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from judgekit.stats.quantiles import t_quantile
+from judgekit.stats.units import Groups, Units, check_within
+from judgekit.stats.wilson import Interval
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTasks:
+    """A judge's values of one system's answers to all tasks, and people's of some of them.
+
+    Attributes:
+        judged: The judge's value of each of N tasks, in [0, 1].
+        labels: People's value of each, in [0, 1]; NaN where nobody labelled it.
+        applicable: The share of people, in [0, 1], who say that the question applies; 1 by default. It is only read
+            where there are labels.
+        strata: The kind of each task, if labels were drawn at random within kinds, such as the judge's verdicts.
+    """
+
+    judged: ArrayLike
+    labels: ArrayLike
+    applicable: ArrayLike | None = None
+    strata: Groups | None = None
+
+
+class CorrectedDifference(NamedTuple):
+    """The means that people would give two systems, and the difference.
+
+    Attributes:
+        a: The mean of A.
+        b: The mean of B.
+        interval: The confidence interval of b - a.
+    """
+
+    a: float
+    b: float
+    interval: Interval
+
+
+def corrected_difference(
+    a: LabelledTasks, b: LabelledTasks, groups: Groups | None = None, *, level: float = 0.95
+) -> CorrectedDifference | None:
+    """Return the difference that people would see between two systems on the same tasks.
+
+    For each system, with f the judge's values and Y people's, the mean is that of lambda * f over all tasks, plus that
+    of Y - lambda * f over the labelled ones, weighted by N_h / n_h if n_h of the N_h tasks of a stratum are labelled.
+    lambda = cov(Y, f) / var(f), clipped to [0, 1]. This is PPI++ (Angelopoulos, Duchi and Zrnic 2023,
+    https://arxiv.org/abs/2311.01453) where the labelled tasks count among all tasks. Labels to which the question does
+    not apply are linearized as in `judgekit.stats.prediction_powered.stratified_ppi_mean`.
+
+    The variance of the difference is that of the mean of psi_B - psi_A, where psi is the influence of a task on a
+    system's mean: what it adds to the judge's mean, plus N_h / n_h times the deviation of Y - lambda * f if it is
+    labelled. So labels may be on the same tasks, on different ones, or on some of both: what both systems' tasks share
+    cancels out. Influences are summed within groups. The interval is t, with the labelled groups of the system that has
+    fewer, minus its strata, as degrees of freedom, clipped to [-1, 1]. In simulations of 30 and 60 labels of each
+    system, in all these designs, 95 % intervals covered the difference at least .93 of the time.
+
+    It is assumed that labels were drawn at random within each stratum, and that groups are independent.
+
+    Args:
+        a: The tasks of the first system.
+        b: The same tasks in the same order, of the second system.
+        groups: The group of each task.
+        level: The confidence level of the interval.
+
+    Returns:
+        ``None`` if a stratum of either system has labels of fewer than two groups, if the question applies to no label,
+        or if nothing varies.
+
+    Raises:
+        ValueError: The systems have different tasks, or a value is out of bounds.
+    """
+    sides = [_Influence.of(one, groups) for one in (a, b)]
+    first, second = sides
+    if first is None or second is None:
+        return None
+    units = Units.of(second.influence - first.influence, groups)  # refuses different lengths
+    error = float(np.sqrt(np.square(units.sums(units.values)).sum())) / len(units.values)
+    if error <= _ROUNDING:
+        return None
+    half = t_quantile(min(first.freedom, second.freedom), (1 + level) / 2) * error
+    difference = second.mean - first.mean
+    method = "PPI++" if units.codes is None else f"PPI++, {len(units):,} groups"
+    return CorrectedDifference(
+        first.mean, second.mean, Interval(max(-1.0, difference - half), min(1.0, difference + half), method)
+    )
+
+
+class _Influence(NamedTuple):
+    """The mean of one system, and the influence of each task on it."""
+
+    mean: float
+    influence: NDArray[np.float64]
+    freedom: int
+
+    @classmethod
+    def of(cls, tasks: LabelledTasks, groups: Groups | None) -> "_Influence | None":
+        judged = Units.of(tasks.judged, groups)
+        labels = np.asarray(tasks.labels, np.float64)
+        if labels.shape != judged.values.shape:
+            raise ValueError(f"expected {len(judged.values):,} labels or NaN, found {labels.shape}")
+        labelled = ~np.isnan(labels)
+        check_within(judged.values, 0, 1)
+        check_within(labels[labelled], 0, 1)
+        codes = np.arange(len(labels)) if judged.codes is None else judged.codes
+        kinds = (
+            np.zeros(len(labels), np.intp)
+            if tasks.strata is None
+            else np.unique(np.asarray(tasks.strata), return_inverse=True)[1]
+        )
+        parts = [
+            (kinds == kind, np.flatnonzero(labelled & (kinds == kind))) for kind in range(int(kinds.max(initial=0)) + 1)
+        ]
+        units = [len(np.unique(codes[found])) for _, found in parts]
+        if min(units) < 2:
+            return None
+        weights = np.zeros(len(labels))
+        for part, found in parts:
+            weights[found] = part.sum() / len(found) / len(labels)
+        people = _linearized(np.where(labelled, labels, 0), tasks.applicable, weights)
+        if people is None:
+            return None
+        slope = _slope(judged.values, people, weights)
+        errors = people - slope * judged.values
+        expected, unforeseen = slope * judged.values, np.zeros(len(labels))
+        for (part, found), count in zip(parts, units, strict=True):
+            correction = float(errors[found].mean())
+            expected[part] += correction
+            unforeseen[found] = part.sum() / len(found) * (errors[found] - correction) * sqrt(count / (count - 1))
+        mean = float(expected.mean())
+        freedom, every = len(np.unique(codes[labelled])) - len(parts), len(judged)
+        foreseen = (expected - mean) * sqrt(every / (every - 1))
+        return cls(mean, foreseen + unforeseen, freedom) if freedom > 0 else None
+
+
+def _linearized(
+    labels: NDArray[np.float64], applicable: ArrayLike | None, weights: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Return labels whose weighted mean is that of those to which the question applies, and has its variance."""
+    if applicable is None:
+        return labels
+    applies = np.where(weights > 0, np.asarray(applicable, np.float64), 0)
+    if not (share := float(weights @ applies)):
+        return None
+    mean = float(weights @ (applies * labels)) / share
+    return mean + applies * (labels - mean) / share
+
+
+def _slope(judged: NDArray[np.float64], people: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return lambda: how much of the judge's deviations people share."""
+    if np.ptp(judged) <= _ROUNDING:
+        return 0.0
+    covariance = float(weights @ ((people - weights @ people) * (judged - weights @ judged)))
+    return min(1.0, max(0.0, covariance / float(judged.var())))

@@ -1,0 +1,209 @@
+"""Differences of runs, corrected by labels on both, on other samples of each, or on one alone."""
+
+import random
+
+import numpy as np
+import pytest
+
+from judgekit.analysis.compare import compare
+from judgekit.analysis.labels import HumanLabel
+from judgekit.analysis.sampling import draw_samples
+from judgekit.errors import ConfigError
+from judgekit.score import Score
+from judgekit.stats.corrected_difference import LabelledTasks, corrected_difference
+
+N = 300
+
+
+def outcomes(share, sensitivity, specificity, seed):
+    """What is so of N samples, and what a judge with these errors says."""
+    dice = random.Random(seed)  # noqa: S311 - no secret
+    truth = [float(dice.random() < share) for _ in range(N)]
+    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
+    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
+
+
+@pytest.fixture
+def runs(judged, tmp_path):
+    """Two runs, what is so in each, and a judge that passes much more of what is wrong in B."""
+    before, after = outcomes(0.6, 0.9, 0.9, 1), outcomes(0.6, 0.9, 0.4, 2)
+    store = tmp_path / "runs.sqlite"
+    return judged(before[1], store=store), judged(after[1], store=store), before[0], after[0]
+
+
+def labels_of(run, truth, numbers, **fields):
+    return [
+        HumanLabel(sample=f"s{one}", number=one, scorer="tone", value=truth[one], run=run.number, **fields)
+        for one in numbers
+    ]
+
+
+def drawn_from(run, truth, n, **how):
+    return [
+        HumanLabel(
+            sample=one.id,
+            number=one.number,
+            scorer="tone",
+            value=truth[one.number],
+            run=run.number,
+            selection=one.selection,
+            probability=one.probability,
+        )
+        for one in draw_samples(run, "tone", n, **how)
+    ]
+
+
+def values(run):
+    return np.array([row.score.value for row in run])
+
+
+def known(truth, labels):
+    return np.array([truth[one] if one in {label.number for label in labels} else np.nan for one in range(N)])
+
+
+def test_labels_of_both_runs_correct_the_difference(runs):
+    a, b, truth_a, truth_b = runs
+    first, second = drawn_from(a, truth_a, 80, seed=1), drawn_from(b, truth_b, 80, seed=2)
+    (one,) = compare(a, b, labels=[*first, *second])
+    found = one.correction
+    theirs = corrected_difference(
+        LabelledTasks(values(a), known(truth_a, first)), LabelledTasks(values(b), known(truth_b, second))
+    )
+    assert (found.a, found.b, *found.interval[:2]) == pytest.approx((theirs.a, theirs.b, *theirs.interval[:2]))
+    assert found.interval.low < sum(truth_b) / N - sum(truth_a) / N < found.interval.high
+    assert found.interval.high < one.difference  # the judge alone says that B is much better
+    assert one.verdict == "better"
+    both = {label.number for label in first} & {label.number for label in second}
+    assert (found.labels_a, found.labels_b, found.labels_both) == (80, 80, len(both))
+    assert (found.unavailable_reason, found.assumptions, found.notes) == ("", "", [])
+
+
+def test_labels_drawn_by_verdict_stand_for_their_verdict(runs):
+    a, b, truth_a, truth_b = runs
+    first, second = drawn_from(a, truth_a, 60, by_verdict=True), drawn_from(b, truth_b, 60, by_verdict=True)
+    (one,) = compare(a, b, labels=[*first, *second])
+    theirs = corrected_difference(
+        LabelledTasks(values(a), known(truth_a, first), strata=values(a).astype(int)),
+        LabelledTasks(values(b), known(truth_b, second), strata=values(b).astype(int)),
+    )
+    assert one.correction.interval[:2] == pytest.approx(theirs.interval[:2])
+    assert one.correction.assumptions == ""
+
+
+def test_what_is_assumed_of_labels_of_unknown_selection_is_said(runs):
+    a, b, truth_a, truth_b = runs
+    labels = [*labels_of(a, truth_a, range(0, N, 4)), *labels_of(b, truth_b, range(0, N, 4), source="unknown")]
+    (one,) = compare(a, b, labels=labels)
+    assert one.correction.assumptions == (
+        "the labelled samples of each verdict are a random sample of run 1; no label is the verdict of a judge (their "
+        "source is unknown), and the labelled samples of each verdict are a random sample of run 2"
+    )
+
+
+def test_labels_of_one_run_give_the_tipping_point_and_the_labels_needed(runs):
+    a, b, truth_a, _ = runs
+    labels = drawn_from(a, truth_a, 100)
+    (one,) = compare(a, b, labels=labels)
+    found = one.correction
+    assert (found.a, found.b, found.difference, found.interval) == (None, None, None, None)
+    assert found.unavailable_reason == "people labelled nothing of B, where the judge may err differently than on A"
+    trusted = corrected_difference(
+        LabelledTasks(values(a), known(truth_a, labels)), LabelledTasks(values(b), values(b))
+    )
+    tipping, needed = found.notes
+    assert tipping.startswith(
+        f"tipping point: people would find no difference if the judge overrates B by {trusted.b - trusted.a:.3f} on "
+        "average; it "
+    )
+    assert needed.startswith("about ")
+    assert needed.endswith(f"labels on B would likely show a difference of {one.difference:.3f}, which the judge sees")
+
+
+def test_as_many_labels_as_were_said_to_be_needed_show_a_difference_about_as_often_as_was_said(judged, tmp_path):
+    """A judge that errs alike on both, whose difference is therefore less than the true one by a factor of 0.7."""
+    before, after = outcomes(0.45, 0.9, 0.8, 3), outcomes(0.78, 0.9, 0.8, 4)
+    store = tmp_path / "runs.sqlite"
+    a, b = judged(before[1], store=store), judged(after[1], store=store)
+    (one,) = compare(a, b, labels=drawn_from(a, before[0], 100))
+    needed = int(one.correction.notes[1].split()[1])
+    dice, shown = np.random.default_rng(5), 0
+    truths = [np.array(before[0]), np.array(after[0])]
+    off = truths[1].mean() - truths[0].mean() - one.difference  # the power is for the judge's difference
+    for _ in range(300):
+        places = [dice.choice(N, n, replace=False) for n in (100, needed)]
+        said = [
+            np.where(np.isin(range(N), places), truth, np.nan) for truth, places in zip(truths, places, strict=True)
+        ]
+        found = corrected_difference(LabelledTasks(values(a), said[0]), LabelledTasks(values(b), said[1]))
+        shown += found.interval.low - off > 0
+    assert needed < 150
+    assert 0.7 < shown / 300 < 0.95
+
+
+def test_too_few_labels_to_tell_anything_say_how_many_there_are(runs):
+    a, b, truth_a, truth_b = runs
+    labels = [*drawn_from(a, truth_a, 4), *drawn_from(b, truth_b, 60)]
+    (one,) = compare(a, b, labels=labels)
+    assert one.correction.unavailable_reason == "on A, only 4 labelled samples; at least 10 are needed"
+    (one,) = compare(a, b, labels=drawn_from(a, truth_a, 4))
+    assert one.correction.notes == []
+
+
+def test_labels_picked_by_hand_or_of_other_samples_correct_nothing(runs):
+    a, b, truth_a, truth_b = runs
+    (one,) = compare(
+        a, b, labels=[*labels_of(a, truth_a, range(50), selection="convenience"), *drawn_from(b, truth_b, 60)]
+    )
+    assert one.correction.unavailable_reason.startswith("on A, the labelled samples were picked by hand")
+    failures = [number for number, value in enumerate(values(b)) if value == 0]
+    (one,) = compare(a, b, labels=[*drawn_from(a, truth_a, 60), *labels_of(b, truth_b, failures)])
+    assert one.correction.unavailable_reason.startswith("on B, the labelled samples differ from the others: verdicts")
+
+
+def test_labels_that_cannot_be_used_are_counted(judged, tmp_path):
+    store = tmp_path / "runs.sqlite"
+    truth, said = outcomes(0.6, 0.9, 0.9, 6)
+    failed = Score.failed("tone", "broken", error="OverloadError")
+    a, b, other = judged([*said[:-1], failed], store=store), judged(said[:-9], store=store), judged(said, store=store)
+    labels = [
+        *labels_of(a, truth, range(N)),
+        *labels_of(b, truth, range(0, N, 3)),
+        *labels_of(other, truth, range(7), recordings="elsewhere"),
+    ]
+    (one,) = compare(a, b, labels=labels)
+    assert one.correction.notes == [
+        "labels of A left out: 1 (failed by the judge)",
+        "labels of A left out: 8 (no pair has this sample)",
+        "labels of B left out: 3 (run 2 has no score for: 's291', 's294', 's297')",
+        "7 labels left out: they belong to neither run",
+    ]
+
+
+def test_a_label_must_tell_its_run_and_a_scorer_of_both(runs, judged):
+    a, b, truth_a, _ = runs
+    (label,) = labels_of(a, truth_a, [0])
+    with pytest.raises(
+        ConfigError, match="sample 's0' does not say which run's answer it is about; add the column run"
+    ):
+        compare(a, b, labels=[label.model_copy(update={"run": None})])
+    with pytest.raises(ConfigError, match="scorer of both runs"):
+        compare(a, b, labels=[label.model_copy(update={"scorer": "other"})])
+    with pytest.raises(ConfigError, match="both runs have the number 1, so labels cannot name one"):
+        compare(judged([1.0, 0.0]), judged([1.0, 1.0]), labels=[label])
+
+
+def test_all_of_it_is_in_the_text_the_json_and_the_page(runs):
+    a, b, truth_a, truth_b = runs
+    comparison = compare(a, b, labels=[*drawn_from(a, truth_a, 80), *drawn_from(b, truth_b, 80)])
+    (one,) = comparison
+    found = one.correction
+    told = " ".join(str(comparison).split())
+    assert f"tone: corrected difference {found.difference:+.3f} ({found.interval.low:+.3f} to" in told
+    assert f"A {found.a:.3f}, B {found.b:.3f}, by PPI++ and labels of 80 pairs on A, 80 on B" in told
+    (made,) = comparison.as_json()["scorers"]
+    assert made["correction"]["difference"] == found.difference
+    assert made["correction"]["interval"]["low"] == found.interval.low
+    (alone,) = compare(a, b, labels=drawn_from(a, truth_a, 80)).as_json()["scorers"]
+    assert alone["correction"]["difference"] is None
+    (without,) = compare(a, b).as_json()["scorers"]
+    assert without["correction"] is None

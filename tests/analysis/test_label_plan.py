@@ -1,0 +1,126 @@
+"""Plans of labels, against the published formula, the audits that follow them, and what cannot be planned."""
+
+import random
+
+import pytest
+
+from judgekit.analysis.audit import audit
+from judgekit.analysis.label_plan import plan_labels
+from judgekit.analysis.labels import HumanLabel
+from judgekit.analysis.sampling import draw_samples
+from judgekit.errors import ConfigError
+from judgekit.score import Score
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+def said(n, sensitivity=0.9, specificity=0.8, seed=0):
+    """What is so of n samples, and what a judge with these errors says."""
+    dice = random.Random(seed)  # noqa: S311 - no secret
+    truth = [float(dice.random() < 0.7) for _ in range(n)]
+    right = [dice.random() < (sensitivity if one else specificity) for one in truth]
+    return truth, [one if is_right else 1 - one for one, is_right in zip(truth, right, strict=True)]
+
+
+def labels_of(run, truth, n, seed=0):
+    return [
+        HumanLabel(
+            sample=one.id,
+            number=one.number,
+            scorer="tone",
+            value=truth[one.number],
+            run=run.number,
+            selection="random",
+            probability=one.probability,
+        )
+        for one in draw_samples(run, "tone", n, seed=seed)
+    ]
+
+
+def test_a_plan_is_that_of_the_formula(judged):
+    """0.21 x 0.64 / ((0.05 / 1.96)**2 - 0.21 x 0.36 / 1000) = 233.8, and 323 by the textbook."""
+    plan = plan_labels(judged(said(1_000)[1]), "tone", half_width=0.05, agreement=0.6, mean=0.7)
+    assert (plan.labels, plan.labels_alone, plan.draw_count, plan.samples) == (234, 323, 258, 1_000)
+    assert list(plan.lines()) == [
+        "labels of tone in run 1, for a corrected mean within 0.05 of people's",
+        "planned with a mean of 0.70 (given) and an agreement of 0.60 (given)",
+        "234 labels drawn at random from the 1,000 scored samples; without the judge, 323",
+        "next: judgekit label 1 --scorer tone --n 258 -o sheet.html (a tenth may be left blank)",
+    ]
+
+
+def test_at_least_as_many_are_drawn_as_a_corrected_mean_needs(judged):
+    plan = plan_labels(judged(said(1_000)[1]), "tone", half_width=0.3, agreement=0.9)
+    assert (plan.labels, plan.draw_count) == (2, 11)
+
+
+def test_what_an_audit_found_is_planned_with(judged, tmp_path):
+    truth, verdicts = said(400)
+    run = judged(verdicts, store=tmp_path / "runs.sqlite")
+    (tone,) = audit(run, labels_of(run, truth, 80)).scorers
+    plan = plan_labels(run, "tone", half_width=0.06)
+    assert plan.agreement == (tone.agreement["kappa"].low, "the lower bound of kappa in the audit of run 1")
+    assert plan.mean == (tone.correction.corrected.value, "corrected")
+
+
+def test_a_gate_planned_for_is_met_as_often_as_was_said(judged):
+    """40 audits with the planned number of labels: 80 % meet the gate, give or take three standard deviations."""
+    truth, verdicts = said(800, seed=3)
+    run, mean = judged(verdicts), sum(truth) / len(truth)
+    gate = f"tone.corrected.lower >= {mean - 0.1:.4f}"
+    kappa = 0.69  # of this judge: .21 x .7 / (.7 x .31 + .3 x .69) x 2
+    plan = plan_labels(run, "tone", gate=gate, agreement=kappa, mean=mean)
+    met = 0
+    for seed in range(40):
+        (tone,) = audit(run, labels_of(run, truth, plan.labels, seed)).scorers
+        met += tone.correction.corrected.low >= mean - 0.1
+    assert met / 40 > 0.8 - 3 * (0.16 / 40) ** 0.5
+
+
+def test_samples_of_one_group_tell_less(judged):
+    truth = [one for one in said(100)[0] for _ in range(5)]
+    together = judged(truth, groups=[f"g{number // 5}" for number in range(500)])
+    plan = plan_labels(together, "tone", half_width=0.12, agreement=0.6)
+    alone = plan_labels(judged(truth), "tone", half_width=0.12, agreement=0.6)
+    assert plan.design_effect == pytest.approx(5, rel=0.02)
+    assert alone.design_effect == 1
+    assert plan.labels > 5 * alone.labels
+    assert any("5.1 of them tell as much as an independent one" in line for line in plan.lines())
+
+
+def test_too_few_samples_are_said_to_be(judged):
+    plan = plan_labels(judged(said(60)[1]), "tone", half_width=0.03, agreement=0.6)
+    assert (plan.labels, plan.draw_count) == (None, None)
+    assert list(plan.lines())[-1].startswith("no number is enough: even a label of each of the 60 scored samples")
+
+
+def test_with_confidence_sure_and_unsure_verdicts_may_be_drawn_apart(judged):
+    scores = [Score.scored("tone", one, confidence=0.9) for one in said(200)[1]]
+    plan = plan_labels(judged(scores), "tone", half_width=0.1, agreement=0.6)
+    assert any(line.endswith("--by-verdict") for line in plan.lines())
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({}, "give one of them"),
+        ({"half_width": 0.1, "gate": "tone.corrected >= 0.1"}, "give one of them"),
+        ({"half_width": 0.6}, "half_width must be between 0 and 0.5, found 0.6"),
+        ({"half_width": 0.1, "agreement": -0.1}, "agreement must be between 0 and 1"),
+        ({"gate": "tone >= 0.1"}, "expected a gate on tone.corrected"),
+        ({"gate": "tone.corrected == 0.1"}, "expected a gate on tone.corrected"),
+        ({"gate": "tone.corrected >= 0.99", "mean": 0.7}, "a mean of 0.7 .given. does not meet tone.corrected >= 0.99"),
+        ({"gate": "tone.corrected.upper <= 0.3", "mean": 0.7}, "a mean of 0.7 .given. does not meet"),
+        ({"half_width": 0.1}, "tone: not audited; guess its agreement with people .--agreement 0.6"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(judged, asked, told):
+    with pytest.raises(ConfigError, match=told):
+        plan_labels(judged(said(100)[1]), "tone", **asked)
+
+
+def test_a_scorer_that_is_not_there_or_scored_nothing_is_refused(judged):
+    with pytest.raises(ConfigError, match="scorer of the run that asks a judge"):
+        plan_labels(judged([1.0]), "other", half_width=0.1)
+    with pytest.raises(ConfigError, match="tone scored no sample of run 1"):
+        plan_labels(judged([Score.skipped("tone", "no")]), "tone", half_width=0.1)

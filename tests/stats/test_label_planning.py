@@ -1,0 +1,42 @@
+"""How many labels are needed, held against published figures of the formula and against simulations."""
+
+from math import inf, sqrt
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from judgekit.stats.label_planning import labels_needed
+from judgekit.stats.prediction_powered import ppi_mean
+
+Z = NormalDist().inv_cdf(0.975)
+
+
+def phi(share, sensitivity, specificity):
+    positive = share * sensitivity + (1 - share) * (1 - specificity)
+    return (sensitivity + specificity - 1) * sqrt(share * (1 - share) / (positive * (1 - positive)))
+
+
+def test_without_a_judge_it_is_the_textbook_formula():
+    assert labels_needed(0.5, 0, 0.05 / Z, inf) == 385  # z**2 / 4 / 0.05**2, in every textbook
+    assert labels_needed(0.7, 0, 0.05 / Z, 1_000) == 323
+    assert labels_needed(0.7, -0.9, 0.05 / Z, 1_000) == 323
+
+
+def test_a_perfect_judge_needs_none_and_too_few_samples_no_number():
+    assert labels_needed(0.7, 1, 0.05 / Z, 1_000) == 0
+    assert labels_needed(0.7, 0.9, 0.05 / Z, 100) is None
+    assert labels_needed(0.5, 0, 0.05 / Z, 384) is None
+
+
+@pytest.mark.parametrize(("sensitivity", "specificity"), [(0.95, 0.95), (0.9, 0.7), (0.8, 0.6)])
+def test_with_that_many_labels_the_interval_is_as_wide_as_wanted(sensitivity, specificity):
+    """The mean half-width over 300 draws, with t for z and Bessel's corrections: at most a tenth off."""
+    n = labels_needed(0.7, phi(0.7, sensitivity, specificity), 0.075 / Z, 1_000)
+    random, halves = np.random.default_rng(1), []
+    for _ in range(300):
+        truth = random.random(1_000) < 0.7
+        judged = np.where(truth, random.random(1_000) < sensitivity, random.random(1_000) > specificity).astype(float)
+        found = ppi_mean(truth[:n].astype(float), judged[:n], judged[n:], bounded=False)
+        halves.append((found.interval.high - found.interval.low) / 2)
+    assert np.mean(halves) == pytest.approx(0.075, rel=0.1)
