@@ -303,7 +303,7 @@ class Recordings:
                     continue
                 except ValidationError:
                     pass  # an id is missing, text is invalid, or the error is explained in the general way
-            records = [file.parsed(line)] if is_own else _unpaged([file.parsed(line)])
+            records = [file.parsed(line)] if is_own else unpaged([file.parsed(line)])
             rows = list(self._converted(self._columns.rows(records) if self._columns.names else records, place, index))
             if len(rows) == 1 or part == ALL_BYTES:
                 yield from rows
@@ -395,15 +395,15 @@ def _records(file: File, names: Columns) -> Generator[FileRecord]:
         return
     document = file.document() if file.container == "document" else None
     if document is None:
-        records = _unpaged(file.records())
+        records = unpaged(file.records())
     elif rows := as_records(_value(document.value)):
-        records = _unpaged(FileRecord(None, row, document.clean) for row in rows)
+        records = unpaged(FileRecord(None, row, document.clean) for row in rows)
     else:
         raise TraceError("contains no rows", path=file.path)
     yield from names.rows(records) if names.names else records
 
 
-def _unpaged(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
+def unpaged(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
     """Yield records, unpacking pages. Ends with an error if the last page is not the final one."""
     more = None
     for record in records:

@@ -18,6 +18,8 @@ from judgekit.formats.readers.gemini import GeminiReader
 from judgekit.formats.readers.inspect import InspectReader
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.readers.langchain import LangChainReader
+from judgekit.formats.readers.langfuse import LangfuseReader
+from judgekit.formats.readers.langsmith import LangSmithReader
 from judgekit.formats.readers.mlflow import MLflowReader
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
@@ -68,6 +70,8 @@ READERS: dict[str, MarkedReader] = {
         AtifReader(),
         InspectReader(),
         LangChainReader(),
+        LangfuseReader(),
+        LangSmithReader(),
         PydanticAIReader(),
         OpenAIChatReader(),
         RowsReader(),

@@ -1,0 +1,54 @@
+"""Items of datasets on tracing platforms: an input, what is expected, and no run of an agent."""
+
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import build_sample
+from judgekit.formats.readers.payloads import parse_structured_json, take_payload
+from judgekit.formats.row_facts import to_text
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.sample import Sample
+
+_STRUCTURE = "neither a text nor messages, read as its JSON text"
+
+
+def read_item(row: FieldTracker, index: int, asked: str, expected: str) -> Sample:
+    """Return the sample of a dataset's item.
+
+    The values beside the question are fields of the sample. The expected output is the reference: its text, the texts
+    of a list, or the last message and the calls of messages.
+
+    Args:
+        row: The item.
+        index: The position in the file.
+        asked: The field with the input.
+        expected: The field with the expected output.
+    """
+    row.warn("an item of a dataset, without a run of an agent; its expected output is the reference")
+    fields: JsonObject = {}
+    messages = _texts(row, asked, HumanMessage, fields)
+    if not isinstance(row.peek("metadata"), dict | None):
+        fields["metadata"] = row.take("metadata")
+    found = parse_structured_json(row.peek(expected))
+    if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
+        row.take(expected)
+        return build_sample(row, index, {"messages": messages}, identity=row.id("id"), fields=fields, references=found)
+    outputs = _texts(row, expected, AIMessage, fields)
+    known: dict[str, object] = {"fields": fields}
+    calls = [call for one in outputs if isinstance(one, AIMessage) for call in one.tool_calls]
+    text = next((one.text for one in reversed(outputs) if isinstance(one, AIMessage) and one.text), None)
+    known |= {"reference": text} if text is not None else {}
+    known |= {"reference_tool_calls": calls} if calls else {}
+    return build_sample(row, index, {"messages": messages}, identity=row.id("id"), **known)
+
+
+def _texts(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage], fields: JsonObject) -> list[Message]:
+    """Take a field with messages, a text or any other value, whose JSON is the text. What it holds beside goes into fields."""
+    if row.peek(name) in (None, {}, ""):
+        return []
+    payload = take_payload(row, name, kind)
+    fields |= {key: held for key, held in payload.extra.items() if key not in fields}
+    if kept := {key: held for key, held in payload.extra.items() if fields[key] != held}:
+        fields[name] = kept
+    if payload.messages:
+        return [*payload.messages]
+    row.warn(_STRUCTURE, name)
+    return [kind(to_text(parse_structured_json(row.take(name))))]
