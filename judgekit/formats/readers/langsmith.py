@@ -82,7 +82,7 @@ class LangSmithReader:
             traces[name].append(run)
         for name, members in traces.items():
             members.sort(key=lambda run: [str(run.get(name)) for name in ("dotted_order", "start_time", "id")])
-            members[:] = [as_span({"trace_id": name, **run}, _SPAN, run.get("error")) for run in members]
+            members[:] = [as_span({"trace_id": name, **_unwrapped(run)}, _SPAN, run.get("error")) for run in members]
         return [*found, *(record for record in records if not _is_run(record))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -137,6 +137,17 @@ def _trace_of(run: JsonObject, runs: Mapping[str, JsonObject]) -> str:
         if parent not in runs:
             return parent
         run = runs[parent]
+
+
+def _unwrapped(run: JsonObject) -> JsonObject:
+    """Return a run of a tool with the value that it returned, and the JSON of its arguments, without their wrappers."""
+    if run.get("run_type") != "tool":
+        return run
+    inputs, outputs = as_object(run.get("inputs")), as_object(run.get("outputs"))
+    given = inputs.get("input")
+    if len(inputs) == 1 and isinstance(given, str) and given.startswith("{"):
+        run = {**run, "inputs": given}
+    return {**run, "outputs": outputs["output"]} if outputs.keys() == {"output"} else run
 
 
 def _kind(span: Span) -> str | None:

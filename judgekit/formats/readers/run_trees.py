@@ -22,6 +22,7 @@ _TEXTS = {
 }
 """The names of the text that a run was given, or returned, if it stands beside other values."""
 _CONFLICTS = "other_version"
+_NOTHING = (None, {}, [], "")
 _STRUCTURE = "neither a text nor messages, read as its JSON text"
 
 
@@ -153,10 +154,10 @@ def _with_outer_answer(messages: list[Message], outer: Span, values: tuple[str, 
 def _with_structures(messages: list[Message], attributes: FieldTracker, values: tuple[str, str]) -> list[Message]:
     """Return the messages with the outermost input and output as JSON text if these are neither text nor messages."""
     name, answer = values
-    if attributes.peek(name) is not None and not any(isinstance(one, HumanMessage) for one in messages):
+    if attributes.peek(name) not in _NOTHING and not any(isinstance(one, HumanMessage) for one in messages):
         attributes.warn(_STRUCTURE, name)
         messages = [HumanMessage(to_text(attributes.take(name))), *messages]
-    if attributes.peek(answer) is not None:
+    if attributes.peek(answer) not in _NOTHING:
         attributes.warn(_STRUCTURE, answer)
         messages = [*messages, AIMessage(to_text(attributes.take(answer)))]
     return messages
