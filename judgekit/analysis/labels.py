@@ -2,7 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from itertools import chain, groupby
 from math import nan
 from pathlib import Path
@@ -126,42 +127,51 @@ def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None,
     file = File.locate(path)
     if file.encoding_guessed:
         raise TraceError(f"is not UTF-8; {_SAVE_AGAIN}", path=path)
-    names = names or {}
     columns = Columns()
     try:
-        records = _records(file, columns)
-        first = next(records, None)
-        rows = chain([] if first is None else [first], records)
-        if first is None or (system := score_system(cast("JsonValue", first.value))) is None:
-            labels = _without_duplicates(_lines(rows, columns))
-            found = frozenset(label.scorer for label in labels)
-            return LabelFile(
-                [one.model_copy(update={"scorer": names.get(one.scorer, one.scorer)}) for one in labels], (), found
-            )
-        notices: list[str] = []
-        scores = list(_scores(rows, system, notices))
-        exported = ExportedLabels(names, run)
-        selected = ((one.line, _human_label(one.label, one.sample, one.scorer)) for one in exported.select(scores))
-        found = frozenset(score.label.name for _, score in scores if score.label is not None)
-        return LabelFile(
-            _without_duplicates(selected), [*notices, *(f"left out {one}" for one in exported.notices())], found
-        )
+        with closing(_records(file, columns)) as records:  # an error that is kept would hold the file open
+            first = next(records, None)
+            rows = chain([] if first is None else [first], records)
+            known = None if first is None or isinstance(first.value, TraceError) else score_system(first.value)
+            if known is not None:
+                return _exported(rows, known, ExportedLabels(names or {}, run))
+            if file.container not in ("csv", "lines"):
+                raise TraceError("labels are read from CSV (.csv, .tsv) and from JSON lines (.jsonl)")
+            return _own(_without_duplicates(_lines(rows, columns)), names or {})
     except TraceError as error:
         raise TraceError(error.problem.replace(ENCODING_HINT, _SAVE_AGAIN), path=path, line=error.line) from error
 
 
-def _records(file: File, columns: Columns) -> Iterator[FileRecord]:
+def _own(labels: Sequence[HumanLabel], names: Mapping[str, str]) -> LabelFile:
+    """Return the labels of a file in the form of ``judgekit label``."""
+    renamed = [one.model_copy(update={"scorer": names.get(one.scorer, one.scorer)}) for one in labels]
+    return LabelFile(renamed, (), frozenset(one.scorer for one in labels))
+
+
+def _exported(records: Iterable[FileRecord], system: ScoreSystem, selection: ExportedLabels) -> LabelFile:
+    """Return the labels among the scores of another system."""
+    notices: list[str] = []
+    scores = list(_scores(records, system, notices))
+    found: list[tuple[int | None, HumanLabel]] = []
+    for one in selection.select(scores):
+        with _validated(one.line):
+            found.append((one.line, _human_label(one.label, one.sample, one.scorer)))
+    notices += (f"left out {one}" for one in selection.notices())
+    names = frozenset(score.label.name for _, score in scores if score.label is not None)
+    return LabelFile(_without_duplicates(found), notices, names)
+
+
+def _records(file: File, columns: Columns) -> Generator[FileRecord]:
     if file.container == "csv":
-        return csv_rows(file, columns)
+        yield from csv_rows(file, columns)
+        return
     document = file.document() if file.container == "document" else None
-    if document is not None:
-        value = document.value
-        if isinstance(value, TraceError):
-            raise value
-        return unpaged(FileRecord(None, row, document.clean) for row in as_records(value))
-    if file.container in ("lines", "objects", "document"):
-        return unpaged(file.records())
-    raise TraceError("labels are read from CSV (.csv, .tsv), JSON lines (.jsonl) and JSON (.json)")
+    if document is None:
+        yield from unpaged(file.records())
+    elif isinstance(document.value, TraceError):
+        raise document.value
+    else:
+        yield from unpaged(FileRecord(None, row, document.clean) for row in as_records(document.value))
 
 
 def _scores(
@@ -175,26 +185,32 @@ def _scores(
             continue
         if score_system(value) != system:
             raise TraceError(f"expected a score of {system} like the first one, found {short_repr(value)}", line=line)
-        yield line, read_score(as_object(value), system)
+        with _validated(line):
+            score = read_score(as_object(value), system)
+        yield line, score
 
 
-def _lines(records: Iterator[FileRecord], columns: Columns) -> Iterator[tuple[int | None, HumanLabel]]:
+@contextmanager
+def _validated(line: int | None) -> Generator[None]:
+    """Raise a `TraceError` for a line with an invalid value."""
     try:
-        for line, value, _ in records:
-            try:
-                if isinstance(value, TraceError):
-                    raise value
-                if not isinstance(value, dict):
-                    raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {short_repr(value)}")
-                named = [
-                    name for name in columns.seen if not _NAMELESS.fullmatch(name)
-                ]  # the first row names the columns
-                _must_be_columns(named or value)
-                yield line, _label(_read(value) if named else value)
-            except TraceError as error:
-                raise TraceError(error.problem, line=line if error.line is None else error.line) from error
-    finally:
-        del records  # closes the file, which the traceback of an error would hold open
+        yield
+    except ValidationError as error:
+        raise TraceError(validation_message(error), line=line) from error
+
+
+def _lines(records: Iterable[FileRecord], columns: Columns) -> Iterator[tuple[int | None, HumanLabel]]:
+    for line, value, _ in records:
+        try:
+            if isinstance(value, TraceError):
+                raise value
+            if not isinstance(value, dict):
+                raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {short_repr(value)}")
+            named = [name for name in columns.seen if not _NAMELESS.fullmatch(name)]  # the first row names the columns
+            _must_be_columns(named or value)
+            yield line, _label(_read(value) if named else value)
+        except TraceError as error:
+            raise TraceError(error.problem, line=line if error.line is None else error.line) from error
 
 
 def _must_be_columns(names: Iterable[str]) -> None:

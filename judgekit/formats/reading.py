@@ -405,16 +405,16 @@ def _records(file: File, names: Columns) -> Generator[FileRecord]:
 
 def unpaged(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
     """Yield records, unpacking pages. Ends with an error if the last page is not the final one."""
-    more = None
+    last: FileRecord | None = None
     for record in records:
         page = None if isinstance(record.value, TraceError) else read_page(record.value)
         if page is None:
             yield record
         else:
-            more = record.line_number if page.has_more else None
+            last = record if page.has_more else None
             yield from (FileRecord(record.line_number, one, record.clean) for one in page.records)
-    if more is not None:
-        yield FileRecord(more, TraceError(MORE_PAGES))
+    if last is not None:
+        yield FileRecord(last.line_number, TraceError(MORE_PAGES))
 
 
 def _required(file: File, names: Columns) -> Generator[FileRecord]:

@@ -1,5 +1,6 @@
 """Trees of runs, as platforms export them: spans with a kind, an input and an output each."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, cast
@@ -22,7 +23,7 @@ _TEXTS = {
 }
 """The names of the text that a run was given, or returned, if it stands beside other values."""
 _CONFLICTS = "other_version"
-_NOTHING = (None, {}, [], "")
+_NOTHING: Sequence[JsonValue] = (None, {}, [], "")
 _STRUCTURE = "neither a text nor messages, read as its JSON text"
 
 
@@ -129,8 +130,11 @@ def _warn_of_gaps(
 
 def _outermost_with(name: str, root: Span, spans: Sequence[Span], kind: Callable[[Span], str | None]) -> Span:
     """Return the root, or the only run within it if the root has no such value, and so on."""
+    children: dict[Span | None, list[Span]] = defaultdict(list)
+    for span in spans:
+        children[span.parent].append(span)
     while root.attributes.peek(name) is None:
-        inner = [span for span in spans if span.parent is root]
+        inner = children[root]
         if len(inner) != 1 or kind(inner[0]) == "LLM":
             break
         root = inner[0]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolMessage, Usage
 from judgekit.errors import TraceError
-from judgekit.formats.reading import read
 from judgekit.formats.readers.langsmith import LangSmithReader
+from judgekit.formats.reading import read
 
 READER = LangSmithReader()
 EXPORTS = {
@@ -224,6 +224,31 @@ def test_a_result_is_the_message_that_a_tool_returned():
         assert (result.text, result.tool_call_id, result.is_error) == ("sent", "c", True)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "args", "text"),
+    [
+        ({"input": '{"id": 7}'}, {"output": {"status": "sent"}}, {"id": 7}, '{"status": "sent"}'),
+        ({"input": "7"}, {"status": "sent"}, {"input": "7"}, '{"status": "sent"}'),
+    ],
+)
+def test_arguments_and_results_of_tools_stand_in_wrappers(inputs, outputs, args, text):
+    [sample] = sampled(TREE[0], ran("r1", "tool", "r", inputs=inputs, outputs=outputs))
+    [call] = sample.trace.tool_calls()
+    assert (call.call.name, call.call.args) == ("r1", args)
+    assert [one.text for one in sample.trace.messages if one.role == "tool"] == [text]
+
+
+def test_the_answer_of_an_outermost_run_without_outputs_is_that_of_the_only_run_in_it():
+    inner = ran("n", parent="r", inputs={"question": "q"}, outputs={"answer": "b"})
+    model = ran(
+        "m", "llm", "n", inputs={"messages": MESSAGES}, outputs={"output": {"role": "assistant", "content": "a"}}
+    )
+    [sample] = sampled(ran("r"), inner, model)
+    assert texts(sample) == ["q", "a", "b"]
+    [sample] = sampled(ran("r"), {**model, "parent_run_id": "r"})
+    assert texts(sample) == ["q", "a"]
+
+
 def test_facts_of_the_outermost_run_are_those_of_the_trace():
     about = {"extra": {"metadata": {"session_id": "s", "k": 1}}, "tags": ["x"], "session_id": "project"}
     costs = {"total_cost": 0.5, "prompt_tokens": 7, "completion_tokens": 2, "prompt_token_details": {"cache_read": 3}}
@@ -309,6 +334,24 @@ def test_examples_and_runs_in_one_file_keep_apart():
 )
 def test_nothing_else_is_recognized(document):
     assert not READER.recognizes(document)
+
+
+def test_a_value_that_stands_beside_both_question_and_answer_is_kept_twice():
+    known = {"inputs": {"question": "q", "k": 1}, "outputs": {"answer": "a", "k": 2}}
+    [sample] = sampled({"id": "e", "dataset_id": "d", **known})
+    assert sample.fields == {"k": 1, "outputs": {"k": 2}}
+
+
+def test_a_run_without_a_trace_belongs_to_that_of_its_parent():
+    child = {
+        "id": "c",
+        "parent_run_id": "gone",
+        "run_type": "llm",
+        "inputs": {"input": "q"},
+        "outputs": {"output": "a"},
+    }
+    [sample] = sampled(child)
+    assert sample.id == "gone"
 
 
 def test_runs_in_a_cycle_belong_to_one_of_them():
