@@ -56,6 +56,8 @@ COMMANDS = {  # pages whose commands run too; those of others need labels, judge
     "docs/formats",
     "docs/from-ragas",
     "docs/from-agentevals",
+    "docs/from-langfuse",
+    "docs/from-langsmith",
 }
 
 

@@ -140,7 +140,7 @@ def test_scores_of_another_system_are_labels_if_people_gave_them(cli, conversati
     assert ended.code == 0
     assert "scores.jsonl: left out 4 scores of judges\n" in ended.err
     found = json.loads(Path("found.json").read_text())
-    assert [side["labelled"] for side in found["judges"]] == [4, 3]
+    assert [side["labelled"] for side in found["judges"]] == [4, 4]
 
 
 def test_labels_that_came_with_the_conversations_are_used_by_their_name(cli, calling):
