@@ -6,7 +6,7 @@
 {"trace_id": "t1", "name": "correct", "annotator_kind": "HUMAN", "result": {"label": "yes", "score": 1, "explanation": "fine"}, "user_id": "u1"}
 """
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import JsonValue
 
@@ -86,7 +86,7 @@ def _langfuse(score: JsonObject) -> ScoreRecord:
         "human" if given_by == "ANNOTATION" else label_source(name, judged=_LANGFUSE_JUDGED.get(str(given_by)))
     )
     author = _first(score, "authorUserId", "author_user_id")
-    return ScoreRecord(_label(name, value, source, author, score.get("comment")), trace, span)
+    return ScoreRecord(make_label(name, value, source, author, score.get("comment")), trace, span)
 
 
 def _langsmith(score: JsonObject) -> ScoreRecord:
@@ -99,7 +99,7 @@ def _langsmith(score: JsonObject) -> ScoreRecord:
     )
     trace, run = str_or_none(score.get("trace_id")), str_or_none(score.get("run_id"))
     value = _first(score, "score", "value")
-    label = _label(name, value, source, _first(origin, "user_name", "user_id"), score.get("comment"))
+    label = make_label(name, value, source, _first(origin, "user_name", "user_id"), score.get("comment"))
     return ScoreRecord(label, trace, None if run == trace else run)
 
 
@@ -107,21 +107,20 @@ def _phoenix(score: JsonObject) -> ScoreRecord:
     name, kind, result = str(score.get("name")), str(score.get("annotator_kind")), as_object(score.get("result"))
     source: LabelSource = "human" if kind == "HUMAN" else label_source(name, judged=_PHOENIX_JUDGED.get(kind))
     author = _first(score, "user_id") or (score.get("identifier") or None)
-    label = _label(name, _first(result, "score", "label"), source, author, result.get("explanation"))
+    label = make_label(name, _first(result, "score", "label"), source, author, result.get("explanation"))
     return ScoreRecord(label, str_or_none(score.get("trace_id")), str_or_none(score.get("span_id")))
 
 
-def _label(name: str, value: JsonValue, source: LabelSource, annotator: JsonValue, reason: JsonValue) -> Label | None:
+def make_label(
+    name: str, value: JsonValue, source: LabelSource, annotator: JsonValue = None, reason: JsonValue = None
+) -> Label | None:
+    """Return a label, or ``None`` if there is no value. A value of another type becomes its JSON text."""
     if value is None or value == "":
         return None
-    told = (
-        value
-        if isinstance(value, bool | int | float | str) and (is_number(value) or not isinstance(value, float))
-        else to_text(value)
-    )
+    is_plain = isinstance(value, bool | str) or is_number(value)
     return Label(
         name,
-        told,
+        cast("bool | float | str", value) if is_plain else to_text(value),
         source=source,
         annotator=str(annotator) if isinstance(annotator, str | int) else None,
         reason=str_or_none(reason) or None,

@@ -27,17 +27,21 @@ def read_item(row: FieldTracker, index: int, asked: str, expected: str) -> Sampl
     messages = _texts(row, asked, HumanMessage, fields)
     if not isinstance(row.peek("metadata"), dict | None):
         fields["metadata"] = row.take("metadata")
-    found = parse_structured_json(row.peek(expected))
-    if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
-        row.take(expected)
-        return build_sample(row, index, {"messages": messages}, identity=row.id("id"), fields=fields, references=found)
-    outputs = _texts(row, expected, AIMessage, fields)
-    known: dict[str, object] = {"fields": fields}
-    calls = [call for one in outputs if isinstance(one, AIMessage) for call in one.tool_calls]
-    text = next((one.text for one in reversed(outputs) if isinstance(one, AIMessage) and one.text), None)
-    known |= {"reference": text} if text is not None else {}
-    known |= {"reference_tool_calls": calls} if calls else {}
+    known = {**read_expected(row, expected, fields), "fields": fields}
     return build_sample(row, index, {"messages": messages}, identity=row.id("id"), **known)
+
+
+def read_expected(row: FieldTracker, name: str, fields: JsonObject) -> dict[str, object]:
+    """Take an expected output as references; what it holds beside its text is added to the fields of the sample."""
+    found = parse_structured_json(row.peek(name))
+    if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
+        row.take(name)
+        return {"references": found}
+    outputs = [one for one in _texts(row, name, AIMessage, fields) if isinstance(one, AIMessage)]
+    calls = [call for one in outputs for call in one.tool_calls]
+    text = next((one.text for one in reversed(outputs) if one.text), None)
+    known: dict[str, object] = {} if text is None else {"reference": text}
+    return {**known, "reference_tool_calls": calls} if calls else known
 
 
 def _texts(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage], fields: JsonObject) -> list[Message]:

@@ -2,6 +2,7 @@
 
 {"id": "r1", "trace_id": "r1", "dotted_order": "2026...", "run_type": "chain", "inputs": {"question": ...}, "outputs": {"answer": ...}}
 {"id": "r2", "trace_id": "r1", "parent_run_id": "r1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {"choices": [...]}}
+{"inputs.question": ..., "outputs.answer": ..., "reference.answer": ..., "feedback.correct": 1, "example_id": "e1", "id": "r1"}
 {"id": "e1", "dataset_id": "d", "inputs": {"question": ...}, "outputs": {"answer": ...}, "metadata": {"dataset_split": ["base"]}}
 """
 
@@ -13,16 +14,18 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep
 from judgekit.formats.readers.base import as_records, build_sample
-from judgekit.formats.readers.dataset_items import read_item
-from judgekit.formats.readers.payloads import exchange_messages, take_payload
+from judgekit.formats.readers.dataset_items import read_expected, read_item
+from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
+from judgekit.formats.score_records import make_label
 from judgekit.formats.spans import Span
-from judgekit.formats.values import as_object, objects_in, str_or_none, without
+from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.trace import Label, ToolDefinition
 
 _RUN = frozenset(("run_type", "dotted_order", "parent_run_id", "child_runs", "trace_id", "start_time"))
 """The fields that tell a run from an example."""
@@ -39,6 +42,14 @@ _KINDS = {"llm": "LLM", "tool": "TOOL"}
 _VALUES = ("inputs", "outputs")
 _THREADS = ("session_id", "thread_id", "conversation_id")
 _MISSING = "export the runs with their inputs and outputs"
+_COLUMNS = {
+    "inputs": "inputs",
+    "input": "inputs",
+    "outputs": "outputs",
+    "reference": "reference_outputs",
+    "feedback": "feedback",
+}
+"""By the first part of a column in a table of results, the field that holds it in a run."""
 _AVERAGES = (
     "averages of feedback, which are no labels; export the feedback itself (client.list_feedback), and use it with "
     "judgekit audit RUN --labels FILE"
@@ -60,7 +71,7 @@ class LangSmithReader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize runs and examples by their inputs and outputs, which are objects."""
-        record = next(iter(as_records(value)), None)
+        record = _nested(next(iter(as_records(value)), None))
         if not isinstance(record, dict) or not isinstance(record.get("inputs"), dict):
             return False
         if not isinstance(record.get("outputs"), dict | None) or "messages" in record or "expectations" in record:
@@ -71,7 +82,7 @@ class LangSmithReader:
         """Return the runs of each trace as spans in their order, and examples as they are."""
         traces: dict[str, list[JsonObject]] = {}
         found: list[JsonValue] = []
-        records = list(_flat(as_records(document)))
+        records = list(_flat(map(_nested, as_records(document))))
         runs = merge_versions(record for record in records if _is_run(record))
         parents = {str(run.get("id")): run for run in runs}
         for run in runs:
@@ -106,7 +117,35 @@ class LangSmithReader:
             threads = (str_or_none(metadata.get(name)) for name in _THREADS)
             group = attributes.id("reference_example_id") or next(filter(None, threads), None)
             known = {} if group is None else {"group": group}
+            fields: JsonObject = {}
+            known |= read_expected(attributes, "reference_outputs", fields)
+            known |= {"fields": fields} if fields else {}
+            trace["labels"] = _labels(as_object(attributes.peek("feedback")))
         return build_sample(row, index, trace, identity=row.id("id"), **known)
+
+
+def _nested(record: JsonValue) -> JsonValue:
+    """Return a row of a table of results as a run, or as an example if there was no run; any other value as it is."""
+    if not isinstance(record, dict) or not any(name.startswith(("outputs.", "reference.")) for name in record):
+        return record
+    row: JsonObject = {}
+    for name, value in record.items():
+        column, dot, key = name.partition(".")
+        holder = row.setdefault(_COLUMNS[column], {}) if dot and column in _COLUMNS else None
+        if isinstance(holder, dict):
+            holder[key] = parse_structured_json(value)
+        else:
+            row[name] = value
+    if "feedback" not in row and "reference_outputs" not in row and "example_id" not in row:
+        return row
+    example = row.pop("example_id", None)
+    return {"run_type": "chain", "reference_example_id": example, **row}
+
+
+def _labels(feedback: JsonObject) -> list[Label]:
+    """Return the feedback of a row of a table, which does not say who gave it."""
+    found = (make_label(name, parse_if_json(value), label_source(name)) for name, value in feedback.items())
+    return [label for label in found if label is not None]
 
 
 def _flat(records: Iterable[JsonValue]) -> Iterator[JsonValue]:

@@ -306,6 +306,49 @@ def test_an_example_is_a_question_and_a_reference():
     assert (texts(sample), sample.reference, warned(sample)) == (["Hi"], "Hello", {(None, BARE), (None, ITEM)})
 
 
+def test_rows_of_a_table_of_results_are_runs_with_references_and_labels(tmp_path, forgotten, crashes):
+    rows = [
+        {
+            "inputs.question": "2+2?",
+            "outputs.answer": "4",
+            "error": None,
+            "reference.answer": "four",
+            "reference.why": "w",
+            "feedback.correct": True,
+            "feedback.model_graded_qa": 0.5,
+            "execution_time": 0.3,
+            "example_id": "e1",
+            "id": "r1",
+        },
+        {"inputs.question": "3+3?", "error": "Boom", "reference.answer": "6", "example_id": "e2", "id": "r2"},
+    ]
+    first, second = sampled(*rows)
+    assert (first.id, first.group, texts(first), first.reference) == ("r1", "e1", ["2+2?", "4"], "four")
+    assert first.fields == {"why": "w"}
+    assert [(one.name, one.value, one.source) for one in first.trace.labels] == [
+        ("correct", True, "unknown"),
+        ("model_graded_qa", 0.5, "judge"),
+    ]
+    assert (second.id, second.reference, warned(second)) == (
+        "r2",
+        "6",
+        {("spans[0]", "the outermost run failed: Boom")},
+    )
+    assert forgotten(READER, rows) == []
+    assert crashes(READER, rows) == []
+    path = tmp_path / "results.csv"
+    path.write_text(
+        "input.question,outputs.answer,reference.answer,feedback.correct,example_id,id\n2+2?,4,four,1.0,e1,r1\n,,,,,\n"
+    )
+    [sample] = read(path, on_error="raise")
+    assert (texts(sample), sample.reference, sample.trace.labels[0].value) == (["2+2?", "4"], "four", 1.0)
+
+
+def test_a_table_of_inputs_and_outputs_alone_is_a_dataset():
+    [sample] = sampled({"inputs.question": "q", "outputs.answer": "a", "id": "e"})
+    assert (sample.id, texts(sample), sample.reference) == ("e", ["q"], "a")
+
+
 def test_examples_and_runs_in_one_file_keep_apart():
     example = {"id": "e", "dataset_id": "d", "inputs": {"question": "q"}, "outputs": {"answer": "a"}}
     run, item = sampled(example, *TREE)
