@@ -1,6 +1,7 @@
 """Runs and dataset examples of LangSmith."""
 
 import json
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -95,6 +96,51 @@ def test_the_runs_of_a_trace_are_one_conversation(exports):
     assert (result.text, result.tool_call_id, answer.text) == ('{"status": "sent"}', "c1", "It was sent.")
     [root] = read(exports / "langsmith_runs_root.jsonl", on_error="raise")
     assert texts(root) == texts(whole)
+
+
+RECORDED = Path(__file__).parent / "recordings"
+"""Runs that the SDK of LangSmith 0.15.1 wrote, in reverse order: of ``traceable`` functions, and of LangGraph 1.2.24."""
+
+
+def recorded(name):
+    return list(map(json.loads, (RECORDED / name).read_text(encoding="utf-8").splitlines()))
+
+
+def test_functions_that_the_sdk_traced():
+    [sample] = read(RECORDED / "langsmith_traceable.jsonl", on_error="raise")
+    assert [one.role for one in sample.trace.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert texts(sample) == ["Where is order 7?", "", '{"status": "sent"}', "", "Ann", "It was sent."]
+    calls = [(one.call.name, one.call.args) for one in sample.trace.tool_calls()]
+    assert calls == [("find_order", {"id": 7}), ("find_name", {"id": 7})]
+    assert sample.trace.warnings == ()
+
+
+def test_a_graph_that_the_sdk_traced():
+    [sample] = read(RECORDED / "langsmith_langgraph.jsonl", on_error="raise")
+    assert [one.role for one in sample.trace.messages] == ["system", "user", "assistant", "tool", "tool", "assistant"]
+    assert (sample.trace.messages[0].text, sample.trace.response) == ("You help.", "It was sent.")
+    calls = [(one.call.name, one.call.args, one.call.id) for one in sample.trace.tool_calls()]
+    assert calls == [("find_order", {"id": 7}, "c1"), ("find_order", {"id": 8}, "c2")]
+    assert [one.name for one in sample.trace.tools] == ["find_order"]
+    assert (sample.group, len(sample.trace.extra["spans"]), sample.trace.warnings) == ("th1", 17, ())
+
+
+@pytest.mark.parametrize("name", ["langsmith_traceable.jsonl", "langsmith_langgraph.jsonl"])
+def test_nothing_that_the_sdk_traced_is_forgotten_or_depends_on_the_order_of_lines(name, forgotten, crashes):
+    runs = recorded(name)
+    assert forgotten(READER, runs, 60) == []
+    assert crashes(READER, runs, 20) == []
+    expected = sampled(*runs)
+    for _ in range(5):
+        Random().shuffle(runs)  # noqa: S311 - no secret
+        assert sampled(*runs) == expected
 
 
 MESSAGES = [{"role": "user", "content": "q"}]
