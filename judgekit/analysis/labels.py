@@ -48,8 +48,9 @@ class HumanLabel(FrozenModel):
             ``convenience`` (picked by hand, which corrects no mean); ``None`` if unknown.
         probability: The probability with which the sample was drawn; ``None`` also if it was drawn by its verdict,
             which this would reveal.
-        source: The source of the label. Labels in files are from people. The source of a recorded label may be unknown:
-            it may even be the verdict of the judge itself. This is not a column of a file.
+        source: The source of the label. Labels in files are from people, except scores of other systems whose origin is
+            unknown. The source of a recorded label may be unknown too: it may even be the verdict of the judge itself.
+            This is not a column of a file.
     """
 
     sample: RecordId

@@ -213,7 +213,7 @@ def _agent_messages(
     answered = take_payload(attributes, values[1], AIMessage)
     beside = FieldTracker({name: attributes.peek(name)}, attributes.path, attributes.warnings)
     asked = take_payload(beside, name, HumanMessage)
-    place = repeated_from(asked.messages, answered.messages)
+    place = _repeated_from(asked.messages, answered.messages)
     if place < len(asked.messages):
         asked = Payload(asked.messages[:place])
     elif name not in beside:
@@ -221,13 +221,10 @@ def _agent_messages(
     return exchange_messages(asked, answered, tools)
 
 
-def repeated_from(asked: Sequence[Message], answered: Sequence[Message]) -> int:
+def _repeated_from(inputs: Sequence[Message], outputs: Sequence[Message]) -> int:
     """Return the position in an input from which on the output repeats it; the input's length if it does not."""
-    first = max(0, len(asked) - len(answered))
-    return next(
-        (at for at in range(first, len(asked)) if all(map(_is_same, asked[at:], answered))),
-        len(asked),
-    )
+    first = max(0, len(inputs) - len(outputs))
+    return next((at for at in range(first, len(inputs)) if all(map(_is_same, inputs[at:], outputs))), len(inputs))
 
 
 def _is_same(one: Message, other: Message) -> bool:

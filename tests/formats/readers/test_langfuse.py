@@ -305,12 +305,16 @@ def test_an_item_of_a_dataset_is_a_question_and_a_reference(item, text, known):
     assert {(None, ITEM), ("status", "is archived")} <= warned(sample)
 
 
-def test_the_calls_in_an_expected_output_are_expected_calls():
+def test_the_calls_in_an_expected_output_are_expected_calls(forgotten):
     call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"id": 7}'}}
     messages = [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "assistant", "content": "Sent."}]
     [sample] = sampled({"id": "i", "datasetId": "d", "input": "q", "expectedOutput": {"messages": messages}})
     assert [(one.name, one.args) for one in sample.reference_tool_calls] == [("find", {"id": 7})]
-    assert sample.reference == "Sent."
+    assert (sample.reference, sample.fields) == ("Sent.", {})
+    assert sample.trace.extra["expectedOutput"] == {"messages": messages}
+    record = {"id": "i", "datasetId": "d", "input": "q", "expectedOutput": {"messages": [{"role": "user"}, *messages]}}
+    assert forgotten(READER, [record]) == []
+    assert forgotten(READER, [{**record, "expectedOutput": {**messages[0], "content": "x", "id": "m"}}]) == []
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,14 @@ EXPORTS = {
 }
 ITEM = "an item of a dataset, without a run of an agent; its expected output is the reference"
 BARE = "has no run_type, so it counts as an example of a dataset: its outputs are the reference"
+EXPECTED = "messages, of which the last answer and the calls are the reference"
 AVERAGES = (
     "averages of feedback, which are no labels; export the feedback itself (client.list_feedback), and use it with "
     "judgekit audit RUN --labels FILE"
 )
 WARNINGS = {
     "langsmith_examples.jsonl": [ITEM],
-    "langsmith_examples_chat.jsonl": [BARE, ITEM],
+    "langsmith_examples_chat.jsonl": [BARE, ITEM, EXPECTED],
     "langsmith_run_openai_wrapper.jsonl": [],
     "langsmith_runs_all.jsonl": [AVERAGES],
     "langsmith_runs_root.jsonl": [AVERAGES],
@@ -349,7 +350,11 @@ def test_an_example_is_a_question_and_a_reference():
     [sample] = sampled({**example, "outputs": None})
     assert (sample.reference, warned(sample)) == (None, {(None, ITEM)})
     [sample] = sampled({"inputs": {"messages": [HI]}, "outputs": {"messages": [HI, ai("Hello")]}})
-    assert (texts(sample), sample.reference, warned(sample)) == (["Hi"], "Hello", {(None, BARE), (None, ITEM)})
+    assert (texts(sample), sample.reference, warned(sample)) == (
+        ["Hi"],
+        "Hello",
+        {(None, BARE), (None, ITEM), ("outputs", EXPECTED)},
+    )
 
 
 def test_rows_of_a_table_of_results_are_runs_with_references_and_labels(tmp_path, forgotten, crashes):
