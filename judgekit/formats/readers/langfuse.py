@@ -3,6 +3,7 @@ r"""Traces, observations and dataset items of Langfuse, from its API, its interf
 {"id": "t1", "timestamp": ..., "input": ..., "output": ..., "observations": [{"id": "o1", "type": "GENERATION", ...}], "scores": [...]}
 {"id": "o1", "traceId": "t1", "parentObservationId": null, "type": "GENERATION", "input": [...], "output": {...}}     API v2
 {"id": "o1", "trace_id": "t1", "parent_observation_id": null, "type": "TOOL", "input": "{\"id\": 7}", "output": ...}  blob exports
+{"id": "o1", "traceId": "t1", "experimentId": "e1", "experimentItemId": "i1", "input": ..., "output": ..., "expectedOutput": ...}  results
 {"id": "i1", "input": {"question": ...}, "expectedOutput": {"answer": ...}, "datasetName": "math"}                   dataset items
 """
 
@@ -16,7 +17,7 @@ from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep
 from judgekit.formats.readers.base import as_records, build_sample
-from judgekit.formats.readers.dataset_items import read_item
+from judgekit.formats.readers.dataset_items import read_expected, read_item
 from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
 from judgekit.formats.score_records import AUDIT_HINT, read_score, score_system
@@ -62,6 +63,9 @@ _ABOUT = (
     *("trace_name",),
 )
 """Facts about a trace that each observation repeats."""
+_TASKS = ("experimentItemId", "experiment_item_id")
+_OBSERVED = frozenset((*_SPAN, *_VALUES, "level", "type", "metadata"))
+"""The fields of an experiment's result that are those of its outermost observation."""
 _SESSIONS = ("sessionId", "session_id")
 _MISSING = "export the observations with their inputs and outputs (fields=core,basic,io,usage)"
 
@@ -77,7 +81,9 @@ class LangfuseReader:
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize traces, observations and dataset items by their fields."""
         record = _unwrapped(next(iter(as_records(value)), None))
-        return isinstance(record, dict) and (_is_observation(record) or _is_trace(record) or _is_item(record))
+        return isinstance(record, dict) and any(
+            is_one(record) for is_one in (_is_observation, _is_trace, _is_result, _is_item)
+        )
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return traces with their observations as spans and their scores, and dataset items as they are."""
@@ -94,9 +100,16 @@ class LangfuseReader:
                 trees.setdefault(name, _Tree([], [], [])).observations.append(_decoded(record))
             elif _is_trace(record):
                 tree = trees.setdefault(str(record.get("id") or "trace"), _Tree([], [], []))
-                inner = objects_in(record.get("observations"))
-                tree.observations.extend(map(_decoded, inner))
-                tree.traces.append(_decoded(without(record, "observations") if inner else record))
+                inner = as_list(record.get("observations"))
+                tree.observations.extend(map(_decoded, objects_in(inner)))
+                left: list[JsonValue] = [one for one in inner if not isinstance(one, dict)]  # ids alone
+                tree.traces.append(
+                    _decoded({**without(record, "observations"), **({"observations": left} if left else {})})
+                )
+            elif _is_result(record):
+                tree = trees.setdefault(str(_first(record, "traceId", "trace_id") or "trace"), _Tree([], [], []))
+                tree.observations.append(_decoded({name: record[name] for name in record if name in _OBSERVED}))
+                tree.traces.append(_decoded(without(record, *_OBSERVED)))
             else:
                 others.append(_decoded(record) if _is_item(record) else record)
         strangers: list[JsonValue] = []
@@ -119,11 +132,12 @@ class LangfuseReader:
         about = row.object("trace") or FieldTracker({})
         metadata = _metadata([about, *(span.attributes for span in tree.spans)])
         name = row.id("id")
+        fields: JsonObject = {}
         labels, known = _scored(about, tree.spans, name)
-        if (
-            session := next((held for name in _SESSIONS if (held := str_or_none(metadata.get(name)))), None)
-        ) is not None:
-            known["group"] = session
+        known |= read_expected(about, next((one for one in _EXPECTED if one in about), ""), fields)
+        task = about.id(*_TASKS) or str_or_none(_first(metadata, *_SESSIONS))
+        known |= {"fields": fields} if fields else {}
+        known |= {"group": task} if task else {}
         trace = {
             **tree.fields,
             "labels": labels,
@@ -170,6 +184,12 @@ def _is_trace(record: JsonObject) -> bool:
 
 def _is_item(record: JsonObject) -> bool:
     return any(name in record for name in _EXPECTED) and "input" in record and not _ITEM.isdisjoint(record)
+
+
+def _is_result(record: JsonObject) -> bool:
+    """Return whether this is the result of an experiment on one item of a dataset."""
+    names = ("experimentId", "experiment_id")
+    return any(name in record for name in names) and isinstance(_first(record, "traceId", "trace_id"), str)
 
 
 def _decoded(record: JsonObject) -> JsonObject:

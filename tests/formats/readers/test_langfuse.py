@@ -305,6 +305,51 @@ def test_an_item_of_a_dataset_is_a_question_and_a_reference(item, text, known):
     assert {(None, ITEM), ("status", "is archived")} <= warned(sample)
 
 
+def test_results_of_an_experiment_are_traces_with_references(forgotten, crashes):
+    def result(number, **fields):
+        return {
+            "id": f"o{number}",
+            "traceId": f"t{number}",
+            "startTime": "2026-11-20T10:00:00Z",
+            "level": "DEFAULT",
+            "environment": "default",
+            "experimentId": "e",
+            "experimentName": "nightly",
+            "experimentItemId": "i",
+            "input": {"question": "2+2?"},
+            "output": f"{number}",
+            "expectedOutput": {"answer": "4", "why": "w"},
+            "scores": [
+                {
+                    "name": "ok",
+                    "value": True,
+                    "dataType": "BOOLEAN",
+                    "source": "ANNOTATION",
+                    "subject": {"kind": "observation", "id": f"o{number}", "traceId": f"t{number}"},
+                }
+            ],
+            **fields,
+        }
+
+    records = [result(4), result(5), observed("llm", "GENERATION", "o5", traceId="t5", input="2+2?", output="5")]
+    assert READER.recognizes(records)
+    first, second = sampled(*records)
+    for sample, answer in ((first, "4"), (second, "5")):
+        assert (sample.id, sample.group, sample.reference) == (f"t{answer}", "i", "4")
+        assert ([one.text for one in sample.trace.messages], sample.fields) == (["2+2?", answer], {"why": "w"})
+        assert [(one.name, one.value, one.source) for one in sample.trace.labels] == [("ok", True, "human")]
+        assert sample.trace.warnings == ()
+    assert second.trace.messages[-1].model is None
+    assert forgotten(READER, records) == []
+    assert crashes(READER, records) == []
+
+
+def test_the_ids_of_observations_beside_a_trace_are_kept():
+    trace = {"id": "t", "timestamp": "2026-01-01T00:00:00Z", "input": "q", "output": "a", "observations": ["o1", "o2"]}
+    [sample] = sampled(trace)
+    assert sample.trace.extra["trace"]["observations"] == ["o1", "o2"]
+
+
 def test_the_calls_in_an_expected_output_are_expected_calls(forgotten):
     call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"id": 7}'}}
     messages = [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "assistant", "content": "Sent."}]
