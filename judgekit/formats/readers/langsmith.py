@@ -6,7 +6,7 @@
 {"id": "e1", "dataset_id": "d", "inputs": {"question": ...}, "outputs": {"answer": ...}, "metadata": {"dataset_split": ["base"]}}
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard, cast
 
 from pydantic import JsonValue
@@ -22,7 +22,7 @@ from judgekit.formats.readers.payloads import exchange_messages, parse_structure
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
 from judgekit.formats.score_records import make_label
 from judgekit.formats.spans import Span
-from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, without
+from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition
@@ -84,9 +84,7 @@ class LangSmithReader:
         found: list[JsonValue] = []
         records = list(_flat(map(_nested, as_records(document))))
         runs = merge_versions(record for record in records if _is_run(record))
-        parents = {str(run.get("id")): run for run in runs}
-        for run in runs:
-            name = _trace_of(run, parents)
+        for run, name in zip(runs, _trace_ids(runs), strict=True):
             if name not in traces:
                 traces[name] = []
                 found.append({"id": name, "spans": cast("JsonValue", traces[name])})
@@ -163,19 +161,25 @@ def _is_run(record: JsonValue) -> TypeGuard[JsonObject]:
     return isinstance(record, dict) and not _RUN.isdisjoint(record)
 
 
-def _trace_of(run: JsonObject, runs: Mapping[str, JsonObject]) -> str:
-    """Return the id of a run's trace, which older runs leave out: it is the id of their outermost run."""
-    seen: set[str] = set()
-    while True:
-        if isinstance(trace := run.get("trace_id"), str) and trace:
-            return trace
-        identity, parent = str(run.get("id")), run.get("parent_run_id")
-        if not isinstance(parent, str) or parent in seen:
-            return identity
-        seen.add(parent)
-        if parent not in runs:
-            return parent
-        run = runs[parent]
+def _trace_ids(runs: Sequence[JsonObject]) -> list[str]:
+    """Return the id of each run's trace, which older runs leave out: it is the id of their outermost run."""
+    by_id = {str(run.get("id")): run for run in runs}
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for run in runs:
+        path = dict.fromkeys([str(run.get("id"))])
+        trace = run.get("trace_id")
+        while not trace:
+            last = next(reversed(path))
+            parent = lookup(by_id.get(last), "parent_run_id")
+            if not isinstance(parent, str) or parent in path:
+                trace = last
+            else:
+                trace = found.get(parent) or lookup(by_id.get(parent), "trace_id")
+                path[parent] = None
+        names.append(str(trace))
+        found |= dict.fromkeys(path, names[-1])
+    return names
 
 
 def _unwrapped(run: JsonObject) -> JsonObject:

@@ -448,6 +448,13 @@ def test_a_run_without_a_trace_belongs_to_that_of_its_parent():
     assert sample.id == "gone"
 
 
+def test_runs_without_an_id_belong_to_the_traces_that_they_name():
+    runs = [
+        {"trace_id": name, "run_type": "llm", "inputs": {"input": name}, "outputs": {"output": "a"}} for name in "xy"
+    ]
+    assert [(sample.id, texts(sample)) for sample in sampled(*runs)] == [("x", ["x", "a"]), ("y", ["y", "a"])]
+
+
 def test_runs_in_a_cycle_belong_to_one_of_them():
     runs = [
         {"id": one, "parent_run_id": other, "run_type": "llm", "inputs": {"input": one}} for one, other in ("ab", "ba")
