@@ -126,14 +126,16 @@ def _nested(record: JsonValue) -> JsonValue:
     """Return a row of a table of results as a run, or as an example if there was no run; any other value as it is."""
     if not isinstance(record, dict) or not any(name.startswith(("outputs.", "reference.")) for name in record):
         return record
-    row: JsonObject = {}
-    for name, value in record.items():
-        column, dot, key = name.partition(".")
-        holder = row.setdefault(_COLUMNS[column], {}) if dot and column in _COLUMNS else None
+    columns = {name: name.partition(".") for name in record}
+    nested = [name for name, (column, dot, _) in columns.items() if dot and column in _COLUMNS]
+    row = without(record, *nested)
+    for name in nested:
+        column, _, key = columns[name]
+        holder = row.setdefault(_COLUMNS[column], {})
         if isinstance(holder, dict):
-            holder[key] = parse_structured_json(value)
+            holder[key] = parse_structured_json(record[name])
         else:
-            row[name] = value
+            row[name] = record[name]
     if "feedback" not in row and "reference_outputs" not in row and "example_id" not in row:
         return row
     example = row.pop("example_id", None)
