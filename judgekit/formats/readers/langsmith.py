@@ -22,7 +22,7 @@ from judgekit.formats.readers.payloads import exchange_messages, parse_structure
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
 from judgekit.formats.score_records import make_label
 from judgekit.formats.spans import Span
-from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, str_or_none, without
+from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition
@@ -87,7 +87,8 @@ class LangSmithReader:
         for run, name in zip(runs, _trace_ids(runs), strict=True):
             if name not in traces:
                 traces[name] = []
-                found.append({"id": name, "spans": cast("JsonValue", traces[name])})
+                known: JsonObject = {} if name.startswith("#") else {"id": name}
+                found.append({**known, "spans": cast("JsonValue", traces[name])})
             traces[name].append(run)
         for name, members in traces.items():
             members.sort(key=lambda run: [str(run.get(name)) for name in ("dotted_order", "start_time", "id")])
@@ -164,21 +165,24 @@ def _is_run(record: JsonValue) -> TypeGuard[JsonObject]:
 
 
 def _trace_ids(runs: Sequence[JsonObject]) -> list[str]:
-    """Return the id of each run's trace, which older runs leave out: it is the id of their outermost run."""
-    by_id = {str(run.get("id")): run for run in runs}
+    """Return the id of each run's trace, which older runs leave out: it is the id of their outermost run.
+
+    A run without any id is a trace of its own, whose name begins with ``#``.
+    """
+    by_id = {str(run.get("id")): run for run in runs if run.get("id")}
     found: dict[str, str] = {}
     names: list[str] = []
-    for run in runs:
-        path = dict.fromkeys([str(run.get("id"))])
-        trace = run.get("trace_id")
+    for number, run in enumerate(runs):
+        path = dict.fromkeys([str(run.get("id") or f"#{number}")])
+        trace, above = run.get("trace_id"), run
         while not trace:
-            last = next(reversed(path))
-            parent = lookup(by_id.get(last), "parent_run_id")
-            if not isinstance(parent, str) or parent in path:
-                trace = last
+            parent = above.get("parent_run_id")
+            if not isinstance(parent, str) or not parent or parent in path:
+                trace = next(reversed(path))
             else:
-                trace = found.get(parent) or lookup(by_id.get(parent), "trace_id")
                 path[parent] = None
+                above = by_id.get(parent, {})
+                trace = found.get(parent) or above.get("trace_id")
         names.append(str(trace))
         found |= dict.fromkeys(path, names[-1])
     return names

@@ -33,7 +33,7 @@ class RunTree(NamedTuple):
     Attributes:
         fields: The fields of a `Trace`.
         spans: The runs, ordered by start time.
-        root: The outermost run; ``None`` if it is not in the recording.
+        root: The outermost run, the first of several; ``None`` if it is not in the recording.
     """
 
     fields: dict[str, object]
@@ -100,8 +100,9 @@ def read_tree(
     steps, tools = read_steps(spans, kind, model, values)
     fields = merge_steps(steps)
     messages = [*cast("Sequence[Message]", fields["messages"])]
-    root = next((span for span in spans if span.parent is None and span.parent_id is None), None)
-    if root is not None and kind(root) != "LLM":
+    roots = [span for span in spans if span.parent is None and span.parent_id is None]
+    root = roots[0] if roots else None
+    if root is not None and len(roots) == 1 and kind(root) != "LLM":
         if any(step.kind == "model" for step in steps):
             messages = _with_outer_answer(messages, _outermost_with(values[1], root, spans, kind), values)
         else:

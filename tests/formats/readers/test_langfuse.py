@@ -217,6 +217,21 @@ def test_an_answer_of_the_outermost_observation_that_no_model_gave_is_the_last_m
     assert warned(sample) == {("spans[0].attributes.input", said)}
 
 
+def test_of_several_outermost_observations_none_has_the_final_answer():
+    def turn(number, history):
+        question = {"role": "user", "content": f"q{number}"}
+        times = {"startTime": f"2026-01-01T00:00:0{number}Z", "endTime": f"2026-01-01T00:00:0{number}.9Z"}
+        root = observed(f"root{number}", "SPAN", input=f"q{number}", output=f"a{number}", **times)
+        answer = {"role": "assistant", "content": f"a{number}"}
+        model = observed(f"llm{number}", "GENERATION", root["id"], input=[*history, question], output=answer, **times)
+        return [root, model], [*history, question, answer]
+
+    first, history = turn(1, [])
+    [sample] = sampled(*first, *turn(2, history)[0])
+    assert [one.text for one in sample.trace.messages] == ["q1", "a1", "q2", "a2"]
+    assert sample.trace.warnings == ()
+
+
 def test_errors_and_missing_parents_are_told():
     failed = observed("tool", "TOOL", "root", input={"id": 7}, level="ERROR", statusMessage="no such order")
     [sample] = sampled(observed("root", "AGENT", input="q", output="a", level="ERROR"), failed)

@@ -453,6 +453,13 @@ def test_runs_without_an_id_belong_to_the_traces_that_they_name():
         {"trace_id": name, "run_type": "llm", "inputs": {"input": name}, "outputs": {"output": "a"}} for name in "xy"
     ]
     assert [(sample.id, texts(sample)) for sample in sampled(*runs)] == [("x", ["x", "a"]), ("y", ["y", "a"])]
+    runs = [{**run, "trace_id": name, "id": name} for run in runs for name in ("", None)]
+    assert [(sample.id, texts(sample)[0]) for sample in sampled(*runs)] == [
+        ("0", "x"),
+        ("1", "x"),
+        ("2", "y"),
+        ("3", "y"),
+    ]
 
 
 def test_runs_in_a_cycle_belong_to_one_of_them():
