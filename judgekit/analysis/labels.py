@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import chain, groupby
 from math import nan
 from pathlib import Path
@@ -153,10 +153,7 @@ def _exported(records: Iterable[FileRecord], system: ScoreSystem, selection: Exp
     """Return the labels among the scores of another system."""
     notices: list[str] = []
     scores = list(_scores(records, system, notices))
-    found: list[tuple[int | None, HumanLabel]] = []
-    for one in selection.select(scores):
-        with _validated(one.line):
-            found.append((one.line, _human_label(one.label, one.sample, one.scorer)))
+    found = [(one.line, _human_label(one.label, one.sample, one.scorer)) for one in selection.select(scores)]
     notices += (f"left out {one}" for one in selection.notices())
     names = frozenset(score.label.name for _, score in scores if score.label is not None)
     return LabelFile(_without_duplicates(found), notices, names)
@@ -186,18 +183,7 @@ def _scores(
             continue
         if score_system(value) != system:
             raise TraceError(f"expected a score of {system} like the first one, found {short_repr(value)}", line=line)
-        with _validated(line):
-            score = read_score(as_object(value), system)
-        yield line, score
-
-
-@contextmanager
-def _validated(line: int | None) -> Generator[None]:
-    """Raise a `TraceError` for a line with an invalid value."""
-    try:
-        yield
-    except ValidationError as error:
-        raise TraceError(validation_message(error), line=line) from error
+        yield line, read_score(as_object(value), system)
 
 
 def _lines(records: Iterable[FileRecord], columns: Columns) -> Iterator[tuple[int | None, HumanLabel]]:

@@ -395,6 +395,19 @@ def test_rows_of_a_table_of_results_are_runs_with_references_and_labels(tmp_path
     assert (texts(sample), sample.reference, sample.trace.labels[0].value) == (["2+2?", "4"], "four", 1.0)
 
 
+def test_a_column_whose_field_is_taken_stays_as_it_is():
+    [sample] = sampled({"inputs": "text", "inputs.question": "q", "outputs.answer": "a", "example_id": "e", "id": "r"})
+    assert sample.trace.extra["spans"][0]["attributes"]["inputs.question"] == "q"
+    assert texts(sample) == ["text", "a"]
+
+
+def test_a_model_call_that_holds_other_values_than_messages_is_kept():
+    embedding = ran("r1", "llm", "r", inputs={"n": 1}, outputs={"vector": [1]})
+    [sample] = sampled(TREE[0], embedding)
+    assert texts(sample) == ["q", "a"]
+    assert sample.trace.extra["spans"][1]["attributes"]["outputs"] == {"vector": [1]}
+
+
 def test_a_table_of_inputs_and_outputs_alone_is_a_dataset():
     [sample] = sampled({"inputs.question": "q", "outputs.answer": "a", "id": "e"})
     assert (sample.id, texts(sample), sample.reference) == ("e", ["q"], "a")
