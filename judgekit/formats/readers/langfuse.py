@@ -188,8 +188,7 @@ def _is_item(record: JsonObject) -> bool:
 
 def _is_result(record: JsonObject) -> bool:
     """Return whether this is the result of an experiment on one item of a dataset."""
-    names = ("experimentId", "experiment_id")
-    return any(name in record for name in names) and isinstance(_first(record, "traceId", "trace_id"), str)
+    return any(name in record for name in _TASKS) and isinstance(_first(record, "traceId", "trace_id"), str)
 
 
 def _decoded(record: JsonObject) -> JsonObject:
@@ -212,6 +211,7 @@ def _record(name: str, tree: _Tree) -> JsonObject:
     about: JsonObject
     [about] = merge_versions([{"id": name}, *({**one, "id": name} for one in tree.traces)])
     observations = merge_versions(_with_arguments(one) for one in tree.observations)
+    observations.sort(key=lambda one: str(_first(one, "startTime", "start_time")))  # the API begins with the latest
     if tree.scores:
         about["scores"] = [*as_list(about.get("scores")), *tree.scores]
     said = _with_arguments({value: about.pop(value) for value in _VALUES if value in about})

@@ -4,6 +4,8 @@ import csv
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judgekit import AIMessage, HumanMessage, SystemMessage, ToolMessage, Usage
 from judgekit.errors import TraceError
@@ -122,6 +124,42 @@ def test_a_file_holds_many_traces_with_their_observations_and_scores_in_any_plac
         assert [one.text for one in sample.trace.messages] == [f"q{sample.id}", "a"]
         assert [(one.name, one.value, one.source) for one in sample.trace.labels] == [("ok", False, "human")]
         assert sample.trace.metadata == {"k": sample.id}
+
+
+QUESTION = {"role": "user", "content": "q"}
+CALL = {
+    "role": "assistant",
+    "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
+RESULT = {"role": "tool", "tool_call_id": "c", "content": "r"}
+SCORE = {"name": "ok", "value": 1, "dataType": "BOOLEAN", "source": "ANNOTATION", "traceId": "t"}
+
+
+def begun(second, *args, **fields):
+    return observed(*args, **fields, startTime=f"2026-01-01T00:00:0{second}Z")
+
+
+PIECES = [
+    {"id": "t", "timestamp": "2026-01-01T00:00:00Z", "input": "q", "output": "a", "tags": ["x"]},
+    begun(0, "root", "AGENT", input="q", output="a"),
+    begun(1, "llm1", "GENERATION", "root", input=[QUESTION], output=CALL),
+    begun(2, "f", "TOOL", "root", input={}, output="r"),
+    begun(
+        3, "llm2", "GENERATION", "root", input=[QUESTION, CALL, RESULT], output={"role": "assistant", "content": "a"}
+    ),
+    SCORE,
+    begun(0, "other", "SPAN", input="p", output="b", traceId="o"),
+]
+
+
+@given(st.permutations(PIECES))
+def test_any_order_of_the_lines_gives_the_same_samples(lines):
+    samples = sorted(sampled(*lines), key=lambda sample: sample.id)
+    assert samples == sorted(sampled(*PIECES), key=lambda sample: sample.id)
+    other, sample = samples
+    assert [[one.text for one in found.trace.messages] for found in samples] == [["p", "b"], ["q", "", "r", "a"]]
+    assert (len(sample.trace.tool_calls()), len(sample.trace.labels), other.trace.labels) == (1, 1, ())
+    assert sample.trace.metadata == {"tags": ["x"]}
 
 
 def test_scores_say_who_gave_them():
@@ -389,6 +427,7 @@ def test_the_calls_in_an_expected_output_are_expected_calls(forgotten):
         {"trace_id": "t", "span_id": "s", "type": "x"},
         {"type": ["GENERATION"], "traceId": "t"},
         {"input": "q", "expected_output": "a"},
+        {"id": "r", "experiment_id": "e", "dataset_example_id": "d", "trace_id": "t", "output": "a"},  # of Phoenix
     ],
 )
 def test_nothing_else_is_recognized(document):
