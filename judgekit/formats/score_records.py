@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_object, is_number, str_or_none
+from judgekit.formats.values import as_object, first_value, is_number, str_or_none
 from judgekit.traces.message import JsonObject
 from judgekit.traces.trace import Label, LabelSource
 
@@ -65,16 +65,16 @@ def read_score(score: JsonObject, system: ScoreSystem) -> ScoreRecord:
 
 
 def _langfuse(score: JsonObject) -> ScoreRecord:
-    name, kind, given_by = str(score.get("name")), _first(score, "dataType", "data_type"), score.get("source")
+    name, kind, given_by = str(score.get("name")), first_value(score, "dataType", "data_type"), score.get("source")
     subject = as_object(score.get("subject"))
     if subject:
         about, identity = subject.get("kind"), str_or_none(subject.get("id"))
-        trace = identity if about == "trace" else str_or_none(_first(subject, "traceId", "trace_id"))
+        trace = identity if about == "trace" else str_or_none(first_value(subject, "traceId", "trace_id"))
         span = identity if about == "observation" else None
     else:
-        trace = str_or_none(_first(score, "traceId", "trace_id"))
-        span = str_or_none(_first(score, "observationId", "observation_id"))
-    value, text = score.get("value"), str_or_none(_first(score, "stringValue", "string_value"))
+        trace = str_or_none(first_value(score, "traceId", "trace_id"))
+        span = str_or_none(first_value(score, "observationId", "observation_id"))
+    value, text = score.get("value"), str_or_none(first_value(score, "stringValue", "string_value"))
     if kind == "CORRECTION":
         corrected = value if isinstance(value, str) else text
         return ScoreRecord(None, trace, span, corrected or None)
@@ -85,7 +85,7 @@ def _langfuse(score: JsonObject) -> ScoreRecord:
     source: LabelSource = (
         "human" if given_by == "ANNOTATION" else label_source(name, judged=_LANGFUSE_JUDGED.get(str(given_by)))
     )
-    author = _first(score, "authorUserId", "author_user_id")
+    author = first_value(score, "authorUserId", "author_user_id")
     return ScoreRecord(make_label(name, value, source, author, score.get("comment")), trace, span)
 
 
@@ -98,16 +98,16 @@ def _langsmith(score: JsonObject) -> ScoreRecord:
         else label_source(name, judged=_LANGSMITH_JUDGED.get(kind) if isinstance(kind, str) else None)
     )
     trace, run = str_or_none(score.get("trace_id")), str_or_none(score.get("run_id"))
-    value = _first(score, "score", "value")
-    label = make_label(name, value, source, _first(origin, "user_name", "user_id"), score.get("comment"))
+    value = first_value(score, "score", "value")
+    label = make_label(name, value, source, first_value(origin, "user_name", "user_id"), score.get("comment"))
     return ScoreRecord(label, trace, None if run == trace else run)
 
 
 def _phoenix(score: JsonObject) -> ScoreRecord:
     name, kind, result = str(score.get("name")), str(score.get("annotator_kind")), as_object(score.get("result"))
     source: LabelSource = "human" if kind == "HUMAN" else label_source(name, judged=_PHOENIX_JUDGED.get(kind))
-    author = _first(score, "user_id") or (score.get("identifier") or None)
-    label = make_label(name, _first(result, "score", "label"), source, author, result.get("explanation"))
+    author = first_value(score, "user_id") or (score.get("identifier") or None)
+    label = make_label(name, first_value(result, "score", "label"), source, author, result.get("explanation"))
     return ScoreRecord(label, str_or_none(score.get("trace_id")), str_or_none(score.get("span_id")))
 
 
@@ -125,7 +125,3 @@ def make_label(
         annotator=str(annotator) if isinstance(annotator, str | int) else None,
         reason=str_or_none(reason) or None,
     )
-
-
-def _first(found: JsonObject, *names: str) -> JsonValue:
-    return next((found[name] for name in names if found.get(name) is not None), None)

@@ -3,12 +3,10 @@
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import build_sample
 from judgekit.formats.readers.payloads import parse_structured_json, take_payload
-from judgekit.formats.row_facts import to_text
+from judgekit.formats.row_facts import STRUCTURE_WARNING, to_text
 from judgekit.formats.values import as_object
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
-
-_STRUCTURE = "neither a text nor messages, read as its JSON text"
 
 
 def read_item(row: FieldTracker, index: int, input_name: str, output_name: str) -> Sample:
@@ -64,5 +62,5 @@ def _texts(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage], f
         fields[name] = kept
     if payload.messages:
         return [*payload.messages]
-    row.warn(_STRUCTURE, name)
+    row.warn(STRUCTURE_WARNING, name)
     return [kind(to_text(parse_structured_json(row.take(name))))]

@@ -22,7 +22,7 @@ from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
 from judgekit.formats.score_records import AUDIT_HINT, read_score, score_system
 from judgekit.formats.spans import Span
-from judgekit.formats.values import as_list, as_object, objects_in, parse_if_json, str_or_none, without
+from judgekit.formats.values import as_list, as_object, first_value, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label, ToolDefinition
@@ -96,7 +96,7 @@ class LangfuseReader:
             elif score_system(record) == "Langfuse":
                 scores.append(record)
             elif _is_observation(record):
-                name = str(_first(record, "traceId", "trace_id") or "trace")
+                name = str(first_value(record, "traceId", "trace_id") or "trace")
                 trees.setdefault(name, _Tree([], [], [])).observations.append(_decoded(record))
             elif _is_trace(record):
                 tree = trees.setdefault(str(record.get("id") or "trace"), _Tree([], [], []))
@@ -107,7 +107,7 @@ class LangfuseReader:
                     _decoded({**without(record, "observations"), **({"observations": left} if left else {})})
                 )
             elif _is_result(record):
-                tree = trees.setdefault(str(_first(record, "traceId", "trace_id") or "trace"), _Tree([], [], []))
+                tree = trees.setdefault(str(first_value(record, "traceId", "trace_id") or "trace"), _Tree([], [], []))
                 tree.observations.append(_decoded({name: record[name] for name in record if name in _OBSERVED}))
                 tree.traces.append(_decoded(without(record, *_OBSERVED)))
             else:
@@ -135,7 +135,7 @@ class LangfuseReader:
         fields: JsonObject = {}
         labels, known = _scored(about, tree.spans, name)
         known |= read_expected(about, next((one for one in _EXPECTED if one in about), ""), fields)
-        task = about.id(*_TASKS) or str_or_none(_first(metadata, *_SESSIONS))
+        task = about.id(*_TASKS) or str_or_none(first_value(metadata, *_SESSIONS))
         known |= {"fields": fields} if fields else {}
         known |= {"group": task} if task else {}
         trace = {
@@ -171,7 +171,7 @@ def _unwrapped(record: JsonValue) -> JsonValue:
 
 
 def _is_observation(record: JsonObject) -> bool:
-    return str_or_none(record.get("type")) in _TYPES and isinstance(_first(record, "traceId", "trace_id"), str)
+    return str_or_none(record.get("type")) in _TYPES and isinstance(first_value(record, "traceId", "trace_id"), str)
 
 
 def _is_trace(record: JsonObject) -> bool:
@@ -188,7 +188,7 @@ def _is_item(record: JsonObject) -> bool:
 
 def _is_result(record: JsonObject) -> bool:
     """Return whether this is the result of an experiment on one item of a dataset."""
-    return any(name in record for name in _TASKS) and isinstance(_first(record, "traceId", "trace_id"), str)
+    return any(name in record for name in _TASKS) and isinstance(first_value(record, "traceId", "trace_id"), str)
 
 
 def _decoded(record: JsonObject) -> JsonObject:
@@ -211,7 +211,9 @@ def _record(name: str, tree: _Tree) -> JsonObject:
     about: JsonObject
     [about] = merge_versions([{"id": name}, *({**one, "id": name} for one in tree.traces)])
     observations = merge_versions(_with_arguments(one) for one in tree.observations)
-    observations.sort(key=lambda one: str(_first(one, "startTime", "start_time")))  # the API begins with the latest
+    observations.sort(
+        key=lambda one: str(first_value(one, "startTime", "start_time"))
+    )  # the API begins with the latest
     if tree.scores:
         about["scores"] = [*as_list(about.get("scores")), *tree.scores]
     said = _with_arguments({value: about.pop(value) for value in _VALUES if value in about})
@@ -244,13 +246,13 @@ def _with_arguments(record: JsonObject) -> JsonObject:
 
 
 def _parent(observation: JsonObject) -> str | None:
-    return str_or_none(_first(observation, "parentObservationId", "parent_observation_id")) or None
+    return str_or_none(first_value(observation, "parentObservationId", "parent_observation_id")) or None
 
 
 def _error(observation: JsonObject) -> JsonValue:
     if observation.get("level") != "ERROR":
         return None
-    return str_or_none(_first(observation, "statusMessage", "status_message")) or "error"
+    return str_or_none(first_value(observation, "statusMessage", "status_message")) or "error"
 
 
 def _kind(span: Span) -> str | None:
@@ -314,7 +316,3 @@ def _item(row: FieldTracker, index: int) -> Sample:
     if row.peek("status") == "ARCHIVED":
         row.warn("is archived", "status")
     return read_item(row, index, "input", expected)
-
-
-def _first(found: JsonObject, *names: str) -> JsonValue:
-    return next((found[name] for name in names if found.get(name) is not None), None)

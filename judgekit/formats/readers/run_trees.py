@@ -11,7 +11,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.payloads import messages_in, parse_structured_json, read_steps
-from judgekit.formats.row_facts import single_text, to_text
+from judgekit.formats.row_facts import STRUCTURE_WARNING, single_text, to_text
 from judgekit.formats.spans import Span, read_spans, time_range
 from judgekit.formats.values import lookup, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
@@ -24,7 +24,6 @@ _TEXTS = {
 """The names of the text that a run was given, or returned, if it stands beside other values."""
 _CONFLICTS = "other_version"
 _NOTHING: Sequence[JsonValue] = (None, {}, [], "")
-_STRUCTURE = "neither a text nor messages, read as its JSON text"
 
 
 class RunTree(NamedTuple):
@@ -160,10 +159,10 @@ def _with_structures(messages: list[Message], attributes: FieldTracker, values: 
     """Return the messages with the outermost input and output as JSON text if these are neither text nor messages."""
     name, answer = values
     if attributes.peek(name) not in _NOTHING and not any(isinstance(one, HumanMessage) for one in messages):
-        attributes.warn(_STRUCTURE, name)
+        attributes.warn(STRUCTURE_WARNING, name)
         messages = [HumanMessage(to_text(attributes.take(name))), *messages]
     if attributes.peek(answer) not in _NOTHING:
-        attributes.warn(_STRUCTURE, answer)
+        attributes.warn(STRUCTURE_WARNING, answer)
         messages = [*messages, AIMessage(to_text(attributes.take(answer)))]
     return messages
 

@@ -217,7 +217,7 @@ def test_scores_of_traces_that_are_not_in_the_file_are_told():
 def test_the_arguments_of_a_traced_function_are_its_input(given, text):
     [sample] = sampled(observed("root", "SPAN", input=given, output={"total": 7}))
     assert [one.text for one in sample.trace.messages] == [text, '{"total": 7}']
-    structure = "neither a text nor messages, read as its JSON text"
+    structure = "neither a string nor messages, read as its JSON text"
     paths = [f"spans[0].attributes.{name}" for name in (["input"] if text.startswith("{") else []) + ["output"]]
     assert warned(sample) == {(path, structure) for path in paths}
 

@@ -333,7 +333,7 @@ def test_failures_and_missing_runs_are_told():
 def test_a_structured_input_and_output_are_read_as_their_json():
     [sample] = sampled(ran("r", inputs={"order": 7, "at": {"x": 1}}, outputs={"total": 7}))
     assert texts(sample) == ['{"order": 7, "at": {"x": 1}}', '{"total": 7}']
-    structure = "neither a text nor messages, read as its JSON text"
+    structure = "neither a string nor messages, read as its JSON text"
     assert warned(sample) == {(f"spans[0].attributes.{name}", structure) for name in ("inputs", "outputs")}
 
 
