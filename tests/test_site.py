@@ -60,6 +60,8 @@ COMMANDS = {  # pages whose commands run too; those of others need labels, judge
     "docs/from-agentevals",
     "docs/from-openai-evals",
     "docs/from-braintrust",
+    "docs/from-langfuse",
+    "docs/from-langsmith",
 }
 
 

@@ -1,17 +1,25 @@
 """Labels that a judge is compared with: the verdicts of people, or of a benchmark, on samples that it scored."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import Field, FiniteFloat, JsonValue, ValidationError
 
-from judgekit.errors import ConfigError, TraceError, join_limited, short_repr, validation_message
+from judgekit.analysis.label_exports import ExportedLabels
+from judgekit.errors import ConfigError, TraceError, join_limited, path_text, short_repr, validation_message
 from judgekit.formats.columns import Columns
-from judgekit.formats.files import ENCODING_HINT, File
+from judgekit.formats.exports import MORE_PAGES
+from judgekit.formats.files import ENCODING_HINT, File, FileRecord
+from judgekit.formats.readers.base import as_records
+from judgekit.formats.reading import unpaged
+from judgekit.formats.score_records import ScoreRecord, ScoreSystem, read_score, score_system
 from judgekit.formats.tables import csv_rows
+from judgekit.formats.values import as_object
 from judgekit.runs.alignments import LabelRole
 from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
@@ -42,8 +50,9 @@ class HumanLabel(FrozenModel):
             which this would reveal.
         role: What the label is for when a judge is aligned with people: see `judgekit.runs.alignments.LabelRole`. ``None``
             leaves that to a hash of the recording.
-        source: The source of the label. Labels in files are from people. The source of a recorded label may be unknown:
-            it may even be the verdict of the judge itself. This is not a column of a file.
+        source: The source of the label. Labels in files are from people, except scores of other systems whose origin is
+            unknown. The source of a recorded label may be unknown too: it may even be the verdict of the judge itself.
+            This is not a column of a file.
     """
 
     sample: RecordId
@@ -76,51 +85,123 @@ _ESCAPED = re.compile(r"'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _SAVE_AGAIN = "save it again in UTF-8 (in Excel: CSV UTF-8)"
 
 
-def read_labels(path: Path | str) -> Sequence[HumanLabel]:
+class LabelFile(NamedTuple):
+    """The labels in a file.
+
+    Attributes:
+        labels: The labels of people.
+        notices: What was left out, and why. Only the score files of other systems hold anything else.
+        names: The names of scorers and scores in the file, whether their labels were used or not.
+    """
+
+    labels: Sequence[HumanLabel]
+    notices: Sequence[str]
+    names: frozenset[str]
+
+
+def read_labels(
+    path: Path | str, *, names: Mapping[str, str] | None = None, run: Run | None = None
+) -> Sequence[HumanLabel]:
     """Return the labels in a file: CSV, as spreadsheets write it, or JSON lines.
 
     Columns, or keys, are ``sample``, ``scorer`` and ``value``, and optionally the other fields of `HumanLabel`. A blank
     value stands for a sample that nobody labelled. Duplicates are treated as in `deduplicate`.
 
+    Files of Langfuse's scores, LangSmith's feedback and Phoenix's annotations are read too, also pages of them as their
+    APIs return them (``.json``). Their scores are labels if people gave them to a whole trace, whose id is the
+    sample's; a Python warning says how many are left out.
+
     Args:
-        path: A ``.csv``, ``.tsv`` or ``.jsonl`` file, or its URL.
+        path: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.json`` file, or its URL.
+        names: By the name of a score or scorer in the file, the scorer whose question it answers.
+        run: The run that was labelled: scores must have the name of one of its scorers, and may belong to the outermost
+            span of a sample.
 
     Raises:
+        ConfigError: A score that ``names`` assigns is the verdict of a judge.
         TraceError: The file cannot be read; the message says where, what was found, and what to do.
     """
+    found = read_label_file(path, names=names, run=run)
+    for notice in found.notices:
+        warnings.warn(f"{path_text(path)}: {notice}", stacklevel=2)
+    return found.labels
+
+
+def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None, run: Run | None = None) -> LabelFile:
+    """Return the labels in a file, and what was left out; see `read_labels`."""
     file = File.locate(path)
     if file.encoding_guessed:
         raise TraceError(f"is not UTF-8; {_SAVE_AGAIN}", path=path)
+    columns = Columns()
     try:
-        return _without_duplicates(_lines(file))
+        with closing(_records(file, columns)) as records:  # an error that is kept would hold the file open
+            first = next(records, None)
+            rows = chain([] if first is None else [first], records)
+            known = None if first is None or isinstance(first.value, TraceError) else score_system(first.value)
+            if known is not None:
+                return _exported(rows, known, ExportedLabels(names or {}, run))
+            if file.container not in ("csv", "lines"):
+                raise TraceError("labels are read from CSV (.csv, .tsv) and from JSON lines (.jsonl)")
+            return _own(_without_duplicates(_lines(rows, columns)), names or {})
     except TraceError as error:
         raise TraceError(error.problem.replace(ENCODING_HINT, _SAVE_AGAIN), path=path, line=error.line) from error
 
 
-def _lines(file: File) -> Iterator[tuple[int | None, HumanLabel]]:
-    columns = Columns()
+def _own(labels: Sequence[HumanLabel], names: Mapping[str, str]) -> LabelFile:
+    """Return the labels of a file in the form of ``judgekit label``."""
+    renamed = [one.model_copy(update={"scorer": names.get(one.scorer, one.scorer)}) for one in labels]
+    return LabelFile(renamed, (), frozenset(one.scorer for one in labels))
+
+
+def _exported(records: Iterable[FileRecord], system: ScoreSystem, selection: ExportedLabels) -> LabelFile:
+    """Return the labels among the scores of another system."""
+    notices: list[str] = []
+    scores = list(_scores(records, system, notices))
+    found = [(one.line, _human_label(one.label, one.sample, one.scorer)) for one in selection.select(scores)]
+    notices += (f"left out {one}" for one in selection.notices())
+    names = frozenset(score.label.name for _, score in scores if score.label is not None)
+    return LabelFile(_without_duplicates(found), notices, names)
+
+
+def _records(file: File, columns: Columns) -> Generator[FileRecord]:
     if file.container == "csv":
-        records = csv_rows(file, columns)
-    elif file.container == "lines":
-        records = file.records()
+        yield from csv_rows(file, columns)
+        return
+    document = file.document() if file.container == "document" else None
+    if document is None:
+        yield from unpaged(file.records())
+    elif isinstance(document.value, TraceError):
+        raise document.value
     else:
-        raise TraceError("labels are read from CSV (.csv, .tsv) and from JSON lines (.jsonl)")
-    try:
-        for line, value, _ in records:
-            try:
-                if isinstance(value, TraceError):
-                    raise value
-                if not isinstance(value, dict):
-                    raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {short_repr(value)}")
-                named = [
-                    name for name in columns.seen if not _NAMELESS.fullmatch(name)
-                ]  # the first row names the columns
-                _must_be_columns(named or value)
-                yield line, _label(_read(value) if named else value)
-            except TraceError as error:
-                raise TraceError(error.problem, line=line if error.line is None else error.line) from error
-    finally:
-        del records  # closes the file, which the traceback of an error would hold open
+        yield from unpaged(FileRecord(None, row, document.clean) for row in as_records(document.value))
+
+
+def _scores(
+    records: Iterable[FileRecord], system: ScoreSystem, notices: list[str]
+) -> Iterator[tuple[int | None, ScoreRecord]]:
+    for line, value, _ in records:
+        if isinstance(value, TraceError):
+            if value.problem != MORE_PAGES:
+                raise TraceError(value.problem, line=line if value.line is None else value.line) from value
+            notices.append(MORE_PAGES)
+            continue
+        if score_system(value) != system:
+            raise TraceError(f"expected a score of {system} like the first one, found {short_repr(value)}", line=line)
+        yield line, read_score(as_object(value), system)
+
+
+def _lines(records: Iterable[FileRecord], columns: Columns) -> Iterator[tuple[int | None, HumanLabel]]:
+    for line, value, _ in records:
+        try:
+            if isinstance(value, TraceError):
+                raise value
+            if not isinstance(value, dict):
+                raise TraceError(f"expected an object with {', '.join(_REQUIRED)}, found {short_repr(value)}")
+            named = [name for name in columns.seen if not _NAMELESS.fullmatch(name)]  # the first row names the columns
+            _must_be_columns(named or value)
+            yield line, _label(_read(value) if named else value)
+        except TraceError as error:
+            raise TraceError(error.problem, line=line if error.line is None else error.line) from error
 
 
 def _must_be_columns(names: Iterable[str]) -> None:
@@ -262,18 +343,8 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
             continue
         known.add(label.name)
         if label.name in wanted:
-            found.append(
-                HumanLabel(
-                    sample=sample,
-                    scorer=wanted[label.name],
-                    value=label.value,
-                    annotator=label.annotator or (None if label.source == "human" else label.source),
-                    reason=label.reason or "",
-                    run=run.number,
-                    number=number,
-                    source=label.source,
-                )
-            )
+            made = _human_label(label, sample, wanted[label.name])
+            found.append(made.model_copy(update={"run": run.number, "number": number}))
     for name in names:
         if name in judged - known:
             raise ConfigError(
@@ -283,6 +354,18 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
         if name not in known:
             raise ConfigError.unknown("label that was recorded", name, sorted(known))
     return deduplicate(found)
+
+
+def _human_label(label: Label, sample: str, scorer: str) -> HumanLabel:
+    """Return a label that is not a judge's as an answer to a scorer's question. Its source stands in for a name."""
+    return HumanLabel(
+        sample=sample,
+        scorer=scorer,
+        value=label.value,
+        annotator=label.annotator or (None if label.source == "human" else label.source),
+        reason=label.reason or "",
+        source=cast("Literal['human', 'benchmark', 'unknown']", label.source),
+    )
 
 
 class _Recorded(NamedTuple):

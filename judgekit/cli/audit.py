@@ -9,10 +9,10 @@ from judgekit.analysis.audit import audit as audited
 from judgekit.analysis.corrected_means import mean_bounds
 from judgekit.analysis.findings import Audit
 from judgekit.analysis.human_agreement import ANNOTATOR_EPSILONS
-from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels, recorded_labels
+from judgekit.analysis.labels import HumanLabel, deduplicate, read_label_file, recorded_labels
 from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
-from judgekit.cli.outputs import check_outputs, print_line, print_written
+from judgekit.cli.outputs import check_outputs, print_line, print_notices, print_written
 from judgekit.errors import ConfigError
 from judgekit.locations import location_text, to_location
 from judgekit.reports.audit import show_audit
@@ -34,16 +34,17 @@ def audit(
         typer.Option(
             parser=location_text,
             metavar="FILE",
-            help="Labels by people, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated. If not "
-            "given, the labels recorded with the conversations.",
+            help="Labels by people, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of Langfuse, "
+            "feedback of LangSmith or annotations of Phoenix; may be repeated. If not given, the labels recorded with the "
+            "conversations.",
         ),
     ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RECORDED=SCORER",
-            help="Use the recorded labels of this name as answers to this scorer's question; may be repeated. Labels with "
-            "the scorer's own name are used anyway.",
+            help="Use the labels of this name, in a file or recorded, as answers to this scorer's question; may be repeated. "
+            "Labels with the scorer's own name are used anyway.",
         ),
     ] = None,
     guarantee: Annotated[
@@ -80,10 +81,15 @@ def audit(
     outputs = check_outputs(output, _KINDS)
     worse = _epsilon(epsilon)
     found = Run.stored(options.parse_run_number(run), store)
-    given: list[HumanLabel] = [one for path in labels or () for one in read_labels(path)]
+    names = dict(map(options.parse_recorded_label, label or ()))
+    files = {path: read_label_file(path, names=names, run=found) for path in labels or ()}
+    given: list[HumanLabel] = [one for file in files.values() for one in file.labels]
     sources = [to_location(path).name for path in labels or ()]  # a receipt may be shared: it names no folder
-    if label or not labels:
-        recorded = recorded_labels(found, dict(map(options.parse_recorded_label, label or ())))
+    for name, file in files.items():
+        print_notices(name, file.notices)
+    missing = {name: names[name] for name in names if not any(name in file.names for file in files.values())}
+    if missing or not labels:
+        recorded = recorded_labels(found, missing)
         given += recorded
         sources += [_RECORDED] if recorded else []
     made = audited(found, deduplicate(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)

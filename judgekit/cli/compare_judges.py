@@ -7,11 +7,18 @@ from typing import Annotated
 import typer
 
 from judgekit.analysis.compare_judges import JudgeComparison, compare_judges
-from judgekit.analysis.labels import HumanLabel, deduplicate, label_value, read_labels, recorded_labels
+from judgekit.analysis.labels import (
+    HumanLabel,
+    LabelFile,
+    deduplicate,
+    label_value,
+    read_label_file,
+    recorded_labels,
+)
 from judgekit.cli import options
 from judgekit.cli.app import MAX_INTEGER, app
 from judgekit.cli.outcome import report_outcome
-from judgekit.cli.outputs import check_outputs, print_line, print_written
+from judgekit.cli.outputs import check_outputs, print_line, print_notices, print_written
 from judgekit.cli.run import run_session, show_planned
 from judgekit.config import Config
 from judgekit.errors import ConfigError, join_limited, path_text
@@ -19,7 +26,7 @@ from judgekit.formats.files import require_separate_output
 from judgekit.jobs.building import build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
-from judgekit.locations import Location, location_text, to_location
+from judgekit.locations import location_text, to_location
 from judgekit.reports.compare_judges import show_judges
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
@@ -62,13 +69,16 @@ def compare(
         typer.Option(
             parser=location_text,
             metavar="FILE",
-            help="People's answers to the question, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated. If "
-            "not given, the labels recorded with the conversations.",
+            help="People's answers to the question, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of "
+            "Langfuse, feedback of LangSmith or annotations of Phoenix; may be repeated. If not given, the labels recorded with "
+            "the conversations.",
         ),
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(metavar="RECORDED", help="Use the recorded labels of this name, if it is not the scorer's."),
+        typer.Option(
+            metavar="RECORDED", help="Use the labels of this name, in a file or recorded, if it is not the scorer's."
+        ),
     ] = None,
     format: options.Format = None,
     column: options.ColumnOption = None,
@@ -126,9 +136,10 @@ def compare(
         ),
     )
     built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
-    given = _given(
-        [run_options.location(one) for one in labels or ()], name, sides.values(), ScorerRecord.of(built.scorers[0])
-    )
+    files = {
+        one: read_label_file(run_options.location(one), names={label: name} if label else {}) for one in labels or ()
+    }
+    given = _given(files, name, sides.values(), ScorerRecord.of(built.scorers[0]))
     outputs = check_outputs(output, _KINDS, offline=offline)
     for path in outputs:
         require_separate_output(path, file, references, config, *(labels or ()))
@@ -140,7 +151,9 @@ def compare(
     run, signalled = run_session(session)
     with explaining_terms() as screen:
         code = report_outcome(run, session.problems, screen, show=0, outputs=())
-        if label or not labels:
+        for source, one in files.items():
+            print_notices(source, one.notices)
+        if not labels or (label and not any(label in one.names for one in files.values())):
             given = _without_duplicates(name, [*given, *_recorded(run, label, name, sides.values())])
         comparison = compare_judges(run, sides, given)
         show_judges(comparison, show, screen.out)
@@ -198,15 +211,15 @@ def _question(run_options: RunOptions) -> tuple[ScorerSpec, Scorer]:
 
 
 def _given(
-    paths: Sequence[Location], name: str, scorers: Collection[str], record: ScorerRecord
+    files: Mapping[str, LabelFile], name: str, scorers: Collection[str], record: ScorerRecord
 ) -> Sequence[HumanLabel]:
     """Return the labels in files that answer the question, whichever of the scorers they name."""
-    found = [one for path in paths for one in read_labels(path)]
+    found = [one for file in files.values() for one in file.labels]
     labels = _without_duplicates(name, [one for one in found if one.scorer in {name, *scorers}])
-    if paths and not labels:
+    if files and not labels:
         others = join_limited(map(repr, dict.fromkeys(one.scorer for one in found)), separator=", ") or "none at all"
         raise ConfigError(
-            f"{join_limited(map(str, paths))}: expected labels of {name}, found {others}; as=NAME renames the scorer"
+            f"{join_limited(files)}: expected labels of {name}, found {others}; as=NAME renames the scorer"
         )
     for one in labels:
         label_value(one, record)  # a label outside the scale is an error before anything is spent

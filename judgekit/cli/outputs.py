@@ -1,6 +1,6 @@
 """Lines that commands print, and files that they write."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Console
 
@@ -40,6 +40,12 @@ def check_outputs(
             check_storage_offline(location)
         check_writable(location, kinds or REPORT_WRITERS)
     return locations
+
+
+def print_notices(path: str, notices: Iterable[str]) -> None:
+    """Report on stderr what was left out of a file."""
+    for notice in notices:
+        print_line(f"{path}: {notice}", console(stderr=True))
 
 
 def print_run_location(record: RunRecord, store: RunStore) -> None:

@@ -11,6 +11,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.readers import FALLBACKS, MARKS, READERS, installed_readers
 from judgekit.formats.readers.base import Reader, first_record
 from judgekit.formats.readers.marks import candidates, is_plain_chat
+from judgekit.formats.score_records import AUDIT_HINT, score_system
 from judgekit.formats.unread import column_option
 from judgekit.formats.values import as_object
 
@@ -23,6 +24,8 @@ def detect(value: JsonValue) -> Reader:
     """
     if (reader := _only(_fitting(value), value)) is not None:
         return reader
+    if (system := score_system(first_record(value))) is not None:
+        raise TraceError(f"contains scores of {system} and no conversations; {AUDIT_HINT}")
     keys, flat = _keys(value), _is_flat(value)
     near = [
         reader.shape

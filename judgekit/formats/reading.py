@@ -364,7 +364,7 @@ class Recordings:
                     continue
                 except ValidationError:
                     pass  # an id is missing, text is invalid, or the error is explained in the general way
-            records = [file.parsed(line)] if is_own else _unpaged([file.parsed(line)])
+            records = [file.parsed(line)] if is_own else unpaged([file.parsed(line)])
             rows = list(self._converted(self._columns.rows(records) if self._columns.names else records, place, index))
             if len(rows) == 1 or part is None:
                 yield from rows
@@ -456,26 +456,26 @@ def _records(file: File, names: Columns) -> Generator[FileRecord]:
         return
     document = file.document() if file.container == "document" else None
     if document is None:
-        records = _unpaged(file.records())
+        records = unpaged(file.records())
     elif rows := as_records(_value(document.value)):
-        records = _unpaged(FileRecord(None, row, document.clean) for row in rows)
+        records = unpaged(FileRecord(None, row, document.clean) for row in rows)
     else:
         raise TraceError("contains no rows", path=file.path)
     yield from names.rows(records) if names.names else records
 
 
-def _unpaged(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
+def unpaged(records: Iterable[FileRecord]) -> Iterator[FileRecord]:
     """Yield records, unpacking pages. Ends with an error if the last page is not the final one."""
-    more = None
+    last: FileRecord | None = None
     for record in records:
         page = None if isinstance(record.value, TraceError) else read_page(record.value)
         if page is None:
             yield record
         else:
-            more = record.line_number if page.has_more else None
+            last = record if page.has_more else None
             yield from (FileRecord(record.line_number, one, record.clean) for one in page.records)
-    if more is not None:
-        yield FileRecord(more, TraceError(MORE_PAGES))
+    if last is not None:
+        yield FileRecord(last.line_number, TraceError(MORE_PAGES))
 
 
 def _required(file: File, names: Columns) -> Generator[FileRecord]:

@@ -18,6 +18,7 @@ VERBATIM_COLUMNS = ("expected_output", "results", *MEASUREMENT_FIELDS)
 _NO_TEXTS = ("error", "id", "type", "role", "status")
 """Names of texts that are not part of a conversation."""
 SINGLE_TEXT_WARNING = "an object with one string, read as that string"
+STRUCTURE_WARNING = "neither a string nor messages, read as its JSON text"
 FACT_COLUMNS = frozenset((*References.__annotations__, *VERBATIM_COLUMNS))
 """Columns that hold known facts."""
 

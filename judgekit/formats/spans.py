@@ -234,6 +234,15 @@ def find_roots(parents: Mapping[_Id, _Id | None]) -> dict[_Id, _Id]:
     return roots
 
 
+def outermost_ids(spans: JsonValue) -> tuple[set[str], set[str]]:
+    """Return the ids of the traces that spans belong to, and the ids of spans that are within no other."""
+    found = objects_in(spans)
+    known = {_span_id(span) for span in found}
+    traces = {trace for span in found if (trace := _trace_id(span)) is not None}
+    within = {_span_id(span): _parent_id(span) in known for span in found}
+    return traces, {name for name, inner in within.items() if name is not None and not inner}
+
+
 def time_range(spans: Sequence[Span]) -> dict[str, datetime | None]:
     """Return the start of the first span and the end of the last one, as fields of a `Trace`."""
     return {

@@ -58,6 +58,11 @@ def is_number(value: JsonValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
+def first_value(fields: JsonObject, *names: str) -> JsonValue:
+    """Return the first of some fields that has a value."""
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
 def without(fields: JsonObject, *names: str) -> JsonObject:
     """Return a copy of an object without some of its fields."""
     return {name: value for name, value in fields.items() if name not in names}

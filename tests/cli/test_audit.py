@@ -136,6 +136,47 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
     assert "'was_kind', 'tool_call_f1'" in said
 
 
+def test_scores_of_another_system_are_labels_under_the_name_that_is_given(cli):
+    kept()
+    scores = [
+        {
+            "name": name,
+            "value": number % 3 != 0,
+            "dataType": "BOOLEAN",
+            "source": source,
+            "authorUserId": "ann",
+            "subject": {"kind": "trace", "id": f"s{number}"},
+        }
+        for number in range(24)
+        for name, source in (("kindness", "ANNOTATION"), ("kindness", "EVAL"), ("other", "ANNOTATION"))
+    ]
+    Path("scores.jsonl").write_text("\n".join(map(json.dumps, scores)))
+    ended = cli("audit", "1", "--labels", "scores.jsonl", "--label", "kindness=tone", "-o", "audit.json")
+    assert ended.code == 0
+    assert "scores.jsonl: left out 24 scores of judges\n" in ended.err
+    assert (
+        "scores.jsonl: left out 24 scores named 'other', like no scorer of the run: --label other=SCORER" in ended.err
+    )
+    [found] = json.loads(Path("audit.json").read_text())["scorers"]
+    assert (found["labels"], found["annotators"]) == (24, 1)
+    assert json.loads(Path("audit.json").read_text())["sources"] == ["scores.jsonl"]
+    ended = cli("audit", "1", "--labels", "scores.jsonl")
+    assert ended.code == 2
+    assert "contains no label that this run can use: 24 scores named 'kindness', like no scorer" in ended.err
+    ended = cli("audit", "1", "--labels", "scores.jsonl", "--label", "kindness=tone", "--label", "success=tone")
+    assert ended.code == 2
+    assert "success" in ended.err
+
+
+@pytest.mark.parametrize("command", [("inspect", "scores.jsonl"), ("run", "scores.jsonl", "--scorer", "tool_call_f1")])
+def test_a_file_of_scores_in_place_of_conversations_names_the_command_for_it(cli, command):
+    Path("scores.jsonl").write_text(json.dumps({"name": "ok", "value": 1, "source": "ANNOTATION", "traceId": "t"}))
+    ended = cli(*command)
+    assert ended.code == 2
+    said = "contains scores of Langfuse and no conversations; use it with the run of these conversations"
+    assert f"{said}: judgekit audit RUN --labels FILE" in ended.err
+
+
 def test_a_judge_is_not_audited_against_its_own_verdicts(cli):
     kept(labels=[{"name": "tone", "value": "fitting", "source": "judge"}])
     code, out, _ = cli("audit", 1)

@@ -111,6 +111,38 @@ def test_labels_say_which_judge_is_closer_to_people(cli, conversations):
     assert found["pairs"][0]["excluded"] == [{"a": "scored", "b": "failed", "samples": 1}]
 
 
+@pytest.mark.parametrize("options", [(), ("--label", "goal met")])
+def test_scores_of_another_system_are_labels_if_people_gave_them(cli, conversations, options):
+    scores = [
+        {
+            "name": options[-1] if options else GOAL,
+            "value": 1,
+            "dataType": "BOOLEAN",
+            "source": source,
+            "traceId": f"s{number}",
+        }
+        for number in range(4)
+        for source in ("ANNOTATION", "EVAL")
+    ]
+    Path("scores.jsonl").write_text("\n".join(map(json.dumps, scores)))
+    ended = cli(
+        "compare-judges",
+        conversations(4),
+        "--scorer",
+        GOAL,
+        *TWO,
+        "--labels",
+        "scores.jsonl",
+        *options,
+        "-o",
+        "found.json",
+    )
+    assert ended.code == 0
+    assert "scores.jsonl: left out 4 scores of judges\n" in ended.err
+    found = json.loads(Path("found.json").read_text())
+    assert [side["labelled"] for side in found["judges"]] == [4, 4]
+
+
 def test_labels_that_came_with_the_conversations_are_used_by_their_name(cli, calling):
     samples = [calling(number) for number in range(4)]
     recorded = [

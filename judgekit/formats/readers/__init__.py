@@ -21,6 +21,8 @@ from judgekit.formats.readers.huggingface import HuggingFaceReader
 from judgekit.formats.readers.inspect import InspectReader
 from judgekit.formats.readers.judgekit import JudgekitReader
 from judgekit.formats.readers.langchain import LangChainReader
+from judgekit.formats.readers.langfuse import LangfuseReader
+from judgekit.formats.readers.langsmith import LangSmithReader
 from judgekit.formats.readers.mlflow import MLflowReader
 from judgekit.formats.readers.openai_agents import OpenAIAgentsReader
 from judgekit.formats.readers.openai_chat import OpenAIChatChunksReader, OpenAIChatReader
@@ -86,6 +88,8 @@ READERS: dict[str, MarkedReader] = {
         PhoenixReader(),
         WeaveReader(),
         LangChainReader(),
+        LangfuseReader(),
+        LangSmithReader(),
         PydanticAIReader(),
         OpenAIChatReader(),
         RowsReader(),

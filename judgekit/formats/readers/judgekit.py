@@ -21,7 +21,7 @@ class JudgekitReader(RowReader):
         if not isinstance(record, dict):
             return False
         trace = record.get("trace")
-        if isinstance(trace, dict):
+        if isinstance(trace, dict) and "observations" not in {*record, *trace}:
             return not trace or not Trace.model_fields.keys().isdisjoint(trace)
         return "schema_version" in record and "messages" in record
 

@@ -1,7 +1,6 @@
-"""Conversations of LangChain and LangGraph: lists of messages, states of graphs, and runs of LangSmith.
+"""Conversations of LangChain and LangGraph: lists of messages, and states of graphs.
 
 [{"type": "human", "data": {"content": "1+2?"}}, ...], or {"messages": [{"type": "human", "content": "1+2?"}, ...]}
-{"inputs": {"messages": [[...]]}, "outputs": {"generations": [[{"message": {...}}]]}}
 
 Messages have three shapes:
 
@@ -29,7 +28,7 @@ from judgekit.formats.blocks.reply import (
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, head, lookup, without
+from judgekit.formats.values import head, without
 from judgekit.traces.message import (
     AIMessage,
     JsonObject,
@@ -82,12 +81,12 @@ _PROVIDER_CALLS = ("server_tool_call", "server_tool_use", "mcp_tool_use")
 
 
 class LangChainReader:
-    """A reader of lists of messages, rows or states with ``messages``, and runs with ``inputs`` and ``outputs``."""
+    """A reader of lists of messages, and of rows or states with ``messages``."""
 
     name = "langchain"
     joins_lines = False
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
-    marks = frozenset(("inputs", "outputs", "values", "kwargs", *_KINDS, *_CHUNKS, *_KINDS.values()))
+    marks = frozenset(("values", "kwargs", *_KINDS, *_CHUNKS, *_KINDS.values()))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages by LangChain's types, without a role."""
@@ -98,7 +97,7 @@ class LangChainReader:
         return [document] if are_messages(document) else as_records(document)
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """Read one conversation, named by the id of its run or row if there is one."""
+        """Read one conversation, named by the id of its row if there is one."""
         row = FieldTracker.of(_row(record))
         messages = read_messages(row.objects("messages"))
         if not messages:
@@ -108,51 +107,14 @@ class LangChainReader:
 
 
 def _row(record: JsonValue) -> JsonObject:
-    """Return the record as an object with ``messages``, which runs and states hold elsewhere."""
+    """Return the record as an object with ``messages``, which states hold elsewhere."""
     row: JsonObject = record if isinstance(record, dict) else {"messages": record}
     if "messages" in row:
         return {**row, "messages": _single_batch(row["messages"])}
-    values, inputs, outputs = row.get("values"), row.get("inputs"), row.get("outputs")
+    values = row.get("values")
     if isinstance(values, dict) and are_messages(messages := _single_batch(values.get("messages"))):
         return {**row, "values": without(values, "messages"), "messages": messages}
-    given = _single_batch(lookup(inputs, "messages"))
-    for name in ("messages", "output"):
-        answer = as_records(_single_batch(lookup(outputs, name)))
-        if isinstance(outputs, dict) and are_messages(answer):
-            row = {**row, "outputs": without(outputs, name)}
-            # Graphs also accept messages with a role and no type.
-            asked: list[JsonValue] = [
-                {"type": "chat", **one} if isinstance(one, dict) and "role" in one else one for one in as_list(given)
-            ]
-            place = next((at for at, one in enumerate(asked) if _is_same(one, answer[0])), len(asked))
-            if not isinstance(inputs, dict) or not are_messages(asked) or not place:
-                return {**row, "messages": answer}
-            return {**row, "inputs": without(inputs, "messages"), "messages": [*asked[:place], *answer]}
-    if not isinstance(inputs, dict) or not isinstance(given, list):
-        return row
-    generations = as_list(_single_batch(lookup(outputs, "generations")))
-    first = generations[0] if generations else None
-    said = lookup(first, "message")
-    if isinstance(outputs, dict) and isinstance(first, dict) and said is not None:
-        given = [*given, said]
-        row = {**row, "outputs": {**outputs, "generations": [without(first, "message"), *generations[1:]]}}
-    return {**row, "inputs": without(inputs, "messages"), "messages": given}
-
-
-def _is_same(one: JsonValue, other: JsonValue) -> bool:
-    first, second = _fields(one), _fields(other)
-    ids = first.get("id"), second.get("id")
-    return (
-        ids[0] == ids[1]
-        if None not in ids
-        else bool(first.get("content")) and first.get("content") == second.get("content")
-    )
-
-
-def _fields(message: JsonValue) -> JsonObject:
-    whole = message if isinstance(message, dict) else {}
-    inner = whole.get("kwargs") or whole.get("data")
-    return inner if isinstance(inner, dict) else whole
+    return row
 
 
 def _single_batch(value: JsonValue) -> JsonValue:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, distinct_tools
+from judgekit.formats.merging.comparison import utterances
 from judgekit.formats.readers.anthropic import AnthropicReader
 from judgekit.formats.readers.base import WHOLE_CONVERSATION_WARNINGS, MarkedReader, Reader
 from judgekit.formats.readers.bedrock import BedrockReader
@@ -51,6 +52,8 @@ _BLOCKS = frozenset(
     )
 )
 """The types of a message's content blocks."""
+_WRAPPERS = frozenset(("input", "output"))
+"""The names under which tracers of functions record their only argument and their return value."""
 _ASIDE = ("EVALUATOR", "GUARDRAIL", "RERANKER")
 """Kinds of spans whose model calls are not part of the conversation."""
 _HANDOFF = "handoff to "
@@ -133,6 +136,8 @@ def messages_in(
         )
         if reader is not None:
             return _read(reader, one, where, found.warnings)
+    if isinstance(value, dict) and len(value) == 1 and not _WRAPPERS.isdisjoint(value):
+        return messages_in(next(iter(value.values())), found, name, kind)
     return None
 
 
@@ -177,7 +182,7 @@ def read_steps(
 ) -> tuple[list[SpanStep], list[ToolDefinition]]:
     """Return the contribution of each span to the conversation, and the defined tools.
 
-    Without model calls, agent runs and the outermost spans provide the messages. What happens
+    Without model calls that say anything, agent runs and the outermost spans provide the messages. What happens
     within an evaluation is not part of the conversation.
 
     Args:
@@ -198,6 +203,7 @@ def read_steps(
     models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
     answers = [one for step in models.values() for one in step.output_messages if isinstance(one, AIMessage)]
     called = {call.name for answer in answers for call in answer.tool_calls}
+    is_silent = not any(step.kind == "model" for step in models.values())
     steps: list[SpanStep] = []
     for span in spans:
         if id(span) in aside:
@@ -210,11 +216,9 @@ def read_steps(
             name = str_or_none(span.attributes.peek("agent.name"))
             name = span.name or None if name is None else name
             step = SpanStep(span, "agent" if kind(span) == "AGENT" else None, agent=name)
-            if not models and (step.kind or span.parent is None):
+            if is_silent and (step.kind or span.parent is None):
                 step.kind = "agent"
-                asked = take_payload(span.attributes, values[0], HumanMessage)
-                answered = take_payload(span.attributes, values[1], AIMessage)
-                step.input_messages, step.output_messages = exchange_messages(asked, answered, tools)
+                step.input_messages, step.output_messages = _agent_messages(span.attributes, values, tools)
             steps.append(step)
     return steps, list(distinct_tools(tools).values())
 
@@ -268,6 +272,34 @@ def read_function_steps(
     return steps, tools
 
 
+def _agent_messages(
+    attributes: FieldTracker, values: tuple[str, str], tools: list[ToolDefinition]
+) -> tuple[list[Message], list[Message]]:
+    """Return the input and output of an agent. An input that the output repeats, as states of graphs do, stays as is."""
+    name = values[0]
+    answered = take_payload(attributes, values[1], AIMessage)
+    beside = FieldTracker({name: attributes.peek(name)}, attributes.path, attributes.warnings)
+    asked = take_payload(beside, name, HumanMessage)
+    place = _repeated_from(asked.messages, answered.messages)
+    if place < len(asked.messages):
+        asked = Payload(asked.messages[:place])
+    elif name not in beside:
+        attributes.take(name)
+    return exchange_messages(asked, answered, tools)
+
+
+def _repeated_from(inputs: Sequence[Message], outputs: Sequence[Message]) -> int:
+    """Return the position in an input from which on the output repeats it; the input's length if it does not."""
+    first = max(0, len(inputs) - len(outputs))
+    return next((at for at in range(first, len(inputs)) if all(map(_is_same, inputs[at:], outputs))), len(inputs))
+
+
+def _is_same(one: Message, other: Message) -> bool:
+    if one.id is not None and other.id is not None:
+        return one.id == other.id
+    return utterances([one]) == utterances([other])
+
+
 def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
     """Return whether a span is a handoff that a model called under another name.
 
@@ -294,6 +326,8 @@ def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> 
     if lookup(found, "type") == "tool" and isinstance(data := lookup(found, "data"), dict):
         found = data  # LangChain's form of a message
     fields: dict[str, object] = {"name": name, "tool_call_id": identity}
+    if isinstance(found, dict) and isinstance(dumped := found.get("kwargs"), dict) and "lc" in found:
+        found = {**dumped, "lc": cast("JsonValue", without(found, "kwargs"))}
     if isinstance(found, dict) and isinstance(found.get("content"), str) and "tool_call_id" in found:
         message = FieldTracker(found)
         identity = identity or message.id("tool_call_id")
@@ -329,6 +363,10 @@ def _expanded(value: JsonValue, role: str) -> JsonValue:
         generation = generation[0]
     if isinstance(generation, dict) and isinstance(message := generation.get("message"), dict):
         return {**value, "messages": [message]}
+    if isinstance(generation, dict) and isinstance(text := generation.get("text"), str):
+        return {**value, "messages": [{"role": role, "content": text}]}
+    if isinstance(prompts := value.get("prompts"), list) and len(prompts) == 1 and isinstance(prompts[0], str):
+        return {**without(value, "prompts"), "messages": [{"role": role, "content": prompts[0]}]}
     return value
 
 

@@ -13,7 +13,7 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging.comparison import split_instructions, utterances
 from judgekit.formats.readers.base import RowReader, append_reply, as_records, build_row_sample, require_object
 from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, parse_structured_json
-from judgekit.formats.row_facts import SINGLE_TEXT_WARNING, VERBATIM_COLUMNS, single_text, to_text
+from judgekit.formats.row_facts import SINGLE_TEXT_WARNING, STRUCTURE_WARNING, VERBATIM_COLUMNS, single_text, to_text
 from judgekit.formats.unread import RESPONSE_COLUMNS, canonical_column, column_option
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolMessage
 from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
@@ -106,7 +106,7 @@ def take_value(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage
                 row.warn("messages as JSON text, read as messages", name)
             return payload
     if isinstance(value, dict | list):
-        row.warn("neither a string nor messages, read as its JSON text", name)
+        row.warn(STRUCTURE_WARNING, name)
     elif isinstance(value, str) and _PYTHON.match(value):
         row.warn("a list or dict as Python prints it, read as plain text; write JSON instead", name)
     return Payload((kind(to_text(value)),))

@@ -2,7 +2,6 @@
 
 import json
 import re
-from datetime import UTC, datetime
 
 import pytest
 
@@ -261,43 +260,6 @@ def test_the_status_of_a_result_is_unknown_where_it_is_not_given():
     assert READER.sample([ai(tool_calls=[CALL]), result], 0).trace.messages[1].is_error is None
 
 
-def test_a_run_of_langsmith_is_what_was_asked_and_answered():
-    generation = {"text": "Hello", "message": SHAPES["dumpd"](ai("Hello"))}
-    run = {
-        "id": "R",
-        "start_time": "2026-01-01T00:00:00Z",
-        "inputs": {"messages": [[SHAPES["dumpd"](HI)]], "k": 1},
-        "outputs": {"generations": [[generation]], "llm_output": {"model": "m"}},
-    }
-    assert READER.recognizes([run])
-    sample = READER.sample(run, 0)
-    assert (sample.id, sample.trace.started_at) == ("R", datetime(2026, 1, 1, tzinfo=UTC))
-    assert sample.trace.messages == (HumanMessage("Hi"), AIMessage("Hello"))
-    assert sample.trace.extra == {
-        "inputs": {"k": 1},
-        "outputs": {"generations": [{"text": "Hello"}], "llm_output": {"model": "m"}},
-    }
-
-
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "texts"),
-    [
-        ([HI], {"messages": [ai("Hello")]}, ["Hi", "Hello"]),
-        ([HI], {"messages": [HI, ai("Hello")]}, ["Hi", "Hello"]),
-        ([{**HI, "id": "h"}], {"messages": [{**HI, "id": "h", "content": "HI"}, ai("Hello")]}, ["HI", "Hello"]),
-        ([{**HI, "id": "h"}], {"messages": [{**HI, "id": "i"}]}, ["Hi", "Hi"]),
-        ([{"role": "user", "content": "Hi"}], {"messages": [SHAPES["dumpd"](HI), ai("Hello")]}, ["Hi", "Hello"]),
-        ([{"role": "user", "content": "Hi"}], {"messages": [ai("Hello")]}, ["Hi", "Hello"]),
-        ([HI], {"output": SHAPES["dumpd"](ai("Hello"))}, ["Hi", "Hello"]),
-        ([["user", "Hi"]], {"messages": [HI, ai("Hello")]}, ["Hi", "Hello"]),
-    ],
-)
-def test_what_a_run_was_asked_goes_before_what_it_answers_where_that_does_not_repeat_it(inputs, outputs, texts):
-    run = {"inputs": {"messages": inputs}, "outputs": outputs}
-    assert READER.recognizes(run)
-    assert [message.text for message in READER.sample(run, 0).trace.messages] == texts
-
-
 def test_a_content_that_is_null_is_empty():
     assert READER.sample([HI, {"type": "ai", "content": None, "tool_calls": [CALL]}], 0).trace.messages == (
         HumanMessage("Hi"),
@@ -314,11 +276,10 @@ def test_a_content_that_is_null_is_empty():
         ({"messages": [HI], "remaining_steps": 3}, 1),
         ({"messages": [[HI]]}, 1),
         ({"values": {"messages": [HI], "x": 1}, "next": []}, 1),
-        ({"inputs": {"messages": [{"role": "user"}]}, "outputs": {"messages": [HI]}}, 1),
         ([{"messages": [HI]}, {"messages": [HI]}], 2),
     ],
 )
-def test_lists_states_and_runs_are_recognised(document, conversations):
+def test_lists_and_states_are_recognised(document, conversations):
     assert READER.recognizes(document)
     records = READER.records(document)
     assert len([READER.sample(record, index) for index, record in enumerate(records)]) == conversations
@@ -373,12 +334,3 @@ def test_recorded_conversations(shared_data, forgotten, name):
     assert trace.response == "3"
     assert trace.warnings == ()
     assert forgotten(READER, document) == []
-
-
-def test_outputs_that_begin_within_the_inputs_do_not_double_them():
-    asked = [{"type": "human", "content": text, "id": text} for text in ("q1", "q2")]
-    record = {
-        "inputs": {"messages": asked},
-        "outputs": {"messages": [asked[1], {"type": "ai", "content": "a", "id": "a"}]},
-    }
-    assert [message.text for message in READER.sample(record, 0).trace.messages] == ["q1", "q2", "a"]

@@ -392,6 +392,16 @@ def test_agents_without_calls_of_models_say_what_was_asked_and_answered():
     ]
 
 
+def test_an_input_that_the_output_of_an_agent_repeats_is_read_once():
+    asked = [{"role": "user", "content": "q"}]
+    answered = [*asked, {"role": "assistant", "content": "a"}]
+    values = {"input__value": json.dumps({"messages": asked}), "output__value": json.dumps({"messages": answered})}
+    model = span("LLM", id="s2", parent="s1")
+    for spans in ([span("AGENT", **values)], [span("AGENT", **values), model]):
+        [record] = READER.records(spans)
+        assert [message.text for message in READER.sample(record, 0).trace.messages] == ["q", "a"]
+
+
 def test_traces_of_a_session_are_one_conversation():
     second = llm(
         [{"role": "user", "content": "And now?"}],

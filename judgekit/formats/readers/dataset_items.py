@@ -1,0 +1,66 @@
+"""Items of datasets on tracing platforms: an input, what is expected, and no run of an agent."""
+
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.readers.base import build_sample
+from judgekit.formats.readers.payloads import parse_structured_json, take_payload
+from judgekit.formats.row_facts import STRUCTURE_WARNING, to_text
+from judgekit.formats.values import as_object
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.sample import Sample
+
+
+def read_item(row: FieldTracker, index: int, input_name: str, output_name: str) -> Sample:
+    """Return the sample of a dataset's item.
+
+    The values beside the question are fields of the sample. The expected output is the reference: its text, the texts
+    of a list, or the last message and the calls of messages.
+
+    Args:
+        row: The item.
+        index: The position in the file.
+        input_name: The field with the input.
+        output_name: The field with the expected output.
+    """
+    row.warn("an item of a dataset, without a run of an agent; its expected output is the reference")
+    fields: JsonObject = {}
+    messages = _texts(row, input_name, HumanMessage, fields)
+    if not isinstance(row.peek("metadata"), dict | None):
+        fields["metadata"] = row.take("metadata")
+    known = {**read_expected(row, output_name, fields), "fields": fields}
+    return build_sample(row, index, {"messages": messages}, identity=row.id("id"), **known)
+
+
+def read_expected(row: FieldTracker, name: str, fields: JsonObject) -> dict[str, object]:
+    """Take an expected output as references; what it holds beside its text is added to the fields of the sample.
+
+    Messages stay where they are too, since they say more than references can.
+    """
+    found = parse_structured_json(row.peek(name))
+    if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
+        row.take(name)
+        return {"references": found}
+    beside = FieldTracker({name: found}, row.path, row.warnings)
+    outputs = [one for one in _texts(beside, name, AIMessage, fields) if isinstance(one, AIMessage)]
+    calls = [call for one in outputs for call in one.tool_calls]
+    text = next((one.text for one in reversed(outputs) if one.text), None)
+    is_text = text == to_text(found) or ("role" not in as_object(found) and text in as_object(found).values())
+    if outputs and not is_text:
+        row.warn("messages, of which the last answer and the calls are the reference", name)
+    else:
+        row.take(name)
+    known: dict[str, object] = {} if text is None else {"reference": text}
+    return {**known, "reference_tool_calls": calls} if calls else known
+
+
+def _texts(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage], fields: JsonObject) -> list[Message]:
+    """Take a field with messages, a text or any other value, whose JSON is the text. What it holds beside goes into fields."""
+    if row.peek(name) in (None, {}, ""):
+        return []
+    payload = take_payload(row, name, kind)
+    fields |= {key: held for key, held in payload.extra.items() if key not in fields}
+    if kept := {key: held for key, held in payload.extra.items() if fields[key] != held}:
+        fields[name] = kept
+    if payload.messages:
+        return [*payload.messages]
+    row.warn(STRUCTURE_WARNING, name)
+    return [kind(to_text(parse_structured_json(row.take(name))))]

@@ -1,0 +1,318 @@
+r"""Traces, observations and dataset items of Langfuse, from its API, its interface, or its exports to blob storage.
+
+{"id": "t1", "timestamp": ..., "input": ..., "output": ..., "observations": [{"id": "o1", "type": "GENERATION", ...}], "scores": [...]}
+{"id": "o1", "traceId": "t1", "parentObservationId": null, "type": "GENERATION", "input": [...], "output": {...}}     API v2
+{"id": "o1", "trace_id": "t1", "parent_observation_id": null, "type": "TOOL", "input": "{\"id\": 7}", "output": ...}  blob exports
+{"id": "o1", "traceId": "t1", "experimentId": "e1", "experimentItemId": "i1", "input": ..., "output": ..., "expectedOutput": ...}  results
+{"id": "i1", "input": {"question": ...}, "expectedOutput": {"answer": ...}, "datasetName": "math"}                   dataset items
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError, count_text
+from judgekit.formats.blocks.common import read_counts
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.merging import SpanStep
+from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.dataset_items import read_expected, read_item
+from judgekit.formats.readers.payloads import exchange_messages, take_payload
+from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
+from judgekit.formats.score_records import AUDIT_HINT, read_score, score_system
+from judgekit.formats.spans import Span
+from judgekit.formats.values import as_list, as_object, first_value, objects_in, parse_if_json, str_or_none, without
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.sample import Sample
+from judgekit.traces.trace import Label, ToolDefinition
+
+_TYPES = frozenset(
+    (*("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL", "EMBEDDING"),)
+)
+_SPAN = {
+    "id": "span_id",
+    "traceId": "trace_id",
+    "trace_id": "trace_id",
+    "parentObservationId": "parent_id",
+    "parent_observation_id": "parent_id",
+    "name": "name",
+    "startTime": "start_time",
+    "start_time": "start_time",
+    "timestamp": "start_time",
+    "endTime": "end_time",
+    "end_time": "end_time",
+}
+_TRACE = frozenset(
+    (
+        *("observations", "sessionId", "session_id", "userId", "user_id", "htmlPath", "release", "environment"),
+        *("public", "bookmarked", "scores", "tags", "traceId"),
+    )
+)
+"""Fields of which a trace has at least one, beside its timestamp."""
+_ITEM = frozenset(("datasetId", "dataset_id", "datasetName", "dataset_name", "sourceTraceId", "source_trace_id"))
+_EXPECTED = ("expectedOutput", "expected_output")
+_JSON = (
+    *("input", "output", "metadata", "usageDetails", "usage_details", "costDetails", "cost_details", "tags", "scores"),
+    *("modelParameters", "model_parameters", *_EXPECTED),
+)
+"""Fields that exports write as JSON text."""
+_VALUES = ("input", "output")
+_ABOUT = (
+    *("userId", "user_id", "sessionId", "session_id", "environment", "release", "version", "tags", "traceName"),
+    *("trace_name",),
+)
+"""Facts about a trace that each observation repeats."""
+_TASKS = ("experimentItemId", "experiment_item_id")
+_OBSERVED = frozenset((*_SPAN, *_VALUES, "level", "type", "metadata"))
+"""The fields of an experiment's result that are those of its outermost observation."""
+_SESSIONS = ("sessionId", "session_id")
+_MISSING = "export the observations with their inputs and outputs (fields=core,basic,io,usage)"
+
+
+class LangfuseReader:
+    """A reader of traces, one conversation each, and of dataset items. Traces of a session are a group."""
+
+    name = "langfuse"
+    joins_lines = True
+    shape = 'langfuse: [{"id", "traceId", "parentObservationId", "type": "GENERATION", "input", "output"}, ...], or {"id", "timestamp", "observations": [...]}'
+    marks = frozenset(("trace", "traceId", "trace_id", "timestamp", "observations", *_ITEM))
+
+    def recognizes(self, value: JsonValue) -> bool:
+        """Recognize traces, observations and dataset items by their fields."""
+        record = _unwrapped(next(iter(as_records(value)), None))
+        return isinstance(record, dict) and any(
+            is_one(record) for is_one in (_is_observation, _is_trace, _is_result, _is_item)
+        )
+
+    def records(self, document: JsonValue) -> list[JsonValue]:
+        """Return traces with their observations as spans and their scores, and dataset items as they are."""
+        trees: dict[str, _Tree] = {}
+        others: list[JsonValue] = []
+        scores: list[JsonObject] = []
+        for record in map(_unwrapped, as_records(document)):
+            if not isinstance(record, dict):
+                others.append(record)
+            elif score_system(record) == "Langfuse":
+                scores.append(record)
+            elif _is_observation(record):
+                name = str(first_value(record, "traceId", "trace_id") or "trace")
+                trees.setdefault(name, _Tree([], [], [])).observations.append(_decoded(record))
+            elif _is_trace(record):
+                tree = trees.setdefault(str(record.get("id") or "trace"), _Tree([], [], []))
+                inner = as_list(record.get("observations"))
+                tree.observations.extend(map(_decoded, objects_in(inner)))
+                left: list[JsonValue] = [one for one in inner if not isinstance(one, dict)]  # ids alone
+                tree.traces.append(
+                    _decoded({**without(record, "observations"), **({"observations": left} if left else {})})
+                )
+            elif _is_result(record):
+                tree = trees.setdefault(str(first_value(record, "traceId", "trace_id") or "trace"), _Tree([], [], []))
+                tree.observations.append(_decoded({name: record[name] for name in record if name in _OBSERVED}))
+                tree.traces.append(_decoded(without(record, *_OBSERVED)))
+            else:
+                others.append(_decoded(record) if _is_item(record) else record)
+        strangers: list[JsonValue] = []
+        for score in scores:
+            trace = read_score(score, "Langfuse").trace
+            if trace in trees:
+                trees[trace].scores.append(score)
+            else:
+                strangers.append(score)
+        if strangers:
+            others.append({"scores": strangers})
+        return [*(_record(name, tree) for name, tree in trees.items()), *others]
+
+    def sample(self, record: JsonValue, index: int) -> Sample:
+        """Read one trace or dataset item. The leftover of its observations goes into the trace's ``extra``."""
+        row = FieldTracker.of(record)
+        if "spans" not in row:
+            return _item(row, index)
+        tree = read_tree(row, _kind, _model_step, _VALUES, _MISSING)
+        about = row.object("trace") or FieldTracker({})
+        metadata = _metadata([about, *(span.attributes for span in tree.spans)])
+        name = row.id("id")
+        fields: JsonObject = {}
+        labels, known = _scored(about, tree.spans, name)
+        known |= read_expected(about, next((one for one in _EXPECTED if one in about), ""), fields)
+        task = about.id(*_TASKS) or str_or_none(first_value(metadata, *_SESSIONS))
+        known |= {"fields": fields} if fields else {}
+        known |= {"group": task} if task else {}
+        trace = {
+            **tree.fields,
+            "labels": labels,
+            "cost_usd": about.number("totalCost", "total_cost"),
+            "metadata": {**cast("JsonObject", tree.fields["metadata"]), **metadata},
+        }
+        return build_sample(row, index, trace, identity=name, **known)
+
+
+class _Tree(NamedTuple):
+    """The parts of one trace, which may be spread over a file."""
+
+    traces: list[JsonObject]
+    observations: list[JsonObject]
+    scores: list[JsonObject]
+
+
+def _unwrapped(record: JsonValue) -> JsonValue:
+    """Return a trace from the interface, where the observations stand beside it, as the API gives it."""
+    trace = record.get("trace") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(trace, dict) or "observations" not in {*record, *trace}:
+        return record
+    beside = without(record, "trace")
+    joined: JsonObject = {
+        name: [*as_list(trace.get(name)), *as_list(beside.pop(name, None))]
+        for name in ("observations", "scores")
+        if isinstance(beside.get(name), list)
+    }
+    conflicts = {name: beside.pop(name) for name in [*beside] if trace.get(name, beside[name]) != beside[name]}
+    return {**beside, **trace, **joined, **({"beside": conflicts} if conflicts else {})}
+
+
+def _is_observation(record: JsonObject) -> bool:
+    return str_or_none(record.get("type")) in _TYPES and isinstance(first_value(record, "traceId", "trace_id"), str)
+
+
+def _is_trace(record: JsonObject) -> bool:
+    if not {"timestamp", "id"} <= record.keys() or "type" in record or "role" in record:
+        return False
+    return isinstance(record.get("observations"), list) or (
+        bool({"input", "output"} & record.keys()) and not _TRACE.isdisjoint(record)
+    )
+
+
+def _is_item(record: JsonObject) -> bool:
+    return any(name in record for name in _EXPECTED) and "input" in record and not _ITEM.isdisjoint(record)
+
+
+def _is_result(record: JsonObject) -> bool:
+    """Return whether this is the result of an experiment on one item of a dataset."""
+    return any(name in record for name in _TASKS) and isinstance(first_value(record, "traceId", "trace_id"), str)
+
+
+def _decoded(record: JsonObject) -> JsonObject:
+    """Return a record without the JSON in its texts, which Langfuse itself decodes where it shows them."""
+    opened: JsonObject = {**record, **{name: _parsed(record[name]) for name in _JSON if name in record}}
+    if opened.get("output") == "":  # an empty cell of a table
+        del opened["output"]
+    if isinstance(scores := opened.get("scores"), dict):
+        opened["scores"] = [{"name": name, "value": value} for name, value in scores.items()]
+    return opened
+
+
+def _parsed(value: JsonValue) -> JsonValue:
+    is_json = isinstance(value, str) and value.lstrip().startswith(("{", "[", '"'))
+    return parse_if_json(value) if is_json else value
+
+
+def _record(name: str, tree: _Tree) -> JsonObject:
+    """Return a trace as a record with its observations as spans, and everything about the whole in ``trace``."""
+    about: JsonObject
+    [about] = merge_versions([{"id": name}, *({**one, "id": name} for one in tree.traces)])
+    observations = merge_versions(_with_arguments(one) for one in tree.observations)
+    observations.sort(
+        key=lambda one: str(first_value(one, "startTime", "start_time"))
+    )  # the API begins with the latest
+    if tree.scores:
+        about["scores"] = [*as_list(about.get("scores")), *tree.scores]
+    said = _with_arguments({value: about.pop(value) for value in _VALUES if value in about})
+    if said:
+        known = {str(one.get("id")) for one in observations}
+        roots = [one for one in observations if _parent(one) not in known]
+        if len(roots) == 1 and all(roots[0].get(value, said[value]) == said[value] for value in said):
+            roots[0].update(said)
+        else:
+            fields: JsonObject = {field: about[field] for field in ("name", "timestamp") if field in about}
+            top: JsonObject = {"id": name, **fields, **said}
+            beneath: list[JsonObject] = [
+                one if _parent(one) else {**one, "parent_observation_id": name} for one in observations
+            ]
+            observations = [top, *beneath]
+    named = [one if "traceId" in one else {"trace_id": name, **one} for one in observations]
+    spans: list[JsonValue] = [as_span(one, _SPAN, _error(one)) for one in named]
+    return {"id": name, "trace": about, "spans": spans}
+
+
+def _with_arguments(record: JsonObject) -> JsonObject:
+    """Return a record whose input is the only argument, or the named arguments, of a function that was traced."""
+    given = as_object(record.get("input"))
+    args, kwargs = given.get("args"), given.get("kwargs")
+    if len(given) != 2 or not isinstance(args, list) or not isinstance(kwargs, dict):
+        return record
+    if args and (kwargs or len(args) > 1):
+        return record
+    return {**record, "input": args[0] if args else kwargs}
+
+
+def _parent(observation: JsonObject) -> str | None:
+    return str_or_none(first_value(observation, "parentObservationId", "parent_observation_id")) or None
+
+
+def _error(observation: JsonObject) -> JsonValue:
+    if observation.get("level") != "ERROR":
+        return None
+    return str_or_none(first_value(observation, "statusMessage", "status_message")) or "error"
+
+
+def _kind(span: Span) -> str | None:
+    kind = span.attributes.peek("type")
+    return "LLM" if kind == "GENERATION" else str_or_none(kind)
+
+
+def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
+    attributes = span.attributes
+    asked = take_payload(attributes, "input", HumanMessage)
+    answered = take_payload(attributes, "output", AIMessage)
+    if not asked.messages and not answered.messages:
+        return SpanStep(span)
+    model = attributes.text("model", "providedModelName", "provided_model_name")
+    usage = read_counts(attributes.object("usageDetails", "usage_details"), input="input", output="output")
+    messages, replies = exchange_messages(asked, answered, tools, model=model, usage=usage)
+    return SpanStep(span, "model", input_messages=messages, output_messages=replies)
+
+
+def _metadata(holders: Iterable[FieldTracker]) -> JsonObject:
+    """Take the metadata of the whole: what its observations repeat, and what the first of them adds."""
+    found: JsonObject = {}
+    for holder in holders:
+        for name in _ABOUT:
+            value = holder.peek(name)
+            if value not in (None, [], "") and found.setdefault(name, value) == value:
+                holder.take(name)
+        beside = holder.peek("metadata")
+        if isinstance(beside, dict) and all(found.get(name, value) == value for name, value in beside.items()):
+            holder.take("metadata")
+            found |= beside
+    return found
+
+
+def _scored(about: FieldTracker, spans: Sequence[Span], name: str | None) -> tuple[list[Label], dict[str, object]]:
+    """Return the labels of the trace, and a correction as reference. Scores stay in ``extra`` too, since they hold more."""
+    outermost = {span.id for span in spans if span.parent_id in (None, name)}
+    labels: list[Label] = []
+    known: dict[str, object] = {}
+    inner = 0
+    for score in objects_in(about.peek("scores")):
+        found = read_score(score, "Langfuse")
+        if found.span is not None and found.span not in outermost:
+            inner += 1
+        elif found.correction is not None:
+            known["reference"] = found.correction
+        elif found.label is not None:
+            labels.append(found.label)
+    if inner:
+        about.warn(f"scores of single observations, which are no labels of the trace, found {inner}", "scores")
+    return labels, known
+
+
+def _item(row: FieldTracker, index: int) -> Sample:
+    if "scores" in row:
+        count = len(as_list(row.peek("scores")))
+        raise TraceError(f"contains {count_text(count, 'score')} of traces that are not in this file; {AUDIT_HINT}")
+    expected = next((name for name in _EXPECTED if name in row), _EXPECTED[0])
+    if "input" not in row:
+        raise TraceError("expected a trace, an observation or a dataset item of Langfuse")
+    if row.peek("status") == "ARCHIVED":
+        row.warn("is archived", "status")
+    return read_item(row, index, "input", expected)

@@ -1,0 +1,183 @@
+"""Trees of runs, as platforms export them: spans with a kind, an input and an output each."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from judgekit.errors import TraceError
+from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.merging import SpanStep, merge_steps
+from judgekit.formats.readers.payloads import messages_in, parse_structured_json, read_steps
+from judgekit.formats.row_facts import STRUCTURE_WARNING, single_text, to_text
+from judgekit.formats.spans import Span, read_spans, time_range
+from judgekit.formats.values import lookup, without
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.trace import ToolDefinition
+
+_TEXTS = {
+    HumanMessage: ("question", "query", "input", "prompt", "task", "message"),
+    AIMessage: ("answer", "output", "response", "result", "content", "message"),
+}
+"""The names of the text that a run was given, or returned, if it stands beside other values."""
+_CONFLICTS = "other_version"
+_NOTHING: Sequence[JsonValue] = (None, {}, [], "")
+
+
+class RunTree(NamedTuple):
+    """A tree of runs that was read.
+
+    Attributes:
+        fields: The fields of a `Trace`.
+        spans: The runs, ordered by start time.
+        root: The outermost run, the first of several; ``None`` if it is not in the recording.
+    """
+
+    fields: dict[str, object]
+    spans: Sequence[Span]
+    root: Span | None
+
+
+def as_span(run: JsonObject, names: Mapping[str, str], error: JsonValue = None) -> JsonObject:
+    """Return a run as a span.
+
+    Args:
+        run: The run.
+        names: By the names of its fields, the names of the same fields of a span. All other fields become attributes.
+        error: What went wrong, if anything did.
+    """
+    span: JsonObject = {ours: run[theirs] for theirs, ours in names.items() if run.get(theirs) is not None}
+    if error:
+        span["status"] = {"code": "ERROR", "message": error}
+    return {**span, "attributes": without(run, *names)}
+
+
+def merge_versions(runs: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return runs without those that stand twice in an export, as where pages overlap; of two versions, the later one.
+
+    Values that only the earlier version has are added to it.
+    """
+    found: dict[str, JsonObject] = {}
+    for number, run in enumerate(runs):
+        known: JsonObject = {name: value for name, value in run.items() if value is not None}
+        identity = run.get("id")
+        name = identity if isinstance(identity, str) and identity else f"#{number}"
+        if (before := found.get(name)) is not None:
+            other = {key: value for key, value in before.items() if known.get(key, value) != value}
+            known = {**before, **known, **({_CONFLICTS: other} if other else {})}
+        found[name] = known
+    return list(found.values())
+
+
+def read_tree(
+    row: FieldTracker,
+    kind: Callable[[Span], str | None],
+    model: Callable[[Span, list[ToolDefinition]], SpanStep],
+    values: tuple[str, str],
+    missing: str,
+) -> RunTree:
+    """Return what the runs of a record say, and warn about those that say nothing.
+
+    The calls of models make the conversation. If the outermost run answers something else, its answer is the last
+    message, since that is what the user saw. Without calls of models, the outermost run is the conversation.
+
+    Args:
+        row: The record with ``spans``.
+        kind: Returns the kind of a span: ``LLM``, ``TOOL``, ``AGENT`` or another one.
+        model: Reads a model call, and adds its tools to a list.
+        values: The attributes that hold input and output.
+        missing: What to do about missing inputs and outputs.
+
+    Raises:
+        TraceError: There is no message in any of the runs.
+    """
+    spans = read_spans(row)
+    calls = [span for span in spans if kind(span) == "LLM"]
+    _warn_of_gaps(row, spans, calls, values, missing)
+    steps, tools = read_steps(spans, kind, model, values)
+    fields = merge_steps(steps)
+    messages = [*cast("Sequence[Message]", fields["messages"])]
+    roots = [span for span in spans if span.parent is None and span.parent_id is None]
+    root = roots[0] if roots else None
+    if root is not None and len(roots) == 1 and kind(root) != "LLM":
+        if any(step.kind == "model" for step in steps):
+            messages = _with_outer_answer(messages, _outermost_with(values[1], root, spans, kind), values)
+        else:
+            messages = _with_structures(messages, root.attributes, values)
+        if root.error is not None:
+            root.fields.warn(f"the outermost run failed: {root.error:.200}")
+    if not messages:
+        raise TraceError(f"no run has an input or output that can be read; {missing}")
+    return RunTree({**fields, **time_range(spans), "messages": messages, "tools": tools}, spans, root)
+
+
+def _warn_of_gaps(
+    row: FieldTracker, spans: Sequence[Span], calls: Sequence[Span], values: tuple[str, str], missing: str
+) -> None:
+    orphans = sum(span.parent is None and span.parent_id is not None for span in spans)
+    if orphans:
+        row.warn(f"runs whose parent is not in this file, found {orphans} of {len(spans)}; export whole traces")
+    failed = sum(span.error is not None for span in calls)
+    if failed:
+        row.warn(f"model calls that failed, found {failed} of {len(calls)}")
+    for name in values:
+        silent = sum(span.attributes.peek(name) is None and span.error is None for span in calls)
+        if silent:
+            row.warn(f"model calls without {name}, found {silent} of {len(calls)}; {missing}")
+
+
+def _outermost_with(name: str, root: Span, spans: Sequence[Span], kind: Callable[[Span], str | None]) -> Span:
+    """Return the root, or the only run within it if the root has no such value, and so on."""
+    children: dict[Span | None, list[Span]] = defaultdict(list)
+    for span in spans:
+        children[span.parent].append(span)
+    while root.attributes.peek(name) is None:
+        inner = children[root]
+        if len(inner) != 1 or kind(inner[0]) == "LLM":
+            break
+        root = inner[0]
+    return root
+
+
+def _with_outer_answer(messages: list[Message], outer: Span, values: tuple[str, str]) -> list[Message]:
+    """Return the messages with the answer of the outermost run, unless they end with it."""
+    attributes = outer.attributes
+    asked = _stated_text(attributes.peek(values[0]), HumanMessage)
+    if asked and not any(_plain(asked) in _plain(one.text) for one in messages if not isinstance(one, AIMessage)):
+        attributes.warn("the input of the outermost run is not part of the conversation with the model", values[0])
+    answered = _stated_text(attributes.peek(values[1]), AIMessage)
+    last = next((one.text for one in reversed(messages) if isinstance(one, AIMessage)), "")
+    if not answered or _plain(answered) == _plain(last):
+        return messages
+    attributes.warn("differs from the last answer of a model, and is read as the final answer", values[1])
+    return [*messages, AIMessage(answered, timestamp=outer.ended_at)]
+
+
+def _with_structures(messages: list[Message], attributes: FieldTracker, values: tuple[str, str]) -> list[Message]:
+    """Return the messages with the outermost input and output as JSON text if these are neither text nor messages."""
+    name, answer = values
+    if attributes.peek(name) not in _NOTHING and not any(isinstance(one, HumanMessage) for one in messages):
+        attributes.warn(STRUCTURE_WARNING, name)
+        messages = [HumanMessage(to_text(attributes.take(name))), *messages]
+    if attributes.peek(answer) not in _NOTHING:
+        attributes.warn(STRUCTURE_WARNING, answer)
+        messages = [*messages, AIMessage(to_text(attributes.take(answer)))]
+    return messages
+
+
+def _stated_text(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> str | None:
+    """Return what an input or output plainly says: its text, its last message of a kind, or a field named like it."""
+    value = parse_structured_json(value)
+    if isinstance(value, str):
+        return value
+    with suppress(TraceError):
+        if (payload := messages_in(value, FieldTracker({}), "", kind)) is not None:
+            return next((one.text for one in reversed(payload.messages) if isinstance(one, kind)), None)
+    texts = (lookup(value, name) for name in _TEXTS[kind])
+    return single_text(value) or next((text for text in texts if isinstance(text, str)), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
