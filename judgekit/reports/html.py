@@ -189,7 +189,7 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
         "listed": len(listing.entries),
         "efforts": str(run.effort),
         "inputs": [one.model_dump() for one in run.inputs],
-        "notes": list(run.record.notes),
+        "notes": [*filter(None, [run.summary.recorded]), *run.record.notes],
         "version": run.record.version,
         "prices": run.summary.prices.removeprefix("prices: "),
         "slices": _slices(run.summary),

@@ -315,7 +315,9 @@ class Run:
     def _repr_html_(self) -> str:
         from judgekit.runs.notebook import summary_html  # noqa: PLC0415 - seldom needed
 
-        return summary_html(self.summary, filter(None, (str(self.effort), self.summary.prices, *self._notes())))
+        return summary_html(
+            self.summary, filter(None, (str(self.effort), self.summary.recorded, self.summary.prices, *self._notes()))
+        )
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (str(self.effort), str(self.summary), *self._notes())))

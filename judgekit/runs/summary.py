@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _MEANS = ("mean", "within_budget")  # aggregates that are the mean of the values
 _BOOTSTRAP_DRAWS = 1_000
 _TRIALS_SHOWN = 8
+_RECORDED = 8
 _SLICES = 50  # a label with more values tells samples apart, not kinds of samples
 _NAMES_SLICED = 100
 _REDRAWN = 5_000  # scores; redrawing more takes minutes if their aggregate is not a mean
@@ -418,6 +419,14 @@ def _group_hash(group: str) -> int:
     return text_hash(group) or 1
 
 
+def _recorded_number(value: str) -> float | None:
+    """Return the number of a label's text, with 1 for True; ``None`` if it is none."""
+    try:
+        return float({"True": "1", "False": "0"}.get(value, value))
+    except ValueError:
+        return None
+
+
 def _one_line(name: str) -> str:
     """Return a name or a reason on one line, since both may come from recordings."""
     name = name if name.isprintable() else ascii(name)
@@ -534,6 +543,28 @@ class Summary:
         """The lists behind the costs, such as ``prices: litellm 1.106.2``; empty if there are none."""
         lists = sorted({one for line in self for one in line.price_lists})
         return f"prices: {', '.join(lists)}" if lists else ""
+
+    @property
+    def recorded(self) -> str:
+        """The means, or most frequent values, of labels that came with the recordings; empty if there are none.
+
+        Labels with more than 50 values are left out, and so are names after the first hundred.
+        """
+        found: list[str] = []
+        for name, parts in self._slices.items():
+            if name == "domain" or parts is None:
+                continue
+            counts = {value: max((line.total for line in part), default=0) for value, part in parts.items()}
+            numbers = {value: _recorded_number(value) for value in counts}
+            n = sum(counts.values())
+            if None not in numbers.values():
+                mean = sum((numbers[value] or 0.0) * count for value, count in counts.items()) / n
+                said = f"mean {mean:.3f}"
+            else:
+                most = sorted(counts.items(), key=lambda one: -one[1])[:_NAMED]
+                said = ", ".join(f"{quoted_name(value)} {count / n:.0%}" for value, count in most)
+            found.append(f"{_one_line(name)} {said} (n={n:,})")
+        return f"recorded with the samples: {join_limited(found, _RECORDED)}" if found else ""
 
     def __iter__(self) -> Iterator[ScorerSummary]:
         return iter(self.scorers.values())

@@ -472,3 +472,22 @@ def test_a_number_that_is_no_mean_has_no_interval_where_it_would_take_minutes():
     assert few.bootstrap().low < few.value < few.bootstrap().high
     assert many.value is not None
     assert many.bootstrap() is None
+
+
+def with_labels(*labels: dict[str, bool | float | str]) -> Summary:
+    summary = Summary()
+    for index, one in enumerate(labels):
+        for scorer in ("a", "b"):
+            summary.add(row(Score.scored(scorer, 1), index).model_copy(update={"labels": one}))
+    return summary
+
+
+def test_labels_that_came_with_the_samples_are_shown_once_for_each_sample():
+    first = with_labels({"quality": 0.5, "right": True, "tone": "rude"}, {"quality": 1, "right": False})
+    second = with_labels({"tone": "kind", "domain": "x"}, {"tone": "kind\x1b"})
+    told = "recorded with the samples: quality mean 0.750 (n=2); right mean 0.500 (n=2); tone "
+    assert first.recorded == f"{told}rude 100% (n=1)"
+    merged = Summary.merged([first, second]).recorded
+    assert merged == f'{told}rude 33%, kind 33%, "kind\\u001b" 33% (n=3)'
+    assert with_labels({}).recorded == ""
+    assert with_labels(*({"id": number} for number in range(51))).recorded == ""
