@@ -18,6 +18,7 @@ _GROUPS = {
     "Judges": {
         "label": "label",
         "audit": "audit",
+        "align": "align",
         "compare-judges": "compare_judges",
         "doctor": "doctor",
         "probe": "probe",

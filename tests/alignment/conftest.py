@@ -1,0 +1,64 @@
+"""A small world: agents that greet in many words, people who dislike shouting, and scripted judges and writers."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from judgekit import AIMessage, HumanLabel, HumanMessage, Judge, PromptScorer, Run, Sample, ScriptedJudge, load_prompt, run
+from judgekit.judges.client import Request
+
+WORDS = "amber birch cedar delta ember fjord grove haven inlet jetty knoll lagoon marsh north ocean prairie".split()
+GOOD_RULE = "Call it lacking if the agent shouts."
+WRITTEN = {"reason": "people dislike shouting", "guidelines": [{"rule": GOOD_RULE, "cases": [1, 2]}]}
+Writes = Mapping[str, object] | Callable[[Request], Mapping[str, object]]
+
+
+def recordings(count: int = 100) -> list[Sample]:
+    """Conversations in which the agent shouts in two of five."""
+    dice = random.Random(1)
+    found: list[Sample] = []
+    for number in range(count):
+        asked, said = (" ".join(dice.choice(WORDS) for _ in range(6)) for _ in range(2))
+        text = f"{said} LOUDLY!" if dice.random() < 0.4 else f"{said}."
+        found.append(Sample.of([HumanMessage(f"{asked}?"), AIMessage(text)], id=f"s{number}"))
+    return found
+
+
+def shouts(sample: Sample) -> bool:
+    """Whether the agent shouts, which people call lacking."""
+    return "!" in sample.trace.messages[-1].text
+
+
+def labels(samples: Sequence[Sample]) -> list[HumanLabel]:
+    """What people say."""
+    return [
+        HumanLabel(sample=one.id, scorer="tone", value="lacking" if shouts(one) else "fitting", reason="as I see it")
+        for one in samples
+    ]
+
+
+def judge(writes: Writes = WRITTEN) -> ScriptedJudge:
+    """A judge that hears shouting only if its question names it, and that writes candidates as told."""
+
+    def says(request: Request) -> Mapping[str, object]:
+        if request.prompt.startswith("align_"):
+            return writes(request) if callable(writes) else writes
+        shown = request.messages[1].content
+        is_lacking = "!" in shown and "shouts" in shown
+        return {"reason": "heard", "evidence": [], "verdict": "lacking" if is_lacking else "fitting"}
+
+    return ScriptedJudge(lambda request: dict(says(request)))
+
+
+def tone(asked: Judge) -> PromptScorer:
+    """The scorer that is aligned."""
+    return PromptScorer(load_prompt("tone"), asked)
+
+
+@pytest.fixture
+def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A stored run of the old question, with the working directory beside it."""
+    monkeypatch.chdir(tmp_path)
+    return run(recordings(), [tone(judge())], store=tmp_path / ".judgekit" / "runs.sqlite")
