@@ -1,17 +1,18 @@
 """The alignment of a judge with people, from labels to a prompt file with a receipt."""
 
+import asyncio
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import unified_diff
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judgekit.alignment.cases import Case, read_cases
 from judgekit.alignment.refusals import RecordedPhrases
@@ -28,8 +29,7 @@ from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, Writer, 
 from judgekit.analysis.audit import audit
 from judgekit.analysis.labels import HumanLabel
 from judgekit.atomic import atomic_write
-from judgekit.errors import ConfigError, JudgeError, short_repr
-from judgekit.jobs.api import arun
+from judgekit.errors import ConfigError
 from judgekit.jobs.plan import RunPlan, make_plan
 from judgekit.jobs.starting import build_run
 from judgekit.judges.judge import Judge
@@ -46,11 +46,13 @@ from judgekit.runs.alignments import (
 )
 from judgekit.runs.hashes import group_key, recording_key
 from judgekit.runs.receipts import receipt_path
+from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
-from judgekit.runs.rows import ScorerRecord
-from judgekit.runs.store import now
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord
+from judgekit.runs.runner import make_tasks, score_tasks
+from judgekit.runs.store import RunStore, now
 from judgekit.runs.summary import ScorerSummary
-from judgekit.score import Score, ledger
+from judgekit.score import Score, in_run, ledger
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import run_sync
 
@@ -76,6 +78,34 @@ class AlignmentPlan(NamedTuple):
     def __str__(self) -> str:
         cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
         return f"at most {self.writing} requests to write candidates and {self.judging:,} to judge them, for {cost}"
+
+
+class _Tested(NamedTuple):
+    """The chosen candidate with the samples that tested it, and the rows of both scorers."""
+
+    scorer: PromptScorer
+    cases: Sequence[Case]
+    rows: Sequence[Row]
+
+    def stored(self, old: PromptScorer, store: RunStore) -> Run:
+        """Return a new run of these samples by both scorers, in the file of another."""
+        kept = RunStore(store.path)
+        record = RunRecord(
+            started_at=now(),
+            read_to_end=True,
+            samples=len(self.cases),
+            count_precision="exactly",
+            scorers=[ScorerRecord.of(old), ScorerRecord.of(self.scorer)],
+            version=version("judgekit"),
+        )
+        begun = kept.begin(record)
+        recorder = Recorder(kept, begun)
+        for number, case in enumerate(self.cases):
+            recorder.add_sample(number, case.sample)
+        for row in self.rows:
+            recorder.add_row(row)
+        recorder.flush()
+        return Run(kept, kept.change(begun.model_copy(update={"ended_at": now()})))
 
 
 @dataclass(frozen=True)
@@ -152,9 +182,9 @@ class Aligning:
             return self._refused(reason)
         for role, number in self.roles.items():
             if not number:
-                return self._refused(f"no labelled sample has the role {role}")
-        old = dict(zip(map(id, self.cases), await self._judge(self.cases, [self.scorer]), strict=True))
-        scores = {key: row[self.scorer.name] for key, row in old.items()}
+                return self._refused(f"no labelled sample has the role {role}: label more")
+        before = await self._judge(self.cases, [self.scorer])
+        scores = {id(case): row.score for case, row in zip(self.cases, before, strict=True)}
         if reason := self._no_room(scores):
             return self._refused(reason)
         candidates = await self._write(scores)
@@ -165,40 +195,41 @@ class Aligning:
         judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
         planned = await _plan(self._choosing, judging)
         self.announce(f"judging {len(judging)} candidates on {len(self._choosing)} labelled samples: {planned}")
-        cases = [case for case in self._choosing if scores[id(case)].status != "failed"]
-        judged = self._compared(cases, scores, await self._judge(cases, judging), [*prompts])
-        look = self._looks(self._id(prompts))
+        alignment = self._hash([prompt.question for prompt in prompts.values()])
+        rows = await self._judge(self._choosing, judging)
+        judged, look = self._compared(self._choosing, scores, rows, judging), self._looks(alignment)
         if self.design == "max-t":
             place, verdict = max_t_verdict(judged, look=look)
-            run = None
+            tested = None
         else:
             place = choose(judged)
-            verdict, run = await self._test(replace(judging[place], name=self.output.stem), scores, look)
-        chosen = [*prompts.values()][place]
-        listed = self._listed(candidates, prompts, judged, chosen)
-        record = self._record(self._id(prompts), verdict, len(prompts), look)
-        return self._finish(record, chosen, verdict, run, listed)
+            verdict, tested = await self._test(self._final(judging[place], alignment), scores, look)
+        found = self._listed(candidates, prompts, judged, place)
+        record = self._record(alignment, verdict, len(prompts), look)
+        prompt = cast("Prompt", self._final(judging[place], alignment).prompt)
+        return await asyncio.to_thread(self._finish, record, prompt, verdict, tested, found)
+
+    def _final(self, scorer: PromptScorer, alignment: str) -> PromptScorer:
+        """Return a candidate as the scorer that its file will be."""
+        prompt = replace(cast("Prompt", scorer.prompt), alignment=alignment)
+        return replace(scorer, prompt=prompt, name=self.output.stem)
 
     # Asking.
 
-    async def _judge(self, cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> Sequence[Mapping[str, Score]]:
-        """Return the scores of each case by scorer."""
-        return self._scores(await arun([case.sample for case in cases], scorers), len(cases))
+    async def _judge(self, cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> Sequence[Row]:
+        """Return the rows of scores, in order. All of the alignment shares the budgets of a run, also if it is repeated."""
+        rows: list[Row] = []
+        tasks = make_tasks([case.sample for case in cases], scorers)
+        with in_run(self._budget):
+            await score_tasks(tasks, scorers, rows.append, concurrency=cast("Judge", self.scorer.judge).concurrency)
+        for row in rows:
+            self.spent.add_unscored(row.score.calls)
+        places = {scorer.name: place for place, scorer in enumerate(scorers)}
+        return sorted(rows, key=lambda row: (row.index, places[row.scorer]))
 
-    def _scores(self, run: Run, cases: int) -> Sequence[Mapping[str, Score]]:
-        for line in run.summary:
-            self.spent.requests += line.requests
-            self.spent.cached += line.cached
-            both = (self.spent.cost_usd, line.cost_usd)
-            self.spent.cost_usd = None if both[0] is None or both[1] is None else both[0] + both[1]
-        if run.stop_reason:
-            raise JudgeError(
-                f"the alignment stopped: {run.stop_reason}; the same alignment continues from here, as far as replies are cached"
-            )
-        found: list[dict[str, Score]] = [{} for _ in range(cases)]
-        for row in run:
-            found[row.index][row.scorer] = row.score
-        return found
+    @cached_property
+    def _budget(self) -> str:
+        return f"alignment {self._hash([])}"
 
     async def _write(self, scores: Mapping[int, Score]) -> Sequence[Candidate]:
         reflect = self._in("reflect")
@@ -208,33 +239,31 @@ class Aligning:
             self.writer, self.base, self.output.stem, reflect, [scores[id(one)] for one in reflect], every, others
         )
         self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(reflect)} labelled samples")
-        with ledger() as calls:
+        with in_run(self._budget), ledger() as calls:
             found = await writer.candidates()
         self.spent.add_unscored(calls)
         return found
 
-    async def _test(self, scorer: PromptScorer, scores: Mapping[int, Score], look: int) -> tuple[AlignmentVerdict, Run]:
-        """Test the chosen candidate once, in a run that is kept."""
+    async def _test(
+        self, scorer: PromptScorer, old: Mapping[int, Score], look: int
+    ) -> tuple[AlignmentVerdict, _Tested]:
+        """Test the chosen candidate once."""
         every = self._in("test")
-        planned = await _plan(every, [scorer])
-        self.announce(f"testing the best of them on {len(every)} held-out samples: {planned}")
-        run = await arun([case.sample for case in every], [self.scorer, scorer], store=self.run.store.path)
-        rows = self._scores(run, len(every))
-        kept = [place for place, case in enumerate(every) if scores[id(case)].status != "failed"]
-        judged = self._compared([every[one] for one in kept], scores, [rows[one] for one in kept], [scorer.name])
-        return holdout_verdict(judged, 0, look=look), run
+        self.announce(f"testing the best of them on {len(every)} held-out samples: {await _plan(every, [scorer])}")
+        rows = await self._judge(every, [self.scorer, scorer])
+        return holdout_verdict(self._compared(every, old, rows, [scorer]), 0, look=look), _Tested(scorer, every, rows)
 
     def _compared(
-        self,
-        cases: Sequence[Case],
-        old: Mapping[int, Score],
-        new: Sequence[Mapping[str, Score]],
-        names: Sequence[str],
+        self, cases: Sequence[Case], old: Mapping[int, Score], rows: Sequence[Row], scorers: Sequence[PromptScorer]
     ) -> JudgedSamples:
-        people = [np.nan if case.people is None else case.people for case in cases]
-        before = [case.error(old[id(case)]) for case in cases]
-        after = [[case.error(row[name]) for case, row in zip(cases, new, strict=True)] for name in names]
-        return JudgedSamples(np.array(people), [case.sample.group for case in cases], np.array(before), _table(after))
+        """Return the errors of old and new questions, without samples on which the old one failed."""
+        new = {(row.index, row.scorer): row.score for row in rows}
+        kept = [(place, case) for place, case in enumerate(cases) if old[id(case)].status != "failed"]
+        people = [np.nan if case.people is None else case.people for _, case in kept]
+        before = [case.error(old[id(case)]) for _, case in kept]
+        after = [[case.error(new[place, scorer.name]) for place, case in kept] for scorer in scorers]
+        groups = [case.sample.group for _, case in kept]
+        return JudgedSamples(np.array(people), groups, np.array(before), np.array(after, np.float64))
 
     # Refusals.
 
@@ -268,10 +297,10 @@ class Aligning:
 
     # Results.
 
-    def _id(self, prompts: Mapping[str, Prompt]) -> str:
+    def _hash(self, questions: Sequence[str]) -> str:
+        """Return a hash of the old question, new ones, the labels and the design."""
         record = ScorerRecord.of(self.scorer)
         said = sorted((recording_key(case.sample), case.role, repr(case.people)) for case in self.cases)
-        questions = [prompt.question for prompt in prompts.values()]
         whole = json.dumps([record.name, record.signature, questions, said, self.design])
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
@@ -293,38 +322,37 @@ class Aligning:
         candidates: Sequence[Candidate],
         prompts: Mapping[str, Prompt],
         judged: JudgedSamples,
-        chosen: Prompt,
+        place: int,
     ) -> Sequence[AlignmentCandidate]:
         agreement = dict(zip((one.instructions for one in prompts.values()), judged.agreement(), strict=True))
-        found: list[AlignmentCandidate] = []
-        for one in candidates:
-            share = None if one.prompt is None or one.refused else float(agreement[one.prompt.instructions])
-            found.append(
-                AlignmentCandidate(
-                    kind=one.kind,
-                    refused=one.refused,
-                    agreement=share,
-                    chosen=share is not None and one.prompt == chosen and not any(before.chosen for before in found),
-                )
+        chosen = [*prompts.values()][place]
+        return [
+            AlignmentCandidate(
+                kind=one.kind,
+                refused=one.refused,
+                agreement=None if one.prompt is None or one.refused else float(agreement[one.prompt.instructions]),
+                chosen=one.prompt is chosen,
             )
-        return found
+            for one in candidates
+        ]
 
     def _finish(
         self,
         record: AlignmentRecord,
-        chosen: Prompt,
+        prompt: Prompt,
         verdict: AlignmentVerdict,
-        run: Run | None,
+        tested: _Tested | None,
         candidates: Sequence[AlignmentCandidate],
     ) -> Alignment:
+        """Record the alignment, write the prompt file and, from the tested samples, the receipt."""
         folder = self.run.receipts_folder
         if folder is not None:
             write_alignment(record, folder)
-        prompt = replace(chosen, alignment=record.id)
         text = prompt.file_text()
         path = None if verdict.outcome == "worse" else self.output
         if path is not None:
             _write_new(text, path)
+        run = None if tested is None or folder is None or path is None else tested.stored(self.scorer, self.run.store)
         return self._refused("").model_copy(
             update={
                 "id": record.id,
@@ -341,8 +369,8 @@ class Aligning:
                         self.output.name,
                     )
                 ),
-                "run": None if run is None or folder is None else run.number,
-                "receipt_path": None if run is None or path is None else self._receipt(run),
+                "run": None if run is None else run.number,
+                "receipt_path": None if run is None else self._receipt(run),
             }
         )
 
@@ -403,10 +431,6 @@ async def _plan(cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> RunPl
     return await make_plan(built, samples)
 
 
-def _table(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    return np.array(rows, np.float64)
-
-
 def _agreement_of_people(case: Case) -> float:
     said = [one.value for one in case.labelled.opinions]
     pairs = [(a, b) for place, a in enumerate(said) for b in said[:place]]
@@ -432,7 +456,7 @@ def _write_new(text: str, path: Path) -> None:
 
 
 def prepare(
-    scorer: object,
+    scorer: PromptScorer,
     run: Run,
     labels: Iterable[HumanLabel],
     *,
@@ -443,10 +467,6 @@ def prepare(
     announce: Callable[[str], object] = lambda _: None,
 ) -> Aligning:
     """Return an alignment that is ready to begin; see `aalign`."""
-    if not isinstance(scorer, PromptScorer):
-        raise ConfigError(
-            f"only a scorer that is made of a prompt with a scale can be aligned, such as prompt:tone, found {short_repr(scorer)}"
-        )
     base = cast("Prompt", scorer.prompt)
     path = Path(output or f"{scorer.name}_aligned.md")
     if path.suffix != ".md":
@@ -505,9 +525,12 @@ async def aalign(
         JudgeError: A judge cannot be asked; replies so far are cached, so the same call continues from there.
         StoreError: A file beside the run cannot be read or written.
     """
-    return await prepare(
-        scorer, run, labels, writer=writer, design=design, output=output, sources=sources, announce=announce
-    ).align()
+    aligning = await asyncio.to_thread(
+        lambda: prepare(
+            scorer, run, labels, writer=writer, design=design, output=output, sources=sources, announce=announce
+        )
+    )
+    return await aligning.align()
 
 
 def align(

@@ -116,5 +116,5 @@ def _least(found: AlignmentVerdict) -> str:
 
 
 def _short(number: float) -> str:
-    text = f"{number:.2f}" if number >= 0.01 else f"{number:.4f}"
+    text = f"{number:.2f}" if number >= 0.01 or not number else f"{number:.4f}"
     return text.replace("0.", ".", 1) if number < 1 else text

@@ -18,10 +18,14 @@ from judgekit.errors import ConfigError, JudgeError
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.locations import location_text, to_location
 from judgekit.runs.results import Run
-from judgekit.runs.store import DEFAULT_RUNS_PATH
+from judgekit.runs.rows import RunRecord
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
+from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import run_sync
 from judgekit.specs import ScorerSpec
 from judgekit.terminal import console, printable_lines, text_table
+
+_CONTINUES = "the same command continues from here, as far as replies are cached"
 
 
 @app.command()
@@ -45,7 +49,8 @@ def align(
     run: Annotated[
         str | None,
         typer.Option(
-            metavar="RUN", help="The run that the labels are from; by default, the one that they name, or the last."
+            metavar="RUN",
+            help="The run that the labels are from; by default, the one that they name, or the last of this scorer.",
         ),
     ] = None,
     design: Annotated[
@@ -79,10 +84,17 @@ def align(
     settings = Config(config, judge, os.environ, offline=offline)
     spec = ScorerSpec.parse(scorer)
     built = settings.build(spec)
+    if not isinstance(built, PromptScorer):
+        raise ConfigError(
+            f"{built.name} cannot be aligned: only scorers made of a prompt with a scale can, such as prompt:tone"
+        )
+    runs = RunStore(store, read_only=True)
     given = deduplicate(one for path in labels for one in read_labels(path))
     aligning = prepare(
         built,
-        Run.stored(options.parse_run_number(run or _named_run(given)), store),
+        Run(
+            runs, _labelled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))
+        ),
         given,
         writer=None if writer is None else settings.judge(writer),
         design=design,
@@ -114,7 +126,7 @@ def _align(aligning: Aligning) -> Alignment:
         with interrupts.abort_on_signal():
             run_sync(work)
     except JudgeError as error:
-        print_line(str(error), console(stderr=True))
+        print_line(f"stopped: {error}; {_CONTINUES}", console(stderr=True))
         raise typer.Exit(1) from None
     if not found:
         print_line(
@@ -124,14 +136,19 @@ def _align(aligning: Aligning) -> Alignment:
     return found[0]
 
 
-def _named_run(labels: Sequence[HumanLabel]) -> str:
-    """Return the only run that labels name, or else the last one."""
+def _labelled_run(runs: RunStore, scorer: str, labels: Sequence[HumanLabel]) -> RunRecord:
+    """Return the only run that labels name, or else the last one that read a file and has the scorer."""
     named = {one.run for one in labels if one.run is not None}
-    if len(named) > 1:
+    if len(named) == 1:
+        return runs.record(named.pop())
+    if named:
         raise ConfigError(
             f"the labels are from several runs: name one with --run: {', '.join(map(str, sorted(named)))}"
         )
-    return str(*named) if named else "last"
+    found = [one for one in runs.records() if one.inputs and any(asked.name == scorer for asked in one.scorers)]
+    if not found:
+        raise ConfigError(f"{runs.path} has no run with {scorer}: judgekit run FILE --scorer ... makes one")
+    return max(found, key=lambda one: one.number)
 
 
 def _beside(spec: ScorerSpec, name: str) -> Path:

@@ -6,10 +6,38 @@ from pathlib import Path
 
 import pytest
 
-from judgekit import AIMessage, HumanLabel, HumanMessage, Judge, PromptScorer, Run, Sample, ScriptedJudge, load_prompt, run
+from judgekit import (
+    AIMessage,
+    HumanLabel,
+    HumanMessage,
+    Judge,
+    PromptScorer,
+    Run,
+    Sample,
+    ScriptedJudge,
+    load_prompt,
+    run,
+)
 from judgekit.judges.client import Request
 
-WORDS = "amber birch cedar delta ember fjord grove haven inlet jetty knoll lagoon marsh north ocean prairie".split()
+WORDS = [
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "haven",
+    "inlet",
+    "jetty",
+    "knoll",
+    "lagoon",
+    "marsh",
+    "north",
+    "ocean",
+    "prairie",
+]
 GOOD_RULE = "Call it lacking if the agent shouts."
 WRITTEN = {"reason": "people dislike shouting", "guidelines": [{"rule": GOOD_RULE, "cases": [1, 2]}]}
 Writes = Mapping[str, object] | Callable[[Request], Mapping[str, object]]
@@ -17,7 +45,7 @@ Writes = Mapping[str, object] | Callable[[Request], Mapping[str, object]]
 
 def recordings(count: int = 100) -> list[Sample]:
     """Conversations in which the agent shouts in two of five."""
-    dice = random.Random(1)
+    dice = random.Random(1)  # noqa: S311 - conversations, and no secrets
     found: list[Sample] = []
     for number in range(count):
         asked, said = (" ".join(dice.choice(WORDS) for _ in range(6)) for _ in range(2))
