@@ -1,5 +1,6 @@
 """``judgekit compare-judges``: ask two or more judges the same question about the same samples."""
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated
@@ -16,7 +17,7 @@ from judgekit.cli.run import run_session, show_planned
 from judgekit.config import Config
 from judgekit.errors import ConfigError, join_limited, path_text
 from judgekit.formats.files import require_separate_output
-from judgekit.jobs.building import build_scorers
+from judgekit.jobs.building import BuiltScorers, build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
 from judgekit.locations import Location, location_text, to_location
@@ -28,7 +29,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scoring import scorer_prompts
-from judgekit.specs import ScorerSpec
+from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
 from judgekit.terminal import console
 
 
@@ -39,14 +40,15 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="SCORER",
-            help="The scorer whose question the judges answer, as NAME or NAME:option=value,...; see judgekit scorers.",
+            help="The scorer whose question the judges answer, as NAME or NAME:option=value,...; see judgekit scorers. Repeated, "
+            "with one judge: prompts to compare.",
         ),
     ] = None,
     judge: Annotated[
         list[str] | None,
         typer.Option(
             metavar="MODEL",
-            help="A judge: a model as provider/model, or a name from the config; give at least two.",
+            help="A judge: a model as provider/model, or a name from the config; give at least two, or several scorers.",
         ),
     ] = None,
     labels: Annotated[
@@ -85,7 +87,7 @@ def compare(
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
-    """Compare judges on the same samples.
+    """Compare judges, or prompts, on the same samples.
 
     Shows how far they agree, what each costs, and which is closer to people.
 
@@ -106,14 +108,11 @@ def compare(
         offline=offline,
     )
     settings = run_options.load_config()
-    names = _must_differ(settings, judge or ())
-    spec, name = _question(run_options.model_copy(update={"judge": names[0]}))
-    sides = {one: f"{name} ({one})" for one in names}
-    specs = tuple(
-        spec.model_copy(update={"alias": side, "options": {**spec.options, "judge": one}})
-        for one, side in sides.items()
-    )
-    built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
+    if len(scorer or ()) > 1:
+        built, sides = _prompts(run_options, judge or (), settings.min_coverage)
+        name = next(iter(sides))
+    else:
+        built, sides, name = _judges(run_options, _must_differ(settings, judge or ()), settings.min_coverage)
     given = _given(
         [run_options.location(one) for one in labels or ()], name, sides.values(), ScorerRecord.of(built.scorers[0])
     )
@@ -139,6 +138,40 @@ def compare(
         else:
             print_line(f"{path}: not written, since nothing was scored", console(stderr=True))
     raise typer.Exit(signalled or code)
+
+
+def _judges(
+    run_options: RunOptions, names: Sequence[str], min_coverage: float
+) -> tuple[BuiltScorers, Mapping[str, str], str]:
+    """Return the only scorer once for each judge, the names of these by judge, and the name of the question."""
+    spec, name = _question(run_options.model_copy(update={"judge": names[0]}))
+    sides = {one: f"{name} ({one})" for one in names}
+    specs = tuple(
+        spec.model_copy(update={"alias": side, "options": {**spec.options, "judge": one}})
+        for one, side in sides.items()
+    )
+    return build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": min_coverage})), sides, name
+
+
+def _prompts(
+    run_options: RunOptions, judges: Sequence[str], min_coverage: float
+) -> tuple[BuiltScorers, Mapping[str, str]]:
+    """Return several scorers that ask one judge, and their names by what they are called in the comparison."""
+    if len(judges) > 1:
+        raise ConfigError(
+            f"expected several scorers and one judge, or several judges and one scorer, found {len(judges)} judges"
+        )
+    judge = judges[0] if judges else os.environ.get(JUDGE_VARIABLE) or None
+    built = build_scorers(run_options.model_copy(update={"judge": judge, "min_coverage": min_coverage}))
+    records = [ScorerRecord.of(one) for one in built.scorers]
+    for one in records:
+        if not one.judged:
+            raise ConfigError(f"{one.name} asks no judge, so it has no prompt to compare; see judgekit scorers")
+        if one.scale != records[0].scale:
+            raise ConfigError(
+                f"{records[0].name} and {one.name} have different scales, so they answer different questions"
+            )
+    return built, {one.name: one.name for one in records}
 
 
 def _must_differ(settings: Config, names: Sequence[str]) -> Sequence[str]:

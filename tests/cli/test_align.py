@@ -327,3 +327,26 @@ def test_an_aligned_judge_that_is_aligned_again_is_not_tested_by_what_chose_it(s
     assert ended.code == 1
     assert f"labelled samples: reflect {COUNT - roles.count('test')}, select 0, test {roles.count('test')}" in ended.out
     assert "alignment of tone_aligned: refused. No labelled sample has the role select: label more" in ended.out
+
+
+# Several prompts on one set of labels.
+
+
+def test_prompts_are_compared_without_the_labels_that_one_of_them_was_aligned_by(script, cli):
+    script.rules = [GOOD]
+    cli(*ALIGN)
+    prompts = ("--scorer", "prompt:tone", "--scorer", "prompt:tone_aligned.md")
+    ended = cli("compare-judges", "conversations.jsonl", *prompts, "--labels", "labels.csv", "--show", 0)
+    assert ended.code == 0, ended.err
+    tested = [assigned_role(one) for one in recordings()].count("test")
+    assert f"of n={tested}, tone is right on" in " ".join(ended.out.split())
+    assert f"{COUNT - tested} labels left out: read, or used to choose" in " ".join(ended.out.split())
+
+
+@pytest.mark.parametrize(("options", "told"), [(("--judge", "default", "--judge", "openai/b"), "found 2 judges"), (("--scorer", "prompt:answer_correctness"), "tone and answer_correctness have different scales"), (("--scorer", "tool_call_f1"), "tool_call_f1 asks no judge")])  # fmt: skip
+def test_prompts_that_cannot_be_compared_are_refused(script, cli, judging, options, told):
+    Path("other.md").write_text(load_prompt("tone").file_text())
+    ended = cli("compare-judges", "conversations.jsonl", "--scorer", "prompt:tone", "--scorer", "prompt:other.md", *options)  # fmt: skip
+    assert ended.code == 2
+    assert told in ended.err
+    assert judging.asked.total() == 0

@@ -175,7 +175,7 @@ def test_judges_of_the_config_are_compared_by_the_one_scorer_of_it_and_nothing_i
         (TWO, "expected one scorer to compare the judges by, found none"),
         (
             ("--scorer", GOAL, "--scorer", "prompt:tone", *TWO),
-            f"one scorer to compare the judges by, found {GOAL}, prompt; name it with",
+            "expected several scorers and one judge, or several judges and one scorer, found 2 judges",
         ),
         (("--scorer", "tool_call_f1", *TWO), "tool_call_f1 asks no judge, so there are none to compare"),
         (("--scorer", 'panel:scorers=["prompt:tone","prompt:step_efficiency"]', *TWO), "panel asks several scorers"),
