@@ -8,6 +8,7 @@ from judgekit.alignment.verdict import AlignmentVerdict
 from judgekit.runs.alignments import AlignmentDesign, AlignmentOutcome, LabelRole
 from judgekit.traces.message import FrozenModel, Many
 
+_LEAST_P = 0.001
 MOST_LOOKS = 3
 """The number of looks at a test set after which new labels are needed."""
 
@@ -82,7 +83,7 @@ class Alignment(FrozenModel):
         held_out = "held-out labels" if self.design == "holdout" else "labels, which also chose among the candidates,"
         yield (
             f"{said} On {found.sample_count} {held_out} the new question agrees {_agrees(found, found.after.value)}, the old "
-            f"{_agrees(found, found.before.value)} ({found.mended} mended, {found.broken} broken, p {_short(found.p)})"
+            f"{_agrees(found, found.before.value)} ({found.mended} mended, {found.broken} broken, {_chance(found.p)})"
             f"{'' if self.outcome == 'shown' else f'; {_least(found)}'}. {self._kept()}"
         )
         yield f"gain in agreement: {found.gain}; {found.test}, one-sided, at the level {_short(found.alpha)}"
@@ -115,6 +116,10 @@ def _least(found: AlignmentVerdict) -> str:
     return f"a gain below {round(100 * found.least_gain)} points would seldom have shown"
 
 
+def _chance(p: float) -> str:
+    return f"p {_short(p)}" if p >= _LEAST_P else "p < .001"
+
+
 def _short(number: float) -> str:
-    text = f"{number:.2f}" if number >= 0.01 or not number else f"{number:.4f}"
+    text = f"{number:.2f}" if number >= 0.01 or not number else f"{number:.3f}"
     return text.replace("0.", ".", 1) if number < 1 else text
