@@ -25,7 +25,7 @@ from judgekit.alignment.verdict import (
     max_t_verdict,
     refusal_reason,
 )
-from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, Writer, accepted
+from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, CandidateWriter, accepted
 from judgekit.analysis.audit import audit
 from judgekit.analysis.labels import HumanLabel
 from judgekit.atomic import atomic_write
@@ -63,7 +63,7 @@ _CEILING_SAMPLES = 20
 
 
 class AlignmentPlan(NamedTuple):
-    """What an alignment would take, at most.
+    """The requests and the cost that an alignment would take, at most.
 
     Attributes:
         writing: The number of requests to the writing model.
@@ -135,7 +135,7 @@ class Aligning:
     sources: Sequence[str]
     earlier: Sequence[AlignmentRecord]
     announce: Callable[[str], object]
-    spent: ScorerSummary = field(default_factory=lambda: ScorerSummary("align"))
+    usage: ScorerSummary = field(default_factory=lambda: ScorerSummary("align"))
 
     @property
     def base(self) -> Prompt:
@@ -190,7 +190,7 @@ class Aligning:
         candidates = await self._write(scores)
         prompts = accepted(candidates)
         if not prompts:
-            refused = tuple(AlignmentCandidate(kind=one.kind, refused=one.refused) for one in candidates)
+            refused = tuple(AlignmentCandidate(kind=one.kind, refusal_reason=one.refusal_reason) for one in candidates)
             return self._refused("every candidate was refused").model_copy(update={"candidates": refused})
         judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
         planned = await _plan(self._choosing, judging)
@@ -223,7 +223,7 @@ class Aligning:
         with in_run(self._budget):
             await score_tasks(tasks, scorers, rows.append, concurrency=cast("Judge", self.scorer.judge).concurrency)
         for row in rows:
-            self.spent.add_unscored(row.score.calls)
+            self.usage.add_unscored(row.score.calls)
         places = {scorer.name: place for place, scorer in enumerate(scorers)}
         return sorted(rows, key=lambda row: (row.index, places[row.scorer]))
 
@@ -235,13 +235,13 @@ class Aligning:
         reflect = self._in("reflect")
         every = RecordedPhrases.of(case.sample for case in self.cases)
         others = RecordedPhrases.of(case.sample for case in self._in("select", "test"))
-        writer = Writer(
+        writer = CandidateWriter(
             self.writer, self.base, self.output.stem, reflect, [scores[id(one)] for one in reflect], every, others
         )
         self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(reflect)} labelled samples")
         with in_run(self._budget), ledger() as calls:
             found = await writer.candidates()
-        self.spent.add_unscored(calls)
+        self.usage.add_unscored(calls)
         return found
 
     async def _test(
@@ -275,9 +275,9 @@ class Aligning:
             design=self.design,
             roles=self.roles,
             unused_labels=dict(self.unused_labels),
-            requests=self.spent.requests,
-            cached=self.spent.cached,
-            cost_usd=self.spent.cost_usd,
+            requests=self.usage.requests,
+            cached=self.usage.cached,
+            cost_usd=self.usage.cost_usd,
         )
 
     def _no_room(self, scores: Mapping[int, Score]) -> str:
@@ -329,8 +329,10 @@ class Aligning:
         return [
             AlignmentCandidate(
                 kind=one.kind,
-                refused=one.refused,
-                agreement=None if one.prompt is None or one.refused else float(agreement[one.prompt.instructions]),
+                refusal_reason=one.refusal_reason,
+                agreement=None
+                if one.prompt is None or one.refusal_reason
+                else float(agreement[one.prompt.instructions]),
                 chosen=one.prompt is chosen,
             )
             for one in candidates

@@ -53,7 +53,7 @@ def _compared(sample: Sample) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RecordedPhrases:
-    """What must not be copied from recordings: successive words, and names and numbers of a single recording."""
+    """Phrases that must not be copied from recordings: successive words, and names and numbers of a single recording."""
 
     phrases: frozenset[tuple[str, ...]]
     names: frozenset[str]

@@ -18,13 +18,13 @@ class AlignmentCandidate(FrozenModel):
 
     Attributes:
         kind: What is new in it.
-        refused: Why it was not judged; empty if it was.
+        refusal_reason: Why it was not judged; empty if it was.
         agreement: Its agreement with the labels that chose; ``None`` if it was not judged.
         chosen: Whether it was chosen.
     """
 
     kind: str
-    refused: str = ""
+    refusal_reason: str = ""
     agreement: float | None = None
     chosen: bool = False
 

@@ -29,7 +29,7 @@ _BINARY = (0.0, 1.0)
 
 
 class AlignmentVerdict(FrozenModel):
-    """What a test of one candidate against the old question found.
+    """The result of testing one candidate against the old question.
 
     Agreement is 1 minus the mean distance between the judge's value and people's; for values of 0 or 1, how often the
     judge is right. Sensitivity is the agreement on what people pass, specificity that on what they fail.
@@ -87,7 +87,7 @@ class JudgedSamples:
         return type(self)(self.people[kept], groups, self.base[kept], self.candidates[:, kept])
 
     @property
-    def gains(self) -> NDArray[np.float64]:
+    def improvements(self) -> NDArray[np.float64]:
         """How much nearer to people each candidate is on each sample than the old question."""
         return np.round(self.base - self.candidates, _DIGITS)
 
@@ -121,7 +121,7 @@ def holdout_verdict(samples: JudgedSamples, chosen: int, *, look: int = 1) -> Al
         chosen: The place of the candidate.
         look: How many times labels of this test set have been looked at, this time included.
     """
-    gains = samples.gains[chosen]
+    gains = samples.improvements[chosen]
     test, p = _holdout_p(samples, gains)
     _, opposite = _holdout_p(samples, -gains)
     interval = paired_interval(gains, samples.groups)
@@ -138,7 +138,7 @@ def max_t_verdict(samples: JudgedSamples, *, look: int = 1) -> tuple[int, Alignm
     Returns:
         The place of the candidate, and the verdict on it.
     """
-    weights, gains = samples.weights, samples.gains
+    weights, gains = samples.weights, samples.improvements
     weighted = gains if weights is None else gains * weights
     found = max_t(weighted, samples.groups)
     _, opposite = _holdout_p(samples, -gains[found.best])
@@ -160,7 +160,7 @@ def _holdout_p(samples: JudgedSamples, gains: NDArray[np.float64]) -> tuple[str,
 def _verdict(
     samples: JudgedSamples, chosen: int, tested: tuple[str, float, float], interval: Interval | None, look: int
 ) -> AlignmentVerdict:
-    (test, p, opposite), alpha, gains = tested, look_level(look), samples.gains[chosen]
+    (test, p, opposite), alpha, gains = tested, look_level(look), samples.improvements[chosen]
     rates = {value: _class_rates(samples, chosen, value) for value in _BINARY}
     harmed = any(_is_harmed(samples, gains, value) for value in _BINARY)
     outcome: AlignmentOutcome = "not shown"

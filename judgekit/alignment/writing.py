@@ -45,12 +45,12 @@ class Candidate:
     Attributes:
         kind: What is new in it.
         prompt: The prompt with the new question; ``None`` if there is none.
-        refused: Why it is not judged; empty if it is.
+        refusal_reason: Why it is not judged; empty if it is.
     """
 
     kind: str
     prompt: Prompt | None = None
-    refused: str = ""
+    refusal_reason: str = ""
 
 
 _Line = Annotated[str, StringConstraints(min_length=1)]
@@ -73,7 +73,7 @@ class _Rewritten(BaseModel):
 
 
 @dataclass(frozen=True)
-class Writer:
+class CandidateWriter:
     """Writes candidates for one question.
 
     Attributes:
@@ -105,12 +105,12 @@ class Writer:
         rewritten = [self._rewritten(part) for part in parts[: REQUESTS - len(parts)]]
         written = await gather_all([*guided, *rewritten])
         examples = self._examples()
-        rules = next((text for one, text in written[: len(parts)] if not one.refused), "")
+        rules = next((text for one, text in written[: len(parts)] if not one.refusal_reason), "")
         found = [*(one for one, _ in written), self._with_examples("examples", "", examples)]
         found.append(
             self._with_examples("guidelines and examples", rules, examples)
             if rules
-            else Candidate("guidelines and examples", refused="no guidelines were accepted")
+            else Candidate("guidelines and examples", refusal_reason="no guidelines were accepted")
         )
         return found
 
@@ -144,7 +144,7 @@ class Writer:
         elif "{" in told or "}" in told:
             refused = "it has braces, which stand for placeholders"
         if refused:
-            return Candidate("guidelines", refused=refused), ""
+            return Candidate("guidelines", refusal_reason=refused), ""
         lines = [f"- {rule}{{#- Shown by: {self._ids(part, cases)} #}}" for rule, cases in rules]
         block = "\n".join((f"{_HEADING}", _MARK, *lines))
         return self._made("guidelines", f"{self.base.question}\n\n{block}", told), block
@@ -156,7 +156,7 @@ class Writer:
             return _unwritten("rewritten question", error), ""
         question = answer.question.strip()
         if "{#" in question:
-            return Candidate("rewritten question", refused="it has template commands"), ""
+            return Candidate("rewritten question", refusal_reason="it has template commands"), ""
         mark = f"{{#- Rewritten by judgekit align from labels of people. Shown by: {self._ids(part, answer.cases)} #}}"
         return self._made("rewritten question", f"{question}\n{mark}", question), ""
 
@@ -227,7 +227,7 @@ class Writer:
     def _with_examples(self, kind: str, rules: str, examples: Sequence[str]) -> Candidate:
         if len(examples) < _FEWEST_EXAMPLES:
             told = "fewer than two labelled recordings are short enough, and share no phrase with those that choose or test"
-            return Candidate(kind, refused=told)
+            return Candidate(kind, refusal_reason=told)
         heading = "Examples of how people decide, recorded elsewhere:"
         block = "\n".join((heading, _MARK, *examples))
         question = "\n\n".join(filter(None, (self.base.question, rules, block)))
@@ -248,12 +248,12 @@ def _unwritten(kind: str, error: JudgeError) -> Candidate:
     """Return a candidate that was not written; an error that the next request would meet too is raised."""
     if isinstance(error, STOPS):
         raise error
-    return Candidate(kind, refused=f"the writing model gave no usable answer: {error}")
+    return Candidate(kind, refusal_reason=f"the writing model gave no usable answer: {error}")
 
 
 def accepted(candidates: Sequence[Candidate]) -> Mapping[str, Prompt]:
     """Return the different prompts to be judged, by the names of their scorers."""
-    found = [one.prompt for one in candidates if one.prompt is not None and not one.refused]
+    found = [one.prompt for one in candidates if one.prompt is not None and not one.refusal_reason]
     different = {prompt.instructions: prompt for prompt in reversed(found)}  # the first of those that read alike
     return {f"candidate {number}": prompt for number, prompt in enumerate(reversed(different.values()), 1)}
 

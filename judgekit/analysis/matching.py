@@ -95,7 +95,7 @@ def match_labels(
     record: ScorerRecord,
     all_rows: Sequence[Row],
     labels: Iterable[HumanLabel],
-    spent: SpentSamples = _NOT_SPENT,
+    excluded: SpentSamples = _NOT_SPENT,
 ) -> MatchedLabels:
     """Match each label with its sample, by the sample's number in the run if the label has one, else by its id.
 
@@ -104,12 +104,12 @@ def match_labels(
         record: The scorer.
         all_rows: All rows of the scorer in the run.
         labels: Labels for the scorer.
-        spent: Samples whose labels must not be used.
+        excluded: Samples whose labels must not be used.
 
     Raises:
         ConfigError: A label is not on the scale, or one person gives a sample two labels.
     """
-    found = _Finding(run, record, all_rows, spent)
+    found = _Finding(run, record, all_rows, excluded)
     for label in labels:
         found.add(label)
     has_skipped = any(row.score.value is None and row.index in found.opinions for row in all_rows)

@@ -40,7 +40,7 @@ def assign_roles(
     for one in labelled:
         sample = samples[one.row.index]
         role = one.role or by_group.get(sample.group or "") or assigned_role(sample)
-        if any(before.has_spent(sample) for before in earlier):
+        if any(before.was_fitted_to(sample) for before in earlier):
             role = "reflect"
         key = recording_key(sample)
         first[key] = min(role, first.get(key, role), key=_ORDER.index)

@@ -60,4 +60,4 @@ def spent_samples(
             labelled, f"perhaps read when the judge was aligned: run {run.number} stores no text to tell"
         )
     read = run.conversations(labelled.__contains__)
-    return SpentSamples({number for number, sample in read if any(one.has_spent(sample) for one in records)})
+    return SpentSamples({number for number, sample in read if any(one.was_fitted_to(sample) for one in records)})

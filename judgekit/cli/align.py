@@ -164,7 +164,7 @@ def _show(found: Alignment) -> None:
         rows = [
             (
                 one.kind,
-                "chosen" if one.chosen else one.refused and f"refused: {one.refused}",
+                "chosen" if one.chosen else one.refusal_reason and f"refused: {one.refusal_reason}",
                 "" if one.agreement is None else f"{one.agreement:.2f}",
             )
             for one in found.candidates
