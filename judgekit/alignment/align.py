@@ -236,7 +236,14 @@ class Aligning:
         every = RecordedPhrases.of(case.sample for case in self.cases)
         others = RecordedPhrases.of(case.sample for case in self._in("select", "test"))
         writer = CandidateWriter(
-            self.writer, self.base, self.output.stem, reflect, [scores[id(one)] for one in reflect], every, others
+            self.writer,
+            self.base,
+            self.output.stem,
+            reflect,
+            [scores[id(one)] for one in reflect],
+            every,
+            others,
+            cast("Judge", self.scorer.judge).redact,
         )
         self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(reflect)} labelled samples")
         with in_run(self._budget), ledger() as calls:

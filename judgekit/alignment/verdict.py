@@ -88,7 +88,7 @@ class JudgedSamples:
 
     @property
     def improvements(self) -> NDArray[np.float64]:
-        """How much nearer to people each candidate is on each sample than the old question."""
+        """The number by which each candidate is nearer to people than the old question, on each sample."""
         return np.round(self.base - self.candidates, _DIGITS)
 
     @property

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated
@@ -19,6 +19,7 @@ from judgekit.resources import resource_folder
 from judgekit.runs.hashes import recording_key
 from judgekit.score import Score
 from judgekit.scoring import gather_all
+from judgekit.traces.message import HumanMessage
 from judgekit.traces.rendering import cut_middle, fence_text
 from judgekit.traces.sample import Sample
 
@@ -84,6 +85,7 @@ class CandidateWriter:
         scores: The old verdicts on them.
         phrases: The phrases of all labelled recordings, which no candidate may copy.
         others: Those of the recordings that choose and test, which no example may share.
+        redact: What the judge that answers the question must not see; see `judgekit.judges.redaction`.
     """
 
     judge: Judge
@@ -93,6 +95,7 @@ class CandidateWriter:
     scores: Sequence[Score]
     phrases: RecordedPhrases
     others: RecordedPhrases
+    redact: Callable[[str], str] | Sequence[str] = ()
 
     async def candidates(self) -> Sequence[Candidate]:
         """Return all candidates, with those that are refused.
@@ -182,17 +185,27 @@ class CandidateWriter:
     def _told(self, number: int, at: int) -> str:
         """Return a case in words, between lines that it cannot forge."""
         case, score = self.reflect[at], self.scores[at]
-        sample = redact_sample(case.sample, self.judge.redact)
+        sample = self._redacted(case.sample)
         shown: list[str] = []
         for name in (*self.base.inputs, *self.base.optional):
             if PROMPT_INPUTS[name].is_present(sample):
                 text = PROMPT_INPUTS[name].text(sample, RenderOptions(_CASE_TOKENS))
                 shown.append(text if name == CONVERSATION else cut_middle(text, _INPUT_CHARACTERS))
-        said = [f"people: {one.label}{one.reason and f': {one.reason}'}" for one in case.labelled.opinions]
+        said = [
+            f"people: {one.label}{one.reason and f': {self._redacted_text(one.reason)}'}"
+            for one in case.labelled.opinions
+        ]
         judged = score.label if score.label is not None else f"{score.value}"
         agrees = "agrees with people" if not case.error(score) else "does not agree with people"
-        verdict = f"the judge {agrees}: {judged}: {score.reason}"
+        verdict = f"the judge {agrees}: {judged}: {self._redacted_text(score.reason)}"
         return fence_text(f"case {number}", "\n".join((*shown, *said, verdict)))
+
+    def _redacted(self, sample: Sample) -> Sample:
+        """Return a sample without what the writing model, or the judge, must not see."""
+        return redact_sample(redact_sample(sample, self.judge.redact), self.redact)
+
+    def _redacted_text(self, text: str) -> str:
+        return self._redacted(Sample.of([HumanMessage(text)])).trace.messages[0].text
 
     # Examples.
 
@@ -215,14 +228,15 @@ class CandidateWriter:
         return chosen
 
     def _example(self, case: Case) -> str:
-        sample = redact_sample(case.sample, self.judge.redact)
+        sample = self._redacted(case.sample)
         spoken = [
-            f"{one.role}: {one.text}" for one in sample.trace.messages if one.role in ("human", "ai") and one.text
+            f"{one.role}: {one.text}" for one in sample.trace.messages if one.role in ("user", "assistant") and one.text
         ]
         opinion = case.labelled.opinions[0]
-        spoken.append(f"people say: {opinion.label}{opinion.reason and f', because {opinion.reason}'}")
+        reason = opinion.reason and f", because {self._redacted_text(opinion.reason)}"
+        spoken.append(f"people say: {opinion.label}{reason}")
         text = fence_text("example", "\n".join(spoken))
-        return "" if _TEMPLATE.search(text) else text
+        return "" if _TEMPLATE.search(text) or len(spoken) == 1 else text
 
     def _with_examples(self, kind: str, rules: str, examples: Sequence[str]) -> Candidate:
         if len(examples) < _FEWEST_EXAMPLES:
