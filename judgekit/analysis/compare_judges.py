@@ -321,7 +321,7 @@ def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
     if not both:
         return None
     groups = [a.rows[index].group for index in both]
-    near_a, near_b = np.asarray([*both.values()]).T
+    near_a, near_b = (np.asarray([near[side] for near in both.values()]) for side in (0, 1))
     gains = np.round(near_b - near_a, _DIGITS)
     only_a, only_b = int((gains < 0).sum()), int((gains > 0).sum())
     if Units.of(gains, groups).codes is None and np.isin((near_a, near_b), (0, 1)).all():

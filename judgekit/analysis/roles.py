@@ -8,7 +8,7 @@ from judgekit.runs.alignments import AlignmentRecord, LabelRole, assigned_role
 from judgekit.runs.hashes import recording_key
 from judgekit.traces.sample import Sample
 
-_ORDER: Sequence[LabelRole] = ("reflect", "select", "test")
+_ORDER: Mapping[LabelRole, int] = {"reflect": 0, "select": 1, "test": 2}
 
 
 def assign_roles(
@@ -43,6 +43,7 @@ def assign_roles(
         if any(before.was_fitted_to(sample) for before in earlier):
             role = "reflect"
         key = recording_key(sample)
-        first[key] = min(role, first.get(key, role), key=_ORDER.index)
+        if _ORDER[role] <= _ORDER[first.get(key, role)]:
+            first[key] = role
         found[one.row.index] = role
     return {number: first[recording_key(samples[number])] for number in found}

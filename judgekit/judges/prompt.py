@@ -291,10 +291,10 @@ class Prompt:
         """Return the text of a file that `load_prompt` reads as this prompt; comments in front matter are lost."""
         import yaml  # noqa: PLC0415 - slow to import
 
-        known = {name: getattr(self, name) for name in _FrontMatter.model_fields}
+        known: dict[str, object] = {name: getattr(self, name) for name in _FrontMatter.model_fields}
         known["scale"] = dict(self.scale)
         front = {
-            name: list(value) if isinstance(value, tuple) else value
+            name: [*cast("tuple[str, ...]", value)] if isinstance(value, tuple) else value
             for name, value in known.items()
             if value or name == "inputs"
         }
@@ -405,7 +405,7 @@ def _read_prompt(path: Path, text: str) -> Prompt:
     holes = {*front.inputs, *front.optional}
     if unknown := holes - PROMPT_INPUTS.keys():
         raise PromptError(f"{path}: unknown inputs {sorted(unknown)}; the inputs are {', '.join(PROMPT_INPUTS)}")
-    if named != (holes | {*front.options}) - {CONVERSATION}:
+    if {*named} != (holes | {*front.options}) - {CONVERSATION}:
         found = f"declares the inputs {sorted(holes | {*front.options})} and uses {sorted(named)}"
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question automatically)"

@@ -200,7 +200,7 @@ function csv() {
   const rows = sheet.samples.map(([number, sample, selection, probability], at) => {
     const { value, reason } = state.labels[at];
     const row = { sample, scorer: sheet.scorer, value, annotator: state.annotator.trim(), reason, run: sheet.run, number, recordings: sheet.recordings, selection, probability };
-    return sheet.columns.map((name) => row[name]);
+    return sheet.columns.map((name) => row[name] ?? null);
   });
   return `\ufeff${[sheet.columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("")}`;
 }
