@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist
@@ -18,6 +19,8 @@ from judgekit.alignment.verdict import (
     max_t_verdict,
     refusal_reason,
 )
+from judgekit.runs.receipts import Estimate
+from judgekit.stats.agreement import AgreementTables, cohen_kappa, table_kappa
 
 RHO = 0.6  # the latent correlation of the errors of prompts of one model
 ALIGNMENTS = 1000
@@ -145,23 +148,42 @@ def people(shared_data: Path) -> NDArray[np.float64]:
     return np.array([float(verdict) for verdict in known if verdict is not None])
 
 
+def draw_labels(dice: np.random.Generator, everyone: JudgedSamples) -> JudgedSamples:
+    """Samples drawn at random to be labelled, without those that the writer reads."""
+    drawn = np.zeros(len(everyone.people), bool)
+    drawn[dice.permutation(len(drawn))[: SELECT + TEST]] = True
+    return everyone.only(drawn)
+
+
 @pytest.mark.parametrize("design", [holdout, max_t_verdict])
 def test_equal_candidates_are_seldom_shown_on_labels_of_people(
     people: NDArray[np.float64], design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]]
 ) -> None:
-    dice, shown, covered, harmless = np.random.default_rng(0), 0, 0, 0
+    dice, found = np.random.default_rng(0), Counter[str]()
     for _ in range(ALIGNMENTS):
         everyone = draw(dice, people, np.full(9, 0.8))
-        drawn = np.zeros(len(people), bool)
-        drawn[dice.permutation(len(people))[: SELECT + TEST]] = True
-        chosen, found = design(everyone.only(drawn))
-        truth = 1 - float(everyone.candidates[chosen].mean())
-        shown += found.outcome == "shown"
-        harmless += found.outcome != "worse"
-        assert found.after.low is not None
-        assert found.after.high is not None
-        covered += found.after.low <= truth <= found.after.high
-    assert shown <= 0.064 * ALIGNMENTS  # 5 % and two standard errors
-    if design is holdout:  # the receipt's interval; in the other design there is none, since these labels chose
-        assert covered >= 0.93 * ALIGNMENTS
-        assert harmless >= 0.93 * ALIGNMENTS
+        found[design(draw_labels(dice, everyone))[1].outcome] += 1
+    assert found["shown"] <= 0.064 * ALIGNMENTS  # 5 % and two standard errors
+    assert found["worse"] <= 0.064 * ALIGNMENTS
+
+
+def test_intervals_of_receipts_cover_what_everybody_would_say(people: NDArray[np.float64]) -> None:
+    dice, covered = np.random.default_rng(1), Counter[str]()
+    for _ in range(ALIGNMENTS):
+        everyone = draw(dice, people, np.full(9, 0.8))
+        samples = draw_labels(dice, everyone)
+        selects = np.arange(SELECT + TEST) < SELECT
+        chosen = choose(samples.only(selects))
+        tested = samples.only(~selects)
+        verdicts = [abs(one.people - one.candidates[chosen]) for one in (tested, everyone)]
+        tables = AgreementTables.of(tested.people, verdicts[0], values=(0.0, 1.0))
+        figures = {
+            "agreement": (Estimate.mean([*(1 - tested.candidates[chosen])]), 1 - everyone.candidates[chosen].mean()),
+            "kappa": (Estimate.of(*tables.figure(table_kappa)), cohen_kappa(people, verdicts[1])),
+        }
+        for name, (figure, truth) in figures.items():
+            assert figure.low is not None
+            assert figure.high is not None
+            assert truth is not None
+            covered[name] += figure.low <= truth <= figure.high
+    assert min(covered.values()) >= 0.93 * ALIGNMENTS, covered
