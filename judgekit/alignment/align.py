@@ -29,7 +29,7 @@ from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, Candidat
 from judgekit.analysis.audit import audit
 from judgekit.analysis.labels import HumanLabel
 from judgekit.atomic import atomic_write
-from judgekit.errors import ConfigError
+from judgekit.errors import ConfigError, join_limited
 from judgekit.jobs.plan import RunPlan, make_plan
 from judgekit.jobs.starting import build_run
 from judgekit.judges.judge import Judge
@@ -45,7 +45,7 @@ from judgekit.runs.alignments import (
     write_alignment,
 )
 from judgekit.runs.hashes import group_key, recording_key
-from judgekit.runs.receipts import receipt_path
+from judgekit.runs.receipts import Receipt, read_receipts, receipt_path
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
@@ -195,9 +195,11 @@ class Aligning:
         judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
         planned = await _plan(self._choosing, judging)
         self.announce(f"judging {len(judging)} candidates on {len(self._choosing)} labelled samples: {planned}")
-        alignment = self._hash([prompt.question for prompt in prompts.values()])
-        rows = await self._judge(self._choosing, judging)
-        judged, look = self._compared(self._choosing, scores, rows, judging), self._looks(alignment)
+        judged = self._compared(self._choosing, scores, await self._judge(self._choosing, judging), judging)
+        # Other answers to the same questions, which a judge without a cache may give, are another alignment.
+        questions = [prompt.question for prompt in prompts.values()]
+        alignment = self._hash([*questions, repr(judged.candidates.tolist())])
+        look = await asyncio.to_thread(self._looks, alignment)
         if self.design == "max-t":
             place, verdict = max_t_verdict(judged, look=look)
             tested = None
@@ -312,12 +314,15 @@ class Aligning:
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
     def _looks(self, alignment: str) -> int:
+        """Return the number of looks at the test labels, this one included; the same alignment is the same look."""
         folder = self.run.receipts_folder
         if folder is None:
             return 1
+        records = read_alignments(folder)
+        if same := [one.look for one in records if one.id == alignment]:
+            return same[0]
         tested = self._in("test") if self.design == "holdout" else self._choosing
-        keys = [recording_key(case.sample) for case in tested]
-        return 1 + earlier_looks(read_alignments(folder), alignment, self._question_name, keys)
+        return 1 + earlier_looks(records, self._question_name, [recording_key(case.sample) for case in tested])
 
     @property
     def _question_name(self) -> str:
@@ -355,13 +360,16 @@ class Aligning:
     ) -> Alignment:
         """Record the alignment, write the prompt file and, from the tested samples, the receipt."""
         folder = self.run.receipts_folder
-        if folder is not None:
+        known = () if folder is None else [one.id for one in read_alignments(folder)]
+        if folder is not None and record.id not in known:
             write_alignment(record, folder)
         text = prompt.file_text()
         path = None if verdict.outcome == "worse" else self.output
         if path is not None:
             _write_new(text, path)
-        run = None if tested is None or folder is None or path is None else tested.stored(self.scorer, self.run.store)
+        kept = None if tested is None or path is None else self._kept_receipt(tested, record)
+        if kept is None and tested is not None and path is not None and folder is not None:
+            kept = self._receipt(tested.stored(self.scorer, self.run.store))
         return self._refused("").model_copy(
             update={
                 "id": record.id,
@@ -378,8 +386,8 @@ class Aligning:
                         self.output.name,
                     )
                 ),
-                "run": None if run is None else run.number,
-                "receipt_path": None if run is None else self._receipt(run),
+                "run": None if kept is None else kept.run,
+                "receipt_path": None if kept is None or folder is None else str(receipt_path(kept, folder)),
             }
         )
 
@@ -408,8 +416,15 @@ class Aligning:
             version=version("judgekit"),
         )
 
-    def _receipt(self, run: Run) -> str | None:
-        """Audit the new judge by the test labels alone, and return the path of its receipt."""
+    def _kept_receipt(self, tested: _Tested, record: AlignmentRecord) -> Receipt | None:
+        """Return the receipt that the same alignment left before, if there is one."""
+        folder, signature = self.run.receipts_folder, ScorerRecord.of(tested.scorer).signature
+        receipts = () if folder is None else read_receipts(tested.scorer.name, folder)[0]
+        same = (one for one in receipts if one.alignment is not None and one.alignment.id == record.id)
+        return next((one for one in same if one.fingerprint == signature), None)
+
+    def _receipt(self, run: Run) -> Receipt | None:
+        """Audit the new judge by the test labels alone, and return its receipt."""
         name = self.output.stem
         labels = [
             HumanLabel(
@@ -427,8 +442,7 @@ class Aligning:
             for opinion in case.labelled.opinions
         ]
         audit(run, labels, sources=self.sources)
-        found, folder = run.receipts[name].receipt, run.receipts_folder
-        return None if found is None or folder is None else str(receipt_path(found, folder))
+        return run.receipts[name].receipt
 
 
 _ROLES: Sequence[LabelRole] = ("reflect", "select", "test")
@@ -480,6 +494,8 @@ def prepare(
     path = Path(output or f"{scorer.name}_aligned.md")
     if path.suffix != ".md":
         raise ConfigError(f"{path}: expected the name of a prompt file, which ends in .md")
+    if not path.parent.is_dir():
+        raise ConfigError(f"{path}: there is no folder {path.parent}")
     if path.exists() and not load_prompt(path).alignment:
         raise ConfigError(f"{path} exists and was not written by an alignment: name another file")
     if path.stem in (scorer.name, base.name):
@@ -492,7 +508,11 @@ def prepare(
         earlier = ancestry(base.alignment, folder)
     name = earlier[-1].scorer if earlier else scorer.name
     record = ScorerRecord.of(scorer)
-    given = [one.model_copy(update={"scorer": record.name}) for one in labels if one.scorer in (name, record.name)]
+    every = list(labels)
+    given = [one.model_copy(update={"scorer": record.name}) for one in every if one.scorer in (name, record.name)]
+    if every and not given:
+        others = join_limited(map(repr, dict.fromkeys(one.scorer for one in every)), separator=", ")
+        raise ConfigError(f"expected labels of {name}, found {others}; as=NAME renames the scorer")
     cases, unused = read_cases(run, record, given, earlier)
     judge = cast("Judge", scorer.judge)
     asked = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)

@@ -144,13 +144,10 @@ def ancestry(alignment: str, receipts: Path) -> Sequence[AlignmentRecord]:
     return found
 
 
-def earlier_looks(records: Iterable[AlignmentRecord], alignment: str, scorer: str, test: Collection[str]) -> int:
-    """Return how many other alignments of a question tested by at least half of these recordings."""
+def earlier_looks(records: Iterable[AlignmentRecord], scorer: str, test: Collection[str]) -> int:
+    """Return how many alignments of a question tested by at least half of these recordings."""
     return sum(
-        one.id != alignment
-        and one.p is not None
-        and one.scorer == scorer
-        and len({*test}.intersection(one.tested_keys)) >= _HALF * len(test)
+        one.p is not None and one.scorer == scorer and len({*test}.intersection(one.tested_keys)) >= _HALF * len(test)
         for one in records
     )
 

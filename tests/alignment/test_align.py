@@ -315,10 +315,15 @@ def test_what_cannot_be_aligned_is_refused_before_anything_is_asked(scored: Run)
     asked = judge()
     with pytest.raises(ConfigError, match=r"expected the name of a prompt file, which ends in \.md"):
         align(tone(asked), scored, labels(recordings()), output="tone.txt")
+    with pytest.raises(ConfigError, match="there is no folder nowhere"):
+        align(tone(asked), scored, labels(recordings()), output="nowhere/new.md")
+    with pytest.raises(ConfigError, match="expected labels of tone, found 'other'"):
+        align(tone(asked), scored, [one.model_copy(update={"scorer": "other"}) for one in labels(recordings())])
     with pytest.raises(ConfigError, match="needs another name than the old one"):
         align(tone(asked), scored, labels(recordings()), output="tone.md")
-    with pytest.raises(ConfigError, match="no scorer of run 1 is called 'else'"):
-        align(replace(tone(asked), name="else"), scored, labels(recordings()))
+    other = [one.model_copy(update={"scorer": "other"}) for one in labels(recordings())]
+    with pytest.raises(ConfigError, match="no scorer of run 1 is called 'other'"):
+        align(replace(tone(asked), name="other"), scored, other)
     aligned = replace(load_prompt("tone"), name="later", alignment="0" * 12)
     with pytest.raises(StoreError, match="the alignment cannot be read"):
         align(PromptScorer(aligned, asked), scored, labels(recordings()))
@@ -334,3 +339,14 @@ def test_an_edited_prompt_is_not_overwritten(scored: Run) -> None:
     with pytest.raises(ConfigError, match="has changed since it was written"):
         align(tone(judge()), scored, labels(recordings()))
     assert "Mine." in path.read_text()
+
+
+def test_an_uncached_judge_that_answers_otherwise_is_another_look(scored: Run) -> None:
+    dice = random.Random(0)  # noqa: S311 - a judge, and no secret
+
+    def says(request: Request) -> Mapping[str, object]:
+        return answer(request, lacking=dice.random() < 0.5)
+
+    noisy = tone(ScriptedJudge(lambda request: dict(says(request))))
+    looks = [align(noisy, scored, labels(recordings()), output=f"new{number}.md").look for number in range(3)]
+    assert looks == [1, 2, 3]

@@ -195,6 +195,8 @@ def test_the_same_command_again_sends_nothing_and_is_the_same_look(script, cli, 
         line for line in first.out.splitlines() if "alignment of tone" in line
     ]
     assert [one.look for one in read_alignments(RECEIPTS)] == [1]
+    assert Run.stored().number == 2  # the test is not kept once more
+    assert len(list(RECEIPTS.glob("tone_aligned-*.json"))) == 1
 
 
 def test_other_candidates_on_the_same_test_labels_are_another_look(script, cli):
