@@ -77,7 +77,7 @@ class AlignmentPlan(NamedTuple):
 
     def __str__(self) -> str:
         cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
-        return f"at most {self.writing} requests to write candidates and {self.judging:,} to judge them, for {cost}"
+        return f"at most {self.writing} requests to write candidates, and {self.judging:,} to the judge, for {cost}"
 
 
 class _Tested(NamedTuple):
@@ -183,6 +183,7 @@ class Aligning:
         for role, number in self.roles.items():
             if not number:
                 return self._refused(f"no labelled sample has the role {role}: label more")
+        self.announce(str(await self.plan()))
         before = await self._judge(self.cases, [self.scorer])
         scores = {id(case): row.score for case, row in zip(self.cases, before, strict=True)}
         if reason := self._no_room(scores):

@@ -1,5 +1,6 @@
 """``judgekit align``: look for a question by which a judge agrees more often with people, and test whether it does."""
 
+import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -116,15 +117,16 @@ def align(
 
 def _align(aligning: Aligning) -> Alignment:
     """Return the result; an alignment that ends early says how it continues."""
-    interrupts = InterruptHandler(lambda: None)
     found: list[Alignment] = []
+    tasks: list[asyncio.Task[object] | None] = []
 
     async def work() -> None:
+        tasks.append(asyncio.current_task())
         found.append(await aligning.align())
 
+    interrupts = InterruptHandler(lambda: [task.cancel() for task in tasks if task is not None])
     try:
-        with interrupts.abort_on_signal():
-            run_sync(work)
+        interrupts.run(work)
     except JudgeError as error:
         print_line(f"stopped: {error}; {_CONTINUES}", console(stderr=True))
         raise typer.Exit(1) from None

@@ -100,6 +100,7 @@ def test_a_rule_that_improves_is_shown_and_written_with_a_receipt_of_the_test_la
     assert f"reflect {roles.count('reflect')}, select {roles.count('select')}, test {roles.count('test')}" in ended.out
     assert f"alignment of tone: shown. On {roles.count('test')} held-out labels" in ended.out
     assert "+- Call it lacking if the agent shouts.{#- Shown by: s" in ended.out
+    assert "at most 6 requests to write candidates, and 248 to the judge, for unknown cost" in ended.err
     assert "6 requests to openai/test, which reads 20 labelled samples" in ended.err
     assert "judging 3 candidates on 24 labelled samples" in ended.err  # guidelines, examples, and both
     (alignment,) = read_alignments(RECEIPTS)
@@ -223,7 +224,7 @@ def test_a_dry_run_says_what_it_would_take_and_sends_nothing(script, cli, judgin
     ended = cli(*ALIGN, "--dry-run")
     roles = [assigned_role(one) for one in recordings()]
     judged = 8 * roles.count("select") + roles.count("test")
-    assert f"at most 6 requests to write candidates and {judged} to judge them" in ended.out
+    assert f"at most 6 requests to write candidates, and {judged} to the judge" in ended.out
     assert (ended.code, judging.asked.total()) == (0, 0)
 
 
@@ -276,6 +277,18 @@ def test_an_alignment_that_is_killed_continues_without_paying_twice(script, judg
     assert "alignment of tone: shown" in out
     assert judging.asked.total() <= len(judging.asked) + 2 * 16  # what was under way at each kill
     assert [one.look for one in read_alignments(RECEIPTS)] == [1]
+
+
+@pytest.mark.processes
+def test_an_interrupted_alignment_says_how_it_continues(script, judging, started, until):
+    judging.seconds = 0.05
+    process = started(*ALIGN)
+    until(lambda: judging.asked.total() > 6 or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=50)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "interrupted; the same command continues from here, as far as replies are cached" in err
+    assert "Traceback" not in err
 
 
 # Audits afterwards.
