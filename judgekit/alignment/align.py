@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from judgekit.alignment.cases import Case, read_cases
+from judgekit.alignment.keeping import TestedCandidate, write_prompt
 from judgekit.alignment.refusals import RecordedPhrases
 from judgekit.alignment.result import Alignment, AlignmentCandidate
 from judgekit.alignment.verdict import (
@@ -26,9 +27,7 @@ from judgekit.alignment.verdict import (
     refusal_reason,
 )
 from judgekit.alignment.writing import CANDIDATES, REQUESTS, Candidate, CandidateWriter, accepted
-from judgekit.analysis.audit import audit
 from judgekit.analysis.labels import HumanLabel
-from judgekit.atomic import atomic_write
 from judgekit.errors import ConfigError, join_limited
 from judgekit.jobs.plan import RunPlan, make_plan
 from judgekit.jobs.starting import build_run
@@ -45,12 +44,11 @@ from judgekit.runs.alignments import (
     write_alignment,
 )
 from judgekit.runs.hashes import group_key, recording_key
-from judgekit.runs.receipts import Receipt, read_receipts, receipt_path
-from judgekit.runs.recorder import Recorder
+from judgekit.runs.receipts import receipt_path
 from judgekit.runs.results import Run
-from judgekit.runs.rows import Row, RunRecord, ScorerRecord
+from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.runner import make_tasks, score_tasks
-from judgekit.runs.store import RunStore, now
+from judgekit.runs.store import now
 from judgekit.runs.summary import ScorerSummary
 from judgekit.score import Score, in_run, ledger
 from judgekit.scorers.prompted import PromptScorer
@@ -78,34 +76,6 @@ class AlignmentPlan(NamedTuple):
     def __str__(self) -> str:
         cost = "unknown cost" if self.cost_usd is None else f"about ${self.cost_usd:.4f}"
         return f"at most {self.writing} requests to write candidates, and {self.judging:,} to the judge, for {cost}"
-
-
-class _Tested(NamedTuple):
-    """The chosen candidate with the samples that tested it, and the rows of both scorers."""
-
-    scorer: PromptScorer
-    cases: Sequence[Case]
-    rows: Sequence[Row]
-
-    def stored(self, old: PromptScorer, store: RunStore) -> Run:
-        """Return a new run of these samples by both scorers, in the file of another."""
-        kept = RunStore(store.path)
-        record = RunRecord(
-            started_at=now(),
-            read_to_end=True,
-            samples=len(self.cases),
-            count_precision="exactly",
-            scorers=[ScorerRecord.of(old), ScorerRecord.of(self.scorer)],
-            version=version("judgekit"),
-        )
-        begun = kept.begin(record)
-        recorder = Recorder(kept, begun)
-        for number, case in enumerate(self.cases):
-            recorder.add_sample(number, case.sample)
-        for row in self.rows:
-            recorder.add_row(row)
-        recorder.flush()
-        return Run(kept, kept.change(begun.model_copy(update={"ended_at": now()})))
 
 
 @dataclass(frozen=True)
@@ -256,12 +226,14 @@ class Aligning:
 
     async def _test(
         self, scorer: PromptScorer, old: Mapping[int, Score], look: int
-    ) -> tuple[AlignmentVerdict, _Tested]:
+    ) -> tuple[AlignmentVerdict, TestedCandidate]:
         """Test the chosen candidate once."""
         every = self._in("test")
         self.announce(f"testing the best of them on {len(every)} held-out samples: {await _plan(every, [scorer])}")
         rows = await self._judge(every, [self.scorer, scorer])
-        return holdout_verdict(self._compared(every, old, rows, [scorer]), 0, look=look), _Tested(scorer, every, rows)
+        return holdout_verdict(self._compared(every, old, rows, [scorer]), 0, look=look), TestedCandidate(
+            self.scorer, scorer, every, rows, self.sources
+        )
 
     def _compared(
         self, cases: Sequence[Case], old: Mapping[int, Score], rows: Sequence[Row], scorers: Sequence[PromptScorer]
@@ -356,7 +328,7 @@ class Aligning:
         record: AlignmentRecord,
         prompt: Prompt,
         verdict: AlignmentVerdict,
-        tested: _Tested | None,
+        tested: TestedCandidate | None,
         candidates: Sequence[AlignmentCandidate],
     ) -> Alignment:
         """Record the alignment, write the prompt file and, from the tested samples, the receipt."""
@@ -367,10 +339,10 @@ class Aligning:
         text = prompt.file_text()
         path = None if verdict.outcome == "worse" else self.output
         if path is not None:
-            _write_new(text, path)
-        kept = None if tested is None or path is None else self._kept_receipt(tested, record)
-        if kept is None and tested is not None and path is not None and folder is not None:
-            kept = self._receipt(tested.stored(self.scorer, self.run.store))
+            write_prompt(text, path)
+        kept = None
+        if tested is not None and path is not None and folder is not None:
+            kept = tested.keep_receipt(self.run.store, folder, record)
         return self._refused("").model_copy(
             update={
                 "id": record.id,
@@ -417,34 +389,6 @@ class Aligning:
             version=version("judgekit"),
         )
 
-    def _kept_receipt(self, tested: _Tested, record: AlignmentRecord) -> Receipt | None:
-        """Return the receipt that the same alignment left before, if there is one."""
-        folder, signature = self.run.receipts_folder, ScorerRecord.of(tested.scorer).signature
-        receipts = () if folder is None else read_receipts(tested.scorer.name, folder)[0]
-        same = (one for one in receipts if one.alignment is not None and one.alignment.id == record.id)
-        return next((one for one in same if one.fingerprint == signature), None)
-
-    def _receipt(self, run: Run) -> Receipt | None:
-        """Audit the new judge by the test labels alone, and return its receipt."""
-        name = self.output.stem
-        labels = [
-            HumanLabel(
-                sample=case.sample.id,
-                scorer=name,
-                value=opinion.label,
-                annotator=opinion.annotator,
-                reason=opinion.reason,
-                run=run.number,
-                number=number,
-                selection=case.selection,
-                probability=1 / case.labelled.weight if case.selection == "stratified" else None,
-            )
-            for number, case in enumerate(self._in("test"))
-            for opinion in case.labelled.opinions
-        ]
-        audit(run, labels, sources=self.sources)
-        return run.receipts[name].receipt
-
 
 _ROLES: Sequence[LabelRole] = ("reflect", "select", "test")
 
@@ -460,23 +404,6 @@ def _agreement_of_people(case: Case) -> float:
     pairs = [(a, b) for place, a in enumerate(said) for b in said[:place]]
     apart = [abs(a - b) if a is not None and b is not None else float(a is not b) for a, b in pairs]
     return 1 - sum(apart) / len(apart)
-
-
-def _write_new(text: str, path: Path) -> None:
-    """Write a prompt file; one that was edited since is kept.
-
-    Raises:
-        ConfigError: The file has other content, or cannot be written.
-    """
-    try:
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            return
-        if path.exists():
-            raise ConfigError(f"{path} has changed since it was written: move it away, and align again")
-        with atomic_write(path) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error}") from error
 
 
 def prepare(
