@@ -78,7 +78,12 @@ def read_cases(
     if lost := len(matched.samples) - len(there):
         left_out["their conversations are damaged in the file of runs"] += lost
     roles = assign_roles(there, samples, earlier)
+    # Labels picked only to be read say nothing about how the others were drawn.
+    others = [one for one in by_run[run] if (one.role, one.selection) != ("reflect", "convenience")]
+    drawn = match_labels(run, scorer, rows, others)
+    weights = {one.row.index: one.weight for one in drawn.samples}
+    there = [one._replace(weight=weights.get(one.row.index, one.weight)) for one in there]
     selection: SelectionMethod | None = (
-        matched.selection if matched.selection in ("random", "stratified", "convenience") else None
+        drawn.selection if drawn.selection in ("random", "stratified", "convenience") else None
     )
     return [Case(samples[one.row.index], one, roles[one.row.index], selection) for one in there], dict(left_out)

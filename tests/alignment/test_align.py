@@ -296,6 +296,16 @@ def test_labels_picked_by_hand_make_a_receipt_that_says_so(scored: Run) -> None:
     assert (receipt.selection, receipt.counts) == ("convenience", None)
 
 
+def test_labels_picked_to_be_read_do_not_change_how_the_others_were_drawn(scored: Run) -> None:
+    given = [
+        one.model_copy(update={"role": "reflect", "selection": "convenience"} if at < 25 else {"selection": "random"})
+        for at, one in enumerate(labels(recordings()))
+    ]
+    found = align(tone(judge()), scored, given)
+    assert receipt_of(found.receipt_path).counts is not None
+    assert found.roles["reflect"] >= 25
+
+
 def test_a_run_without_text_cannot_be_aligned_and_its_audit_uses_no_label(
     scored: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
