@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 from judgekit.scorers import SCORERS
 
 if TYPE_CHECKING:
+    from judgekit.alignment.align import aalign as aalign
+    from judgekit.alignment.align import align as align
+    from judgekit.alignment.result import Alignment as Alignment
     from judgekit.analysis.audit import audit as audit
     from judgekit.analysis.compare import Comparison as Comparison
     from judgekit.analysis.compare import compare as compare
@@ -120,6 +123,7 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "AIMessage": "judgekit.traces.message",
+    "Alignment": "judgekit.alignment.result",
     "ArgMatch": "judgekit.scorers.tool_calls.arguments",
     "Before": "judgekit.scorers.tool_calls.constraints",
     "Comparison": "judgekit.analysis.compare",
@@ -156,8 +160,10 @@ _HOMES = {
     "ToolMessage": "judgekit.traces.message",
     "Trace": "judgekit.traces.trace",
     "Usage": "judgekit.traces.message",
+    "aalign": "judgekit.alignment.align",
     "aadd_scorers": "judgekit.jobs.api",
     "add_scorers": "judgekit.jobs.api",
+    "align": "judgekit.alignment.align",
     "anything": "judgekit.scorers.tool_calls.matchers",
     "aexport": "judgekit.integrations.export",
     "aplan": "judgekit.jobs.api",

@@ -16,6 +16,7 @@ from judgekit.analysis.measures import VerdictPairs, value_kind
 from judgekit.analysis.noise import repeatability
 from judgekit.analysis.sampling import strata
 from judgekit.analysis.selection_bias import selection_bias
+from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
 from judgekit.errors import ConfigError, count_text, join_limited, short_repr
 from judgekit.runs.answers import reported_names
 from judgekit.runs.effort import ConversationEffort
@@ -91,16 +92,19 @@ def audit(
         )
         raise ConfigError(f"run {run.number} asked no judge, so there is nothing to audit{hint if recorded else ''}")
     names = [one.name for one in run.scorers]
+    questions = {name: question_names(run, record) for name, record in judged.items()}
     given: dict[str, list[HumanLabel]] = {name: [] for name in judged}
     unmatched = Counter[str]()
     for label in labels:
-        if label.scorer not in names:
+        asked = [name for name, known in questions.items() if label.scorer in known]
+        if label.scorer not in names and not asked:
             raise ConfigError.unknown(f"scorer of run {run.number}", label.scorer, names)
         if label.is_picked_to_read:
             unmatched["picked for judgekit align to read, not at random"] += 1
-        elif label.scorer in given:
-            given[label.scorer].append(label)
-        else:
+            continue
+        for name in asked:
+            given[name].append(label)
+        if not asked:
             unmatched[f"{label.scorer} asks no judge"] += 1
     efforts = dict(run.store.effort_by_sample(run.number))
     found: list[ScorerAudit] = []
@@ -143,7 +147,10 @@ class _Auditing:
         where, left_out = labels_by_run(self.run, self.record, labels)
         name = self.record.name
         rows = {home: self.all_rows if home is self.run else list(home.rows(scorer=name)) for home in where}
-        made = [match_labels(home, self.record, rows[home], those) for home, those in where.items()]
+        made = [
+            match_labels(home, self.record, rows[home], those, spent_samples(home, [self.record], rows[home], those))
+            for home, those in where.items()
+        ]
         best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
         for other in made:
             if other is not best:
@@ -237,6 +244,11 @@ class _Auditing:
             return Correction(
                 unavailable_reason=f"{_PICKED}, so they may not represent the run; judgekit label "
                 f"{matched.run.number} draws a random sample"
+            )
+        if matched.selection == "stratified" and not matched.unlabelled_rows:
+            return Correction(
+                unavailable_reason="the labelled samples were drawn by the verdicts of another question, and are all that this "
+                "run has"
             )
         if chosen:
             return Correction(unavailable_reason=chosen)
@@ -454,6 +466,7 @@ class _Auditing:
             correction=found.correction,
             labelled=self.labelled,
             population=self.population,
+            alignment=next(iter(alignments_of(self.run, [self.record])), None),
             audited_at=now(),
             version=version("judgekit"),
         )

@@ -12,6 +12,7 @@ from pydantic import Field
 from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.matching import LabelledSample, labels_by_run, match_labels
 from judgekit.analysis.measures import VerdictPairs, value_kind
+from judgekit.analysis.spent_labels import spent_samples
 from judgekit.errors import ConfigError
 from judgekit.runs.receipts import Estimate
 from judgekit.runs.results import Run
@@ -65,7 +66,8 @@ class ClosenessTest(FrozenModel):
         test: ``exact McNemar`` if each judge is right or wrong and no group has two samples, else ``sign-flip
             permutation``.
         p: The two-sided p of that test.
-        p_holm: p adjusted for the number of pairs of judges.
+        p_adjusted: p adjusted for the number of pairs: if there are several, by a max-T sign-flip test of all pairs,
+            which allows for judges that err alike; see `judgekit.stats.improvement.max_t`.
     """
 
     sample_count: int
@@ -76,7 +78,7 @@ class ClosenessTest(FrozenModel):
     difference: Estimate
     test: str
     p: float
-    p_holm: float
+    p_adjusted: float
 
 
 class JudgePair(FrozenModel):
@@ -164,11 +166,13 @@ class _Answers:
     unused_labels: Mapping[str, int]
 
     @classmethod
-    def of(cls, run: Run, judge: str, record: ScorerRecord, labels: Sequence[HumanLabel]) -> Self:
-        """Return the verdicts in the rows of a judge, with the labels of its samples."""
+    def of(
+        cls, run: Run, judge: str, record: ScorerRecord, labels: Sequence[HumanLabel], asked: Sequence[ScorerRecord]
+    ) -> Self:
+        """Return the verdicts in the rows of a judge, with labels of its samples that none of those asked was aligned by."""
         every = list(run.rows(scorer=record.name))
         runs, left_out = labels_by_run(run, record, labels)
-        matched = match_labels(run, record, every, runs[run])
+        matched = match_labels(run, record, every, runs[run], spent_samples(run, asked, every, runs[run]))
         pairs = VerdictPairs.of(matched, *value_kind(record, matched.rows, matched.samples))
         left_out += matched.unused_labels + matched.unmatched
         for other, theirs in runs.items():
@@ -212,23 +216,18 @@ def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLa
         ConfigError: There is no such scorer, or one person gives a sample two labels.
         TraceError: A label is not on the scale.
     """
-    from judgekit.stats.comparison import holm  # noqa: PLC0415 - numpy takes a while
-
     given, records = list(labels), {one.name: one for one in run.scorers}
     for scorer in judges.values():
         if scorer not in records:
             raise ConfigError.unknown("scorer of the run", scorer, records)
-    found = [_Answers.of(run, judge, records[scorer], given) for judge, scorer in judges.items()]
-    closer = [_closer(a, b) for a, b in combinations(found, 2)]
-    adjusted = holm([None if one is None else one.p for one in closer])
+    asked = [records[scorer] for scorer in judges.values()]
+    found = [_Answers.of(run, judge, record, given, asked) for judge, record in zip(judges, asked, strict=True)]
+    closer = _adjusted([_closer(a, b) for a, b in combinations(found, 2)], [*combinations(found, 2)])
     return JudgeComparison(
         run=run.number,
         samples=run.samples.samples,
         judges=[_side(run, answers) for answers in found],
-        pairs=[
-            _pair(a, b, one and one.model_copy(update={"p_holm": p}))
-            for (a, b), one, p in zip(combinations(found, 2), closer, adjusted, strict=True)
-        ],
+        pairs=[_pair(a, b, one) for (a, b), one in zip(combinations(found, 2), closer, strict=True)],
     )
 
 
@@ -300,20 +299,29 @@ def _pair(a: _Answers, b: _Answers, closeness: ClosenessTest | None) -> JudgePai
     )
 
 
+def _closeness(a: _Answers, b: _Answers) -> Mapping[int, tuple[float, float]]:
+    """Return how close both judges are to people, by sample."""
+    return {
+        index: (
+            1 - fmean(abs(a.value(index) - one) for one in a.human_values[index]),
+            1 - fmean(abs(b.value(index) - one) for one in b.human_values[index]),
+        )
+        for index in a.human_values
+        if index in b.human_values
+    }
+
+
 def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
     import numpy as np  # noqa: PLC0415
 
     from judgekit.stats.comparison import mcnemar, paired_interval, sign_flip  # noqa: PLC0415
     from judgekit.stats.units import Units  # noqa: PLC0415
 
-    both = [index for index in a.human_values if index in b.human_values]
+    both = _closeness(a, b)
     if not both:
         return None
     groups = [a.rows[index].group for index in both]
-    near_a, near_b = (
-        np.asarray([1 - fmean(abs(side.value(index) - one) for one in a.human_values[index]) for index in both])
-        for side in (a, b)
-    )
+    near_a, near_b = (np.asarray([near[side] for near in both.values()]) for side in (0, 1))
     gains = np.round(near_b - near_a, _DIGITS)
     only_a, only_b = int((gains < 0).sum()), int((gains > 0).sum())
     if Units.of(gains, groups).codes is None and np.isin((near_a, near_b), (0, 1)).all():
@@ -329,5 +337,26 @@ def _closer(a: _Answers, b: _Answers) -> ClosenessTest | None:
         difference=Estimate.of(float(gains.mean()), paired_interval(gains, groups)),
         test=test,
         p=p,
-        p_holm=p,
+        p_adjusted=p,
     )
+
+
+def _adjusted(
+    tests: Sequence[ClosenessTest | None], pairs: Sequence[tuple[_Answers, _Answers]]
+) -> Sequence[ClosenessTest | None]:
+    """Return the tests with p adjusted for their number, if there are several."""
+    made = [(one, *pair) for one, pair in zip(tests, pairs, strict=True) if one is not None]
+    if len(made) < 2:
+        return tests
+    import numpy as np  # noqa: PLC0415
+
+    from judgekit.stats.improvement import max_t  # noqa: PLC0415
+
+    gains = [
+        {index: round(near_b - near_a, _DIGITS) for index, (near_a, near_b) in _closeness(a, b).items()}
+        for _, a, b in made
+    ]
+    groups = {index: a.rows[index].group for (_, a, _), found in zip(made, gains, strict=True) for index in found}
+    table = np.asarray([[found.get(index, 0.0) for index in groups] for found in gains])
+    adjusted = iter(max_t(table, [*groups.values()], two_sided=True).adjusted.tolist())
+    return [one and one.model_copy(update={"p_adjusted": max(one.p, next(adjusted))}) for one in tests]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from judgekit.analysis.findings import Opinion
 from judgekit.analysis.labels import HumanLabel, label_value
 from judgekit.analysis.sampling import is_not_applicable, strata
+from judgekit.analysis.spent_labels import SpentSamples
 from judgekit.errors import ConfigError, StoreError, join_limited, short_repr
 from judgekit.runs.alignments import LabelRole
 from judgekit.runs.answers import reported_names
@@ -19,6 +20,7 @@ from judgekit.runs.rows import Row, ScorerRecord, identity_differences
 LEFT_BLANK = "drawn and left blank"
 CANNOT_TELL = "people cannot tell"
 _NAMED = 3
+_NOT_SPENT = SpentSamples()
 _NEAR = 0.05  # how far the number of drawn samples may be from the expected one, as a share of it
 
 
@@ -89,7 +91,11 @@ class MatchedLabels:
 
 
 def match_labels(
-    run: Run, record: ScorerRecord, all_rows: Sequence[Row], labels: Iterable[HumanLabel]
+    run: Run,
+    record: ScorerRecord,
+    all_rows: Sequence[Row],
+    labels: Iterable[HumanLabel],
+    excluded: SpentSamples = _NOT_SPENT,
 ) -> MatchedLabels:
     """Match each label with its sample, by the sample's number in the run if the label has one, else by its id.
 
@@ -98,11 +104,12 @@ def match_labels(
         record: The scorer.
         all_rows: All rows of the scorer in the run.
         labels: Labels for the scorer.
+        excluded: Samples whose labels must not be used.
 
     Raises:
         ConfigError: A label is not on the scale, or one person gives a sample two labels.
     """
-    found = _Finding(run, record, all_rows)
+    found = _Finding(run, record, all_rows, excluded)
     for label in labels:
         found.add(label)
     has_skipped = any(row.score.value is None and row.index in found.opinions for row in all_rows)
@@ -114,7 +121,7 @@ def match_labels(
     ]
     drawn, notes = found.selection(len(rows), len(samples), has_skipped=has_skipped)
     if drawn == "stratified":
-        samples = _weighted(samples, rows)
+        samples = found.weighted(samples) or _weighted(samples, rows)
     lost = {why for index, why in found.unlabelled.items() if index not in found.opinions}
     return MatchedLabels(run, rows, samples, drawn, lost, found.unused_labels, found.unmatched(), notes)
 
@@ -130,8 +137,8 @@ def _weighted(samples: Sequence[LabelledSample], rows: Sequence[Row]) -> list[La
 class _Finding:
     """A search for the rows of labels, one label at a time."""
 
-    def __init__(self, run: Run, record: ScorerRecord, rows: Sequence[Row]) -> None:
-        self._run, self._record = run, record
+    def __init__(self, run: Run, record: ScorerRecord, rows: Sequence[Row], spent: SpentSamples) -> None:
+        self._run, self._record, self._spent = run, record, spent
         self._rows = {row.index: row for row in rows}
         self._by_id = {row.sample_id: row for row in rows}
         self._repeated = set(run.duplicate_ids)
@@ -144,16 +151,21 @@ class _Finding:
         self.roles: dict[int, LabelRole] = {}
         self.unlabelled: dict[int, str] = {}
         self._probabilities: set[float] = set()
+        self._weights: dict[int, float] = {}
         self.unused_labels = Counter[str]()
 
     def add(self, label: HumanLabel) -> None:
         row = self._row(label)
         if row is None:
             return
-        self._selections.add(label.selection)
         self._labelled.add(row.index)
+        if row.index in self._spent.numbers:
+            self.unused_labels[self._spent.reason] += 1
+            return
+        self._selections.add(label.selection)
         if label.probability is not None:
             self._probabilities.add(label.probability)
+            self._weights[row.index] = 1 / label.probability
         if label.role is not None and self.roles.setdefault(row.index, label.role) != label.role:
             raise ConfigError(
                 f"sample {label.sample!r} has the roles {self.roles[row.index]} and {label.role}; all labels of a sample have one"
@@ -209,10 +221,17 @@ class _Finding:
         names = {why: join_limited(dict.fromkeys(those), _NAMED, ", ") for why, those in found.items()}
         return Counter({f"{why}: {names[why]}": len(those) for why, those in found.items() if those})
 
+    def weighted(self, samples: Sequence[LabelledSample]) -> list[LabelledSample]:
+        """Return the samples with weights by their known probabilities; none if these are not known."""
+        known = all(one.row.index in self._weights for one in samples)
+        return [one._replace(weight=self._weights[one.row.index]) for one in samples] if known else []
+
     def selection(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[LabelSelection, Sequence[str]]:
         """Return how the labelled samples were selected, and notes on it."""
         if "convenience" in self._selections:
             return "convenience", ()
+        if self._selections == {"stratified"} and len(self._weights) == labelled:
+            return "stratified", ()  # by the verdicts of another question, as those of this one do not tell
         if labelled == scored:
             return "all", ()
         if self._selections not in ({"random"}, {"stratified"}):

@@ -8,7 +8,7 @@ from judgekit.runs.alignments import AlignmentRecord, LabelRole, assigned_role
 from judgekit.runs.hashes import recording_key
 from judgekit.traces.sample import Sample
 
-_ORDER: Sequence[LabelRole] = ("reflect", "select", "test")
+_ORDER: Mapping[LabelRole, int] = {"reflect": 0, "select": 1, "test": 2}
 
 
 def assign_roles(
@@ -40,9 +40,10 @@ def assign_roles(
     for one in labelled:
         sample = samples[one.row.index]
         role = one.role or by_group.get(sample.group or "") or assigned_role(sample)
-        if any(before.has_spent(sample) for before in earlier):
+        if any(before.was_fitted_to(sample) for before in earlier):
             role = "reflect"
         key = recording_key(sample)
-        first[key] = min(role, first.get(key, role), key=_ORDER.index)
+        if _ORDER[role] <= _ORDER[first.get(key, role)]:
+            first[key] = role
         found[one.row.index] = role
     return {number: first[recording_key(samples[number])] for number in found}

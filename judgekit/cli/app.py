@@ -19,6 +19,7 @@ _GROUPS = {
         "label": "label",
         "plan-labels": "plan_labels",
         "audit": "audit",
+        "align": "align",
         "compare-judges": "compare_judges",
         "doctor": "doctor",
         "probe": "probe",

@@ -1,5 +1,6 @@
 """``judgekit compare-judges``: ask two or more judges the same question about the same samples."""
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated
@@ -23,7 +24,7 @@ from judgekit.cli.run import run_session, show_planned
 from judgekit.config import Config
 from judgekit.errors import ConfigError, join_limited, path_text
 from judgekit.formats.files import require_separate_output
-from judgekit.jobs.building import build_scorers
+from judgekit.jobs.building import BuiltScorers, build_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.starting import new_session
 from judgekit.locations import location_text, to_location
@@ -35,7 +36,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.scoring import Scorer, scorer_prompts
-from judgekit.specs import ScorerSpec
+from judgekit.specs import JUDGE_VARIABLE, ScorerSpec
 from judgekit.terminal import console
 
 
@@ -46,14 +47,15 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="SCORER",
-            help="The scorer whose question the judges answer, as NAME or NAME:option=value,...; see judgekit scorers.",
+            help="The scorer whose question the judges answer, as NAME or NAME:option=value,...; see judgekit scorers. Repeated, "
+            "with one judge: prompts to compare.",
         ),
     ] = None,
     judge: Annotated[
         list[str] | None,
         typer.Option(
             metavar="MODEL",
-            help="A judge: a model as provider/model, or a name from the config; give at least two, or one and --recorded.",
+            help="A judge: a model as provider/model, or a name from the config; give at least two, or one and --recorded, or several scorers.",
         ),
     ] = None,
     recorded: Annotated[
@@ -103,7 +105,7 @@ def compare(
     dry_run: options.DryRun = False,
     offline: options.Offline = False,
 ) -> None:
-    """Compare judges on the same samples.
+    """Compare judges, or prompts, on the same samples.
 
     Shows how far they agree, what each costs, and which is closer to people.
 
@@ -124,18 +126,13 @@ def compare(
         offline=offline,
     )
     settings = run_options.load_config()
-    names, before = _must_differ(settings, judge or (), recorded or ())
-    spec, scorer_asked = _question(run_options.model_copy(update={"judge": names[0]}))
-    name = scorer_asked.name
-    sides = {one: f"{name} ({one})" for one in (*names, *before)}
-    specs = (
-        *(spec.model_copy(update={"alias": sides[one], "options": {**spec.options, "judge": one}}) for one in names),
-        *(
-            _recorded_spec(one, ScorerRecord.of(scorer_asked)).model_copy(update={"alias": sides[side]})
-            for side, one in before.items()
-        ),
-    )
-    built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
+    if len(scorer or ()) > 1:
+        if recorded:
+            raise ConfigError("--recorded adds a recorded judge to one question: give one --scorer, found several")
+        built, sides = _prompts(run_options, judge or (), settings.min_coverage)
+        name = next(iter(sides))
+    else:
+        built, sides, name = _judges(run_options, settings, judge or (), recorded or ())
     files = {
         one: read_label_file(run_options.location(one), names={label: name} if label else {}) for one in labels or ()
     }
@@ -164,6 +161,46 @@ def compare(
         else:
             print_line(f"{path}: not written, since nothing was scored", console(stderr=True))
     raise typer.Exit(signalled or code)
+
+
+def _judges(
+    run_options: RunOptions, settings: Config, judges: Sequence[str], recorded: Sequence[str]
+) -> tuple[BuiltScorers, Mapping[str, str], str]:
+    """Return the only scorer once for each judge, the names of these by judge, and the name of the question."""
+    names, before = _must_differ(settings, judges, recorded)
+    spec, scorer_asked = _question(run_options.model_copy(update={"judge": names[0]}))
+    name = scorer_asked.name
+    sides = {one: f"{name} ({one})" for one in (*names, *before)}
+    specs = (
+        *(spec.model_copy(update={"alias": sides[one], "options": {**spec.options, "judge": one}}) for one in names),
+        *(
+            _recorded_spec(one, ScorerRecord.of(scorer_asked)).model_copy(update={"alias": sides[side]})
+            for side, one in before.items()
+        ),
+    )
+    built = build_scorers(run_options.model_copy(update={"scorers": specs, "min_coverage": settings.min_coverage}))
+    return built, sides, name
+
+
+def _prompts(
+    run_options: RunOptions, judges: Sequence[str], min_coverage: float
+) -> tuple[BuiltScorers, Mapping[str, str]]:
+    """Return several scorers that ask one judge, and their names by what they are called in the comparison."""
+    if len(judges) > 1:
+        raise ConfigError(
+            f"expected several scorers and one judge, or several judges and one scorer, found {len(judges)} judges"
+        )
+    judge = judges[0] if judges else os.environ.get(JUDGE_VARIABLE) or None
+    built = build_scorers(run_options.model_copy(update={"judge": judge, "min_coverage": min_coverage}))
+    records = [ScorerRecord.of(one) for one in built.scorers]
+    for one in records:
+        if not one.judged:
+            raise ConfigError(f"{one.name} asks no judge, so it has no prompt to compare; see judgekit scorers")
+        if one.scale != records[0].scale:
+            raise ConfigError(
+                f"{records[0].name} and {one.name} have different scales, so they answer different questions"
+            )
+    return built, {one.name: one.name for one in records}
 
 
 def _must_differ(

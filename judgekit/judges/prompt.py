@@ -206,6 +206,7 @@ class _FrontMatter(FrozenModel):
     quotes: bool = False
     skipped: str = ""
     source: str = ""
+    alignment: str = ""
 
     @field_validator("scale", mode="before")
     @classmethod
@@ -279,6 +280,8 @@ class Prompt:
         system: The system message, which is the same for all prompts.
         question: The question, as a Jinja template.
         option_values: The values of the options.
+        alignment: The id of the alignment that this question came from, by which audits find the labels that it was
+            fitted to; see `judgekit.align`. It does not change the question.
     """
 
     name: str
@@ -294,6 +297,7 @@ class Prompt:
     quotes: bool = False
     skipped: str = ""
     option_values: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    alignment: str = field(default="", compare=False)
 
     def with_options(self, **options: str) -> "Prompt":
         """Return the prompt with its options filled, which is another version.
@@ -321,6 +325,29 @@ class Prompt:
         system = self._system_message(has_sub_agents=has_sub_agents, has_images=has_images)
         words = json.dumps([system, _REMINDER, self.question, self.option_values, schema])
         return f"{self.name}@{hashlib.sha256(words.encode()).hexdigest()[:8]}"
+
+    @property
+    def holes(self) -> frozenset[str]:
+        """The inputs and options that the question names.
+
+        Raises:
+            PromptError: The question is no template.
+        """
+        return _holes(self.question, self.name)
+
+    def file_text(self) -> str:
+        """Return the text of a file that `load_prompt` reads as this prompt; comments in front matter are lost."""
+        import yaml  # noqa: PLC0415 - slow to import
+
+        known: dict[str, object] = {name: getattr(self, name) for name in _FrontMatter.model_fields}
+        known["scale"] = dict(self.scale)
+        front = {
+            name: [*cast("tuple[str, ...]", value)] if isinstance(value, tuple) else value
+            for name, value in known.items()
+            if value or name == "inputs"
+        }
+        head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=None)
+        return f"---\n{head}---\n{self.question}\n"
 
     def missing_inputs(self, sample: Sample) -> tuple[str, ...]:
         """Return the required inputs that a sample does not have."""
@@ -401,30 +428,31 @@ def _shipped_prompt(name: str) -> Prompt:
 
 
 def _names_in(folder: Path) -> Sequence[str]:
-    return sorted(path.stem for path in folder.glob("*.md") if not path.stem.startswith(("system", "question.")))
+    return sorted(
+        path.stem for path in folder.glob("*.md") if not path.stem.startswith(("system", "question.", "align."))
+    )
 
 
 def _read_prompt(path: Path, text: str) -> Prompt:
-    import jinja2  # noqa: PLC0415 - slow to import, and only judges need it
-    import yaml  # noqa: PLC0415 - also slow
+    import yaml  # noqa: PLC0415 - slow to import, and only judges need it
 
     head, _, body = text.removeprefix("---\n").partition("\n---\n")
     if not text.startswith("---\n") or not body.strip():
         raise PromptError(f"{path}: expected YAML between two lines of ---, then the question")
     try:
         front = _FrontMatter.model_validate(yaml.safe_load(head))
-        used = _used_inputs(_jinja().parse(body))
     except ValidationError as error:
         raise PromptError(f"{path}: {validation_message(error)}") from error
     except RecursionError:
         raise PromptError(f"{path}: nested too deeply") from None
-    except (yaml.YAMLError, jinja2.TemplateError, ValueError) as error:  # ValueError: an invalid date in YAML
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an invalid date in YAML
         raise PromptError(f"{path}: {error}") from error
+    named = _holes(body, path)
     if front.scale and CONVERSATION not in front.inputs:
         raise PromptError(f"{path}: evidence cites messages, so a prompt with a scale needs the input {CONVERSATION}")
     holes = {name: _canonical(path, name) for name in (*front.inputs, *front.optional)}
-    if used != {*holes.values(), *front.options} - {CONVERSATION}:
-        found = f"declares the inputs {sorted({*holes.values(), *front.options})} and uses {sorted(used)}"
+    if named != {*holes.values(), *front.options} - {CONVERSATION}:
+        found = f"declares the inputs {sorted({*holes.values(), *front.options})} and uses {sorted(named)}"
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question automatically)"
         )
@@ -438,12 +466,23 @@ def _read_prompt(path: Path, text: str) -> Prompt:
 
 
 def _canonical(file: Path, name: str) -> str:
-    """Return the name of an input, as `_used_inputs` returns it."""
+    """Return the name of an input, as `Prompt.holes` has it."""
     try:
         prompt_input(name)
     except ValueError as error:
         raise PromptError(f"{file}: unknown inputs {[name]}; {error}") from error
     return name if name in PROMPT_INPUTS else str(ValuePath.parse(name))
+
+
+def _holes(question: str, where: Path | str) -> frozenset[str]:
+    import jinja2  # noqa: PLC0415 - slow to import, and only judges need it
+
+    try:
+        return frozenset(_used_inputs(_jinja().parse(question)))
+    except RecursionError:
+        raise PromptError(f"{where}: nested too deeply") from None
+    except jinja2.TemplateError as error:
+        raise PromptError(f"{where}: {error}") from error
 
 
 @cache

@@ -120,9 +120,9 @@ def _closer(pair: JudgePair, found: ClosenessTest) -> str:
     has, of, is_better = (
         ("is right on", "on", "is right") if is_right else ("has a mean closeness of", "of", "is closer")
     )
-    adjusted = f" ({found.p_holm:.2g} adjusted for all pairs)" if found.p_holm != found.p else ""
+    adjusted = f" ({found.p_adjusted:.2g} adjusted for all pairs)" if found.p_adjusted != found.p else ""
     verdict = "no evidence that one is better"
-    if found.p_holm < _ALPHA:
+    if found.p_adjusted < _ALPHA:
         verdict = f"{pair.b if found.b > found.a else pair.a} is better"
     return (
         f"of n={found.sample_count:,}, {pair.a} {has} {found.a:.1%}, {pair.b} {of} {found.b:.1%}; "

@@ -41,7 +41,7 @@ def assigned_role(sample: Sample, reflect: float = _READ) -> LabelRole:
 
 
 class AlignmentRecord(FrozenModel):
-    """What an alignment did with its labels, and what it found.
+    """The record of an alignment: what it did with its labels, and what it found.
 
     Recordings are listed by `recording_key`, and groups by `group_key`.
 
@@ -87,20 +87,20 @@ class AlignmentRecord(FrozenModel):
     version: str
 
     @property
-    def spent(self) -> frozenset[str]:
+    def fitted_keys(self) -> frozenset[str]:
         """The recordings and groups whose labels were read or chose, and so prove nothing about this judge."""
         chose = (*self.select, *self.test) if self.design == "max-t" else self.select
         return frozenset((*self.reflect, *chose, *self.groups))
 
     @property
-    def proving(self) -> Sequence[str]:
+    def tested_keys(self) -> Sequence[str]:
         """The recordings whose labels were tested by."""
         return (*self.select, *self.test) if self.design == "max-t" else self.test
 
-    def has_spent(self, sample: Sample) -> bool:
+    def was_fitted_to(self, sample: Sample) -> bool:
         """Return whether labels of this recording, or of its group, were read or chose."""
         keys = {recording_key(sample)} | ({group_key(sample.group)} if sample.group is not None else set[str]())
-        return not keys.isdisjoint(self.spent)
+        return not keys.isdisjoint(self.fitted_keys)
 
 
 def write_alignment(record: AlignmentRecord, receipts: Path) -> Path:
@@ -145,13 +145,10 @@ def ancestry(alignment: str, receipts: Path) -> Sequence[AlignmentRecord]:
     return found
 
 
-def earlier_looks(records: Iterable[AlignmentRecord], alignment: str, scorer: str, test: Collection[str]) -> int:
-    """Return how many other alignments of a question tested by at least half of these recordings."""
+def earlier_looks(records: Iterable[AlignmentRecord], scorer: str, test: Collection[str]) -> int:
+    """Return how many alignments of a question tested by at least half of these recordings."""
     return sum(
-        one.id != alignment
-        and one.p is not None
-        and one.scorer == scorer
-        and len({*test}.intersection(one.proving)) >= _HALF * len(test)
+        one.p is not None and one.scorer == scorer and len({*test}.intersection(one.tested_keys)) >= _HALF * len(test)
         for one in records
     )
 

@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from judgekit.atomic import atomic_write
 from judgekit.errors import StoreError, join_limited, short_repr, validation_message
+from judgekit.runs.alignments import AlignmentRecord
 from judgekit.runs.answers import reported_names
 from judgekit.runs.population import Population, transfer_obstacles
 from judgekit.runs.rows import ScorerRecord, identity_differences
@@ -132,6 +133,8 @@ class Receipt(FrozenModel):
         correction: The corrected mean.
         labelled: A description of the labelled samples; if they were drawn by verdict, of those that they stand for.
         population: A description of all samples of the run that the judge scored.
+        alignment: The alignment that the judge's question came from, with the recordings whose labels were read or chose;
+            ``None`` if it came from none.
         audited_at: When the audit was made.
         version: The version of judgekit that made it.
     """
@@ -158,6 +161,7 @@ class Receipt(FrozenModel):
     correction: Correction
     labelled: Population
     population: Population
+    alignment: AlignmentRecord | None = None
     audited_at: datetime
     version: str
 

@@ -183,6 +183,7 @@ class ScorerRecord(FrozenModel):
         inputs: The names of these inputs.
         system: The system messages of the requests to the judge.
         scope: The part of a recording that the scorer looks at.
+        alignments: The ids of the alignments that its questions came from; see `judgekit.runs.alignments`.
     """
 
     name: str
@@ -195,6 +196,7 @@ class ScorerRecord(FrozenModel):
     inputs: Many[str] = ()
     system: str = ""
     scope: Scope = "own"
+    alignments: Many[str] = ()
 
     @classmethod
     def of(cls, scorer: Scorer) -> "ScorerRecord":
@@ -216,6 +218,7 @@ class ScorerRecord(FrozenModel):
             inputs=tuple(dict.fromkeys(name for one in asked for name in (*one.inputs, *one.optional))),
             system="\n\n".join(dict.fromkeys(getattr(one, "system", "") for one in asked)),
             scope=scorer_scope(scorer),
+            alignments=tuple(dict.fromkeys(found for one in asked if (found := getattr(one, "alignment", "")))),
         )
 
     @property

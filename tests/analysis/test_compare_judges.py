@@ -1,5 +1,6 @@
 """Judges held against each other, and against people."""
 
+import random
 from dataclasses import dataclass
 
 import krippendorff
@@ -100,7 +101,9 @@ def test_the_better_judge_is_found_by_mcnemar_adjusted_for_all_pairs():
     b, same, other = (pair.closeness for pair in found.pairs)
     assert (b.sample_count, b.a, b.b, b.a_closer, b.b_closer, b.test) == (20, 1.0, 0.6, 8, 0, "exact McNemar")
     assert (b.p, other.p, same.p) == (2 / 2**8, 2 / 2**8, 1)
-    assert (b.p_holm, other.p_holm, same.p_holm) == (6 / 2**8, 6 / 2**8, 1)
+    assert same.p_adjusted == 1
+    for one in (b, other):  # of three tests two are the same, so there is little to adjust: Holm would say 6 / 2**8
+        assert 2 / 2**8 <= one.p_adjusted < 3 / 2**8
     assert b.difference.value == pytest.approx(-0.4)
     assert b.difference.high < 0
 
@@ -184,3 +187,13 @@ def test_where_people_differ_a_judge_is_as_close_to_them_as_to_each_on_average()
     ]
     closer = compare_judges(made, {"A": "a", "B": "b"}, labels).pairs[0].closeness
     assert (closer.sample_count, closer.a, closer.b) == (10, pytest.approx(2 / 3), pytest.approx(1 / 3))
+
+
+def test_the_best_of_several_equal_prompts_is_seldom_found_better():
+    dice, found = random.Random(0), 0  # noqa: S311 - judges, and no secrets
+    for _ in range(40):
+        people = [dice.random() < 0.5 for _ in range(40)]
+        judges = [[value ^ (dice.random() < 0.2) for value in people] for _ in range(4)]
+        pairs = compared(*judges, people=people).pairs
+        found += any(pair.closeness.p_adjusted < 0.05 for pair in pairs)
+    assert found <= 4  # 5 % and more than one standard error; without the adjustment, it would be about 8

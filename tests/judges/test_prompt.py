@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit import PromptScorer, ScriptedJudge
 from judgekit.errors import PromptError
 from judgekit.judges.client import ChatMessage
 from judgekit.judges.prompt import PROMPT_INPUTS, load_prompt, shipped_prompts
 from judgekit.resources import resource_folder
+from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
@@ -53,6 +55,7 @@ def test_every_shipped_file_but_the_system_parts_is_a_prompt(prompts):
     assert names == sorted(
         {path.stem for path in prompts.glob("*.md")}
         - {"system", "system.images", "system.sub_agents", "question.by_agent"}
+        - {"align.guidelines", "align.question", "align.system"}
     )
     assert {*SHIPPED} < {*names}
 
@@ -546,3 +549,18 @@ def test_an_optional_value_may_be_missing(written):
 def test_values_that_are_not_declared_or_do_not_exist_are_refused(written, text, reason):
     with pytest.raises(PromptError, match=reason):
         written(text)
+
+
+@pytest.mark.parametrize("prompt", shipped_prompts(), ids=lambda prompt: prompt.name)
+def test_the_text_of_a_prompt_reads_as_the_same_prompt(prompt, tmp_path):
+    path = tmp_path / f"{prompt.name}.md"
+    path.write_text(replace(prompt, alignment="0123456789ab").file_text(), encoding="utf-8")
+    read = load_prompt(path)
+    assert read == prompt
+    assert read.alignment == "0123456789ab"
+
+
+def test_the_id_of_an_alignment_does_not_change_the_signature():
+    tone = load_prompt("tone")
+    one, other = (PromptScorer(prompt, ScriptedJudge([])) for prompt in (tone, replace(tone, alignment="0123456789ab")))
+    assert signature(one) == signature(other)

@@ -1,0 +1,89 @@
+"""Labelled recordings with their roles, and how far verdicts on them are from people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from judgekit.analysis.labels import HumanLabel, SelectionMethod
+from judgekit.analysis.matching import LabelledSample, labels_by_run, match_labels
+from judgekit.analysis.roles import assign_roles
+from judgekit.errors import ConfigError
+from judgekit.runs.alignments import AlignmentRecord, LabelRole
+from judgekit.runs.results import Run
+from judgekit.runs.rows import ScorerRecord
+from judgekit.score import Score
+from judgekit.traces.sample import Sample
+
+
+@dataclass(frozen=True)
+class Case:
+    """A recording that people labelled, and what its labels are for."""
+
+    sample: Sample
+    labelled: LabelledSample
+    role: LabelRole
+    selection: SelectionMethod | None = None
+
+    @property
+    def people(self) -> float | None:
+        """The mean of people's values; ``None`` if the question does not apply according to them."""
+        return self.labelled.mean
+
+    def error(self, score: Score) -> float:
+        """Return the mean distance of a verdict from what people say, in [0, 1].
+
+        It is 1 for a verdict that is missing, and where only one side says that the question applies.
+        """
+        if score.status in ("failed", "abstained"):
+            return 1.0
+        said = [one.value for one in self.labelled.opinions]
+        return fsum(_distance(score.value, value) for value in said) / len(said)
+
+
+def _distance(judged: float | None, said: float | None) -> float:
+    if judged is None or said is None:
+        return float(judged is not said)
+    return abs(judged - said)
+
+
+def read_cases(
+    run: Run, scorer: ScorerRecord, labels: Sequence[HumanLabel], earlier: Sequence[AlignmentRecord]
+) -> tuple[Sequence[Case], Mapping[str, int]]:
+    """Return the labelled recordings of a run in their order, and the number of unusable labels by reason.
+
+    Args:
+        run: The run that the samples were drawn from, with the scorer's verdicts.
+        scorer: The scorer whose question people answered.
+        labels: Their answers.
+        earlier: The alignments that its question came from.
+
+    Raises:
+        ConfigError: The run stores no text, or lacks the scorer; or samples of a group have two roles.
+        TraceError: The scorer does not know a label.
+    """
+    if not run.record.keeps_text:
+        raise ConfigError(f"run {run.number} stores no conversations (store_text = false), so none can be judged again")
+    if scorer.name not in (names := [one.name for one in run.scorers]):
+        raise ConfigError.unknown(f"scorer of run {run.number}", scorer.name, names)
+    rows = list(run.rows(scorer=scorer.name))
+    by_run, left_out = labels_by_run(run, scorer, labels)
+    matched = match_labels(run, scorer, rows, by_run[run])
+    left_out += matched.unused_labels + matched.unmatched
+    for other, those in by_run.items():
+        if other is not run:
+            left_out[f"they belong to run {other.number}"] += len(those)
+    wanted = {one.row.index for one in matched.samples}
+    samples = dict(run.conversations(wanted.__contains__))
+    there = [one for one in matched.samples if one.row.index in samples]
+    if lost := len(matched.samples) - len(there):
+        left_out["their conversations are damaged in the file of runs"] += lost
+    roles = assign_roles(there, samples, earlier)
+    # Labels picked only to be read say nothing about how the others were drawn.
+    others = [one for one in by_run[run] if not one.is_picked_to_read]
+    drawn = match_labels(run, scorer, rows, others)
+    weights = {one.row.index: one.weight for one in drawn.samples}
+    there = [one._replace(weight=weights.get(one.row.index, one.weight)) for one in there]
+    selection: SelectionMethod | None = (
+        drawn.selection if drawn.selection in ("random", "stratified", "convenience") else None
+    )
+    return [Case(samples[one.row.index], one, roles[one.row.index], selection) for one in there], dict(left_out)

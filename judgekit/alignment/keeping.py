@@ -1,0 +1,107 @@
+"""Files that an alignment leaves: the prompt, a run of the test samples, and a receipt made from them alone."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from judgekit.alignment.cases import Case
+from judgekit.analysis.audit import audit
+from judgekit.analysis.labels import HumanLabel
+from judgekit.atomic import atomic_write
+from judgekit.errors import ConfigError
+from judgekit.runs.alignments import AlignmentRecord
+from judgekit.runs.receipts import Receipt, read_receipts
+from judgekit.runs.recorder import Recorder
+from judgekit.runs.results import Run
+from judgekit.runs.rows import Row, RunRecord, ScorerRecord
+from judgekit.runs.store import RunStore, now
+from judgekit.scorers.prompted import PromptScorer
+
+
+class TestedCandidate(NamedTuple):
+    """The chosen candidate with the samples that tested it.
+
+    Attributes:
+        old: The scorer with the old question.
+        new: The scorer with the candidate, as its file will be.
+        cases: The samples.
+        rows: The scores of both.
+        sources: The origins of the labels.
+    """
+
+    old: PromptScorer
+    new: PromptScorer
+    cases: Sequence[Case]
+    rows: Sequence[Row]
+    sources: Sequence[str]
+
+    def keep_receipt(self, store: RunStore, receipts: Path, record: AlignmentRecord) -> Receipt | None:
+        """Return the receipt that the same alignment left before, or else store a run of the samples and audit it.
+
+        Args:
+            store: The file of runs.
+            receipts: The folder of receipts.
+            record: The record of the alignment, which is in that folder.
+        """
+        signature = ScorerRecord.of(self.new).signature
+        for one in read_receipts(self.new.name, receipts)[0]:
+            if one.fingerprint == signature and one.alignment is not None and one.alignment.id == record.id:
+                return one
+        run = self._stored(store)
+        audit(run, self._labels(run.number), sources=self.sources)
+        return run.receipts[self.new.name].receipt
+
+    def _stored(self, store: RunStore) -> Run:
+        kept = RunStore(store.path)
+        record = RunRecord(
+            started_at=now(),
+            read_to_end=True,
+            samples=len(self.cases),
+            count_precision="exactly",
+            scorers=[ScorerRecord.of(self.old), ScorerRecord.of(self.new)],
+            version=version("judgekit"),
+        )
+        begun = kept.begin(record)
+        recorder = Recorder(kept, begun)
+        for number, case in enumerate(self.cases):
+            recorder.add_sample(number, case.sample)
+        for row in self.rows:
+            recorder.add_row(row)
+        recorder.flush()
+        return Run(kept, kept.change(begun.model_copy(update={"ended_at": now()})))
+
+    def _labels(self, run: int) -> Sequence[HumanLabel]:
+        """Return the labels of the samples; those drawn by verdict with the probability that this gave them."""
+        return [
+            HumanLabel(
+                sample=case.sample.id,
+                scorer=self.new.name,
+                value=opinion.label,
+                annotator=opinion.annotator,
+                reason=opinion.reason,
+                run=run,
+                number=number,
+                selection=case.selection,
+                probability=1 / case.labelled.weight if case.selection == "stratified" else None,
+            )
+            for number, case in enumerate(self.cases)
+            for opinion in case.labelled.opinions
+        ]
+
+
+def write_prompt(text: str, path: Path) -> None:
+    """Write a prompt file; one that was edited since is kept.
+
+    Raises:
+        ConfigError: The file has other content, or cannot be written.
+    """
+    try:
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            return
+        if path.exists():
+            raise ConfigError(f"{path} has changed since it was written: move it away, and align again")
+        with atomic_write(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error}") from error

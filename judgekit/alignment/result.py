@@ -1,0 +1,125 @@
+"""The result of an alignment, and what it says."""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from judgekit.alignment.verdict import AlignmentVerdict
+from judgekit.runs.alignments import AlignmentDesign, AlignmentOutcome, LabelRole
+from judgekit.traces.message import FrozenModel, Many
+
+_LEAST_P = 0.001
+MOST_LOOKS = 3
+"""The number of looks at a test set after which new labels are needed."""
+
+
+class AlignmentCandidate(FrozenModel):
+    """A candidate for a better question.
+
+    Attributes:
+        kind: What is new in it.
+        refusal_reason: Why it was not judged; empty if it was.
+        agreement: Its agreement with the labels that chose; ``None`` if it was not judged.
+        chosen: Whether it was chosen.
+    """
+
+    kind: str
+    refusal_reason: str = ""
+    agreement: float | None = None
+    chosen: bool = False
+
+
+class Alignment(FrozenModel):
+    """The result of aligning a judge with people.
+
+    Attributes:
+        scorer: The scorer whose question was aligned.
+        id: The id of the alignment, which the new prompt names; ``None`` if nothing was judged.
+        outcome: Whether an improvement is shown.
+        reason: Why the alignment was refused; empty if it was not.
+        design: How candidates were chosen and tested.
+        roles: The number of labelled samples in each role.
+        unused_labels: The number of labels that could not be used, by reason.
+        candidates: The candidates.
+        verdict: What the test found; ``None`` if there was none.
+        look: How many times labels of this test set have been looked at, this time included.
+        prompt_path: The file of the new prompt; ``None`` if there is none.
+        diff: The lines that are new or gone in it.
+        run: The number of the run in which old and new question judged the test samples; ``None`` if there is none.
+        receipt_path: The receipt of the new judge; ``None`` if there is none.
+        requests: The number of requests that were sent.
+        cached: The number of replies from the cache.
+        cost_usd: The cost of the requests in US dollars; ``None`` if a price is unknown.
+    """
+
+    scorer: str
+    id: str | None = None
+    outcome: AlignmentOutcome
+    reason: str = ""
+    design: AlignmentDesign
+    roles: dict[LabelRole, int] = Field(default_factory=dict[LabelRole, int])
+    unused_labels: dict[str, int] = Field(default_factory=dict)
+    candidates: Many[AlignmentCandidate] = ()
+    verdict: AlignmentVerdict | None = None
+    look: int = 1
+    prompt_path: str | None = None
+    diff: str = ""
+    run: int | None = None
+    receipt_path: str | None = None
+    requests: int = 0
+    cached: int = 0
+    cost_usd: float | None = 0.0
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """Yield the result in sentences."""
+        said = f"alignment of {self.scorer}: {self.outcome}."
+        found = self.verdict
+        if found is None:
+            yield f"{said} {self.reason[:1].upper()}{self.reason[1:]}."
+            return
+        held_out = "held-out labels" if self.design == "holdout" else "labels, which also chose among the candidates,"
+        yield (
+            f"{said} On {found.sample_count} {held_out} the new question agrees {_agrees(found, found.after.value)}, the old "
+            f"{_agrees(found, found.before.value)} ({found.mended} mended, {found.broken} broken, {_chance(found.p)})"
+            f"{'' if self.outcome == 'shown' else f'; {_least(found)}'}. {self._kept()}"
+        )
+        yield f"gain in agreement: {found.gain}; {found.test}, one-sided, at the level {_short(found.alpha)}"
+        for name, rates in (("sensitivity", found.sensitivity), ("specificity", found.specificity)):
+            if rates is not None:
+                yield f"{name}: {_short(rates[0])} before, {_short(rates[1])} after"
+        if found.outcome == "not shown" and found.p < found.alpha:
+            yield "one class pays for the gain: it loses more than 5 points, which is shown as well"
+        if self.design == "max-t":
+            yield "there is no receipt, since these labels chose the question; the gain looks larger than it is"
+        if self.look > 1:
+            yield f"this is look {self.look} at these test labels, so the level is lower than at the first"
+        if self.look >= MOST_LOOKS:
+            yield f"after {MOST_LOOKS} looks, test by new labels: judgekit label draws more"
+
+    def _kept(self) -> str:
+        if self.prompt_path is None:
+            return f"Nothing was written; {self.scorer} is unchanged."
+        return f"Kept as {self.prompt_path}; {self.scorer} is unchanged."
+
+
+def _agrees(found: AlignmentVerdict, share: float | None) -> str:
+    times = (share or 0.0) * found.sample_count
+    return f"on {round(times)}" if abs(times - round(times)) < 1e-6 else _short(share or 0.0)
+
+
+def _least(found: AlignmentVerdict) -> str:
+    if found.least_gain is None:
+        return "no gain would have been shown"
+    return f"a gain below {round(100 * found.least_gain)} points would seldom have shown"
+
+
+def _chance(p: float) -> str:
+    return f"p {_short(p)}" if p >= _LEAST_P else "p < .001"
+
+
+def _short(number: float) -> str:
+    text = f"{number:.2f}" if number >= 0.01 or not number else f"{number:.3f}"
+    return text.replace("0.", ".", 1) if number < 1 else text

@@ -1,0 +1,184 @@
+"""``judgekit align``: look for a question by which a judge agrees more often with people, and test whether it does."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from judgekit.alignment.align import Aligning, prepare
+from judgekit.alignment.result import Alignment
+from judgekit.analysis.labels import HumanLabel, deduplicate, read_labels
+from judgekit.cli import options
+from judgekit.cli.app import app
+from judgekit.cli.outputs import print_line
+from judgekit.config import Config
+from judgekit.errors import ConfigError, JudgeError
+from judgekit.jobs.interrupts import InterruptHandler
+from judgekit.locations import location_text, to_location
+from judgekit.runs.results import Run
+from judgekit.runs.rows import RunRecord
+from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
+from judgekit.scorers.prompted import PromptScorer
+from judgekit.scoring import run_sync
+from judgekit.specs import ScorerSpec
+from judgekit.terminal import console, printable_lines, text_table
+
+_CONTINUES = "the same command continues from here, as far as replies are cached"
+
+
+@app.command()
+def align(
+    scorer: Annotated[
+        str, typer.Argument(metavar="SCORER", help="The scorer with the old question, such as prompt:tone.")
+    ],
+    labels: Annotated[
+        list[str],
+        typer.Option(
+            parser=location_text,
+            metavar="FILE",
+            help="Labels by people, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated.",
+        ),
+    ],
+    judge: options.JudgeName = None,
+    writer: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="The model that writes candidates; by default, the judge."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="The run that the labels are from; by default, the one that they name, or the last of this scorer.",
+        ),
+    ] = None,
+    design: Annotated[
+        Literal["holdout", "max-t"],
+        typer.Option(
+            help="holdout: choose a candidate, and test it by other labels, which make a receipt; max-t: test all candidates at "
+            "once, which finds smaller gains but leaves no receipt."
+        ),
+    ] = "holdout",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The new prompt file; by default, NAME_aligned.md beside the old one.",
+        ),
+    ] = None,
+    config: options.ConfigFile = None,
+    store: options.StorePath = DEFAULT_RUNS_PATH,
+    dry_run: options.DryRun = False,
+    offline: options.Offline = False,
+) -> None:
+    """Align a judge with people.
+
+    A model reads some of the labels and writes better questions. The best of them by other labels is tested by yet
+    others, and written into a prompt file.
+
+    Exit code 0: an improvement is shown; 1: it is not, or labels are too few; 2: the scorer cannot be aligned.
+    """
+    settings = Config(config, judge, os.environ, offline=offline)
+    spec = ScorerSpec.parse(scorer)
+    built = settings.build(spec)
+    if not isinstance(built, PromptScorer):
+        raise ConfigError(
+            f"{built.name} cannot be aligned: only scorers made of a prompt with a scale can, such as prompt:tone"
+        )
+    runs = RunStore(store, read_only=True)
+    given = deduplicate(one for path in labels for one in read_labels(path))
+    aligning = prepare(
+        built,
+        Run(
+            runs, _labelled_run(runs, built.name, given) if run is None else runs.record(options.parse_run_number(run))
+        ),
+        given,
+        writer=None if writer is None else settings.judge(writer),
+        design=design,
+        output=output or _beside(spec, built.name),
+        sources=[to_location(path).name for path in labels],
+        announce=lambda text: print_line(text, console(stderr=True)),
+    )
+    for reason, number in aligning.unused_labels.items():
+        print_line(f"labels left out: {number:,} ({reason})", console(stderr=True))
+    if dry_run:
+        print_line(str(run_sync(aligning.plan)))
+        return
+    aligning.check()
+    found = _align(aligning)
+    _show(found)
+    if found.outcome != "shown":
+        raise typer.Exit(1)
+
+
+def _align(aligning: Aligning) -> Alignment:
+    """Return the result; an alignment that ends early says how it continues."""
+    found: list[Alignment] = []
+    tasks: list[asyncio.Task[object] | None] = []
+
+    async def work() -> None:
+        tasks.append(asyncio.current_task())
+        found.append(await aligning.align())
+
+    interrupts = InterruptHandler(lambda: [task.cancel() for task in tasks if task is not None])
+    try:
+        interrupts.run(work)
+    except JudgeError as error:
+        print_line(f"stopped: {error}; {_CONTINUES}", console(stderr=True))
+        raise typer.Exit(1) from None
+    if not found:
+        print_line(
+            "interrupted; the same command continues from here, as far as replies are cached", console(stderr=True)
+        )
+        raise typer.Exit(interrupts.exit_code)
+    return found[0]
+
+
+def _labelled_run(runs: RunStore, scorer: str, labels: Sequence[HumanLabel]) -> RunRecord:
+    """Return the only run that labels name, or else the last one that read a file and has the scorer."""
+    named = {one.run for one in labels if one.run is not None}
+    if len(named) == 1:
+        return runs.record(named.pop())
+    if named:
+        raise ConfigError(
+            f"the labels are from several runs: name one with --run: {', '.join(map(str, sorted(named)))}"
+        )
+    found = [one for one in runs.records() if one.inputs and any(asked.name == scorer for asked in one.scorers)]
+    if not found:
+        raise ConfigError(f"{runs.path} has no run with {scorer}: judgekit run FILE --scorer ... makes one")
+    return max(found, key=lambda one: one.number)
+
+
+def _beside(spec: ScorerSpec, name: str) -> Path:
+    """Return the file of the new prompt, beside that of the old one if it is the user's own."""
+    prompt = spec.argument or spec.options.get("prompt")
+    folder = Path(prompt).parent if isinstance(prompt, str) and prompt.endswith(".md") else Path()
+    return folder / f"{name}_aligned.md"
+
+
+def _show(found: Alignment) -> None:
+    screen = console()
+    if found.candidates:
+        rows = [
+            (
+                one.kind,
+                "chosen" if one.chosen else one.refusal_reason and f"refused: {one.refusal_reason}",
+                "" if one.agreement is None else f"{one.agreement:.2f}",
+            )
+            for one in found.candidates
+        ]
+        screen.print(text_table(("candidate", "", "agreement"), rows, words=2))
+    roles = ", ".join(f"{role} {number}" for role, number in found.roles.items())
+    print_line(f"labelled samples: {roles}", screen)
+    cost = "cost unknown" if found.cost_usd is None else f"${found.cost_usd:.4f}"
+    print_line(f"{found.requests:,} requests, {found.cached:,} from cache, {cost}", screen)
+    for line in found.lines():
+        print_line(line, screen)
+    if found.diff:
+        screen.print(printable_lines(f"\n{found.diff}"), soft_wrap=True)
+    if found.receipt_path is not None:
+        print_line(f"receipt, from the {found.roles['test']} test samples alone, run {found.run}: {found.receipt_path}")

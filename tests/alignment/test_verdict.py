@@ -1,0 +1,189 @@
+"""Verdicts on candidates: what they say, how often they are wrong, and how often they find a real gain."""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from judgekit.alignment.verdict import (
+    AlignmentVerdict,
+    JudgedSamples,
+    choose,
+    holdout_verdict,
+    max_t_verdict,
+    refusal_reason,
+)
+from judgekit.runs.receipts import Estimate
+from judgekit.stats.agreement import AgreementTables, cohen_kappa, table_kappa
+
+RHO = 0.6  # the latent correlation of the errors of prompts of one model
+ALIGNMENTS = 1000
+REFLECT, SELECT, TEST = 20, 25, 55
+
+
+def judged(people: str, base: str, *candidates: str, groups: list[str | None] | None = None) -> JudgedSamples:
+    """Samples from verdicts of people, of the old question and of candidates, each written as 0s and 1s."""
+    truth, old, new = np.array([*map(float, people)]), np.array([*map(float, base)]), np.array([[*map(float, one)] for one in candidates])  # fmt: skip
+    return JudgedSamples(truth, groups or [None] * len(truth), abs(truth - old), abs(truth - new))
+
+
+def test_an_improvement_is_shown_with_its_counts_and_rates() -> None:
+    found = holdout_verdict(judged("1" * 30 + "0" * 20, "0" * 10 + "1" * 20 + "0" * 20, "1" * 30 + "0" * 19 + "1"), 0)
+    assert (found.outcome, found.mended, found.broken) == ("shown", 10, 1)
+    assert (found.sensitivity, found.specificity) == ((pytest.approx(2 / 3), 1.0), (1.0, 0.95))
+    assert (found.before.value, found.after.value, found.gain.value) == (0.8, 0.98, pytest.approx(0.18))
+    assert found.test == "McNemar mid-p"
+    assert found.gain.low is not None
+    assert 0 < found.gain.low < 0.18
+
+
+def test_a_candidate_that_changes_nothing_is_not_shown() -> None:
+    found = holdout_verdict(judged("1" * 30 + "0" * 20, "0" * 10 + "1" * 40, "0" * 10 + "1" * 40), 0)
+    assert (found.outcome, found.p, found.mended, found.broken) == ("not shown", 0.5, 0, 0)
+    assert found.least_gain == pytest.approx(0.12, abs=0.01)
+
+
+def test_a_candidate_that_breaks_more_is_worse() -> None:
+    found = holdout_verdict(judged("1" * 30 + "0" * 20, "1" * 30 + "0" * 20, "0" * 10 + "1" * 20 + "0" * 20), 0)
+    assert found.outcome == "worse"
+
+
+def test_a_gain_that_one_class_pays_for_is_not_shown() -> None:
+    people = "1" * 70 + "0" * 30
+    found = holdout_verdict(judged(people, "0" * 40 + "1" * 30 + "0" * 30, "1" * 70 + "1" * 12 + "0" * 18), 0)
+    assert found.p < 0.001
+    assert found.outcome == "not shown"
+    assert found.specificity == (1.0, 0.6)
+
+
+def test_a_rare_class_counts_as_much_as_the_other() -> None:
+    people = "1" * 90 + "0" * 10
+    passes_all = judged(people, "0" * 9 + "1" * 81 + "0" * 10, "1" * 100)
+    assert choose(passes_all) == 0
+    found = holdout_verdict(passes_all, 0)
+    assert "counting equally" in found.test
+    assert found.outcome == "worse"  # although it agrees on 90 where the old question agrees on 91
+
+
+def test_groups_count_once() -> None:
+    people, base, new = "1" * 40, "0" * 10 + "1" * 30, "1" * 40
+    alone = holdout_verdict(judged(people, base, new), 0)
+    grouped = holdout_verdict(judged(people, base, new, groups=["task"] * 10 + [None] * 30), 0)
+    assert (alone.outcome, grouped.outcome) == ("shown", "not shown")
+    assert grouped.test == "sign-flip"
+
+
+def test_values_between_count_by_their_distance() -> None:
+    people = np.array([0.5] * 30 + [1.0] * 30)
+    base, new = np.array([0.5] * 30 + [0.5] * 30), np.array([0.5] * 60)
+    found = holdout_verdict(JudgedSamples(people, [None] * 60, base, np.stack([new * 0])), 0)
+    assert found.test == "sign-flip"
+    assert found.outcome == "shown"
+    assert found.before.value == 0.5
+
+
+def test_the_best_candidate_is_chosen_and_the_first_of_several() -> None:
+    assert choose(judged("1100", "1111", "1101", "1100", "1100")) == 1
+
+
+def test_a_later_look_has_a_lower_level() -> None:
+    samples = judged("1" * 25 + "0" * 25, "0" * 5 + "1" * 20 + "0" * 25, "1" * 25 + "0" * 25)
+    assert [holdout_verdict(samples, 0, look=look).outcome for look in (1, 2, 3)] == ["shown", "not shown", "not shown"]
+
+
+def test_max_t_chooses_and_tests_at_once() -> None:
+    people, base, good = "1" * 40 + "0" * 40, "0" * 12 + "1" * 28 + "0" * 40, "1" * 40 + "0" * 40
+    place, found = max_t_verdict(judged(people, base, base, good))
+    assert (place, found.outcome, found.test) == (1, "shown", "max-T sign-flip")
+    assert found.gain.low is not None
+    assert 0 < found.gain.low < found.gain.value == 0.15  # pyright: ignore[reportOptionalOperand]
+
+
+def test_too_few_or_too_similar_labels_are_refused() -> None:
+    assert "39 labelled samples are too few" in refusal_reason([1.0, 0.0] * 19 + [1.0])
+    assert "only 7 of 47" in refusal_reason([1.0] * 40 + [0.0] * 7)
+    assert refusal_reason([1.0] * 40 + [0.0] * 7 + [None]) == ""
+
+
+# How often verdicts are wrong, and how often they find a real gain.
+
+
+def draw(dice: np.random.Generator, people: NDArray[np.float64], accuracies: NDArray[np.float64]) -> JudgedSamples:
+    """Judges with these accuracies, the first of which is the old question; their errors are correlated."""
+    shared, own = dice.standard_normal(len(people)), dice.standard_normal((len(accuracies), len(people)))
+    hard = np.array([NormalDist().inv_cdf(one) for one in accuracies])[:, np.newaxis]
+    errors = (np.sqrt(RHO) * shared + np.sqrt(1 - RHO) * own > hard).astype(float)
+    return JudgedSamples(people, [None] * len(people), errors[0], errors[1:])
+
+
+def holdout(samples: JudgedSamples) -> tuple[int, AlignmentVerdict]:
+    selects = np.arange(SELECT + TEST) < SELECT
+    chosen = choose(samples.only(selects))
+    return chosen, holdout_verdict(samples.only(~selects), chosen)
+
+
+@pytest.mark.parametrize(("mean_gain", "design", "power"), [(0.04, holdout, 0.33), (0.08, holdout, 0.63), (0.04, max_t_verdict, 0.49), (0.08, max_t_verdict, 0.81)])  # fmt: skip
+def test_power_with_100_labels(
+    mean_gain: float, design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]], power: float
+) -> None:
+    dice, shown = np.random.default_rng(0), 0
+    for _ in range(ALIGNMENTS):
+        people = (dice.random(SELECT + TEST) < 0.5).astype(float)
+        gains = np.clip(0.8 + mean_gain + 0.04 * dice.standard_normal(8), 0, 0.99)
+        shown += design(draw(dice, people, np.array([0.8, *gains])))[1].outcome == "shown"
+    assert shown / ALIGNMENTS == pytest.approx(power, abs=0.05)
+
+
+@pytest.fixture
+def people(shared_data: Path) -> NDArray[np.float64]:
+    """Verdicts of people on answers to some 3,000 questions."""
+    rows = json.loads(gzip.decompress((shared_data / "labels" / "evouna_nq.json.gz").read_bytes()))
+    known = [row["judge_newbing"] for row in rows if not row["improper"]]
+    return np.array([float(verdict) for verdict in known if verdict is not None])
+
+
+def draw_labels(dice: np.random.Generator, everyone: JudgedSamples) -> JudgedSamples:
+    """Samples drawn at random to be labelled, without those that the writer reads."""
+    drawn = np.zeros(len(everyone.people), bool)
+    drawn[dice.permutation(len(drawn))[: SELECT + TEST]] = True
+    return everyone.only(drawn)
+
+
+@pytest.mark.parametrize("design", [holdout, max_t_verdict])
+def test_equal_candidates_are_seldom_shown_on_labels_of_people(
+    people: NDArray[np.float64], design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]]
+) -> None:
+    dice, found = np.random.default_rng(0), Counter[str]()
+    for _ in range(ALIGNMENTS):
+        everyone = draw(dice, people, np.full(9, 0.8))
+        found[design(draw_labels(dice, everyone))[1].outcome] += 1
+    assert found["shown"] <= 0.064 * ALIGNMENTS  # 5 % and two standard errors
+    assert found["worse"] <= 0.064 * ALIGNMENTS
+
+
+def test_intervals_of_receipts_cover_what_everybody_would_say(people: NDArray[np.float64]) -> None:
+    dice, covered = np.random.default_rng(1), Counter[str]()
+    for _ in range(ALIGNMENTS):
+        everyone = draw(dice, people, np.full(9, 0.8))
+        samples = draw_labels(dice, everyone)
+        selects = np.arange(SELECT + TEST) < SELECT
+        chosen = choose(samples.only(selects))
+        tested = samples.only(~selects)
+        verdicts = [abs(one.people - one.candidates[chosen]) for one in (tested, everyone)]
+        tables = AgreementTables.of(tested.people, verdicts[0], values=(0.0, 1.0))
+        figures = {
+            "agreement": (Estimate.mean([*(1 - tested.candidates[chosen])]), 1 - everyone.candidates[chosen].mean()),
+            "kappa": (Estimate.of(*tables.figure(table_kappa)), cohen_kappa(people, verdicts[1])),
+        }
+        for name, (figure, truth) in figures.items():
+            assert figure.low is not None
+            assert figure.high is not None
+            assert truth is not None
+            covered[name] += figure.low <= truth <= figure.high
+    assert min(covered.values()) >= 0.93 * ALIGNMENTS, covered
