@@ -818,7 +818,7 @@ def test_a_panel_has_an_escalate_of_its_own():
     assert (panel.name, panel.escalate, panel.scorer.escalate) == ("panel", None, True)
     panel = asked(f'panel:{members},min_confidence=0.6,escalate="prompt:tone"', "openai/a")
     assert (panel.escalate.name, panel.scorer.escalate) == ("tone", False)
-    with pytest.raises(ConfigError, match=r"Known: scorers, rule, quorum, escalate, draws, min_confidence$"):
+    with pytest.raises(ConfigError, match=r"Known: scorers, rule, quorum, escalate, weights, draws, min_confidence$"):
         asked(f"panel:{members},judges=a", "openai/a")
 
 
