@@ -85,7 +85,8 @@ _KNOWN = (_SAID, _SPEAKERS, _ARGUMENTS, ("type", "part_kind"))
 _ALL_KNOWN = frozenset(chain(*_KNOWN))
 _WIDE = 100
 """The number of fields from which an object's names are not remembered."""
-_NESTED = (dict, list)
+_NESTED = frozenset((dict, list))
+"""The types of JSON values with others in them. Looking up a type takes a third of the time of ``isinstance``."""
 _SORTED = json.JSONEncoder(sort_keys=True)
 _LONG = 40
 """The length from which a text is also searched for within other texts, which may quote it."""
@@ -239,7 +240,7 @@ def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
     while pending:
         name, node = pending.pop()
         if isinstance(node, list):
-            pending += [(name, item) for item in node if item and isinstance(item, _NESTED)]
+            pending += [(name, item) for item in node if item and type(item) in _NESTED]
         elif isinstance(node, dict) and (name not in _ASIDE or name == key):
             known = _known_fields(node)
             is_call = name in _CALLS or _is_call(node, known, of_message=of_message)
@@ -252,7 +253,7 @@ def _texts_and_calls(value: JsonValue, key: str) -> Iterator[_Spoken]:
                     elif said := said.strip():
                         yield said
             for field, held in node.items():
-                if held and isinstance(held, _NESTED):
+                if held and type(held) in _NESTED:
                     pending.append((field, held))
 
 

@@ -55,7 +55,7 @@ def str_or_none(value: JsonValue) -> str | None:
 
 def is_number(value: JsonValue) -> bool:
     """Return whether a value is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def first_value(fields: JsonObject, *names: str) -> JsonValue:

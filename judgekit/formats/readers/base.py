@@ -378,7 +378,7 @@ def _may_hold_text(extra: JsonObject) -> bool:
         if isinstance(value, dict):
             if _may_hold_text(value):
                 return True
-        elif isinstance(value, str | list):
+        elif isinstance(value, (str, list)):
             return True
     return False
 

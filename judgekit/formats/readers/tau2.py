@@ -20,6 +20,7 @@ from judgekit.traces.message import JsonObject, Message, Requestor
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
+_REQUESTORS = get_args(Requestor)
 _SOLO = frozenset(("llm_agent_solo", "dummy_user"))
 """The names of agents that work without a user, and of the user's stand-in."""
 
@@ -194,7 +195,7 @@ def _message(found: FieldTracker, *, solo: bool) -> Message:
     about: dict[str, object] = {"timestamp": found.time("timestamp")}
     role = found.peek("role")
     if role == "tool":  # its id is the id of the call that it answers
-        if "requestor" in found and found.peek("requestor") not in get_args(Requestor):
+        if "requestor" in found and found.peek("requestor") not in _REQUESTORS:
             raise found.type_error("requestor", "'assistant' or 'user'")
         requestor = "assistant" if solo else found.take("requestor") or "assistant"
         about |= {"tool_call_id": found.id("id"), "is_error": found.boolean("error"), "requestor": requestor}
