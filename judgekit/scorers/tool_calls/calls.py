@@ -127,22 +127,22 @@ class Calls:
         """Whether each tool was called as often as expected."""
         return sorted(call.name for call in self.expected) == sorted(made.call.name for made in self.actual)
 
-    @cached_property
+    @property
     def _are_named_alike(self) -> bool:
         return [call.name for call in self.expected] == [made.call.name for made in self.actual]
 
     @cached_property
     def are_equal(self) -> bool:
         """Whether each actual call is the expected one at its position."""
-        if len(self.expected) != len(self.actual):
+        if not self._are_named_alike:
             return False
         if self.rules.is_plain:  # most calls are equal, byte by byte, and nothing else is expected or wrong
-            wanted = json_bytes([(call.name, call.args, call.compare_args, call.agent) for call in self.expected])
-            found = json_bytes([(made.call.name, made.call.args, made.call.args_error, None) for made in self.actual])
-            if wanted == found and KEY_BYTES not in wanted:
+            wanted = [(call.args, call.compare_args, call.agent) for call in self.expected]
+            found = [(made.call.args, made.call.args_error, None) for made in self.actual]
+            if wanted == found and (written := json_bytes(wanted)) == json_bytes(found) and KEY_BYTES not in written:
                 return True
         positions = range(len(self.actual))
-        return self._are_named_alike and all(map(self.agree, positions, positions))
+        return all(map(self.agree, positions, positions))
 
     def is_equal(self, index: int) -> bool:
         """Return whether the actual call at a position agrees with the expected one there."""
