@@ -106,6 +106,7 @@ class Calls:
         self.actual = selection.calls(trace)
         self.blocks = _blocks(trace, self.actual, parallel=rules.parallel == "unordered") if trace.children else None
         self._compared: dict[tuple[int, int], ArgComparison] = {}
+        self._are_equal: bool | None = None
 
     @cached_property
     def agents(self) -> Mapping[Agent, JsonObject]:
@@ -131,9 +132,14 @@ class Calls:
     def _are_named_alike(self) -> bool:
         return [call.name for call in self.expected] == [made.call.name for made in self.actual]
 
-    @cached_property
+    @property  # every score needs it, and the lock of cached_property takes a while
     def are_equal(self) -> bool:
         """Whether each actual call is the expected one at its position."""
+        if self._are_equal is None:
+            self._are_equal = self._agree_in_place()
+        return self._are_equal
+
+    def _agree_in_place(self) -> bool:
         if not self._are_named_alike:
             return False
         if self.rules.is_plain:  # most calls are equal, byte by byte, and nothing else is expected or wrong
