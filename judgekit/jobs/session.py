@@ -72,6 +72,8 @@ class Session:
             KeyboardInterrupt: The session was interrupted before anything was scored.
             JudgekitError: Nothing could be scored, or nothing more. Scores made before are kept.
         """
+        if (complete := self._complete_run()) is not None:
+            return complete
         stopped: BaseException | None = None
         self._console, self._interrupts = console, interrupts or InterruptHandler()
         with self._begun():
@@ -85,6 +87,8 @@ class Session:
 
     async def arun(self, console: "Console | None" = None) -> Run:
         """Score, and return the run, as `run` does. Files are used in threads."""
+        if (complete := await asyncio.to_thread(self._complete_run)) is not None:
+            return complete
         stopped: BaseException | None = None
         self._console, self._interrupts = console, InterruptHandler()
         async with _in_thread(self._begun()):
@@ -97,6 +101,21 @@ class Session:
             count = await acount_samples(self.store, self.record.number, self._source, seconds=self._counting)
             await asyncio.to_thread(self._write_count, count)
         return Run(self.store, self.record)
+
+    def _complete_run(self) -> Run | None:
+        """Return the run as it was, if it is finished, without new scorers and without scores to make again.
+
+        This takes one pass over the scores, which the summary of the run needs anyway.
+        """
+        before = self.before
+        if before is None or before.unfinished or not self.from_store or len(before.scorers) < len(self.record.scorers):
+            return None
+        run = Run(self.store, before)
+        is_complete = not any(
+            line.missing or line.damaged_samples or any(line.counts[status] for status in self.retried)
+            for line in run.summary
+        )
+        return run if is_complete else None
 
     @property
     def _places(self) -> range:

@@ -3,7 +3,10 @@
 import asyncio
 import base64
 import hashlib
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from judgekit import MaxTokens, Run, Sample, Score, ToolCallF1, aadd_scorers, ad
 from judgekit.errors import BudgetError, ConfigError, StoreError
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import SampleCount
+from judgekit.runs.store import RunStore
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, MediaPart, TextPart
@@ -163,6 +167,28 @@ def test_a_run_that_was_interrupted_goes_on(samples):
     found = resume(stopped, data=iter(samples(NUMBER)), scorers=[ToolCallF1()])
     assert (found.stop_reason, indexes(found, "tool_call_f1")) == ("", list(range(NUMBER)))
     assert found.samples == SampleCount(NUMBER, "exactly")
+
+
+@RESUMES
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE scores SET value = 0.5 WHERE sample = 3",
+        "UPDATE samples SET domain = 'other' WHERE number = 3",
+        "DELETE FROM scores WHERE sample = 3",
+    ],
+)
+def test_a_finished_run_stays_as_it_is_unless_a_score_is_damaged_or_missing(samples, resumes, damage):
+    found = run(samples(NUMBER), [ToolCallF1()], store=STORE)
+    rows = list(found)
+    long_ago = found.record.model_copy(update={"ended_at": found.started_at - timedelta(days=1)})
+    RunStore(STORE).change(long_ago)
+    again = resumes(scorers=[ToolCallF1()], store=STORE)
+    assert (again.record, list(again), Run.stored(1, STORE).record) == (long_ago, rows, long_ago)
+    with closing(sqlite3.connect(STORE)) as db, db:
+        db.execute(damage)
+    made_again = resumes(scorers=[ToolCallF1()], store=STORE)
+    assert (made_again.ended_at > found.started_at - timedelta(days=1), list(made_again)) == (True, rows)
 
 
 def test_an_error_that_stops_it_again_is_raised_and_what_was_scored_stays(stopped, samples):

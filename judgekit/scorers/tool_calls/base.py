@@ -59,7 +59,9 @@ class ToolCallScorer(ScopedScorer):
             return Score.skipped(self.name, match)
         if match.rules.has_text_scorers:
             match = await match.with_texts_compared()
-        return await compute_score(partial(self._score_match, match), large=match.is_large)
+        if match.is_large:
+            return await compute_score(partial(self._score_match, match), large=True)
+        return self._score_match(match)
 
     def _score_match(self, match: Match) -> Score:
         return Score.scored(self.name, match.value, warnings=match.warnings, explain=partial(explain_match, match))

@@ -106,6 +106,7 @@ class Calls:
         self.actual = selection.calls(trace)
         self.blocks = _blocks(trace, self.actual, parallel=rules.parallel == "unordered") if trace.children else None
         self._compared: dict[tuple[int, int], ArgComparison] = {}
+        self._are_equal: bool | None = None
 
     @cached_property
     def agents(self) -> Mapping[Agent, JsonObject]:
@@ -127,22 +128,27 @@ class Calls:
         """Whether each tool was called as often as expected."""
         return sorted(call.name for call in self.expected) == sorted(made.call.name for made in self.actual)
 
-    @cached_property
+    @property
     def _are_named_alike(self) -> bool:
         return [call.name for call in self.expected] == [made.call.name for made in self.actual]
 
-    @cached_property
+    @property  # every score needs it, and the lock of cached_property takes a while
     def are_equal(self) -> bool:
         """Whether each actual call is the expected one at its position."""
-        if len(self.expected) != len(self.actual):
+        if self._are_equal is None:
+            self._are_equal = self._agree_in_place()
+        return self._are_equal
+
+    def _agree_in_place(self) -> bool:
+        if not self._are_named_alike:
             return False
         if self.rules.is_plain:  # most calls are equal, byte by byte, and nothing else is expected or wrong
-            wanted = json_bytes([(call.name, call.args, call.compare_args, call.agent) for call in self.expected])
-            found = json_bytes([(made.call.name, made.call.args, made.call.args_error, None) for made in self.actual])
-            if wanted == found and KEY_BYTES not in wanted:
+            wanted = [(call.args, call.compare_args, call.agent) for call in self.expected]
+            found = [(made.call.args, made.call.args_error, None) for made in self.actual]
+            if wanted == found and (written := json_bytes(wanted)) == json_bytes(found) and KEY_BYTES not in written:
                 return True
         positions = range(len(self.actual))
-        return self._are_named_alike and all(map(self.agree, positions, positions))
+        return all(map(self.agree, positions, positions))
 
     def is_equal(self, index: int) -> bool:
         """Return whether the actual call at a position agrees with the expected one there."""
