@@ -183,7 +183,6 @@ class Judging:
         writer.close()
 
     def stop(self) -> None:
-        self._server.close()
         self._run(self._hang_up())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -193,6 +192,7 @@ class Judging:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _hang_up(self) -> None:
+        self._server.close()
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
