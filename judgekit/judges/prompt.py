@@ -451,7 +451,7 @@ def _read_prompt(path: Path, text: str) -> Prompt:
     if front.scale and CONVERSATION not in front.inputs:
         raise PromptError(f"{path}: evidence cites messages, so a prompt with a scale needs the input {CONVERSATION}")
     holes = {name: _canonical(path, name) for name in (*front.inputs, *front.optional)}
-    if named != {*holes.values(), *front.options} - {CONVERSATION}:
+    if {*named} != {*holes.values(), *front.options} - {CONVERSATION}:
         found = f"declares the inputs {sorted({*holes.values(), *front.options})} and uses {sorted(named)}"
         raise PromptError(
             f"{path}: {found}; the two must agree ({CONVERSATION} is placed before the question automatically)"
