@@ -64,7 +64,9 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     yield "\n"
     if run.effort.conversations:
         yield f"{run.effort}\n\n"
-    for note in filter(None, (run.summary.recorded, run.summary.prices, *run.record.notes)):
+    if recorded := run.summary.recorded:
+        yield _Quoted(f"- {_code(recorded)}\n")
+    for note in filter(None, (run.summary.prices, *run.record.notes)):
         yield f"- {_code(note)}\n"
     for line in run.summary:
         if (found := corrected.get(line.scorer)) is not None:
