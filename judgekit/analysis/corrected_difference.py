@@ -101,13 +101,18 @@ def correct_difference(
         pairs: Its values of the samples in both runs.
         labels: Labels for this scorer, each of which names its run.
     """
-    first = _LabelledSide.of(a, scorer, pairs.numbers_a, pairs.a, labels)
-    second = _LabelledSide.of(b, scorer, pairs.numbers_b, pairs.b, labels)
+    drawn = [label for label in labels if not label.is_picked_to_read]
+    picked = len(labels) - len(drawn)
+    first = _LabelledSide.of(a, scorer, pairs.numbers_a, pairs.a, drawn)
+    second = _LabelledSide.of(b, scorer, pairs.numbers_b, pairs.b, drawn)
     sides = {"A": first, "B": second}
     used = {(one.run, one.number, one.sample, one.annotator) for side in sides.values() for one in side.given}
-    neither = len(labels) - len(used)
+    neither = len(drawn) - len(used)
     notes = [f"labels of {name} left out: {why}" for name, side in sides.items() for why in side.left_out]
     notes += [f"{count_text(neither, 'label')} left out: they belong to neither run"] if neither else []
+    notes += (
+        [f"{count_text(picked, 'label')} left out: picked for judgekit align to read, not at random"] if picked else []
+    )
     found = None
     if all(side.count for side in sides.values()):
         reason = next((f"on {name}, {side.obstacle}" for name, side in sides.items() if side.obstacle), "")

@@ -273,8 +273,6 @@ def labels_by_scorer(
     for label in labels:
         if label.scorer not in scorers:
             raise ConfigError.unknown("scorer of both runs", label.scorer, scorers)
-        if label.is_picked_to_read:
-            continue
         if label.run is None:
             raise ConfigError(
                 f"the label of sample {short_repr(label.sample)} does not say which run's answer it is about; add the column "

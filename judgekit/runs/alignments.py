@@ -15,7 +15,7 @@ from judgekit.traces.message import FrozenModel, Many
 from judgekit.traces.sample import Sample
 
 LabelRole: TypeAlias = Literal["reflect", "select", "test"]
-"""What a label is for when a judge is aligned: the writing model reads ``reflect``, the best candidate is chosen by
+"""The role of a label when a judge is aligned: the writing model reads ``reflect``, the best candidate is chosen by
 ``select``, and ``test`` shows whether it is better.
 """
 AlignmentDesign: TypeAlias = Literal["holdout", "max-t"]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import fsum, nan
+from math import fsum, isfinite, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.aggregates.total import PackedScores, Total, compute_total
@@ -420,11 +420,12 @@ def _group_hash(group: str) -> int:
 
 
 def _recorded_number(value: str) -> float | None:
-    """Return the number of a label's text, with 1 for True; ``None`` if it is none."""
+    """Return the finite number of a label's text, with 1 for True; ``None`` if it is none."""
     try:
-        return float({"True": "1", "False": "0"}.get(value, value))
+        number = float({"True": "1", "False": "0"}.get(value, value))
     except ValueError:
         return None
+    return number if isfinite(number) else None
 
 
 def _one_line(name: str) -> str:

@@ -857,3 +857,19 @@ def test_of_samples_that_were_drawn_by_verdict_there_is_no_alternative_annotator
     }
     assert tone(audit(run, labels[False])).human_agreement.passed is True
     assert tone(audit(run, labels[True])).human_agreement.passed is None
+
+
+def test_samples_that_were_picked_to_be_read_are_left_out_and_counted(judged):
+    truth, verdicts = imperfect(200)
+    run = judged(verdicts)
+    drawn = drawn_from(run, truth, 60)
+    known = {label.number for label in drawn}
+    picked = [
+        HumanLabel(sample=f"s{number}", scorer="tone", value=1 - truth[number], selection="convenience", role="reflect")
+        for number in range(200)
+        if number not in known
+    ][:20]
+    found, without = audit(run, [*drawn, *picked]), audit(run, drawn)
+    assert found.unmatched == {"picked for judgekit align to read, not at random": 20}
+    assert found.scorers[0].correction == without.scorers[0].correction
+    assert found.scorers[0].sample_count == 60

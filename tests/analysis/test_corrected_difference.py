@@ -179,6 +179,18 @@ def test_labels_that_cannot_be_used_are_counted(judged, tmp_path):
     ]
 
 
+def test_samples_that_were_picked_to_be_read_correct_nothing_and_are_counted(runs):
+    a, b, truth_a, truth_b = runs
+    drawn = [*drawn_from(a, truth_a, 80), *drawn_from(b, truth_b, 80)]
+    known = {label.number for label in drawn}
+    unsure = [number for number in range(N) if number not in known][:9]
+    picked = labels_of(a, truth_a, unsure, selection="convenience", role="reflect")
+    (one,) = compare(a, b, labels=[*drawn, *picked])
+    (without,) = compare(a, b, labels=drawn)
+    assert one.correction.notes == ["9 labels left out: picked for judgekit align to read, not at random"]
+    assert one.correction.interval == without.correction.interval
+
+
 def test_a_label_must_tell_its_run_and_a_scorer_of_both(runs, judged):
     a, b, truth_a, _ = runs
     (label,) = labels_of(a, truth_a, [0])

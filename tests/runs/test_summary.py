@@ -489,5 +489,6 @@ def test_labels_that_came_with_the_samples_are_shown_once_for_each_sample():
     assert first.recorded == f"{told}rude 100% (n=1)"
     merged = Summary.merged([first, second]).recorded
     assert merged == f'{told}rude 33%, kind 33%, "kind\\u001b" 33% (n=3)'
+    assert with_labels({"size": "nan"}, {"size": 3}).recorded == "recorded with the samples: size nan 50%, 3 50% (n=2)"
     assert with_labels({}).recorded == ""
     assert with_labels(*({"id": number} for number in range(51))).recorded == ""

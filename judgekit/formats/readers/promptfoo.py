@@ -65,7 +65,7 @@ _ESCAPED = re.compile(r"'[\s\u200b-\u200d]*[=@+-]")
 """A cell to which promptfoo added an apostrophe, so that spreadsheets do not take it for a formula."""
 _CALLS = ("tool_use", "function_call")
 _OF_CONFIG = ("description", "tags")
-"""What each sample keeps of the configuration."""
+"""The parts of the configuration that each sample keeps."""
 _MOST_OF_GROUP = 80
 
 
