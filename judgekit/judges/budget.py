@@ -1,9 +1,11 @@
 """The layer that keeps spending within a budget."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 
 from judgekit.errors import BudgetError
@@ -20,6 +22,8 @@ _MOST_TOKENS = 10**12
 """More tokens than any reply has. A limit in ``params`` may be any number, but the file stores 64 bits."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds between checks of how much other processes have left."""
+_FLUSH_SECONDS = 0.05
+"""Seconds within which settlements are recorded that no reservation takes along."""
 
 
 def estimated_usage(request: Request) -> Usage:
@@ -55,9 +59,23 @@ def amount_spent(amount: Amount, calls: Iterable[JudgeCall]) -> Amount:
     return total
 
 
+@dataclass(eq=False)
+class _Waiting:
+    """A request in line."""
+
+    request: Request
+    name: str | None
+    share: Amount
+    done: asyncio.Future[None]
+    is_reserved: bool = False
+
+
 @dataclass
 class Budget:
     """A layer that reserves the most that each request may take, and refuses requests that would exceed a limit.
+
+    Requests that wait at the same time reserve together, in one job of a thread, which also records what was settled
+    since the last one: a reservation is an upper bound, so settlements may be late.
 
     A request that does not fit waits for requests under way, including those of other processes, and is refused if
     there are none. A request that follows a paid but unusable reply goes first, since without it there is no score.
@@ -80,15 +98,16 @@ class Budget:
     _shared_spending: Spending | None = field(default=None, init=False, repr=False)
     _thread: ThreadPoolExecutor = field(init=False, repr=False)
     _in_flight: int = field(default=0, init=False)
-    _renewal: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
-    _queue_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
-    _urgent: int = field(default=0, init=False)
-    _no_urgent: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
-    _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+    _line: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
+    _urgent: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
+    _is_reserving: bool = field(default=False, init=False)
+    _has_changed: bool = field(default=False, init=False)
+    _retry: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
+    _pause: float = field(default=_FIRST_PAUSE, init=False)
+    _flush: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "judgekit-budget")  # one thread, which keeps the order
-        self._no_urgent.set()
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the reply, if the budget allows the request.
@@ -97,50 +116,12 @@ class Budget:
             BudgetError: The request would exceed a limit.
         """
         name, share = self._name(), max_amount(request, self.price)
-        async with self._turn(request):
-            pause = _FIRST_PAUSE
-            while (refusal := await self._reserve(name, share)) is not None:
-                if not (self._in_flight or self._settled.is_set() or refusal.may_fit_later):
-                    budget = "the budget" if self.limits.name is None else f"the budget {self.limits.name!r}"
-                    found = f"{request.judge}: one more request would exceed {budget} of {refusal.limit}"
-                    own = request.max_output_tokens if self.limits.limit_tokens else None
-                    lower = f", or lower max_output_tokens ({own:,}), which each request reserves" if own else ""
-                    raise BudgetError(f"{found}: raise it to continue{lower}")
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await self._settled.wait()
-                pause = min(2 * pause, _LONGEST_PAUSE)
-                if not request.is_follow_up:
-                    await self._no_urgent.wait()
-            self._in_flight += 1
-        if self._renewal is None:
-            self._renew_later()
+        await self._reserve(request, name, share)
         with ledger() as calls:
             try:
                 return await self.inner.complete(request)
             finally:
-                self._settle(name, share, calls)
-                self._in_flight -= 1
-                self._settled.set()
-                if not self._in_flight:
-                    self._rest()
-
-    @asynccontextmanager
-    async def _turn(self, request: Request) -> AsyncGenerator[None]:
-        """Let requests reserve one by one, in order of arrival, and follow-up requests at any time."""
-        if not request.is_follow_up:
-            async with self._queue_lock:
-                await self._no_urgent.wait()
-                yield
-            return
-        self._urgent += 1
-        self._no_urgent.clear()
-        try:
-            yield
-        finally:
-            self._urgent -= 1
-            if not self._urgent:
-                self._no_urgent.set()
+                self._settle(name, share, amount_spent(share, calls))
 
     def _name(self) -> str | None:
         """Return the name of the current budget in the file, or ``None`` for the judge's own budget."""
@@ -155,43 +136,146 @@ class Budget:
             self._shared_spending = self.open_shared()
         return self._shared_spending
 
-    async def _reserve(self, name: str | None, share: Amount) -> BudgetRefusal | None:
-        self._settled.clear()
-
-        def reserve() -> BudgetRefusal | None:
-            return self._spending(name).reserve(name or "", self.limits, share)
-
-        job = self._thread.submit(reserve)
+    async def _reserve(self, request: Request, name: str | None, share: Amount) -> None:
+        waiting = _Waiting(request, name, share, asyncio.get_running_loop().create_future())
+        if request.is_follow_up:
+            self._urgent.append(waiting)
+            self._retry_soon()
+        else:
+            self._line.append(waiting)
+            if self._retry is None:  # else the first in line waits for room
+                self._reserve_soon()
         try:
-            return await asyncio.wrap_future(job)
+            await waiting.done
         except asyncio.CancelledError:
-            self._thread.submit(self._release, job, name, share)
+            if waiting.done.cancelled():
+                self._thread.submit(self._release, waiting)  # after its reservation, if that is under way
+                self._retry_soon()
+            elif waiting.done.exception() is None:
+                self._settle(name, share, Amount())
             raise
 
-    def _release(self, job: "Future[BudgetRefusal | None]", name: str | None, share: Amount) -> None:
-        if not job.cancelled() and job.exception() is None and job.result() is None:
-            self._spending(name).settle(name or "", share, Amount())
+    def _release(self, waiting: _Waiting) -> None:
+        if waiting.is_reserved:
+            spending = self._spending(waiting.name)
+            spending.settle(waiting.name or "", waiting.share, Amount())
+            spending.flush()
 
-    def _settle(self, name: str | None, share: Amount, calls: Iterable[JudgeCall]) -> None:
-        # Nothing waits for this: the next reservation runs after it, and if it fails, the request is charged in full.
-        self._thread.submit(lambda: self._spending(name).settle(name or "", share, amount_spent(share, calls)))
+    def _retry_soon(self) -> None:
+        self._has_changed = True
+        self._reserve_soon()
 
-    def _renew_later(self) -> None:
-        self._renewal = asyncio.get_running_loop().call_later(RESERVATION_LEASE_SECONDS / 3, self._renew)
+    def _reserve_soon(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+        if not self._is_reserving:
+            self._is_reserving = True
+            asyncio.get_running_loop().call_soon(self._reserve_waiting)  # requests that come until then are included
 
-    def _renew(self) -> None:
+    def _reserve_waiting(self) -> None:
+        self._has_changed = False
+        if batch := _first_in_line(self._urgent) or _first_in_line(self._line):
+            self._thread.submit(self._reserve_together, batch)
+        else:
+            self._is_reserving = False
+
+    def _reserve_together(self, batch: list[_Waiting]) -> None:
+        name, shares = batch[0].name, [waiting.share for waiting in batch]
+        number, refusal, error = 0, None, None
+        try:
+            number, refusal = self._spending(name).reserve(name or "", self.limits, shares)
+        except Exception as failure:  # noqa: BLE001 - it is raised where requests wait
+            error = failure
+        for waiting in batch[:number]:
+            waiting.is_reserved = True
+        with suppress(RuntimeError):  # the loop is closed
+            batch[0].done.get_loop().call_soon_threadsafe(self._end_reserving, batch, number, refusal, error)
+
+    def _end_reserving(
+        self, batch: list[_Waiting], number: int, refusal: BudgetRefusal | None, error: Exception | None
+    ) -> None:
+        """Send the first requests of a batch; the next one does not fit, or they failed."""
+        self._is_reserving = False
+        for waiting in batch[:number]:
+            if not waiting.done.done():
+                self._in_flight += 1
+                waiting.done.set_result(None)
+        self._flush_within(_FLUSH_SECONDS if self._has_changed else RESERVATION_LEASE_SECONDS / 3, restart=True)
+        others, waits = deque(batch[number:]), False
+        if error is not None:
+            while others:
+                _fail(others.popleft(), copy(error))
+        elif refusal is not None and not self._has_changed:  # else the next one may fit now
+            waits = bool(self._in_flight or refusal.may_fit_later)
+            if not waits:
+                refused = others.popleft()
+                _fail(refused, self._refusal(refused.request, refusal.limit))
+        line = self._urgent if batch[0].request.is_follow_up else self._line
+        line.extendleft(reversed(others))
+        if waits:
+            self._retry = asyncio.get_running_loop().call_later(self._pause, self._reserve_soon)
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        else:
+            self._pause = _FIRST_PAUSE
+            self._reserve_soon()
+
+    def _refusal(self, request: Request, limit: str) -> BudgetError:
+        budget = "the budget" if self.limits.name is None else f"the budget {self.limits.name!r}"
+        found = f"{request.judge}: one more request would exceed {budget} of {limit}"
+        own = request.max_output_tokens if self.limits.limit_tokens else None
+        lower = f", or lower max_output_tokens ({own:,}), which each request reserves" if own else ""
+        return BudgetError(f"{found}: raise it to continue{lower}")
+
+    def _settle(self, name: str | None, share: Amount, used: Amount) -> None:
+        # If this is never recorded, the request is charged in full.
+        self._spending(name).settle(name or "", share, used)
+        self._in_flight -= 1
+        self._has_changed = True
+        with suppress(RuntimeError):  # the loop is closed
+            if self._retry is not None:
+                self._reserve_soon()
+            self._flush_within(_FLUSH_SECONDS)
+
+    def _flush_within(self, seconds: float, *, restart: bool = False) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        if self._flush is not None:
+            if self._flush.when() <= due and not restart:
+                return
+            self._flush.cancel()
+        self._flush = loop.call_at(due, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush = None
         for spending in filter(None, (self.unnamed_spending, self._shared_spending)):
-            self._thread.submit(spending.renew)
-        self._renew_later()
-
-    def _rest(self) -> None:
-        if self._renewal is not None:
-            self._renewal.cancel()
-            self._renewal = None
+            self._thread.submit(spending.flush)
+        if self._in_flight:
+            self._flush_within(RESERVATION_LEASE_SECONDS / 3)
 
     async def aclose(self) -> None:
-        """Close the file once all is settled, and the inner client."""
-        await asyncio.to_thread(self._thread.shutdown)
+        """Record what was settled, and close the file and the inner client."""
+        await asyncio.wrap_future(self._thread.submit(self._close))
+        self._thread.shutdown(wait=False)
+        if self._flush is not None:
+            self._flush.cancel()
+        await self.inner.aclose()
+
+    def _close(self) -> None:
         if self._shared_spending is not None:
             self._shared_spending.close()
-        await self.inner.aclose()
+
+
+def _first_in_line(line: deque[_Waiting]) -> list[_Waiting]:
+    """Take the first requests of one budget out of a line, without those that were cancelled."""
+    batch: list[_Waiting] = []
+    while line and (not batch or line[0].name == batch[0].name):
+        waiting = line.popleft()
+        if not waiting.done.done():
+            batch.append(waiting)
+    return batch
+
+
+def _fail(waiting: _Waiting, error: Exception) -> None:
+    if not waiting.done.done():
+        waiting.done.set_exception(error)

@@ -4,8 +4,9 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 from uuid import uuid4
@@ -37,15 +38,17 @@ _SCHEMA = (
     f"PRAGMA user_version = {_SCHEMA_VERSION}",
 )
 _SPENT = "SELECT requests, tokens, usd FROM budgets WHERE name = ?"
-_PUT = "INSERT OR REPLACE INTO budgets VALUES (?, ?, ?, ?)"
-_BEGIN = (
-    "INSERT INTO under_way VALUES (?, ?, 1, ?)"
-    " ON CONFLICT (budget, owner) DO UPDATE SET requests = requests + 1, until = excluded.until"
+_PUT = (
+    "INSERT INTO budgets VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (name) DO UPDATE SET requests = excluded.requests, tokens = excluded.tokens, usd = excluded.usd"
 )
-_END = "UPDATE under_way SET requests = requests - 1 WHERE budget = ? AND owner = ?"
-_RENEW = "UPDATE under_way SET until = ? WHERE owner = ?"
-_SWEEP = "DELETE FROM under_way WHERE requests <= 0 OR until < ?"
-_UNDER_WAY = "SELECT count(*) FROM under_way WHERE budget = ? AND requests > 0 AND until > ?"
+_LEASE = (
+    "INSERT INTO under_way VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (budget, owner) DO UPDATE SET requests = excluded.requests, until = excluded.until"
+)
+_END = "DELETE FROM under_way WHERE budget = ? AND owner = ?"
+_SWEEP = "DELETE FROM under_way WHERE until < ?"
+_OTHERS = "SELECT count(*) FROM under_way WHERE budget = ? AND owner != ? AND until > ?"
 
 
 class Amount(NamedTuple):
@@ -112,8 +115,15 @@ class BudgetRefusal(NamedTuple):
     may_fit_later: bool
 
 
+class Reserved(NamedTuple):
+    """The number of requests that got their reservations, and why the next one did not, if one is left."""
+
+    number: int
+    refusal: BudgetRefusal | None
+
+
 class Spending(Protocol):
-    """The spending of budgets, by their names. Its methods block; the thread of a `Budget` calls them.
+    """The spending of budgets, by their names. Its methods block, except `settle`; the thread of a `Budget` calls them.
 
     A reservation counts as spent until it is settled, so that reservations of a process that died are charged.
     """
@@ -122,16 +132,19 @@ class Spending(Protocol):
         """Return the spending of a budget, including reservations."""
         ...
 
-    def reserve(self, name: str, limits: Limits, amount: Amount) -> BudgetRefusal | None:
-        """Reserve the share of a budget that a request may take, or return why it would exceed a limit."""
-        ...
-
-    def renew(self) -> None:
-        """Renew the lease of the requests under way from here."""
+    def reserve(self, name: str, limits: Limits, amounts: Sequence[Amount]) -> Reserved:
+        """Reserve the shares of a budget that requests may take, in order, up to the first that would exceed a limit."""
         ...
 
     def settle(self, name: str, reserved: Amount, used: Amount) -> None:
-        """Replace a reservation with the amount that the request took."""
+        """Replace a reservation with the amount that the request took, at the latest with the next `flush`.
+
+        What is not recorded until the process dies stays charged in full. It does not block, and any thread may call it.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Record what was settled, and renew the lease of the requests under way from here."""
         ...
 
     def reset(self, name: str) -> None:
@@ -143,7 +156,7 @@ class Spending(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the file or connection."""
+        """Record what was settled, and close the file or connection."""
         ...
 
 
@@ -161,6 +174,8 @@ class SQLiteSpending:
         self._path = path
         self._owner = uuid4().hex
         self._lock = threading.Lock()
+        self._settled: list[tuple[str, Amount, Amount]] = []
+        self._under_way = Counter[str]()
         with self._explained():
             if path is None:
                 self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -172,8 +187,10 @@ class SQLiteSpending:
             schema_version(db, path, _APPLICATION_ID, _SCHEMA_VERSION)
             for sql in _SCHEMA:
                 db.execute(sql)
+            db.execute(_SWEEP, (time.time(),))
         with self._explained():
             enable_wal(self._db)  # if that fails, processes take turns
+            self._db.execute("PRAGMA synchronous = FULL")  # reservations survive the loss of power
 
     @contextmanager
     def _explained(self) -> Generator[None]:
@@ -187,38 +204,66 @@ class SQLiteSpending:
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
-        with self._lock, self._explained(), self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield self._db
+        """Begin a transaction with what was settled, and renew the leases at its end."""
+        with self._lock, self._explained():
+            settled, under_way = self._settled[:], self._under_way.copy()  # settled requests may be added meanwhile
+            try:
+                with self._db as db:
+                    db.execute("BEGIN IMMEDIATE")
+                    self._write_settled(settled)
+                    yield db
+                    self._write_leases()
+            except BaseException:
+                self._under_way = under_way
+                raise
+            del self._settled[: len(settled)]
+
+    def _write_settled(self, settled: Sequence[tuple[str, Amount, Amount]]) -> None:
+        spent: dict[str, Amount] = {}
+        for name, reserved, used in settled:
+            spent[name] = (spent.get(name) or _spent_amount(self._db, name)).plus(used).plus(reserved, -1)
+            self._under_way[name] -= 1
+        for name, amount in spent.items():
+            self._db.execute(_PUT, (name, *amount))
+
+    def _write_leases(self) -> None:
+        until = time.time() + RESERVATION_LEASE_SECONDS
+        for name, requests in [*self._under_way.items()]:
+            if requests > 0:
+                self._db.execute(_LEASE, (name, self._owner, requests, until))
+            else:
+                self._db.execute(_END, (name, self._owner))
+                del self._under_way[name]
 
     def amount(self, name: str) -> Amount:
         """Return the spending of a budget, including reservations."""
         with self._transaction() as db:
             return _spent_amount(db, name)
 
-    def reserve(self, name: str, limits: Limits, amount: Amount) -> BudgetRefusal | None:
-        """Reserve the share of a budget that a request may take, or return why it would exceed a limit."""
-        now = time.time()
+    def reserve(self, name: str, limits: Limits, amounts: Sequence[Amount]) -> Reserved:
+        """Reserve the shares of a budget that requests may take, in order, up to the first that would exceed a limit."""
         with self._transaction() as db:
-            spent = _spent_amount(db, name)
-            if (limit := limits.limit_exceeded_by(spent, amount)) is not None:
-                ((others,),) = db.execute(_UNDER_WAY, (name, now))
-                return BudgetRefusal(limit, may_fit_later=bool(others))
-            db.execute(_PUT, (name, *spent.plus(amount)))
-            db.execute(_BEGIN, (name, self._owner, now + RESERVATION_LEASE_SECONDS))
-            return None
-
-    def renew(self) -> None:
-        """Renew the lease of the requests under way from here."""
-        with self._transaction() as db:
-            db.execute(_RENEW, (time.time() + RESERVATION_LEASE_SECONDS, self._owner))
+            spent, number, refusal = _spent_amount(db, name), 0, None
+            for amount in amounts:
+                if (limit := limits.limit_exceeded_by(spent, amount)) is not None:
+                    ((others,),) = db.execute(_OTHERS, (name, self._owner, time.time()))
+                    refusal = BudgetRefusal(limit, may_fit_later=bool(others or self._under_way[name] + number))
+                    break
+                spent, number = spent.plus(amount), number + 1
+            if number:
+                db.execute(_PUT, (name, *spent))
+                self._under_way[name] += number
+            return Reserved(number, refusal)
 
     def settle(self, name: str, reserved: Amount, used: Amount) -> None:
-        """Replace a reservation with the amount that the request took."""
-        with self._transaction() as db:
-            db.execute(_PUT, (name, *_spent_amount(db, name).plus(used).plus(reserved, -1)))
-            db.execute(_END, (name, self._owner))
-            db.execute(_SWEEP, (time.time(),))
+        """Replace a reservation with the amount that the request took, in the next transaction."""
+        self._settled.append((name, reserved, used))
+
+    def flush(self) -> None:
+        """Record what was settled, and renew the lease of the requests under way from here."""
+        if self._settled or self._under_way:
+            with self._transaction():
+                pass
 
     def reset(self, name: str) -> None:
         """Delete the spending of a budget."""
@@ -231,7 +276,9 @@ class SQLiteSpending:
             return {name: Amount(*found) for name, *found in db.execute("SELECT * FROM budgets ORDER BY name")}
 
     def close(self) -> None:
-        """Close the file."""
+        """Record what was settled, unless the file cannot be written, and close it."""
+        with suppress(StoreError):
+            self.flush()
         self._db.close()
 
 

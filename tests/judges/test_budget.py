@@ -1,6 +1,7 @@
 """The layer that refuses to send more than the user allows."""
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
@@ -21,6 +22,7 @@ from judgekit.errors import (
     OverloadError,
     RateLimitError,
     RefusalError,
+    StoreError,
     TruncatedError,
     UnreachableError,
 )
@@ -51,7 +53,8 @@ def budget(inner, price=PRICE, own=None, **limits):
 def spent(budget, name=""):
     """Return the amounts spent once all requests are settled."""
     where = budget.unnamed_spending if not name else SQLiteSpending(Path("budgets.sqlite"))
-    return budget._thread.submit(where.amount, name).result()
+    budget._thread.submit((budget._shared_spending or where).flush).result()
+    return where.amount(name)
 
 
 async def until(holds):
@@ -246,8 +249,9 @@ def test_what_follows_a_reply_that_was_paid_for_goes_before_the_line(stub, quest
 
     async def ask():
         asked.gate = asyncio.Event()
-        tasks = [asyncio.create_task(held.complete(one)) for one in (first, *others, next_one)]
+        tasks = [asyncio.create_task(held.complete(first))]
         await until(lambda: asked.under_way)
+        tasks += [asyncio.create_task(held.complete(one)) for one in (*others, next_one)]
         await asyncio.sleep(0.01)
         asked.gate.set()
         return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
@@ -374,6 +378,99 @@ def test_each_run_has_a_budget_of_its_own_and_a_named_one_is_shared(stub, questi
     )
 
 
+class Counted(SQLiteSpending):
+    """Spending that counts transactions, and can hold up reservations."""
+
+    def __init__(self):
+        super().__init__()
+        self.transactions = 0
+        self.free = threading.Event()
+        self.free.set()
+        self._db.set_trace_callback(self._count)
+
+    def _count(self, sql):
+        self.transactions += sql.startswith("BEGIN")
+
+    def reserve(self, *arguments):
+        found = super().reserve(*arguments)
+        assert self.free.wait(5)
+        return found
+
+
+def test_requests_that_wait_at_the_same_time_reserve_and_settle_together(stub, question, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.budget._FLUSH_SECONDS", 60.0)
+    spending = Counted()
+    held = budget(stub(), own=spending, requests=200)
+
+    async def ask(at_once):
+        await asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(at_once)))
+
+    async def ask_all():
+        for at_once in (32, 64, 1, 1):
+            await ask(at_once)
+
+    asyncio.run(ask_all())
+    assert spending.transactions == 4
+    assert spent(held).requests == 98
+
+
+def test_what_is_settled_is_recorded_soon_even_if_no_request_follows(stub, thousand):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    held, others = budget(asked, name="team"), SQLiteSpending(Path("budgets.sqlite"))
+
+    async def ask():
+        await held.complete(thousand)
+        await until(lambda: others.amount("named team") == (1, 11, 0.0))
+
+    asyncio.run(ask())
+
+
+def test_what_is_settled_is_recorded_when_the_budget_is_closed(stub, thousand):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    held = budget(asked, name="team")
+
+    async def ask():
+        await held.complete(thousand)
+        await held.aclose()
+
+    asyncio.run(ask())
+    assert SQLiteSpending(Path("budgets.sqlite")).amount("named team") == (1, 11, 0.0)
+
+
+def test_requests_that_are_cancelled_while_they_reserve_are_released(stub, thousand):
+    spending, asked = Counted(), stub()
+    held = budget(asked, own=spending, requests=3)
+
+    async def ask():
+        spending.free.clear()
+        tasks = [asyncio.create_task(held.complete(thousand)) for _ in range(3)]
+        await until(lambda: spending.transactions)
+        for task in tasks[:2]:
+            task.cancel()
+        await asyncio.wait(tasks[:2])
+        spending.free.set()
+        await tasks[2]
+        return await refused_of(held, [thousand] * 3)
+
+    spending.transactions = 0
+    assert asyncio.run(ask()) == 1
+    assert len(asked.requests) == spent(held).requests == 3
+
+
+def test_all_requests_that_reserve_together_fail_with_errors_of_their_own_if_the_file_cannot_be_used(stub, question):
+    Path("budgets.sqlite").write_bytes(b"no database at all" * 100)
+    asked = stub()
+    held = budget(asked, name="team", requests=9)
+
+    async def ask():
+        return await asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(3)), return_exceptions=True)
+
+    ends = asyncio.run(ask())
+    assert [type(end) for end in ends] == [StoreError] * 3
+    assert len({id(end) for end in ends}) == 3
+    assert asked.requests == []
+
+
 def test_closing_closes_what_is_inside(stub):
     inner = stub()
     asyncio.run(budget(inner).aclose())
@@ -456,4 +553,4 @@ def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, li
     assert usd == pytest.approx(sum(share.usd if call.usd_paid is None else call.usd_paid for call in calls), abs=1e-9)
     assert limits.limit_exceeded_by(Amount(requests, tokens, usd), Amount()) is None
     assert not held._in_flight
-    assert spending.reserve("", Limits(requests=0), Amount(1)).may_fit_later is False
+    assert spending.reserve("", Limits(requests=0), [Amount(1)]).refusal.may_fit_later is False

@@ -540,9 +540,9 @@ def test_scripts_that_redis_has_forgotten_are_sent_again(shared, question):
 def test_amounts_are_exact_up_to_millions(shared):
     with closing(RedisSpending(RedisServer(shared.address))) as spending:
         for _ in range(3):
-            assert spending.reserve("a", Limits(usd=8e6), Amount(1, 10**12, 2_000_000.000000001)) is None
+            assert spending.reserve("a", Limits(usd=8e6), [Amount(1, 10**12, 2_000_000.000000001)]) == (1, None)
         assert spending.amount("a") == (3, 3 * 10**12, 6_000_000.000000003)
-        assert spending.reserve("a", Limits(usd=8e6), Amount(1, 1, 2e6)) == (
-            "$8e+06 (spent: $6e+06, the request may cost $2e+06)",
-            True,
+        assert spending.reserve("a", Limits(usd=8e6), [Amount(1, 1, 2e6)]) == (
+            0,
+            ("$8e+06 (spent: $6e+06, the request may cost $2e+06)", True),
         )
