@@ -339,6 +339,30 @@ def test_parquet_keeps_lists_and_structs_and_makes_text_of_what_json_has_not(tmp
     assert second.fields == {"raw": "é"}
 
 
+def test_arguments_in_parquet_lack_the_fields_of_other_calls(tmp_path):
+    args = {"f": {"city": "Paris"}, "g": {"days": 3, "at": {"hour": 8}}}
+    calls = [{"type": "function", "function": {"name": name, "arguments": each}} for name, each in args.items()]
+    columns = {
+        "messages": [[{"role": "assistant", "tool_calls": calls}]],
+        "reference_tool_calls": [[{"name": name, "args": each} for name, each in args.items()]],
+    }
+    [sample] = read(table(tmp_path / "a.parquet", columns), on_error="raise")
+    assert {made.call.name: made.call.args for made in sample.trace.tool_calls()} == args
+    assert {call.name: call.args for call in sample.reference_tool_calls} == args
+
+
+def test_maps_in_parquet_are_objects(tmp_path):
+    args = pa.map_(pa.string(), pa.int64())
+    calls = pa.list_(pa.struct([("name", pa.string()), ("args", args)]))
+    called = [[{"name": "f", "args": [("n", 1)]}, {"name": "g", "args": []}]]
+    columns = {"response": ["a"], "reference_tool_calls": pa.array(called, calls)}
+    [sample] = read(table(tmp_path / "a.parquet", columns), on_error="raise")
+    assert {call.name: call.args for call in sample.reference_tool_calls} == {"f": {"n": 1}, "g": {}}
+    twice = table(tmp_path / "b.parquet", {"response": ["a"], "note": pa.array([[("n", 1), ("n", 2)]], args)})
+    with pytest.raises(TraceError, match=r"b\.parquet: cannot be read: .*duplicate key was 'n'"):
+        read(twice)
+
+
 def test_parquet_columns_are_renamed_and_joined(tmp_path):
     path = table(tmp_path / "a.parquet", {"问题": ["q", "p"], "回答": ["a", "b"]})
     known = table(tmp_path / "r.parquet", {"问题": ["p", "q"], "reference": [["x"], ["y", "z"]]})
