@@ -13,7 +13,7 @@ from typing import IO, Protocol, cast
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, TraceError
+from judgekit.errors import ConfigError, TraceError, count_text
 from judgekit.formats.columns import Columns
 from judgekit.formats.compression import bounded_lines
 from judgekit.formats.files import File, FileRecord, decode_error_text, parse_json
@@ -85,7 +85,9 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
             if isinstance(cells, TraceError):
                 value: JsonValue | TraceError = cells
             elif len(cells) != len(found):
-                value = TraceError(f"has {len(cells)} cells, but the first row names {len(found)} columns")
+                value = TraceError(
+                    f"has {count_text(len(cells), 'cell')}, but the first row names {len(found)} columns"
+                )
             else:
                 value = _row(names, read, cells) if outputs is None else outputs.record(names, cells, count)
             if isinstance(cells, TraceError) or any(cells):

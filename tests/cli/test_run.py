@@ -305,7 +305,7 @@ def test_references_are_joined_by_id_and_what_fits_nothing_is_listed(cli):
         "run", "chat.jsonl", "--scorer", "tool_call_f1", "--references", "refs.jsonl", "--format", "openai-chat"
     )
     assert (ended.code, ended.table["tool_call_f1"]) == (0, ["1.000", "1 of 2", "1", "0"])
-    assert "refs.jsonl: 1 references match no sample by 'id': 'zzz'" in ended.err
+    assert "refs.jsonl: 1 reference matches no sample by 'id': 'zzz'" in ended.err
 
 
 def test_the_format_is_found_out_or_given(cli, conversations):

@@ -141,7 +141,7 @@ def test_a_row_of_another_length_is_told_and_the_rest_is_read(write):
     samples, told = read_both(write('input,output\n\n"q\nq",a\nr\nr,b,c\n\ns,d\n'))
     assert [(sample.id, sample.trace.response) for sample in samples] == [("0", "a"), ("3", "d")]
     assert told == [
-        "(line 5): has 1 cells, but the first row names 2 columns",
+        "(line 5): has 1 cell, but the first row names 2 columns",
         "(line 6): has 3 cells, but the first row names 2 columns",
     ]
 
