@@ -340,7 +340,8 @@ def validation_message(error: ValidationError, record: object = None) -> str:
 def _problem_text(problem: ErrorDetails) -> str:
     if problem["type"] == "value_error":  # raised by judgekit, whose message is complete
         return problem["msg"].removeprefix("Value error, ")
-    return f"{problem['msg']}, found {short_repr(problem['input'])}"
+    said = "Input should be a list" if problem["type"] == "tuple_type" else problem["msg"]
+    return f"{said}, found {short_repr(problem['input'])}"
 
 
 def _json_path(problem: ErrorDetails, record: object) -> str:

@@ -286,7 +286,7 @@ BAD_FILES = {
         '[judges]\nmodel = "openai/a"',
         "mine.toml: judges.model: Input should be a valid dictionary or instance of Judge, found 'openai/a'",
     ),
-    "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: Input should be a valid tuple"),
+    "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: Input should be a list"),
     "a scorer without a name": ('[[scorers]]\nmode = "f1"', "a [[scorers]] table: name: Input should be a valid string, found None"),
     "a name that is no text": ('[[scorers]]\nname = "tool_call_f1"\nas = 5', "a [[scorers]] table: as: Input should be a valid string, found 5"),
     "an unknown scorer": (
@@ -307,7 +307,7 @@ BAD_FILES = {
     ),
     "an unknown judge": (
         '[judges.local]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\njudge = "lokal"',
-        "no judge is called 'lokal', did you mean 'local'? Known: local, provider/model",
+        "no judge is called 'lokal', did you mean 'local'? Known: local, any provider/model",
     ),
     "a judge that is no text": (
         '[[scorers]]\nname = "topic_adherence"\njudge = 5',
@@ -369,7 +369,7 @@ def test_a_judge_that_is_unknown_on_the_command_line_names_the_nearest():
         built(FILE_OF_ALL, "defult")
     assert (
         str(caught.value)
-        == "no judge is called 'defult', did you mean 'default'? Known: default, local, provider/model"
+        == "no judge is called 'defult', did you mean 'default'? Known: default, local, any provider/model"
     )
 
 

@@ -352,7 +352,7 @@ FIELDS = ", ".join([*References.__annotations__, "expected_output"])
         ([{"id": "a", "reference": {}}], 1, "reference: Input should be a valid string, found {}"),
         ([{"id": "a", "reference": ["x", {}]}], 1, "references[1]: Input should be a valid string, found {}"),
         ([{"id": "a", "fields": 5, "task_time": 1}], 1, "fields: expected an object, found 5"),
-        ([{"id": "a", "references": "one"}], 1, "references: Input should be a valid tuple, found 'one'"),
+        ([{"id": "a", "references": "one"}], 1, "references: Input should be a list, found 'one'"),
         (
             [{"id": "a"}, {"id": "b", "ranking": {"retrieved": []}}],
             2,

@@ -369,7 +369,7 @@ BAD = {
     "front matter that is a list": ("---\n- a\n---\nGood?", "the record: Input should be"),
     "no inputs": (file().replace("inputs: [conversation]\n", ""), "inputs: Field required"),
     "unknown key": (file(scales="{good: 1}"), "scales: Extra inputs are not permitted, found {'good': 1}"),
-    "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a valid tuple"),
+    "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a list"),
     "unknown input": (
         file(inputs="[conversation, refrence]"),
         f"unknown inputs ['refrence']; the inputs are {', '.join(PROMPT_INPUTS)}, response, response.NAME, fields.NAME",

@@ -511,7 +511,7 @@ def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
             "response.choices[0].message.role",
         ),
         ({"messages": [HI], "label": [5]}, "label: Input should be a valid string, found ['5']"),
-        ({"messages": [HI], "references": "one"}, "references: Input should be a valid tuple, found 'one'"),
+        ({"messages": [HI], "references": "one"}, "references: Input should be a list, found 'one'"),
         (
             {"messages": [HI], "reference_tool_calls": [{"name": "f", "args": "oops"}]},
             "reference_tool_calls[0]: arguments of an expected call must be a JSON object, found 'oops'",
