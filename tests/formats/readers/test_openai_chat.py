@@ -1156,3 +1156,20 @@ def test_several_responses_in_the_chunks_of_one_pair_are_told():
     assert [told(sample) for sample in samples] == [
         ["its chunks are in one list with those of other responses, each read as a sample, found 1"]
     ] * 2
+
+
+def test_an_id_that_is_none_is_told_once():
+    (sample,) = samples_of({"id": True, "messages": [HI, assistant(content="Hello")]})
+    assert (sample.id, sample.trace.extra) == ("0", {"id": True})
+    assert sample.trace.warnings == (TraceWarning("expected an id, found True; kept as is", path="id"),)
+    empty, number = (
+        samples_of(
+            {
+                "id": given,
+                "messages": [HI],
+                "response": {"id": "r1", "choices": [{"message": assistant(content="Hello")}]},
+            }
+        )[0].id
+        for given in ("", 0)
+    )
+    assert (empty, number) == ("r1", "0")
