@@ -339,7 +339,8 @@ def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(wr
 
 
 def test_a_file_from_anywhere_cannot_reach_the_python_that_reads_it(written, sample):
-    prompt = written(file("{{ reference.__class__.__mro__[1].__subclasses__() }}", "[conversation, reference]"))
+    reaching = file("{{ rule.__class__.__mro__[1].__subclasses__() }}", "[conversation]", options="[rule]")
+    prompt = written(reaching).with_options(rule="x")
     with pytest.raises(jinja2.sandbox.SecurityError, match="__class__"):
         prompt.fill(sample)
 
@@ -425,6 +426,22 @@ BAD = {
     "bad date": (file(source="2026-13-45"), "month must be in 1..12"),
     "bad Jinja": (file("Is it {{ reference }?", "[reference]"), "unexpected '}'"),
     "half a Jinja block": (file("{% if reference %}", "[reference]"), "Unexpected end of template"),
+    "a label twice": (file(scale="{good: 1, fine: 0.5, good: 0}"), "'good' stands there twice"),
+    "YAML within itself": (file(source="&a [*a]"), "source: Input should be a valid string"),
+    "a filter": (file("Is {{ reference | upper }} right?", "[reference]"), "reference can only be placed"),
+    "a filter on a value": (file("{{ fields.tier|default('') }}", "[fields.tier]"), "fields.tier can only be placed"),
+    "a filter on a block": (file("{% filter upper %}{{ reference }}{% endfilter %}", "[reference]"), "only be placed"),
+    "a part of an input": (file("{{ reference[:9] }}", "[reference]"), "reference can only be placed"),
+    "a method of an input": (file("{{ reference.strip() }}", "[reference]"), "reference can only be placed"),
+    "a comparison": (
+        file("{% if fields.tier == 'gold' %}Gold.{% endif %}", "[fields.tier]"),
+        "fields.tier can only be",
+    ),
+    "a loop over an input": (
+        file("{% for one in documents %}{{ one }}{% endfor %}", "[documents]"),
+        "documents can only",
+    ),
+    "an input under another name": (file("{% set it = reference %}{{ it }}", "[reference]"), "reference can only be"),
     "unknown filter": (file("{{ reference | shout }}", "[reference]"), "No filter named 'shout'"),
     "not UTF-8": (b"---\n\xff\n---\nGood?", "cannot be read: 'utf-8' codec can't decode"),
 }
