@@ -441,7 +441,7 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(f"{path}: expected YAML between two lines of ---, then the question")
     try:
         if twice := _repeated_key(head):
-            raise PromptError(f"{path}: {twice!r} stands there twice")
+            raise PromptError(f"{path}: the key {twice!r} appears twice")
         front = _FrontMatter.model_validate(yaml.safe_load(head))
     except ValidationError as error:
         raise PromptError(f"{path}: {validation_message(error)}") from error
@@ -513,7 +513,7 @@ def _holes(question: str, where: Path | str, options: Collection[str]) -> frozen
     if altered:
         raise PromptError(
             f"{where}: {altered} can only be placed, as in {{{{ {altered} }}}}, or tested, as in {{% if {altered} %}}: "
-            "a filter or another expression would change or miss the marks that tell it from the question"
+            "a filter or another expression would change or miss the marks that separate it from the question"
         )
     return frozenset(name for name, _ in uses)
 

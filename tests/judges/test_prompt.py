@@ -426,7 +426,7 @@ BAD = {
     "bad date": (file(source="2026-13-45"), "month must be in 1..12"),
     "bad Jinja": (file("Is it {{ reference }?", "[reference]"), "unexpected '}'"),
     "half a Jinja block": (file("{% if reference %}", "[reference]"), "Unexpected end of template"),
-    "a label twice": (file(scale="{good: 1, fine: 0.5, good: 0}"), "'good' stands there twice"),
+    "a label twice": (file(scale="{good: 1, fine: 0.5, good: 0}"), "the key 'good' appears twice"),
     "YAML within itself": (file(source="&a [*a]"), "source: Input should be a valid string"),
     "a filter": (file("Is {{ reference | upper }} right?", "[reference]"), "reference can only be placed"),
     "a filter on a value": (file("{{ fields.tier|default('') }}", "[fields.tier]"), "fields.tier can only be placed"),
