@@ -284,7 +284,7 @@ BAD_FILES = {
     ),
     "a judge outside of judges": (
         '[judges]\nmodel = "openai/a"',
-        "mine.toml: judges.model: Input should be a valid dictionary or instance of Judge, found 'openai/a'",
+        "mine.toml: judges.model: Input should be an object, found 'openai/a'",
     ),
     "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: Input should be a list"),
     "a scorer without a name": ('[[scorers]]\nmode = "f1"', "a [[scorers]] table: name: Input should be a valid string, found None"),

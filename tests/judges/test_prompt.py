@@ -411,7 +411,7 @@ BAD = {
         "scale: YAML reads some labels as [True, False]: quote words such as yes, no, on, off, null",
     ),
     "labels that are one text": (file(scale="{1: 1, '1': 0}"), "scale: labels must be distinct, found [1, '1']"),
-    "a scale that is a list": (file(scale="[good, bad]"), "scale: Input should be a valid dictionary"),
+    "a scale that is a list": (file(scale="[good, bad]"), "scale: Input should be an object"),
     "a step that is no name": (file(steps="[end state]"), "steps must be plain names such as key_points"),
     "a step that there is already": (
         file(steps="[reason]"),
