@@ -254,6 +254,10 @@ BAD_FILES = {
         '[judges.local]\nmodel = "openai/a"\ntemperature = 0',
         "mine.toml: no key of [judges.local] is called 'temperature', did you mean 'params = {temperature = 0}'? Known: model",
     ),
+    "an option of a scorer among the settings": (
+        '[judges.local]\nmodel = "openai/a"\nmin_confidence = 0.8',
+        "mine.toml: no key of [judges.local] is called 'min_confidence': it is an option of a scorer, as in [[scorers]]",
+    ),
     "a key": (
         '[judges.local]\nmodel = "openai/a"\napi_key = "sk"',
         "mine.toml: no key of [judges.local] is called 'api_key': keys come from the environment, and api_key_env names",
