@@ -253,7 +253,12 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
                     yield FileRecord(None, dict(zip(names, values, strict=True)))
         except TraceError as error:
             raise TraceError(error.problem, path=file.path) from error
-        except (ValueError, NotImplementedError, KeyError) as error:  # pyarrow raises these about what it reads
+        except (
+            ValueError,
+            NotImplementedError,
+            KeyError,
+            OverflowError,
+        ) as error:  # pyarrow raises these about what it reads
             raise TraceError(f"cannot be read: {error}", path=file.path) from error
     if empty:
         raise TraceError("contains no rows", path=file.path)
@@ -283,7 +288,7 @@ def _values(column: _Column) -> list[object]:
     kind = str(column.type)
     if "map<" in kind:  # the option makes pyarrow slower
         return column.to_pylist(maps_as_pydicts="strict")
-    return (column.cast("string") if kind.startswith("timestamp[ns") else column).to_pylist()
+    return (column.cast("string") if kind.startswith(("timestamp[ns", "time64[ns")) else column).to_pylist()
 
 
 def _json(value: object) -> JsonValue:

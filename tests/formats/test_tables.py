@@ -321,6 +321,7 @@ def test_parquet_keeps_lists_and_structs_and_makes_text_of_what_json_has_not(tmp
             "price": [Decimal("1.20"), None],
             "raw": [b"a\xff", "é".encode()],
             "nanoseconds": pa.array([1, None], pa.timestamp("ns")),
+            "of_day": pa.array([1, None], pa.time64("ns")),
         },
     )
     first, second = read(path, on_error="raise")
@@ -335,6 +336,7 @@ def test_parquet_keeps_lists_and_structs_and_makes_text_of_what_json_has_not(tmp
         "price": "1.20",
         "raw": "a\\xff",
         "nanoseconds": "1970-01-01 00:00:00.000000001",
+        "of_day": "00:00:00.000000001",
     }
     assert second.fields == {"raw": "é"}
 
@@ -361,6 +363,12 @@ def test_maps_in_parquet_are_objects(tmp_path):
     twice = table(tmp_path / "b.parquet", {"response": ["a"], "note": pa.array([[("n", 1), ("n", 2)]], args)})
     with pytest.raises(TraceError, match=r"b\.parquet: cannot be read: .*duplicate key was 'n'"):
         read(twice)
+
+
+def test_a_time_beyond_the_calendar_in_parquet_is_an_error(tmp_path):
+    late = table(tmp_path / "a.parquet", {"response": ["a"], "at": pa.array([2**62], pa.timestamp("us"))})
+    with pytest.raises(TraceError, match=r"a\.parquet: cannot be read: date value out of range"):
+        read(late)
 
 
 def test_parquet_columns_are_renamed_and_joined(tmp_path):
