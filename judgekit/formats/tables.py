@@ -256,7 +256,7 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
         except (
             ValueError,
             NotImplementedError,
-            KeyError,
+            LookupError,
             OverflowError,
         ) as error:  # pyarrow raises these about what it reads
             raise TraceError(f"cannot be read: {error}", path=file.path) from error

@@ -371,6 +371,15 @@ def test_a_time_beyond_the_calendar_in_parquet_is_an_error(tmp_path):
         read(late)
 
 
+def test_a_damaged_dictionary_in_arrow_is_an_error(tmp_path):
+    wrong = pa.DictionaryArray.from_arrays(pa.array([5], pa.int8()), pa.array(["x"]), safe=False)
+    rows = pa.table({"response": wrong})
+    with pa.ipc.new_stream(tmp_path / "a.arrow", rows.schema) as stream:
+        stream.write(rows)
+    with pytest.raises(TraceError, match=r"a\.arrow: cannot be read: .*out-of-bounds"):
+        read(tmp_path / "a.arrow")
+
+
 def test_parquet_columns_are_renamed_and_joined(tmp_path):
     path = table(tmp_path / "a.parquet", {"问题": ["q", "p"], "回答": ["a", "b"]})
     known = table(tmp_path / "r.parquet", {"问题": ["p", "q"], "reference": [["x"], ["y", "z"]]})
