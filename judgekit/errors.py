@@ -324,6 +324,13 @@ def _is_user_code(file: str) -> bool:
     return not (is_library or file.startswith((str(Path(__file__).parent), "<")))
 
 
+_JSON_KINDS = {
+    "tuple_type": "a list",
+    **dict.fromkeys(("dict_type", "model_type", "dataclass_type"), "an object"),
+}
+"""What a value should be, by the types of pydantic's errors whose text names types of Python."""
+
+
 def validation_message(error: ValidationError, record: object = None) -> str:
     """Return the problems that a validation found, with JSON paths, on one line.
 
@@ -340,7 +347,9 @@ def validation_message(error: ValidationError, record: object = None) -> str:
 def _problem_text(problem: ErrorDetails) -> str:
     if problem["type"] == "value_error":  # raised by judgekit, whose message is complete
         return problem["msg"].removeprefix("Value error, ")
-    return f"{problem['msg']}, found {short_repr(problem['input'])}"
+    kind = _JSON_KINDS.get(problem["type"])
+    said = f"Input should be {kind}" if kind else problem["msg"]
+    return f"{said}, found {short_repr(problem['input'])}"
 
 
 def _json_path(problem: ErrorDetails, record: object) -> str:

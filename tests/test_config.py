@@ -254,6 +254,10 @@ BAD_FILES = {
         '[judges.local]\nmodel = "openai/a"\ntemperature = 0',
         "mine.toml: no key of [judges.local] is called 'temperature', did you mean 'params = {temperature = 0}'? Known: model",
     ),
+    "an option of a scorer among the settings": (
+        '[judges.local]\nmodel = "openai/a"\nmin_confidence = 0.8',
+        "mine.toml: no key of [judges.local] is called 'min_confidence': it is an option of a scorer, as in [[scorers]]",
+    ),
     "a key": (
         '[judges.local]\nmodel = "openai/a"\napi_key = "sk"',
         "mine.toml: no key of [judges.local] is called 'api_key': keys come from the environment, and api_key_env names",
@@ -284,9 +288,9 @@ BAD_FILES = {
     ),
     "a judge outside of judges": (
         '[judges]\nmodel = "openai/a"',
-        "mine.toml: judges.model: Input should be a valid dictionary or instance of Judge, found 'openai/a'",
+        "mine.toml: judges.model: Input should be an object, found 'openai/a'",
     ),
-    "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: Input should be a valid tuple"),
+    "scorers that are no list": ('[scorers]\nname = "tool_call_f1"', "mine.toml: scorers: Input should be a list"),
     "a scorer without a name": ('[[scorers]]\nmode = "f1"', "a [[scorers]] table: name: Input should be a valid string, found None"),
     "a name that is no text": ('[[scorers]]\nname = "tool_call_f1"\nas = 5', "a [[scorers]] table: as: Input should be a valid string, found 5"),
     "an unknown scorer": (
@@ -307,7 +311,7 @@ BAD_FILES = {
     ),
     "an unknown judge": (
         '[judges.local]\nmodel = "openai/a"\n[[scorers]]\nname = "topic_adherence"\njudge = "lokal"',
-        "no judge is called 'lokal', did you mean 'local'? Known: local, provider/model",
+        "no judge is called 'lokal', did you mean 'local'? Known: local, any provider/model",
     ),
     "a judge that is no text": (
         '[[scorers]]\nname = "topic_adherence"\njudge = 5',
@@ -369,7 +373,7 @@ def test_a_judge_that_is_unknown_on_the_command_line_names_the_nearest():
         built(FILE_OF_ALL, "defult")
     assert (
         str(caught.value)
-        == "no judge is called 'defult', did you mean 'default'? Known: default, local, provider/model"
+        == "no judge is called 'defult', did you mean 'default'? Known: default, local, any provider/model"
     )
 
 

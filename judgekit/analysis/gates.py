@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import fsum, isfinite
+from math import fsum, inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from judgekit.errors import ConfigError, count_text, join_limited
@@ -45,6 +45,7 @@ class GateFields:
         run_fields: Numbers of all scorers together, which stand alone.
         default: The number that a scorer's name alone stands for, if any.
         not_percentages: Numbers that cannot be given as a percentage, and what they are instead.
+        ranges: The least and the greatest value of numbers that have one, apart from shares of samples.
     """
 
     scorer_fields: Sequence[str]
@@ -54,6 +55,7 @@ class GateFields:
     run_fields: Sequence[str] = ()
     default: str | None = None
     not_percentages: Mapping[str, str] = field(default_factory=dict[str, str])
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
 _OF_RUN = GateFields(
@@ -64,6 +66,7 @@ _OF_RUN = GateFields(
     run_fields=_OF_ALL,
     default="value",
     not_percentages={"n": "a number of samples", "cost_usd": "in US dollars"},
+    ranges=dict.fromkeys(("min", "coverage", *CORRECTED_FIELDS), (0, 1)),
 )
 
 
@@ -360,8 +363,14 @@ def _bound(text: str, bound: str, column: int, field: str, fields: GateFields) -
         if field in fields.not_percentages:
             what = fields.not_percentages[field]
             raise _syntax_error(text, column, f"{field} is {what}, not a share, found {bound!r}", fields)
-        return number / 100, True
-    if field in fields.sample_counts and not number.is_integer():
+        number /= 100
+    elif field in fields.sample_counts and not number.is_integer():
         whole = f"{field} is a whole number of samples, or a share that ends in %, found {bound!r}"
         raise _syntax_error(text, column, whole, fields)
-    return number, field == "coverage"
+    is_share = bound.endswith("%") or field == "coverage"
+    values = (0, 1) if is_share and field in fields.sample_counts else None
+    least, most = fields.ranges.get(field) or values or (-inf, inf)
+    if not least <= number <= most:
+        percent = "" if bound.endswith("%") else f"; {bound}% would be {number / 100:g}"
+        raise _syntax_error(text, column, f"{field} is from {least} to {most}, found {bound!r}{percent}", fields)
+    return number, is_share

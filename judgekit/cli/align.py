@@ -77,8 +77,8 @@ def align(
 ) -> None:
     """Align a judge with people.
 
-    A model reads some of the labels and writes better questions. The best of them by other labels is tested by yet
-    others, and written into a prompt file.
+    A model reads some of the labels and writes candidate questions. A second part of the labels selects the best one, and
+    a third part tests it. judgekit writes it into a prompt file.
 
     Exit code 0: an improvement is shown; 1: it is not, or labels are too few; 2: the scorer cannot be aligned.
     """

@@ -37,8 +37,8 @@ _GROUPS = {
 
 COMMAND_MODULES = {name: module for group in _GROUPS.values() for name, module in group.items()}
 
-MAX_INTEGER = 2**63 - 1
-"""The largest number that SQLite and most of Python take."""
+MAX_INTEGER = 10**9
+"""The largest count that an option takes: one that SQLite and Python can use, and that help can show."""
 
 
 class _Grouped(TyperGroup):

@@ -22,9 +22,9 @@ def merge(
     show: options.Show = 0,
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
-    """Make one run of all its shards, and check its gates.
+    """Combine all shards of a run, and check its gates.
 
-    It is the run that judgekit run would have made without --shard.
+    The result is the run that judgekit run would have made without --shard.
     """
     outputs = check_outputs(output)
     merged = merge_shards(files, store)

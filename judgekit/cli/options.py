@@ -67,13 +67,14 @@ SampleShareOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[DOMAIN=]SHARE",
-        help="Score a share of the samples, such as 1%, drawn by a hash of their ids; for each domain another one if repeated.",
+        help="Score a share of the samples, such as 1%, drawn by a hash of their ids; repeat it with DOMAIN= to give domains shares of their own.",
     ),
 ]
 ShardOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="N/COUNT", help="Score one part of the recordings, such as 3/16; judgekit merge makes one run of all."
+        metavar="N/COUNT",
+        help="Score one part of the recordings, such as 3/16; judgekit merge combines all of them into one run.",
     ),
 ]
 RunIdOption: TypeAlias = Annotated[
@@ -82,7 +83,7 @@ RunIdOption: TypeAlias = Annotated[
         metavar="ID", help="For --shard: an id of the run, new for each run, with which its shards share budgets."
     ),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="For --sample and --sample-share: the random seed.")]
+Seed: TypeAlias = Annotated[int, typer.Option(metavar="N", help="The random seed with which samples are drawn.")]
 Strict: TypeAlias = Annotated[bool, typer.Option("--strict", help="Stop at the first record that cannot be read.")]
 WorkersOption: TypeAlias = Annotated[
     int | None,

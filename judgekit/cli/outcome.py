@@ -65,7 +65,8 @@ def report_outcome(
         )
     if options.shard:
         print_line(
-            f"shard {options.shard} of run {run.record.id}: judgekit merge makes one run of all, and checks gates", err
+            f"shard {options.shard} of run {run.record.id}: judgekit merge combines all shards into one run, and checks gates",
+            err,
         )
         return int(bool(run.stop_reason))
     show_gates(found, err)

@@ -137,7 +137,7 @@ def run(
 @app.command()
 def resume(
     run: options.RunArgument = "last",
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Score again what failed.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Score failed samples again.")] = False,
     output: options.Output = None,
     show: options.Show = 0,
     workers: options.WorkersOption = None,

@@ -410,6 +410,18 @@ def require_separate_output(output: Path | str, *read: Path | str | None) -> Non
         raise ConfigError(f"--output {output}: is an input file; choose another")
 
 
+def require_json_lines(path: Location) -> None:
+    """Check that JSON Lines in this file would be read as such again.
+
+    Raises:
+        ConfigError: The file's name has the suffix of another kind of file, or an unknown one.
+    """
+    if path != STANDARD_STREAM and _SUFFIXES.get(_suffix(path)) not in ("lines", "document"):
+        raise ConfigError(
+            f"{path}: would be written as JSON Lines, so its name must end in .jsonl, .jsonl.gz or .jsonl.zst"
+        )
+
+
 def _identity(location: Location) -> Location:
     return location if isinstance(location, Url) else location.resolve()
 

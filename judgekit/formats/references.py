@@ -1,7 +1,7 @@
 """References from a separate file, joined to traces that have none."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from pydantic import JsonValue
@@ -124,7 +124,7 @@ class ReferenceJoiner:
         """
         unmatched = [f"{value!r:.80}" for value in self._references if value not in self._met]
         if unmatched and (all_samples or (self._unknown and not self._met)):
-            found = f"{len(unmatched)} references match no sample by {self._key!r}: {join_limited(unmatched)}"
+            found = f"{_matching(unmatched)} no sample by {self._key!r}: {join_limited(unmatched)}"
             if self._unknown:
                 kind = {"id": "ids", "input": "inputs"}.get(str(self._key), f"{self._key!r}")
                 found += f"; samples have {kind} such as {', '.join(f'{value!r:.80}' for value in self._unknown)}"
@@ -133,11 +133,15 @@ class ReferenceJoiner:
             yield TraceError(found, path=self._path)
         shared = [f"{value!r:.80}" for value, groups in self._met.items() if self._key == "id" and len(groups) > 1]
         if shared:
-            found = f"{len(shared)} references match samples of different groups by 'id': {join_limited(shared)}"
+            found = f"{_matching(shared)} samples of different groups by 'id': {join_limited(shared)}"
             yield TraceError(found, path=self._path)
         if self._carried:
             found = f"{count_text(self._carried, 'sample')} already had references, which were kept"
             yield TraceError(found, path=self._path)
+
+
+def _matching(references: Sequence[str]) -> str:
+    return "1 reference matches" if len(references) == 1 else f"{len(references):,} references match"
 
 
 def _task_of(sample: Sample) -> str | None:

@@ -13,7 +13,7 @@ from typing import IO, Protocol, cast
 
 from pydantic import JsonValue
 
-from judgekit.errors import ConfigError, TraceError
+from judgekit.errors import ConfigError, TraceError, count_text
 from judgekit.formats.columns import Columns
 from judgekit.formats.compression import bounded_lines
 from judgekit.formats.files import File, FileRecord, decode_error_text, parse_json
@@ -85,7 +85,9 @@ def csv_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
             if isinstance(cells, TraceError):
                 value: JsonValue | TraceError = cells
             elif len(cells) != len(found):
-                value = TraceError(f"has {len(cells)} cells, but the first row names {len(found)} columns")
+                value = TraceError(
+                    f"has {count_text(len(cells), 'cell')}, but the first row names {len(found)} columns"
+                )
             else:
                 value = _row(names, read, cells) if outputs is None else outputs.record(names, cells, count)
             if isinstance(cells, TraceError) or any(cells):
@@ -196,7 +198,7 @@ class _Column(Protocol):
     type: object
 
     def cast(self, to: str) -> "_Column": ...
-    def to_pylist(self) -> list[object]: ...
+    def to_pylist(self, *, maps_as_pydicts: str | None = None) -> list[object]: ...
 
 
 class _Batch(Protocol):
@@ -233,7 +235,8 @@ class _Arrow(Protocol):
 def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
     """Yield the rows of a Parquet or Arrow file.
 
-    Lists and structs are kept; values without a JSON type (times, decimals, bytes) become text.
+    Lists, structs and maps are kept; values without a JSON type (times, decimals, bytes) become text. A null field of a
+    nested struct is left out: all rows share the fields of a struct, so null may stand for a field that a row lacks.
 
     Raises:
         TraceError: It is not such a file, or has no rows.
@@ -250,7 +253,12 @@ def parquet_rows(file: File, columns: Columns) -> Iterator[FileRecord]:
                     yield FileRecord(None, dict(zip(names, values, strict=True)))
         except TraceError as error:
             raise TraceError(error.problem, path=file.path) from error
-        except (ValueError, NotImplementedError) as error:  # pyarrow raises these about what it reads
+        except (
+            ValueError,
+            NotImplementedError,
+            LookupError,
+            OverflowError,
+        ) as error:  # pyarrow raises these about what it reads
             raise TraceError(f"cannot be read: {error}", path=file.path) from error
     if empty:
         raise TraceError("contains no rows", path=file.path)
@@ -276,16 +284,20 @@ def _batches(stream: IO[bytes]) -> tuple[_Schema, Iterator[_Batch]]:
 
 
 def _values(column: _Column) -> list[object]:
-    """Return the values in Python, whose times have no nanoseconds."""
-    return (column.cast("string") if str(column.type).startswith("timestamp[ns") else column).to_pylist()
+    """Return the values in Python, whose times have no nanoseconds. Maps become objects."""
+    kind = str(column.type)
+    if "map<" in kind:  # the option makes pyarrow slower
+        return column.to_pylist(maps_as_pydicts="strict")
+    return (column.cast("string") if kind.startswith(("timestamp[ns", "time64[ns")) else column).to_pylist()
 
 
 def _json(value: object) -> JsonValue:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, dict):
-        return {str(key): _json(item) for key, item in cast("dict[object, object]", value).items()}
-    if isinstance(value, list | tuple):
+        items = cast("dict[object, object]", value).items()
+        return {str(key): _json(item) for key, item in items if item is not None}
+    if isinstance(value, list):
         return [_json(item) for item in cast("Sequence[object]", value)]
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")

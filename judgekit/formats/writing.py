@@ -10,7 +10,7 @@ from pathlib import Path
 from judgekit.atomic import atomic_write
 from judgekit.errors import ConfigError
 from judgekit.formats.compression import compressing_stream
-from judgekit.formats.files import STANDARD_STREAM
+from judgekit.formats.files import STANDARD_STREAM, require_json_lines
 from judgekit.formats.writers import WRITERS
 from judgekit.locations import to_location
 from judgekit.traces.sample import Sample
@@ -29,17 +29,19 @@ def write(samples: Iterable[Sample], path: Path | str, format: str = "judgekit")
         The number of values that the format cannot hold, by kind (``assistant: model``).
 
     Raises:
-        ConfigError: The format is unknown, or an item of ``samples`` is not a sample.
+        ConfigError: The format is unknown, the file's name is that of another kind of file, such as ``.csv``, or an item
+            of ``samples`` is not a sample.
         TraceError: The library that compresses the file is not installed.
         OSError: The file cannot be written.
     """
     if format not in WRITERS:
         raise ConfigError.unknown("format to write", format, WRITERS)
     writer = WRITERS[format]
+    path = to_location(path)
+    require_json_lines(path)
     missing = Counter[str]()
     samples = check_samples(samples)
     samples = chain(list(islice(samples, 1)), samples)
-    path = to_location(path)
     with (
         nullcontext(sys.stdout.buffer) if path == STANDARD_STREAM else atomic_write(path) as plain,
         compressing_stream(plain, path.suffix) as file,

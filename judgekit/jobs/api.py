@@ -227,7 +227,7 @@ async def aadd_scorers(
 
 
 def merge_runs(paths: "Iterable[Path | str]", *, store: Path | str | None = None) -> "Run":
-    """Make one run of all shards of a run, and return it.
+    """Combine all shards of a run into one run, and return it.
 
     Its rows, their order and its numbers are those of a run of everything in one process. If shards are unfinished,
     so is the run: `resume` makes the missing scores.

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -333,7 +333,7 @@ class Prompt:
         Raises:
             PromptError: The question is no template.
         """
-        return _holes(self.question, self.name)
+        return _holes(self.question, self.name, self.options)
 
     def file_text(self) -> str:
         """Return the text of a file that `load_prompt` reads as this prompt; comments in front matter are lost."""
@@ -440,6 +440,8 @@ def _read_prompt(path: Path, text: str) -> Prompt:
     if not text.startswith("---\n") or not body.strip():
         raise PromptError(f"{path}: expected YAML between two lines of ---, then the question")
     try:
+        if twice := _repeated_key(head):
+            raise PromptError(f"{path}: the key {twice!r} appears twice")
         front = _FrontMatter.model_validate(yaml.safe_load(head))
     except ValidationError as error:
         raise PromptError(f"{path}: {validation_message(error)}") from error
@@ -447,10 +449,10 @@ def _read_prompt(path: Path, text: str) -> Prompt:
         raise PromptError(f"{path}: nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: an invalid date in YAML
         raise PromptError(f"{path}: {error}") from error
-    named = _holes(body, path)
+    holes = {name: _canonical(path, name) for name in (*front.inputs, *front.optional)}
+    named = _holes(body, path, front.options)
     if front.scale and CONVERSATION not in front.inputs:
         raise PromptError(f"{path}: evidence cites messages, so a prompt with a scale needs the input {CONVERSATION}")
-    holes = {name: _canonical(path, name) for name in (*front.inputs, *front.optional)}
     if {*named} != {*holes.values(), *front.options} - {CONVERSATION}:
         found = f"declares the inputs {sorted({*holes.values(), *front.options})} and uses {sorted(named)}"
         raise PromptError(
@@ -474,15 +476,46 @@ def _canonical(file: Path, name: str) -> str:
     return name if name in PROMPT_INPUTS else str(ValuePath.parse(name))
 
 
-def _holes(question: str, where: Path | str) -> frozenset[str]:
-    import jinja2  # noqa: PLC0415 - slow to import, and only judges need it
+def _repeated_key(head: str) -> str:
+    """Return a key that a mapping in YAML has twice, of which the last would silently count; empty if there is none."""
+    import yaml  # noqa: PLC0415 - slow to import, and only judges need it
+
+    pending: list[yaml.Node | None] = [yaml.SafeLoader(head).get_single_node()]
+    seen = set[int]()  # an anchor may stand within itself
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            pairs = cast("list[tuple[yaml.Node, yaml.Node]]", node.value)
+            times = Counter((key.tag, str(key.value)) for key, _ in pairs if isinstance(key, yaml.ScalarNode))
+            if twice := next((name for (_, name), count in times.items() if count > 1), ""):
+                return twice
+            pending += [value for _, value in pairs]
+        elif isinstance(node, yaml.SequenceNode):
+            pending += cast("list[yaml.Node]", node.value)
+    return ""
+
+
+def _holes(question: str, where: Path | str, options: Collection[str]) -> frozenset[str]:
+    import jinja2.meta  # noqa: PLC0415 - slow to import, and only judges need it
 
     try:
-        return frozenset(_used_inputs(_jinja().parse(question)))
+        tree = _jinja().parse(question)
+        named = jinja2.meta.find_undeclared_variables(tree)
+        uses = [(str(path), is_altered) for path, is_altered in _uses(tree) if path.root in named]
     except RecursionError:
         raise PromptError(f"{where}: nested too deeply") from None
     except jinja2.TemplateError as error:
         raise PromptError(f"{where}: {error}") from error
+    altered = next((name for name, is_altered in uses if is_altered and name not in options), "")
+    if altered:
+        raise PromptError(
+            f"{where}: {altered} can only be placed, as in {{{{ {altered} }}}}, or tested, as in {{% if {altered} %}}: "
+            "a filter or another expression would change or miss the marks that separate it from the question"
+        )
+    return frozenset(name for name, _ in uses)
 
 
 @cache
@@ -507,27 +540,34 @@ def _nested(values: Iterable[tuple[str, str]]) -> dict[str, object]:
     return found
 
 
-def _used_inputs(tree: "jinja2.nodes.Template") -> set[str]:
-    """Return the inputs and options that a template uses. Those that are paths have the text of `ValuePath`."""
-    import jinja2.meta  # noqa: PLC0415 - slow to import, and only judges need it
-    from jinja2 import nodes  # noqa: PLC0415 - as above
+def _uses(node: "jinja2.nodes.Node", *, is_filtered: bool = False) -> Iterator[tuple[ValuePath, bool]]:
+    """Yield the names and paths in a template, and whether it does more with each than to place it or to test it."""
+    from jinja2 import nodes  # noqa: PLC0415 - slow to import, and only judges need it
 
-    named = jinja2.meta.find_undeclared_variables(tree)
-    used = {name for name in named if name not in _PATHS}
-    inner: set[int] = set()
-    for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
-        steps: list[str | int] = []
-        at: nodes.Node = node
-        while isinstance(at, nodes.Getattr | nodes.Getitem):
-            step = at.attr if isinstance(at, nodes.Getattr) else getattr(at.arg, "value", None)
-            if not isinstance(step, str | int):
-                break
-            steps.insert(0, step)
-            at = at.node
-            inner.add(id(at))
-        if isinstance(at, nodes.Name) and id(node) not in inner and at.name in named and at.name in _PATHS:
-            used.add(str(ValuePath(at.name, tuple(steps))))
-    return used
+    places = (nodes.Output, nodes.If, nodes.CondExpr, nodes.Test, nodes.Not, nodes.And, nodes.Or)
+    filtering = (nodes.FilterBlock, nodes.AssignBlock, nodes.Macro, nodes.CallBlock)
+    is_altered = is_filtered or not isinstance(node, places)
+    for child in node.iter_child_nodes():
+        if (path := _path_of(child)) is not None:
+            yield path, is_altered
+        else:
+            yield from _uses(child, is_filtered=is_filtered or isinstance(child, filtering))
+
+
+def _path_of(node: "jinja2.nodes.Node") -> ValuePath | None:
+    """Return the name, or the path of a value such as ``fields.order.id``, that an expression is."""
+    from jinja2 import nodes  # noqa: PLC0415 - slow to import, and only judges need it
+
+    steps: list[str | int] = []
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        step = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
+        if not isinstance(step, str | int):
+            return None
+        steps.insert(0, step)
+        node = node.node
+    if isinstance(node, nodes.Name) and (not steps or node.name in _PATHS):
+        return ValuePath(node.name, tuple(steps))
+    return None
 
 
 @cache

@@ -28,6 +28,9 @@ from judgekit.traces.message import FrozenModel, JsonObject, Many
 _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"}
 """Parameters of the providers' APIs that judgekit sets itself."""
 
+_OF_SCORERS = ("draws", "min_confidence", "escalate")
+"""Options of scorers that ask a judge. As parameters of an API, some servers would silently ignore them."""
+
 _ELSEWHERE = {
     **dict.fromkeys(("extra_headers", "default_headers", "headers"), "put them in headers"),
     "extra_query": "put it in query",
@@ -296,6 +299,8 @@ def unknown_setting_error(kind: str, table: str, name: str, params: str) -> Conf
         return ConfigError(
             f"no {kind} is called {name!r}: keys come from the environment, and api_key_env names the variable"
         )
+    if name in _OF_SCORERS:
+        return ConfigError(f"no {kind} is called {name!r}: it is an option of a scorer, as in [[scorers]]")
     guess = "base_url" if name == "api_base" else "" if name in _OURS else params
     found = ConfigError.unknown(kind, name, JudgeSettings.model_fields, guess=guess)
     return ConfigError(f"{found}; put parameters of the provider's API in params")

@@ -14,6 +14,7 @@ from judgekit.traces.behavior import Effort, elapsed, repeated_calls
 from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
+from judgekit.traces.tree import branches
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,17 @@ class _Within(ScopedScorer):
             reason=f"{self._template.format(plain_number(number))}, budget {plain_number(self.budget)}",
             details={"number": number, "budget": self.budget},
             aggregate="within_budget",
+            warnings=self._warnings(sample.trace),
         )
 
     @abstractmethod
     def _number(self, trace: Trace) -> float | str:
         """Return the number, or a text that says why it is unknown."""
+
+    def _warnings(self, trace: Trace) -> tuple[str, ...]:
+        """Return what the number leaves out."""
+        del trace
+        return ()
 
 
 @dataclass(frozen=True)
@@ -137,8 +144,8 @@ class MaxMessages(_Within):
 class MaxToolErrorRate(_Within):
     """1 if at most a share ``budget`` of the results of the agent's tool calls are errors, else 0.
 
-    Only results that are known to be errors or not count, with ``scope="tree"`` also those of sub-agents. Skipped if
-    there are none. No judge. Details and total as for `MaxTokens`. Source: see `Effort`.
+    Only results that are known to be errors or not count, with ``scope="tree"`` also those of sub-agents; a warning says
+    if there are others. Skipped if there are none. No judge. Details and total as for `MaxTokens`. Source: see `Effort`.
 
     Raises:
         ConfigError: The budget is not a number in [0, 1].
@@ -151,6 +158,11 @@ class MaxToolErrorRate(_Within):
     def _number(self, trace: Trace) -> float | str:
         rate = Effort.of(trace).tool_error_rate
         return "no tool result records whether it is an error" if rate is None else rate
+
+    def _warnings(self, trace: Trace) -> tuple[str, ...]:
+        results = (message for one in branches(trace) for message in one.trace.messages if message.role == "tool")
+        is_unknown = any(result.is_error is None and result.requestor == "assistant" for result in results)
+        return ("some tool results do not record whether they are errors, and do not count",) * is_unknown
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ def test_without_gates_all_are_met():
         ("pairs >= 9", "column 1: no scorer of both runs is called 'pairs'"),
         ("told.difference 0", "column 1: expected one of >=, >, <=, <, =="),
         ("told.difference >= low", "column 20: expected a number, or a share such as 1%, found 'low'"),
+        ("told.difference.lower >= -2", "column 26: difference.lower is from -1 to 1, found '-2'; -2% would be -0.02"),
+        ("told.p <= 5", "column 11: p is from 0 to 1, found '5'; 5% would be 0.05"),
         ("told.worse <= 0.5", "column 15: worse is a whole number of samples, or a share that ends in %"),
     ],
 )

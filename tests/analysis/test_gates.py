@@ -81,6 +81,9 @@ def test_a_gate_names_a_scorer_a_field_and_a_bound(text, read):
         ("failed <= 0.01", "column 11: failed is a whole number of samples, or a share that ends in %"),
         ("n >= 90%", "column 6: n is a number of samples, not a share"),
         ("cost_usd <= 5%", "column 13: cost_usd is in US dollars, not a share"),
+        ("coverage >= 90", "column 13: coverage is from 0 to 1, found '90'; 90% would be 0.9"),
+        ("tool_call_f1.min >= -1", "column 21: min is from 0 to 1, found '-1'"),
+        ("failed <= 110%", "column 11: failed is from 0 to 1, found '110%'; a gate"),
     ],
 )
 def test_what_is_no_gate_is_refused_with_its_place_and_the_choices(text, said):

@@ -49,7 +49,7 @@ def test_shards_are_merged_to_the_run_of_one_process(cli, conversations):
             0,
             [
                 f"saved as run 1 in {store(number)}",
-                f"shard {number}/3 of run r: judgekit merge makes one run of all, and checks gates",
+                f"shard {number}/3 of run r: judgekit merge combines all shards into one run, and checks gates",
             ],
         )
         assert f"shard: {number}/3" in cli("runs", 1, "--store", store(number)).out

@@ -116,7 +116,7 @@ def test_references_that_reach_tasks_of_different_groups_are_told(join):
     rows = [row("18#0", group="airline 18"), row("18#0", group="retail 18"), row("18#1", group="retail 18")]
     samples, met = join(rows, [{"id": "18", "reference": "r"}])
     assert [sample.reference for sample in samples] == ["r", "r", "r"]
-    assert met == ["1 references match samples of different groups by 'id': '18'"]
+    assert met == ["1 reference matches samples of different groups by 'id': '18'"]
 
 
 def test_references_by_a_metadata_key_may_reach_several_groups(join):
@@ -179,32 +179,32 @@ def test_keys_that_stand_twice_are_reported_before_the_first_sample(tmp_path):
         (
             [row(f"{number}#0") for number in range(13, 18)],
             [{"id": "13", "label": "l"}],
-            "1 references match no sample by 'id': '13'; samples have ids such as '13#0', '14#0', '15#0'",
+            "1 reference matches no sample by 'id': '13'; samples have ids such as '13#0', '14#0', '15#0'",
         ),
         (
             [row("a"), row("b")],
             [{"id": "a", "label": "l"}, {"id": "B", "label": "l"}],
-            "1 references match no sample by 'id': 'B'; samples have ids such as 'b'",
+            "1 reference matches no sample by 'id': 'B'; samples have ids such as 'b'",
         ),
         (
             [row("a"), row("b")],
             [{"input": "Ho", "label": "l"}],
-            "1 references match no sample by 'input': 'Ho'; samples have inputs such as 'Hi'",
+            "1 reference matches no sample by 'input': 'Ho'; samples have inputs such as 'Hi'",
         ),
         (
             [row("a", metadata={"task": 7})],
             [{"task": "x", "label": "l"}],
-            "1 references match no sample by 'task': 'x'; samples have 'task' such as '7'",
+            "1 reference matches no sample by 'task': 'x'; samples have 'task' such as '7'",
         ),
         (
             [row("a", metadata={"task": 7})],
             [{"tsk": "7", "label": "l"}],
-            "1 references match no sample by 'tsk': '7'; no sample has this key",
+            "1 reference matches no sample by 'tsk': '7'; no sample has this key",
         ),
         (
             [row("a")],
             [{"id": "a", "label": "l"}, {"id": "b", "label": "l"}],
-            "1 references match no sample by 'id': 'b'",
+            "1 reference matches no sample by 'id': 'b'",
         ),
     ],
 )
@@ -222,7 +222,7 @@ def test_what_did_not_fit_is_a_warning_or_an_error_once_all_is_read(tmp_path):
     path, references = tmp_path / "a.jsonl", tmp_path / "r.jsonl"
     path.write_text(json.dumps(row("a")))
     references.write_text('{"id": "x", "reference": "r"}')
-    found = f"{references}: 1 references match no sample by 'id': 'x'; samples have ids such as 'a'"
+    found = f"{references}: 1 reference matches no sample by 'id': 'x'; samples have ids such as 'a'"
     with pytest.warns(UserWarning, match=f"^{re.escape(found)}$"):
         assert [sample.id for sample in read(path, references=references)] == ["a"]
     samples = read(path, references=references, on_error="raise")
@@ -292,7 +292,7 @@ def test_references_may_stand_in_any_container(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "content", "found"),
     [
-        ("r.csv", "id,reference\na\n", " (line 2): has 1 cells, but the first row names 2 columns"),
+        ("r.csv", "id,reference\na\n", " (line 2): has 1 cell, but the first row names 2 columns"),
         ("r.csv", "id,task_time\n\na,soon\n", " (line 3): task_time: expected a finite number, found 'soon'"),
         ("r.csv", "id,reference\n", ": contains no rows"),
         (
@@ -352,7 +352,7 @@ FIELDS = ", ".join([*References.__annotations__, "expected_output"])
         ([{"id": "a", "reference": {}}], 1, "reference: Input should be a valid string, found {}"),
         ([{"id": "a", "reference": ["x", {}]}], 1, "references[1]: Input should be a valid string, found {}"),
         ([{"id": "a", "fields": 5, "task_time": 1}], 1, "fields: expected an object, found 5"),
-        ([{"id": "a", "references": "one"}], 1, "references: Input should be a valid tuple, found 'one'"),
+        ([{"id": "a", "references": "one"}], 1, "references: Input should be a list, found 'one'"),
         (
             [{"id": "a"}, {"id": "b", "ranking": {"retrieved": []}}],
             2,

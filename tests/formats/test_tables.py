@@ -141,7 +141,7 @@ def test_a_row_of_another_length_is_told_and_the_rest_is_read(write):
     samples, told = read_both(write('input,output\n\n"q\nq",a\nr\nr,b,c\n\ns,d\n'))
     assert [(sample.id, sample.trace.response) for sample in samples] == [("0", "a"), ("3", "d")]
     assert told == [
-        "(line 5): has 1 cells, but the first row names 2 columns",
+        "(line 5): has 1 cell, but the first row names 2 columns",
         "(line 6): has 3 cells, but the first row names 2 columns",
     ]
 
@@ -321,6 +321,7 @@ def test_parquet_keeps_lists_and_structs_and_makes_text_of_what_json_has_not(tmp
             "price": [Decimal("1.20"), None],
             "raw": [b"a\xff", "é".encode()],
             "nanoseconds": pa.array([1, None], pa.timestamp("ns")),
+            "of_day": pa.array([1, None], pa.time64("ns")),
         },
     )
     first, second = read(path, on_error="raise")
@@ -335,8 +336,48 @@ def test_parquet_keeps_lists_and_structs_and_makes_text_of_what_json_has_not(tmp
         "price": "1.20",
         "raw": "a\\xff",
         "nanoseconds": "1970-01-01 00:00:00.000000001",
+        "of_day": "00:00:00.000000001",
     }
     assert second.fields == {"raw": "é"}
+
+
+def test_arguments_in_parquet_lack_the_fields_of_other_calls(tmp_path):
+    args = {"f": {"city": "Paris"}, "g": {"days": 3, "at": {"hour": 8}}}
+    calls = [{"type": "function", "function": {"name": name, "arguments": each}} for name, each in args.items()]
+    columns = {
+        "messages": [[{"role": "assistant", "tool_calls": calls}]],
+        "reference_tool_calls": [[{"name": name, "args": each} for name, each in args.items()]],
+    }
+    [sample] = read(table(tmp_path / "a.parquet", columns), on_error="raise")
+    assert {made.call.name: made.call.args for made in sample.trace.tool_calls()} == args
+    assert {call.name: call.args for call in sample.reference_tool_calls} == args
+
+
+def test_maps_in_parquet_are_objects(tmp_path):
+    args = pa.map_(pa.string(), pa.int64())
+    calls = pa.list_(pa.struct([("name", pa.string()), ("args", args)]))
+    called = [[{"name": "f", "args": [("n", 1)]}, {"name": "g", "args": []}]]
+    columns = {"response": ["a"], "reference_tool_calls": pa.array(called, calls)}
+    [sample] = read(table(tmp_path / "a.parquet", columns), on_error="raise")
+    assert {call.name: call.args for call in sample.reference_tool_calls} == {"f": {"n": 1}, "g": {}}
+    twice = table(tmp_path / "b.parquet", {"response": ["a"], "note": pa.array([[("n", 1), ("n", 2)]], args)})
+    with pytest.raises(TraceError, match=r"b\.parquet: cannot be read: .*duplicate key was 'n'"):
+        read(twice)
+
+
+def test_a_time_beyond_the_calendar_in_parquet_is_an_error(tmp_path):
+    late = table(tmp_path / "a.parquet", {"response": ["a"], "at": pa.array([2**62], pa.timestamp("us"))})
+    with pytest.raises(TraceError, match=r"a\.parquet: cannot be read: date value out of range"):
+        read(late)
+
+
+def test_a_damaged_dictionary_in_arrow_is_an_error(tmp_path):
+    wrong = pa.DictionaryArray.from_arrays(pa.array([5], pa.int8()), pa.array(["x"]), safe=False)
+    rows = pa.table({"response": wrong})
+    with pa.ipc.new_stream(tmp_path / "a.arrow", rows.schema) as stream:
+        stream.write(rows)
+    with pytest.raises(TraceError, match=r"a\.arrow: cannot be read: .*out-of-bounds"):
+        read(tmp_path / "a.arrow")
 
 
 def test_parquet_columns_are_renamed_and_joined(tmp_path):

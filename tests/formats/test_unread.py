@@ -362,3 +362,18 @@ def test_only_what_the_conversation_lacks_is_named():
         TraceWarning(f"{found} 1", path="response"),
         TraceWarning(f"{found} 2", path="deep"),
     ]
+
+
+def test_encrypted_reasoning_is_no_unread_message(tmp_path):
+    asked: JsonValue = {"role": "user", "content": "Hi"}
+    encrypted: JsonValue = {"type": "reasoning.encrypted", "data": "gAAAAA", "format": "openai-responses-v1"}
+    hidden: JsonValue = [{"type": "redacted_thinking", "data": "EmwKAh"}, {"type": "text", "text": "Hello"}]
+    records: list[JsonValue] = [
+        {"messages": [asked, {"role": "assistant", "content": "Hello", "reasoning_details": [encrypted]}]},
+        {"model": "claude-x", "max_tokens": 9, "messages": [asked, {"role": "assistant", "content": hidden}]},
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(records))
+    samples = list(read(path, on_error="raise"))
+    assert [sample.trace.source.format for sample in samples if sample.trace.source] == ["openai-chat", "anthropic"]
+    assert [sample.trace.warnings for sample in samples] == [(), ()]

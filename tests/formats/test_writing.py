@@ -1,6 +1,7 @@
 """Writing samples, and reporting what a format cannot hold."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -90,6 +91,16 @@ def test_a_file_is_packed_as_its_name_says(tmp_path, name):
     write([SAMPLE], path)
     assert list(read(path)) == [SAMPLE]
     assert (b"12 C" in path.read_bytes()) is (name == "a.jsonl")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet.gz", "a.html"])
+def test_a_file_that_would_be_read_as_another_kind_is_not_written(tmp_path, name):
+    path = tmp_path / name
+    with pytest.raises(
+        ConfigError, match=rf"{re.escape(name)}: would be written as JSON Lines, so its name must end in "
+    ):
+        write([SAMPLE], path)
+    assert not path.exists()
 
 
 def test_standard_output_is_a_line(capsysbinary):

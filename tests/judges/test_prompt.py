@@ -339,7 +339,8 @@ def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(wr
 
 
 def test_a_file_from_anywhere_cannot_reach_the_python_that_reads_it(written, sample):
-    prompt = written(file("{{ reference.__class__.__mro__[1].__subclasses__() }}", "[conversation, reference]"))
+    reaching = file("{{ rule.__class__.__mro__[1].__subclasses__() }}", "[conversation]", options="[rule]")
+    prompt = written(reaching).with_options(rule="x")
     with pytest.raises(jinja2.sandbox.SecurityError, match="__class__"):
         prompt.fill(sample)
 
@@ -369,7 +370,7 @@ BAD = {
     "front matter that is a list": ("---\n- a\n---\nGood?", "the record: Input should be"),
     "no inputs": (file().replace("inputs: [conversation]\n", ""), "inputs: Field required"),
     "unknown key": (file(scales="{good: 1}"), "scales: Extra inputs are not permitted, found {'good': 1}"),
-    "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a valid tuple"),
+    "inputs that are no list": (file(inputs="conversation"), "inputs: Input should be a list"),
     "unknown input": (
         file(inputs="[conversation, refrence]"),
         f"unknown inputs ['refrence']; the inputs are {', '.join(PROMPT_INPUTS)}, response, response.NAME, fields.NAME",
@@ -410,7 +411,7 @@ BAD = {
         "scale: YAML reads some labels as [True, False]: quote words such as yes, no, on, off, null",
     ),
     "labels that are one text": (file(scale="{1: 1, '1': 0}"), "scale: labels must be distinct, found [1, '1']"),
-    "a scale that is a list": (file(scale="[good, bad]"), "scale: Input should be a valid dictionary"),
+    "a scale that is a list": (file(scale="[good, bad]"), "scale: Input should be an object"),
     "a step that is no name": (file(steps="[end state]"), "steps must be plain names such as key_points"),
     "a step that there is already": (
         file(steps="[reason]"),
@@ -425,6 +426,22 @@ BAD = {
     "bad date": (file(source="2026-13-45"), "month must be in 1..12"),
     "bad Jinja": (file("Is it {{ reference }?", "[reference]"), "unexpected '}'"),
     "half a Jinja block": (file("{% if reference %}", "[reference]"), "Unexpected end of template"),
+    "a label twice": (file(scale="{good: 1, fine: 0.5, good: 0}"), "the key 'good' appears twice"),
+    "YAML within itself": (file(source="&a [*a]"), "source: Input should be a valid string"),
+    "a filter": (file("Is {{ reference | upper }} right?", "[reference]"), "reference can only be placed"),
+    "a filter on a value": (file("{{ fields.tier|default('') }}", "[fields.tier]"), "fields.tier can only be placed"),
+    "a filter on a block": (file("{% filter upper %}{{ reference }}{% endfilter %}", "[reference]"), "only be placed"),
+    "a part of an input": (file("{{ reference[:9] }}", "[reference]"), "reference can only be placed"),
+    "a method of an input": (file("{{ reference.strip() }}", "[reference]"), "reference can only be placed"),
+    "a comparison": (
+        file("{% if fields.tier == 'gold' %}Gold.{% endif %}", "[fields.tier]"),
+        "fields.tier can only be",
+    ),
+    "a loop over an input": (
+        file("{% for one in documents %}{{ one }}{% endfor %}", "[documents]"),
+        "documents can only",
+    ),
+    "an input under another name": (file("{% set it = reference %}{{ it }}", "[reference]"), "reference can only be"),
     "unknown filter": (file("{{ reference | shout }}", "[reference]"), "No filter named 'shout'"),
     "not UTF-8": (b"---\n\xff\n---\nGood?", "cannot be read: 'utf-8' codec can't decode"),
 }

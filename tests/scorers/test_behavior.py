@@ -89,6 +89,15 @@ def test_a_sample_without_a_conversation_is_within_no_budget(kind, number, _told
     assert kind(number).score(empty) == Score.skipped(kind.name, "the sample has no conversation")
 
 
+def test_results_that_do_not_say_whether_they_failed_are_told():
+    called = AIMessage(tool_calls=[ToolCall("f", id="1"), ToolCall("f", id="2")])
+    results = [ToolMessage("x", tool_call_id="1", is_error=False), ToolMessage("Error: y", tool_call_id="2")]
+    score = MaxToolErrorRate(0.1).score(Sample.of([called, *results]))
+    warning = "some tool results do not record whether they are errors, and do not count"
+    assert (score.value, score.details["number"], score.warnings) == (1, 0, (warning,))
+    assert not MaxToolErrorRate(0.1).score(Sample.of([called, results[0]])).warnings
+
+
 def test_what_is_counted_may_be_none():
     assert MaxToolCalls(0).score(SILENT).value == MaxRepeatedCalls().score(SILENT).value == 1
     assert MaxRepeatedCalls().score(SAMPLE).value == 0

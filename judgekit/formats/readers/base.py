@@ -18,7 +18,7 @@ from judgekit.formats.unread import (
     unread_text_warnings,
 )
 from judgekit.formats.values import as_object, head, lookup, objects_in, without
-from judgekit.traces.message import JsonObject, Message, is_valid_json, set_unvalidated
+from judgekit.traces.message import JsonObject, Message, ReasoningPart, is_valid_json, set_unvalidated
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
@@ -345,7 +345,7 @@ def _unread(
 def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
     """Return the leftovers of each message, its parts and its calls, as messages of their own.
 
-    In a message without text or calls, every leftover text counts as said.
+    In a message without text or calls, every leftover text counts as said. Reasoning without text is encrypted.
     """
     left: JsonObject = {}
     for at, message in enumerate(messages):
@@ -354,7 +354,11 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
         if calls:
             extras += [call.extra for call in calls if call.extra]
         if not isinstance(message.content, str):
-            extras += [extra for part in message.content if (extra := getattr(part, "extra", None))]
+            extras += [
+                extra
+                for part in message.content
+                if (extra := getattr(part, "extra", None)) and not (isinstance(part, ReasoningPart) and not part.text)
+            ]
         if extras:
             kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras]
             kept += [

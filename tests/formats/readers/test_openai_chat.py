@@ -511,7 +511,7 @@ def test_the_predicted_output_of_a_request_is_no_prediction_of_a_sample():
             "response.choices[0].message.role",
         ),
         ({"messages": [HI], "label": [5]}, "label: Input should be a valid string, found ['5']"),
-        ({"messages": [HI], "references": "one"}, "references: Input should be a valid tuple, found 'one'"),
+        ({"messages": [HI], "references": "one"}, "references: Input should be a list, found 'one'"),
         (
             {"messages": [HI], "reference_tool_calls": [{"name": "f", "args": "oops"}]},
             "reference_tool_calls[0]: arguments of an expected call must be a JSON object, found 'oops'",
@@ -1156,3 +1156,20 @@ def test_several_responses_in_the_chunks_of_one_pair_are_told():
     assert [told(sample) for sample in samples] == [
         ["its chunks are in one list with those of other responses, each read as a sample, found 1"]
     ] * 2
+
+
+def test_an_id_that_is_none_is_told_once():
+    (sample,) = samples_of({"id": True, "messages": [HI, assistant(content="Hello")]})
+    assert (sample.id, sample.trace.extra) == ("0", {"id": True})
+    assert sample.trace.warnings == (TraceWarning("expected an id, found True; kept as is", path="id"),)
+    empty, number = (
+        samples_of(
+            {
+                "id": given,
+                "messages": [HI],
+                "response": {"id": "r1", "choices": [{"message": assistant(content="Hello")}]},
+            }
+        )[0].id
+        for given in ("", 0)
+    )
+    assert (empty, number) == ("r1", "0")

@@ -506,7 +506,7 @@ def test_a_row_of_another_length_and_one_without_a_test_are_reported(tmp_path):
     errors: list[TraceError] = []
     assert len(list(judgekit.read(path, on_error=errors.append))) == 1
     assert [one.problem for one in errors] == [
-        "has 1 cells, but the first row names 7 columns",
+        "has 1 cell, but the first row names 7 columns",
         "the row has no output with a status",
     ]
 

@@ -365,8 +365,8 @@ def test_a_constraint_can_be_written_as_a_table_and_reads_as_in_python(table, co
         ([{"type": "max_steps", "n": -1}], r"constraints: \[0\]\.n: .*greater than or equal to 0, found -1"),
         ([{"type": "status", "tool": "a", "status": "fine"}], "'ok', 'error' or 'recovered', found 'fine'"),
         ([{"type": "forbid", "tool": "a", "args": {"n": [{"$judgekit": "neer"}]}}], "did you mean 'near'"),
-        ({"type": "require", "tool": "a"}, "should be a valid tuple"),
-        ("require", "should be a valid tuple, found 'require'"),
+        ({"type": "require", "tool": "a"}, "should be a list"),
+        ("require", "should be a list, found 'require'"),
     ],
     ids=str,
 )
