@@ -6,21 +6,19 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import get_args
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name, require_object
+from judgekit.formats.readers.tau2_messages import read_messages
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.equality import canonical_json, json_bytes
-from judgekit.traces.message import JsonObject, Message, Requestor
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
-_REQUESTORS = get_args(Requestor)
 _SOLO = frozenset(("llm_agent_solo", "dummy_user"))
 """The names of agents that work without a user, and of the user's stand-in."""
 
@@ -81,9 +79,9 @@ class Tau2Reader:
         task_id, trial = simulation.id("task_id"), simulation.count("trial")
         if task_id is None and simulation is not row:
             raise simulation.type_error("task_id", "a task id")
-        info, found = row.object("info") or FieldTracker({}), simulation.objects("messages")
-        solo = _is_solo(info, found)
-        messages = [_message(message, solo=solo) for message in found]
+        info = row.object("info") or FieldTracker({})
+        solo = _is_solo(info, objects_in(simulation.peek("messages")))
+        messages = read_messages(simulation, solo=solo)
         if not messages:
             raise TraceError("contains no messages")
         given = row.object("task")
@@ -149,7 +147,7 @@ def _is_recognizable(message: JsonValue) -> bool:
     return called or "turn_idx" in message
 
 
-def _is_solo(info: FieldTracker, messages: Sequence[FieldTracker]) -> bool:
+def _is_solo(info: FieldTracker, messages: Sequence[JsonObject]) -> bool:
     """Return whether the agent works without a user, and so makes the user's calls too.
 
     The file names the agent or the user's stand-in; if not, no user speaks although the agent calls tools.
@@ -157,8 +155,8 @@ def _is_solo(info: FieldTracker, messages: Sequence[FieldTracker]) -> bool:
     named = {str(side.get("implementation")) for side in objects_in([*map(info.peek, ("agent_info", "user_info"))])}
     if not named.isdisjoint(_SOLO):
         return True
-    silent = all(message.peek("role") != "user" for message in messages)
-    return silent and any(message.peek("tool_calls") for message in messages)
+    silent = all(message.get("role") != "user" for message in messages)
+    return silent and any(message.get("tool_calls") for message in messages)
 
 
 def _checked(simulation: JsonValue) -> list[JsonObject]:
@@ -189,21 +187,6 @@ def _content(action: JsonValue) -> JsonValue:
         return None
     fields = [action.get(name) for name in ("name", "arguments", "compare_args")]
     return [*fields, action.get("requestor") or "assistant"]
-
-
-def _message(found: FieldTracker, *, solo: bool) -> Message:
-    about: dict[str, object] = {"timestamp": found.time("timestamp")}
-    role = found.peek("role")
-    if role == "tool":  # its id is the id of the call that it answers
-        if "requestor" in found and found.peek("requestor") not in _REQUESTORS:
-            raise found.type_error("requestor", "'assistant' or 'user'")
-        requestor = "assistant" if solo else found.take("requestor") or "assistant"
-        about |= {"tool_call_id": found.id("id"), "is_error": found.boolean("error"), "requestor": requestor}
-    elif role == "assistant":
-        reply = found.object("raw_data") or FieldTracker({})
-        about |= {"usage": read_usage(found.object("usage")), "finish_reason": reply.text("finish_reason")}
-        about["model"] = reply.text("model")
-    return read_message(found, **about)
 
 
 def _action(found: FieldTracker, *, solo: bool) -> JsonObject:
