@@ -10,10 +10,11 @@ from types import UnionType
 from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
+from pydantic_core import from_json, to_json
 
 from judgekit.errors import closest_name
 from judgekit.formats.values import parse_if_json
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall
 from judgekit.traces.sample import References
 from judgekit.traces.trace import TraceWarning
 
@@ -76,6 +77,8 @@ _HOLDERS = frozenset(
     )
 )
 """Fields whose objects always count as messages."""
+_REPLY_CALL = frozenset(("id", "type", "function"))
+_FUNCTION = frozenset(("name", "arguments"))
 _NAMES = ("name", "tool_name", "toolName", "tool", "function")
 _ARGUMENTS = (
     *("arguments", "args", "input", "inputParameters", "input_parameters", "parameters"),
@@ -199,6 +202,65 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
             found = f"{lost} or more" if lost == _MOST else str(lost)
             warnings.append(TraceWarning(f"messages or tool calls not read, found {found}", path=name))
     return warnings
+
+
+def repeats_message(message: Message) -> bool:
+    """Return whether what a message's leftover holds is plainly said by the message too. This is faster than a search.
+
+    Such a leftover holds numbers and the reply of a provider, ``{"index": 0, "message": {"content": ...}}``, from which
+    the message was made.
+    """
+    content, extra = message.content, message.extra
+    if not isinstance(content, str) or any(_known_fields(extra)) or (not content and str in map(type, extra.values())):
+        return False
+    calls = message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ()
+    for call in calls:
+        if call.args_error is not None:
+            return False
+        if call.extra and (any(_known_fields(call.extra)) or not _NESTED.isdisjoint(map(type, call.extra.values()))):
+            return False
+    return _holds_only(extra, content, calls)
+
+
+def _holds_only(node: JsonObject, content: str, calls: Sequence[ToolCall]) -> bool:
+    """Return whether the objects in a value are no messages or calls, except for a reply with this content and calls."""
+    for name, value in node.items():
+        if value and type(value) in _NESTED:
+            if not isinstance(value, dict) or name in _HOLDERS or name in _CALLS:
+                return False
+            if name == "message":
+                if not _is_reply(value, content, calls):
+                    return False
+            else:
+                known = _known_fields(value)
+                if known.speakers or known.arguments or known.kinds or not _holds_only(value, content, calls):
+                    return False
+    return True
+
+
+def _is_reply(node: JsonObject, content: str, calls: Sequence[ToolCall]) -> bool:
+    """Return whether an object holds this content and these calls, and nothing else, as OpenAI writes them."""
+    rest = dict(node)
+    said, called = rest.pop("content", None), rest.pop("tool_calls", None) or []
+    if (said and said != content) or not isinstance(rest.pop("role", None), str) or any(rest.values()):
+        return False
+    return isinstance(called, list) and len(called) == len(calls) and all(map(_is_call_of, called, calls))
+
+
+def _is_call_of(node: JsonValue, call: ToolCall) -> bool:
+    if not isinstance(node, dict) or node.keys() != _REPLY_CALL:
+        return False
+    function = node["function"]
+    if not isinstance(function, dict) or function.keys() != _FUNCTION or function["name"] != call.name:
+        return False
+    if not (
+        isinstance(node["id"], str) and isinstance(node["type"], str) and isinstance(text := function["arguments"], str)
+    ):
+        return False
+    try:
+        return to_json(from_json(text)) == to_json(call.args)
+    except ValueError:
+        return False
 
 
 def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:

@@ -13,12 +13,13 @@ from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fie
 from judgekit.formats.unread import (
     canonical_column,
     foreign_column_warnings,
+    repeats_message,
     unread_message_warnings,
     unread_reference_warnings,
     unread_text_warnings,
 )
-from judgekit.formats.values import as_object, head, lookup, objects_in, without
-from judgekit.traces.message import JsonObject, Message, is_valid_json, set_unvalidated
+from judgekit.formats.values import as_object, head, is_encodable, lookup, objects_in, without
+from judgekit.traces.message import JsonObject, Message, set_unvalidated
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
@@ -264,7 +265,7 @@ def build_sample(
     ]
     del fields["messages"]
     fields["warnings"] = warnings
-    if extra and is_valid_json(extra):
+    if extra and is_encodable(extra):
         made = Trace.model_validate(fields)
         set_unvalidated(made, extra=extra)
     else:
@@ -350,6 +351,8 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
     left: JsonObject = {}
     for at, message in enumerate(messages):
         calls = message.tool_calls if message.role == "assistant" else ()
+        if repeats_message(message):
+            continue
         extras = [message.extra] if message.extra and _may_hold_text(message.extra) else []
         if calls:
             extras += [call.extra for call in calls if call.extra]

@@ -7,14 +7,14 @@
 """
 
 from collections.abc import Iterable
-from datetime import datetime
 from itertools import repeat
 from typing import get_args
 
 from pydantic import JsonValue
 
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
-from judgekit.formats.field_tracker import FieldTracker
+from judgekit.formats.field_tracker import FieldTracker, parse_time
+from judgekit.formats.values import is_encodable
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -36,6 +36,7 @@ _RESULT = frozenset(("content", "id", "requestor", "error", "timestamp", *_UNREA
 _CALL = frozenset(("id", "name", "arguments", "requestor"))
 _REPLY = frozenset(("model", "finish_reason"))
 _USAGE = frozenset(("prompt_tokens", "completion_tokens"))
+_MANY = 1 << 53
 
 
 def read_messages(simulation: FieldTracker, *, solo: bool) -> list[Message]:
@@ -65,7 +66,7 @@ def _message(found: FieldTracker, *, solo: bool) -> Message:
 
 def _plain_messages(found: list[JsonValue]) -> Iterable[Message | None]:
     """Return the messages that have nothing unusual, as `_message` reads them, and ``None`` for the others."""
-    return map(_plain_message, found) if is_valid_json(found) else repeat(None)
+    return map(_plain_message, found) if is_encodable(found) else repeat(None)
 
 
 def _plain_message(found: JsonValue) -> Message | None:
@@ -78,7 +79,7 @@ def _plain_message(found: JsonValue) -> Message | None:
     content, timestamp = left.pop("content", ""), None
     if not isinstance(content, str):
         return None
-    if "timestamp" in left and (timestamp := _plain_time(left.pop("timestamp"))) is None:
+    if "timestamp" in left and (timestamp := parse_time(left.pop("timestamp"))) is None:
         return None
     fields = {"content": content, "id": None, "timestamp": timestamp, "metadata": {}, "extra": left, "role": role}
     if role == "tool":
@@ -122,7 +123,7 @@ def _plain_usage(found: JsonValue) -> Usage | None:
     if not isinstance(found, dict) or found.keys() != _USAGE:
         return None
     read, written = found["prompt_tokens"], found["completion_tokens"]
-    if type(read) is not int or type(written) is not int or read < 0 or written < 0:
+    if not (type(read) is type(written) is int and 0 <= read < _MANY and 0 <= written < _MANY):
         return None
     counts: dict[str, object] = {"input_tokens": read, "output_tokens": written, "cached_tokens": None}
     return construct(Usage, {**counts, "reasoning_tokens": None, "extra": {}})
@@ -134,22 +135,10 @@ def _plain_calls(found: JsonValue) -> list[ToolCall] | None:
         if not isinstance(call, dict) or call.keys() != _CALL:
             return None
         name, args, identity, requestor = call["name"], call["arguments"], call["id"], call["requestor"]
-        if not (
-            isinstance(name, str)
-            and isinstance(args, dict)
-            and isinstance(identity, str)
-            and isinstance(requestor, str)
-        ):
+        if not (isinstance(name, str) and isinstance(identity, str) and isinstance(requestor, str)):
+            return None
+        if not isinstance(args, dict) or not is_valid_json(args):
             return None
         fields: dict[str, object] = {"name": name, "args": args, "id": identity, "args_raw": None, "args_error": None}
         calls.append(construct(ToolCall, {**fields, "metadata": {}, "extra": {"requestor": requestor}}))
     return calls
-
-
-def _plain_time(found: JsonValue) -> datetime | None:
-    """Return a time that is written exactly as Python writes it, without a time zone."""
-    try:
-        moment = datetime.fromisoformat(found)
-    except (TypeError, ValueError):
-        return None
-    return moment if moment.tzinfo is None and moment.isoformat() == found else None
