@@ -90,6 +90,7 @@ _WIDE = 100
 """The number of fields from which an object's names are not remembered."""
 _NESTED = frozenset((dict, list))
 """The types of JSON values with others in them. Looking up a type takes a third of the time of ``isinstance``."""
+_TEXTUAL = frozenset((dict, list, str))
 _SORTED = json.JSONEncoder(sort_keys=True)
 _LONG = 40
 """The length from which a text is also searched for within other texts, which may quote it."""
@@ -205,25 +206,32 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
 
 
 def repeats_message(message: Message) -> bool:
-    """Return whether what a message's leftover holds is plainly said by the message too. This is faster than a search.
+    """Return whether all texts and calls in a message's leftovers are plainly its own. This is faster than a search.
 
-    Such a leftover holds numbers and the reply of a provider, ``{"index": 0, "message": {"content": ...}}``, from which
-    the message was made.
+    Such leftovers are numbers, and a provider's reply from which the message was made:
+    ``{"index": 0, "message": {"role": "assistant", "content": ...}}``.
     """
     content, extra = message.content, message.extra
-    if not isinstance(content, str) or any(_known_fields(extra)) or (not content and str in map(type, extra.values())):
+    if not isinstance(content, str):
         return False
     calls = message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ()
     for call in calls:
-        if call.args_error is not None:
+        left = call.extra
+        if call.args_error is not None or any(_known_fields(left)) or not _NESTED.isdisjoint(map(type, left.values())):
             return False
-        if call.extra and (any(_known_fields(call.extra)) or not _NESTED.isdisjoint(map(type, call.extra.values()))):
-            return False
+    if _is_textless(extra):
+        return True
+    if any(_known_fields(extra)) or (not content and str in map(type, extra.values())):
+        return False
     return _holds_only(extra, content, calls)
 
 
+def _is_textless(node: JsonObject) -> bool:
+    return _TEXTUAL.isdisjoint(map(type, node.values()))
+
+
 def _holds_only(node: JsonObject, content: str, calls: Sequence[ToolCall]) -> bool:
-    """Return whether the objects in a value are no messages or calls, except for a reply with this content and calls."""
+    """Return whether no object in a value can be a message or call, except for a reply with this content and calls."""
     for name, value in node.items():
         if value and type(value) in _NESTED:
             if not isinstance(value, dict) or name in _HOLDERS or name in _CALLS:
@@ -231,7 +239,7 @@ def _holds_only(node: JsonObject, content: str, calls: Sequence[ToolCall]) -> bo
             if name == "message":
                 if not _is_reply(value, content, calls):
                     return False
-            else:
+            elif not _is_textless(value):
                 known = _known_fields(value)
                 if known.speakers or known.arguments or known.kinds or not _holds_only(value, content, calls):
                     return False
@@ -258,7 +266,8 @@ def _is_call_of(node: JsonValue, call: ToolCall) -> bool:
     ):
         return False
     try:
-        return to_json(from_json(text)) == to_json(call.args)
+        args = to_json(call.args)
+        return args == text.encode() or args == to_json(from_json(text))
     except ValueError:
         return False
 

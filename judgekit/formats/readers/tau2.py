@@ -71,8 +71,8 @@ class Tau2Reader:
         """Read one simulation, named by its task and trial. Bare messages have no name."""
         row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         raw = row.peek("simulation") or record
-        checked = [FieldTracker(action, "reward_info.action_checks", row.warnings) for action in _checked(raw)]
-        doubted = row.take("task_doubted") is True or _agrees(raw, row.peek("task")) is False
+        checked, stated = _checked(raw), row.take("task_doubted")
+        doubted = stated if isinstance(stated, bool) else _agrees(raw, row.peek("task")) is False
         simulation = row.object("simulation") if "simulation" in row else row
         if simulation is None:
             raise row.type_error("simulation", "an object")
@@ -95,8 +95,9 @@ class Tau2Reader:
         task = FieldTracker({}) if doubted or given is None else given
         task.take("id")
         criteria = task.object("evaluation_criteria") or FieldTracker({})
-        actions = criteria.objects("actions") if "actions" in criteria else checked or None
-        expected = None if actions is None else [_action(action, solo=solo) for action in actions]
+        has_actions = "actions" in criteria
+        actions = criteria.objects("actions") if has_actions else [_check(action, row) for action in checked]
+        expected = [_action(action, solo=solo) for action in actions] if has_actions or checked else None
         environment = info.object("environment_info") or FieldTracker({})
         about = {"policy": environment.text("policy"), "agent": info.take("agent_info")}
         reward = simulation.object("reward_info")
@@ -165,6 +166,10 @@ def _checked(simulation: JsonValue) -> list[JsonObject]:
     actions = objects_in(found)
     in_full = all(isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict) for one in actions)
     return actions if in_full and len(actions) == len(found) else []
+
+
+def _check(action: JsonObject, row: FieldTracker) -> FieldTracker:
+    return FieldTracker(action, "reward_info.action_checks", row.warnings)
 
 
 def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:
