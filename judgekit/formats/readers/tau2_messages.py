@@ -7,6 +7,7 @@
 """
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import repeat
 from typing import get_args
 
@@ -37,6 +38,7 @@ _CALL = frozenset(("id", "name", "arguments", "requestor"))
 _REPLY = frozenset(("model", "finish_reason"))
 _USAGE = frozenset(("prompt_tokens", "completion_tokens"))
 _MANY = 1 << 53
+"""A number that no count of tokens reaches."""
 
 
 def read_messages(simulation: FieldTracker, *, solo: bool) -> list[Message]:
@@ -45,7 +47,8 @@ def read_messages(simulation: FieldTracker, *, solo: bool) -> list[Message]:
     Raises:
         TraceError: A message has an unknown role, content or requestor, or a tool call has no name.
     """
-    found = simulation.objects("messages") if solo else simulation.objects_or("messages", _plain_messages)
+    read = partial(_plain_messages, solo=solo)
+    found: list[FieldTracker | Message] = simulation.objects_or("messages", read)
     return [_message(one, solo=solo) if isinstance(one, FieldTracker) else one for one in found]
 
 
@@ -64,15 +67,15 @@ def _message(found: FieldTracker, *, solo: bool) -> Message:
     return read_message(found, **about)
 
 
-def _plain_messages(found: list[JsonValue]) -> Iterable[Message | None]:
+def _plain_messages(found: list[JsonValue], *, solo: bool) -> Iterable[Message | None]:
     """Return the messages that have nothing unusual, as `_message` reads them, and ``None`` for the others."""
-    return map(_plain_message, found) if is_encodable(found) else repeat(None)
+    return repeat(None) if solo or not is_encodable(found) else map(_plain_message, found)
 
 
 def _plain_message(found: JsonValue) -> Message | None:
     if not isinstance(found, dict):
         return None
-    left = {name: value for name, value in found.items() if value is not None}
+    left: JsonObject = {name: value for name, value in found.items() if value is not None}
     role = left.pop("role", None)
     if not left.keys() <= (_RESULT if role == "tool" else _SPOKEN):
         return None
@@ -81,10 +84,11 @@ def _plain_message(found: JsonValue) -> Message | None:
         return None
     if "timestamp" in left and (timestamp := parse_time(left.pop("timestamp"))) is None:
         return None
-    fields = {"content": content, "id": None, "timestamp": timestamp, "metadata": {}, "extra": left, "role": role}
+    fields: dict[str, object] = {"content": content, "id": None, "timestamp": timestamp, "metadata": {}, "extra": left}
+    fields["role"] = role
     if role == "tool":
         return _plain_result(fields, left)
-    calls = [] if "tool_calls" not in left else _plain_calls(left.pop("tool_calls"))
+    calls = _plain_calls(left.pop("tool_calls")) if "tool_calls" in left else []
     if calls is None:
         return None
     fields["tool_calls"] = tuple(calls)
@@ -103,15 +107,14 @@ def _plain_result(fields: dict[str, object], left: JsonObject) -> ToolMessage | 
 
 
 def _plain_reply(fields: dict[str, object], left: JsonObject) -> AIMessage | None:
-    usage, reply = None, {}
+    usage, reply = None, left.pop("raw_data", {})
     if "usage" in left and (usage := _plain_usage(left.pop("usage"))) is None:
         return None
-    if "raw_data" in left:
-        reply = left.pop("raw_data")
-        if not isinstance(reply, dict):
-            return None
-        if rest := {name: value for name, value in reply.items() if value is not None and name not in _REPLY}:
-            left["raw_data"] = rest
+    if not isinstance(reply, dict):
+        return None
+    rest: JsonObject = {name: value for name, value in reply.items() if value is not None and name not in _REPLY}
+    if rest:
+        left["raw_data"] = rest
     model, finish_reason = reply.get("model"), reply.get("finish_reason")
     if not (model is None or isinstance(model, str)) or not (finish_reason is None or isinstance(finish_reason, str)):
         return None
@@ -123,10 +126,10 @@ def _plain_usage(found: JsonValue) -> Usage | None:
     if not isinstance(found, dict) or found.keys() != _USAGE:
         return None
     read, written = found["prompt_tokens"], found["completion_tokens"]
-    if not (type(read) is type(written) is int and 0 <= read < _MANY and 0 <= written < _MANY):
+    if type(read) is not int or type(written) is not int or not (0 <= read < _MANY and 0 <= written < _MANY):
         return None
-    counts: dict[str, object] = {"input_tokens": read, "output_tokens": written, "cached_tokens": None}
-    return construct(Usage, {**counts, "reasoning_tokens": None, "extra": {}})
+    fields: dict[str, object] = {"input_tokens": read, "output_tokens": written, "cached_tokens": None}
+    return construct(Usage, {**fields, "reasoning_tokens": None, "extra": {}})
 
 
 def _plain_calls(found: JsonValue) -> list[ToolCall] | None:
