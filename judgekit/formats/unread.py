@@ -214,7 +214,7 @@ def repeats_message(message: Message) -> bool:
     content, extra = message.content, message.extra
     if not isinstance(content, str):
         return False
-    calls = message.tool_calls if isinstance(message, AIMessage | HumanMessage) else ()
+    calls = message.tool_calls if message.role == "assistant" or message.role == "user" else ()  # noqa: PLR1714
     for call in calls:
         left = call.extra
         if call.args_error is not None or any(_known_fields(left)) or not _NESTED.isdisjoint(map(type, left.values())):

@@ -47,9 +47,9 @@ def read_messages(simulation: FieldTracker, *, solo: bool) -> list[Message]:
     Raises:
         TraceError: A message has an unknown role, content or requestor, or a tool call has no name.
     """
-    read = partial(_plain_messages, solo=solo)
-    found: list[FieldTracker | Message] = simulation.objects_or("messages", read)
-    return [_message(one, solo=solo) if isinstance(one, FieldTracker) else one for one in found]
+    found = simulation.objects_or("messages", partial(_plain_messages, solo=solo))
+    # mypy infers the base class of messages.
+    return [_message(one, solo=solo) if isinstance(one, FieldTracker) else one for one in found]  # type: ignore[misc]
 
 
 def _message(found: FieldTracker, *, solo: bool) -> Message:
