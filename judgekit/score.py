@@ -281,7 +281,6 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         The fields are not validated, which would take most of the time of a fast scorer, and of reading a stored score.
         """
         score = construct(cls, fields)
-        score.model_fields_set.update(("reason", "details"))
         object.__setattr__(score, "_explain", explain)
         return score
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from typing import Annotated, Literal, TypeAlias, TypeVar, cast
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 from pydantic.types import Strict
 
 from judgekit.errors import TraceError, short_repr
@@ -143,23 +143,15 @@ class FieldTracker:
         return cast("float | None", self._fitting(names, is_number, "a finite number"))
 
     def time(self, *names: str, unit: Unit = "s") -> datetime | None:
-        """Take a time: ISO 8601, or a number (also as text) of seconds, milliseconds or nanoseconds since 1970."""
+        """Take a time, as `parse_time` reads it."""
         name = self._name(names)
         if name is None:
             return None
-        value = self._fields[name]
-        try:
-            if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
-                moment = _ISO.validate_strings(value)
-            elif isinstance(value, int | float | str) and not isinstance(value, bool):
-                passed = int(value) if isinstance(value, str) else value
-                moment = _EPOCH + timedelta(microseconds=round(passed * 1_000_000 / _UNITS[unit]))
-            else:
-                raise TypeError
-        except (ValidationError, ValueError, OverflowError, TypeError):
+        moment = parse_time(self._fields[name], unit)
+        if moment is None:
             self._warn_type(name, "a timestamp")
-            return None
-        del self._fields[name]
+        else:
+            del self._fields[name]
         return moment
 
     def object(self, *names: str) -> "FieldTracker | None":
@@ -308,6 +300,22 @@ class FieldTracker:
 
     def _warn_type(self, name: str, expected: str) -> None:
         self.warn(f"expected {expected}, found {short_repr(self._fields[name])}; kept as is", name)
+
+
+def parse_time(value: JsonValue, unit: Unit = "s") -> datetime | None:
+    """Return a time: ISO 8601, or a number (also as text) of seconds, milliseconds or nanoseconds since 1970.
+
+    Anything else is ``None``.
+    """
+    try:
+        if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
+            return _ISO.validate_strings(value)
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            passed = int(value) if isinstance(value, str) else value
+            return _EPOCH + timedelta(microseconds=round(passed * 1_000_000 / _UNITS[unit]))
+    except (ValueError, OverflowError):  # pydantic's is a ValueError
+        return None
+    return None
 
 
 def _nothing(_: list[JsonValue]) -> Iterator[None]:

@@ -77,10 +77,16 @@ def construct(kind: type[Record], fields: dict[str, object]) -> Record:
     made = kind.__new__(kind)
     set_attribute = object.__setattr__
     set_attribute(made, "__dict__", fields)
-    set_attribute(made, "__pydantic_fields_set__", set(fields))
+    set_attribute(made, "__pydantic_fields_set__", _all_fields(kind))
     set_attribute(made, "__pydantic_extra__", None)
     set_attribute(made, "__pydantic_private__", None)
     return made
+
+
+@cache
+def _all_fields(kind: type[FrozenModel]) -> set[str]:
+    """Return the fields of a kind of records, in a set that all such records share: frozen ones have none to add."""
+    return set(kind.model_fields)
 
 
 class Usage(FrozenModel):

@@ -7,6 +7,7 @@ from judgekit.formats.values import (
     as_object,
     first_object,
     head,
+    is_encodable,
     is_number,
     lookup,
     objects_in,
@@ -55,3 +56,11 @@ def test_a_text_is_what_it_holds_as_json():
 def test_finite_numbers_are_numbers():
     assert all(map(is_number, (0, -1.5, 1 << 60)))
     assert not any(map(is_number, (True, "1", None, float("nan"), float("inf"), 10**400)))
+
+
+def test_text_with_lone_surrogates_and_values_nested_without_end_cannot_be_encoded():
+    assert all(is_encodable(value) for value in [*OTHERS, float("nan"), "\u00e9", [[{"a": [1e308]}]]])
+    deep: list[object] = []
+    for _ in range(10_000):
+        deep = [deep]
+    assert [is_encodable(value) for value in ("\ud800", {"\udfff": 1}, [{"a": ["x\ud800"]}], deep)] == [False] * 4

@@ -20,6 +20,7 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
+    construct,
     is_unicode,
     parse_arguments,
 )
@@ -256,3 +257,15 @@ def test_recorded_arguments_may_be_nested_as_deeply_as_validated_ones(depth):
         except ValidationError:
             results.append(False)
     assert results[0] == results[1] == (depth <= 255)
+
+
+@given(st.integers(0, 9), ANY_TEXT.filter(is_unicode))
+def test_records_made_of_valid_fields_equal_validated_ones_and_share_nothing_with_their_copies(count, text):
+    for valid in (Usage(input_tokens=count), ToolCall(text, {"a": count}), AIMessage(text, agent="x")):
+        made = construct(type(valid), dict(vars(valid)))
+        assert made == valid
+        assert made.model_dump_json() == valid.model_dump_json()
+        copy = made.model_copy(update={"extra": {"b": 1}})
+        assert (copy.extra, made.extra) == ({"b": 1}, {})
+        assert copy.model_fields_set is not made.model_fields_set
+        assert made.model_fields_set == set(type(valid).model_fields)

@@ -13,12 +13,13 @@ from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fie
 from judgekit.formats.unread import (
     canonical_column,
     foreign_column_warnings,
+    repeats_message,
     unread_message_warnings,
     unread_reference_warnings,
     unread_text_warnings,
 )
-from judgekit.formats.values import as_object, head, lookup, objects_in, without
-from judgekit.traces.message import JsonObject, Message, ReasoningPart, is_valid_json, set_unvalidated
+from judgekit.formats.values import as_object, head, is_encodable, lookup, objects_in, without
+from judgekit.traces.message import JsonObject, Message, ReasoningPart, set_unvalidated
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
@@ -215,18 +216,19 @@ def unpaired_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
 def _answer_all(messages: Sequence[Message]) -> bool:
     """Return whether each tool result plainly has the id of one earlier call. This is faster than pairing them."""
     called: set[str | None] = set()
-    waiting: set[str | None] = set()
+    waiting: dict[str, set[str | None]] = {"assistant": set(), "user": set()}
     for message in messages:
-        if message.role == "assistant":
+        if message.role == "assistant" or message.role == "user":  # noqa: PLR1714
             for call in message.tool_calls:
                 if call.id in called:
                     return False
                 called.add(call.id)
-                waiting.add(call.id)
+                waiting[message.role].add(call.id)
         elif message.role == "tool":
-            if message.tool_call_id not in waiting or message.tool_call_id is None or message.requestor == "user":
+            identity, of_side = message.tool_call_id, waiting[message.requestor]
+            if identity is None or identity not in of_side:
                 return False
-            waiting.remove(message.tool_call_id)
+            of_side.remove(identity)
     return True
 
 
@@ -264,7 +266,7 @@ def build_sample(
     ]
     del fields["messages"]
     fields["warnings"] = warnings
-    if extra and is_valid_json(extra):
+    if extra and is_encodable(extra):
         made = Trace.model_validate(fields)
         set_unvalidated(made, extra=extra)
     else:
@@ -350,7 +352,7 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
     left: JsonObject = {}
     for at, message in enumerate(messages):
         calls = message.tool_calls if message.role == "assistant" else ()
-        extras = [message.extra] if message.extra and _may_hold_text(message.extra) else []
+        extras = [message.extra] if message.extra else []
         if calls:
             extras += [call.extra for call in calls if call.extra]
         if not isinstance(message.content, str):
@@ -359,7 +361,7 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
                 for part in message.content
                 if (extra := getattr(part, "extra", None)) and not (isinstance(part, ReasoningPart) and not part.text)
             ]
-        if extras:
+        if extras and not repeats_message(message):
             kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras]
             kept += [
                 {"name": call.name, "arguments": value}
@@ -374,17 +376,6 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
                 kept += [{"role": message.role, "content": text} for text in texts]
             left[f"messages[{at}].extra"] = cast("JsonValue", kept)
     return left
-
-
-def _may_hold_text(extra: JsonObject) -> bool:
-    """Return whether there is more than numbers, such as costs and usage."""
-    for value in extra.values():
-        if isinstance(value, dict):
-            if _may_hold_text(value):
-                return True
-        elif isinstance(value, (str, list)):
-            return True
-    return False
 
 
 def _without_warned(extra: JsonObject, warned: Collection[str]) -> JsonObject:

@@ -6,21 +6,19 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import get_args
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name, require_object
+from judgekit.formats.readers.tau2_messages import read_messages
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.equality import canonical_json, json_bytes
-from judgekit.traces.message import JsonObject, Message, Requestor
+from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
 
-_REQUESTORS = get_args(Requestor)
 _SOLO = frozenset(("llm_agent_solo", "dummy_user"))
 """The names of agents that work without a user, and of the user's stand-in."""
 
@@ -73,17 +71,17 @@ class Tau2Reader:
         """Read one simulation, named by its task and trial. Bare messages have no name."""
         row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         raw = row.peek("simulation") or record
-        checked = [FieldTracker(action, "reward_info.action_checks", row.warnings) for action in _checked(raw)]
-        doubted = row.take("task_doubted") is True or _agrees(raw, row.peek("task")) is False
+        checked, stated = _checked(raw), row.take("task_doubted")
+        doubted = stated if isinstance(stated, bool) else _agrees(raw, row.peek("task")) is False
         simulation = row.object("simulation") if "simulation" in row else row
         if simulation is None:
             raise row.type_error("simulation", "an object")
         task_id, trial = simulation.id("task_id"), simulation.count("trial")
         if task_id is None and simulation is not row:
             raise simulation.type_error("task_id", "a task id")
-        info, found = row.object("info") or FieldTracker({}), simulation.objects("messages")
-        solo = _is_solo(info, found)
-        messages = [_message(message, solo=solo) for message in found]
+        info = row.object("info") or FieldTracker({})
+        solo = _is_solo(info, objects_in(simulation.peek("messages")))
+        messages = read_messages(simulation, solo=solo)
         if not messages:
             raise TraceError("contains no messages")
         given = row.object("task")
@@ -97,8 +95,9 @@ class Tau2Reader:
         task = FieldTracker({}) if doubted or given is None else given
         task.take("id")
         criteria = task.object("evaluation_criteria") or FieldTracker({})
-        actions = criteria.objects("actions") if "actions" in criteria else checked or None
-        expected = None if actions is None else [_action(action, solo=solo) for action in actions]
+        has_actions = "actions" in criteria
+        actions = criteria.objects("actions") if has_actions else [_check(action, row) for action in checked]
+        expected = [_action(action, solo=solo) for action in actions] if has_actions or checked else None
         environment = info.object("environment_info") or FieldTracker({})
         about = {"policy": environment.text("policy"), "agent": info.take("agent_info")}
         reward = simulation.object("reward_info")
@@ -149,7 +148,7 @@ def _is_recognizable(message: JsonValue) -> bool:
     return called or "turn_idx" in message
 
 
-def _is_solo(info: FieldTracker, messages: Sequence[FieldTracker]) -> bool:
+def _is_solo(info: FieldTracker, messages: Sequence[JsonObject]) -> bool:
     """Return whether the agent works without a user, and so makes the user's calls too.
 
     The file names the agent or the user's stand-in; if not, no user speaks although the agent calls tools.
@@ -157,8 +156,8 @@ def _is_solo(info: FieldTracker, messages: Sequence[FieldTracker]) -> bool:
     named = {str(side.get("implementation")) for side in objects_in([*map(info.peek, ("agent_info", "user_info"))])}
     if not named.isdisjoint(_SOLO):
         return True
-    silent = all(message.peek("role") != "user" for message in messages)
-    return silent and any(message.peek("tool_calls") for message in messages)
+    silent = all(message.get("role") != "user" for message in messages)
+    return silent and any(message.get("tool_calls") for message in messages)
 
 
 def _checked(simulation: JsonValue) -> list[JsonObject]:
@@ -167,6 +166,10 @@ def _checked(simulation: JsonValue) -> list[JsonObject]:
     actions = objects_in(found)
     in_full = all(isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict) for one in actions)
     return actions if in_full and len(actions) == len(found) else []
+
+
+def _check(action: JsonObject, row: FieldTracker) -> FieldTracker:
+    return FieldTracker(action, "reward_info.action_checks", row.warnings)
 
 
 def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:
@@ -189,21 +192,6 @@ def _content(action: JsonValue) -> JsonValue:
         return None
     fields = [action.get(name) for name in ("name", "arguments", "compare_args")]
     return [*fields, action.get("requestor") or "assistant"]
-
-
-def _message(found: FieldTracker, *, solo: bool) -> Message:
-    about: dict[str, object] = {"timestamp": found.time("timestamp")}
-    role = found.peek("role")
-    if role == "tool":  # its id is the id of the call that it answers
-        if "requestor" in found and found.peek("requestor") not in _REQUESTORS:
-            raise found.type_error("requestor", "'assistant' or 'user'")
-        requestor = "assistant" if solo else found.take("requestor") or "assistant"
-        about |= {"tool_call_id": found.id("id"), "is_error": found.boolean("error"), "requestor": requestor}
-    elif role == "assistant":
-        reply = found.object("raw_data") or FieldTracker({})
-        about |= {"usage": read_usage(found.object("usage")), "finish_reason": reply.text("finish_reason")}
-        about["model"] = reply.text("model")
-    return read_message(found, **about)
 
 
 def _action(found: FieldTracker, *, solo: bool) -> JsonObject:
