@@ -65,6 +65,7 @@ def _positional_fields(kind: type[FrozenModel]) -> Sequence[str]:
 
 Record = TypeVar("Record", bound=FrozenModel)
 _new = object.__new__
+# Setting slots through their descriptors takes half the time of object.__setattr__.
 _set_values, _set_names, _set_extra, _set_private = (
     vars(BaseModel)[name].__set__
     for name in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
