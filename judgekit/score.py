@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_seri
 
 from judgekit.diff import Diff
 from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, count_text
-from judgekit.traces.message import FrozenModel, Many, Usage, construct, is_unicode
+from judgekit.traces.message import FrozenModel, Many, Usage, construct
 
 ScoreStatus: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
 STATUSES: tuple[ScoreStatus, ...] = get_args(ScoreStatus)
@@ -266,7 +266,7 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
             is_plain
             and cls is Score
             and type(scorer) is str
-            and is_unicode(scorer)
+            and scorer.isascii()
             and type(value) is float
             and 0 <= value <= 1
         ):
@@ -281,7 +281,7 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         The fields are not validated, which would take most of the time of a fast scorer, and of reading a stored score.
         """
         score = construct(cls, fields)
-        object.__setattr__(score, "_explain", explain)
+        _set_explain(score, explain)
         return score
 
     @property
@@ -353,6 +353,8 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         kept = dict(details or {})
         return cls(scorer=scorer, status="abstained", label=label, reason=reason, details=kept, calls=tuple(calls))
 
+
+_set_explain = vars(Score)["_explain"].__set__
 
 _Value = TypeVar("_Value")
 _Entered = TypeVar("_Entered")

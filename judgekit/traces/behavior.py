@@ -10,7 +10,7 @@ from judgekit.traces.message import AIMessage, ToolCall, Usage
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.trace import Trace
-from judgekit.traces.tree import Branch, MessageNumber, branches
+from judgekit.traces.tree import MessageNumber, branches
 
 Number = TypeVar("Number", int, float)
 _BEYOND_COUNTING = 2**53
@@ -277,7 +277,7 @@ def repeated_calls(trace: Trace) -> int:
     Raises:
         ValueError: An argument cannot be written as JSON.
     """
-    calls = Branch(trace).calls
+    calls = trace.own_calls()
     names = {call.name for call in calls}
     repeats = 0 if len(names) == len(calls) else len(calls) - len(set(map(canonical_call, calls)))
     return repeats + sum(map(repeated_calls, trace.children))

@@ -103,7 +103,9 @@ def _runs(passages: Sequence[Passage], paths: Collection[str]) -> dict[str, Sequ
 def _collapsed(branch: Branch, run: Sequence[Passage]) -> Passage:
     """Return a one-line passage that replaces those of a sub-agent."""
     characters = sum(len(passage.text) + passage.omitted_characters for passage in run)
-    counts = f"{count_text(len(branch.trace.messages), 'message')}, {count_text(len(branch.calls), 'tool call')}"
+    counts = (
+        f"{count_text(len(branch.trace.messages), 'message')}, {count_text(len(branch.trace.own_calls()), 'tool call')}"
+    )
     words = f"{sub_agent_name(branch)}: {counts}, {omission_note(characters)}"
     return Passage(branch.path, words, "", 0, omitted_characters=characters, depth=branch.depth)
 

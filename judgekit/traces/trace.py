@@ -9,6 +9,7 @@ from pydantic import Field, FiniteFloat, JsonValue
 
 from judgekit.traces.images import ImageSettings
 from judgekit.traces.message import (
+    CALLER_MESSAGES,
     FrozenModel,
     JsonObject,
     Many,
@@ -168,6 +169,15 @@ class Trace(FrozenModel):
             known = tuple(self._tree_calls() if self.children else self._own_calls(requestor))
             object.__setattr__(self, "_calls", known)
         return known
+
+    def own_calls(self, requestor: Requestor = "assistant") -> list[ToolCall]:
+        """Return the calls of one side without those of sub-agents, in order."""
+        kind = CALLER_MESSAGES[requestor]
+        calls: list[ToolCall] = []
+        for message in self.messages:
+            if isinstance(message, kind):
+                calls += message.tool_calls
+        return calls
 
     def _tree_calls(self) -> Iterator[ActualCall]:
         for one in walk_calls(Branch(self)):

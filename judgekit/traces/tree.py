@@ -60,11 +60,6 @@ class Branch:
             named = recorded
         return self.call.name if named is None and self.call is not None else named
 
-    @property
-    def calls(self) -> list[ToolCall]:
-        """The tool calls of the agent, in order."""
-        return [call for message in self.trace.messages if message.role == "assistant" for call in message.tool_calls]
-
     def speaker(self, message: AIMessage) -> str | None:
         """Return the name of the agent that a message is from; ``None`` if unknown.
 

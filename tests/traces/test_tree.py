@@ -101,7 +101,7 @@ def test_a_sub_agent_stands_behind_the_call_that_started_it():
 
 
 def test_branches_are_in_the_order_in_which_they_stand():
-    found = [(one.path, one.agent, one.depth, len(one.calls)) for one in branches(TREE)]
+    found = [(one.path, one.agent, one.depth, len(one.trace.own_calls())) for one in branches(TREE)]
     assert found == [
         ("", None, 0, 2),
         ("2.1", "ask_a", 1, 1),
@@ -337,7 +337,9 @@ def test_calls_are_listed_depth_first_with_their_agents():
 @given(trees)
 def test_each_call_of_a_tree_is_listed_once_with_whether_it_failed(trace):
     made = trace.tool_calls()
-    assert sorted(id(one.call) for one in made) == sorted(id(call) for one in branches(trace) for call in one.calls)
+    assert sorted(id(one.call) for one in made) == sorted(
+        id(call) for one in branches(trace) for call in one.trace.own_calls()
+    )
     assert len(trace.call_errors()) == len(made)
     for one in made:
         message = find_message(trace, one.message)

@@ -1,10 +1,10 @@
 """Tool-call accuracy: were exactly the expected tools called, in order and with the expected arguments?"""
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Literal
 
-from judgekit.score import Explanation, Score
+from judgekit.score import Explanation
 from judgekit.scorers.tool_calls.arguments import PLAIN, ArgCompare, check_args_option
 from judgekit.scorers.tool_calls.base import ToolCallScorer
 from judgekit.scorers.tool_calls.explanation import explain_match
@@ -43,21 +43,22 @@ class ToolCallAccuracy(ToolCallScorer):
         order: Literal["sequence", "any"] = "sequence" if self.strict_order else "any"
         return ToolMatch(order=order, parallel="ordered", args=self.args, credit="recall", args_credit="fraction")
 
-    def _score_match(self, match: Match) -> Score:
+    def _value(self, match: Match) -> float:
+        return match.value if self._is_aligned(match) else 0.0
+
+    def _is_aligned(self, match: Match) -> bool:
         calls = match.calls
-        aligned = match.is_exact or (calls.have_same_names if self.strict_order else calls.have_same_tools)
-        value = match.value if aligned else 0.0
-        return Score.scored(self.name, value, warnings=match.warnings, explain=partial(_explain, match, aligned))
+        return match.is_exact or (calls.have_same_names if self.strict_order else calls.have_same_tools)
 
-
-def _explain(match: Match, aligned: bool) -> Explanation:  # noqa: FBT001 - a private function
-    if not aligned and match.rules.order == "sequence":  # extra calls explain more than positions do
-        in_order = match.rules.model_copy(update={"order": "in_order"})
-        match = replace(match, rules=in_order)
-    found = explain_match(match)
-    reason = found.reason
-    if not aligned:
-        is_reordered = match.calls.have_same_tools
-        what = "the expected tools in a different order" if is_reordered else "different tools than expected"
-        reason = f"{what}: {reason}"
-    return Explanation.from_valid(reason, {"aligned": aligned, **found.details})
+    def _explain(self, match: Match) -> Explanation:
+        aligned = self._is_aligned(match)
+        if not aligned and self.strict_order:  # extra calls explain more than positions do
+            in_order = match.rules.model_copy(update={"order": "in_order"})
+            match = replace(match, rules=in_order)
+        found = explain_match(match)
+        reason = found.reason
+        if not aligned:
+            is_reordered = match.calls.have_same_tools
+            what = "the expected tools in a different order" if is_reordered else "different tools than expected"
+            reason = f"{what}: {reason}"
+        return Explanation.from_valid(reason, {"aligned": aligned, **found.details})

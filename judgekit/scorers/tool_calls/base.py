@@ -6,9 +6,9 @@ from functools import cached_property, partial
 from typing import get_args
 
 from judgekit.errors import ConfigError, check_choice
-from judgekit.score import Score
+from judgekit.score import Explanation, Score
 from judgekit.scorers.scope import ScopedScorer
-from judgekit.scorers.tool_calls.calls import Selection
+from judgekit.scorers.tool_calls.calls import Calls, Selection, has_equal_calls
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
@@ -53,6 +53,26 @@ class ToolCallScorer(ScopedScorer):
     def _rules(self) -> ToolMatch:
         """The rules for matching calls."""
 
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether the value is 1 if the agent's calls equal the expected ones as typed JSON."""
+        rules = self._rules
+        return rules.is_plain and rules.within == "conversation" and self._selection == Selection()
+
+    @cached_property
+    def _best(self) -> dict[str, object]:
+        """The fields of the score for equal calls."""
+        return vars(Score.scored(self.name, 1.0, explain=lambda: ("", {})))
+
+    async def ascore(self, sample: Sample, /) -> Score:
+        """Return the score of one sample."""
+        if self._is_plain and has_equal_calls(sample):  # as in most samples, so this takes the fastest way
+            return Score.from_valid(self._best.copy(), partial(self._explain_equal, sample))
+        return await super().ascore(sample)
+
+    def _explain_equal(self, sample: Sample) -> Explanation:
+        return self._explain(Match(self._rules, Calls(self._rules, sample, self._selection, are_equal=True)))
+
     async def _score(self, sample: Sample) -> Score:
         match = Match.of(self._rules, sample, self._selection)
         if isinstance(match, str):
@@ -64,4 +84,11 @@ class ToolCallScorer(ScopedScorer):
         return self._score_match(match)
 
     def _score_match(self, match: Match) -> Score:
-        return Score.scored(self.name, match.value, warnings=match.warnings, explain=partial(explain_match, match))
+        value = self._value(match)
+        return Score.scored(self.name, value, warnings=match.warnings, explain=partial(self._explain, match))
+
+    def _value(self, match: Match) -> float:
+        return match.value
+
+    def _explain(self, match: Match) -> Explanation:
+        return explain_match(match)

@@ -65,9 +65,14 @@ class Selection(NamedTuple):
     include_failed: bool = True
     include_delegations: bool = True
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether all calls of the side are selected."""
+        return self.include_failed and self.include_delegations
+
     def calls(self, trace: Trace) -> Sequence[ActualCall]:
         """Return the selected calls of a trace."""
-        if self.include_failed and self.include_delegations:
+        if self.is_everything:
             return trace.tool_calls(self.requestor)
         return [call for call, _ in self.outcomes(trace)]
 
@@ -87,7 +92,7 @@ class Calls:
 
     Attributes:
         expected: The expected calls of the selected side.
-        actual: The selected calls.
+        made: The selected actual calls.
         blocks: The number of each actual call's block, if there are sub-agents: the order of the calls in a block is
             unknown.
 
@@ -95,18 +100,33 @@ class Calls:
         rules: The rules for arguments, ``args`` and ``tools``, and whether parallel calls have an order.
         sample: The sample.
         selection: Which calls are compared.
+        are_equal: Whether each actual call is the expected one at its position, if known.
     """
 
-    def __init__(self, rules: ToolMatch, sample: Sample, selection: Selection) -> None:
+    def __init__(
+        self, rules: ToolMatch, sample: Sample, selection: Selection, *, are_equal: bool | None = None
+    ) -> None:
         side, trace = selection.requestor, sample.trace
         self.rules = rules
         self.sample = sample
         self.selection = selection
         self.expected = [call for call in sample.reference_tool_calls or () if call.requestor == side]
-        self.actual = selection.calls(trace)
-        self.blocks = _blocks(trace, self.actual, parallel=rules.parallel == "unordered") if trace.children else None
+        self.blocks: Sequence[int] | None = None
+        if trace.children or not selection.is_everything:
+            self.made = [one.call for one in self.actual]
+            self.blocks = (
+                _blocks(trace, self.actual, parallel=rules.parallel == "unordered") if trace.children else None
+            )
+        else:
+            self.made = trace.own_calls(side)
+        self._are_named_alike = [call.name for call in self.expected] == [call.name for call in self.made]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
-        self._are_equal: bool | None = None
+        self._are_equal = are_equal
+
+    @cached_property
+    def actual(self) -> Sequence[ActualCall]:
+        """The actual calls with their places."""
+        return self.selection.calls(self.sample.trace)
 
     @cached_property
     def agents(self) -> Mapping[Agent, JsonObject]:
@@ -118,19 +138,15 @@ class Calls:
     @property
     def have_same_names(self) -> bool:
         """Whether each actual call has the name of the expected one at its position, or at one in the same block."""
-        if self._are_named_alike or self.blocks is None or len(self.expected) != len(self.actual):
+        if self._are_named_alike or self.blocks is None or len(self.expected) != len(self.made):
             return self._are_named_alike
         wanted = sorted((block, call.name) for block, call in zip(self.blocks, self.expected, strict=True))
-        return wanted == sorted((block, made.call.name) for block, made in zip(self.blocks, self.actual, strict=True))
+        return wanted == sorted((block, made.name) for block, made in zip(self.blocks, self.made, strict=True))
 
     @property
     def have_same_tools(self) -> bool:
         """Whether each tool was called as often as expected."""
-        return sorted(call.name for call in self.expected) == sorted(made.call.name for made in self.actual)
-
-    @property
-    def _are_named_alike(self) -> bool:
-        return [call.name for call in self.expected] == [made.call.name for made in self.actual]
+        return sorted(call.name for call in self.expected) == sorted(made.name for made in self.made)
 
     @property  # every score needs it, and the lock of cached_property takes a while
     def are_equal(self) -> bool:
@@ -142,17 +158,15 @@ class Calls:
     def _agree_in_place(self) -> bool:
         if not self._are_named_alike:
             return False
-        if self.rules.is_plain:  # most calls are equal, byte by byte, and nothing else is expected or wrong
-            wanted = [(call.args, call.compare_args, call.agent) for call in self.expected]
-            found = [(made.call.args, made.call.args_error, None) for made in self.actual]
-            if wanted == found and (written := json_bytes(wanted)) == json_bytes(found) and KEY_BYTES not in written:
-                return True
-        positions = range(len(self.actual))
+        wanted, found = self._bytes
+        if wanted == found and None not in wanted:
+            return True
+        positions = range(len(self.made))
         return all(map(self.agree, positions, positions))
 
     def is_equal(self, index: int) -> bool:
         """Return whether the actual call at a position agrees with the expected one there."""
-        return self.expected[index].name == self.actual[index].call.name and self.agree(index, index)
+        return self.expected[index].name == self.made[index].name and self.agree(index, index)
 
     def agree(self, expected: int, actual: int) -> bool:
         """Return whether the arguments of two calls of the same tool fully agree."""
@@ -160,7 +174,7 @@ class Calls:
         if wanted is None:
             return self.compare(expected, actual).score == 1
         return wanted == found or (
-            found is not None and same_json(self.expected[expected].args, self.actual[actual].call.args)
+            found is not None and same_json(self.expected[expected].args, self.made[actual].args)
         )
 
     def compare(self, expected: int, actual: int) -> ArgComparison:
@@ -188,8 +202,8 @@ class Calls:
             return 1.0
         if made is None:
             return 0.0
-        if len(self.expected) * len(self.actual) < _MANY_PAIRS:
-            return _equal_share(self.expected[expected].args, self.actual[actual].call.args)
+        if len(self.expected) * len(self.made) < _MANY_PAIRS:
+            return _equal_share(self.expected[expected].args, self.made[actual].args)
         wanted, found = self.expected_items[expected], self.actual_items[actual]
         if wanted is None or found is None:
             return 0.0
@@ -212,7 +226,7 @@ class Calls:
                 else None
                 for call in self.expected
             ],
-            [json_bytes(made.call.args) if made.call.args_error is None else None for made in self.actual],
+            [json_bytes(made.args) if made.args_error is None else None for made in self.made],
         )
 
     # The functions do not refer to self, so no cycle keeps a sample's calls in memory.
@@ -226,8 +240,8 @@ class Calls:
     @cached_property
     def actual_items(self) -> Mapping[int, ArgItems | None]:
         """The arguments of each actual call; ``None`` if they could not be read."""
-        actual, (_, written) = self.actual, self._bytes
-        return _Memo(lambda at: None if written[at] is None else ArgItems.of(actual[at].call.args))
+        made, (_, written) = self.made, self._bytes
+        return _Memo(lambda at: None if written[at] is None else ArgItems.of(made[at].args))
 
     @cached_property
     def _tools(self) -> Mapping[str, Sequence[ToolDefinition]]:
@@ -238,6 +252,19 @@ class Calls:
     def rules_by_tool(self) -> dict[str, ArgRules]:
         """The rules for the arguments of each expected tool."""
         return {call.name: self.rules.arg_rules_for(call.name) for call in self.expected}
+
+
+def has_equal_calls(sample: Sample) -> bool:
+    """Return whether the agent's calls are the expected ones, byte by byte; others may be equal too.
+
+    Nothing is remembered of the arguments, which can be changed in place.
+    """
+    args = sample.aligned_args()
+    if args is None:
+        return False
+    half = len(args) // 2
+    wanted = json_bytes(args[:half])  # apart, since bytes of both could be made up so that they seem to be equal halves
+    return wanted == json_bytes(args[half:]) and KEY_BYTES not in wanted
 
 
 def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Sequence[int]:

@@ -87,7 +87,7 @@ class Match:
 
         def compare() -> None:
             if not trial.is_exact:
-                for wanted, found in self._by_tool(range(len(self.expected)), range(len(self.actual))):
+                for wanted, found in self._by_tool(range(len(self.expected)), range(len(self.calls.made))):
                     for one, other in product(wanted, found):
                         trial.calls.compare(one, other)
 
@@ -109,7 +109,7 @@ class Match:
     @property
     def is_large(self) -> bool:
         """Whether pairing may take more than 5 ms: there are many pairs, or functions compare arguments."""
-        return self.rules.calls_functions or len(self.calls.expected) * len(self.calls.actual) > _FEW_PAIRS
+        return self.rules.calls_functions or len(self.calls.expected) * len(self.calls.made) > _FEW_PAIRS
 
     @cached_property
     def tp(self) -> float:
@@ -119,7 +119,7 @@ class Match:
     @property
     def fp(self) -> float:
         """The number of calls made beyond TP, if extra calls are forbidden."""
-        return len(self.actual) - self.tp if self.rules.extra == "forbid" else 0.0
+        return len(self.calls.made) - self.tp if self.rules.extra == "forbid" else 0.0
 
     @property
     def fn(self) -> float:
@@ -154,7 +154,7 @@ class Match:
     def pairs(self) -> Sequence[CallPair]:
         """The pairs with the greatest total credit among those that the order allows; each has some credit."""
         if self.is_exact:
-            return [CallPair(index, index, 1.0) for index in range(len(self.actual))]
+            return [CallPair(index, index, 1.0) for index in range(len(self.calls.made))]
         pairs: list[CallPair] = []
         for expected, actual in self._parts():
             is_free = self.rules.order == "any"
@@ -173,8 +173,8 @@ class Match:
         """Whether each actual call is the expected one at its position."""
         if self.rules.within == "conversation":
             return self.calls.are_equal
-        return len(self.expected) == len(self.actual) and all(
-            self.same_turn(index, index) and self.calls.is_equal(index) for index in range(len(self.actual))
+        return len(self.expected) == len(self.calls.made) and all(
+            self.same_turn(index, index) and self.calls.is_equal(index) for index in range(len(self.calls.made))
         )
 
     def same_turn(self, expected: int, actual: int) -> bool:
@@ -190,7 +190,7 @@ class Match:
     def _parts(self) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
         """Return the positions of calls that may be paired: all, or turn by turn."""
         if self.rules.within == "conversation":
-            return [(range(len(self.expected)), range(len(self.actual)))]
+            return [(range(len(self.expected)), range(len(self.calls.made)))]
         return (
             (
                 [index for index, call in enumerate(self.expected) if call.turn == turn],
@@ -227,11 +227,11 @@ class Match:
         none_left = how.credit == "all_or_nothing" and how.extra == how.missing == "forbid"
         is_in_place = how.order == "sequence" and not none_left
         if is_in_place and how.parallel == "ordered" and self.calls.blocks is None:
-            expected_calls, actual_calls = self.expected, self.actual
+            expected_calls, made = self.expected, self.calls.made
             return [
                 (one, other)
                 for one, other in zip(expected, actual, strict=False)
-                if expected_calls[one].name == actual_calls[other].call.name
+                if expected_calls[one].name == made[other].name
             ]
         weights = [[0.0] * len(actual) for _ in expected]
         rows, columns = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
@@ -255,11 +255,11 @@ class Match:
         """Return the calls of each tool that was both expected and called."""
         wanted: dict[str, list[int]] = {}
         found: dict[str, list[int]] = {}
-        expected_calls, actual_calls = self.expected, self.actual
+        expected_calls, made = self.expected, self.calls.made
         for index in expected:
             wanted.setdefault(expected_calls[index].name, []).append(index)
         for index in actual:
-            found.setdefault(actual_calls[index].call.name, []).append(index)
+            found.setdefault(made[index].name, []).append(index)
         return ((calls, found[tool]) for tool, calls in wanted.items() if tool in found)
 
 

@@ -1,12 +1,26 @@
 """The calls of a sample, and how the arguments of each pair compare."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from judgekit import AIMessage, HumanMessage, Sample, ToolCall, ToolCallAccuracy, ToolCallF1, ToolCallMatch, ToolMatch
+from judgekit import (
+    AIMessage,
+    HumanMessage,
+    Sample,
+    ToolCall,
+    ToolCallAccuracy,
+    ToolCallF1,
+    ToolCallMatch,
+    ToolMatch,
+    Trace,
+)
 from judgekit.scorers.tool_calls.calls import Calls, Selection
 from judgekit.scorers.tool_calls.matchers import of_type
+from judgekit.traces.equality import json_bytes
 
 PARIS, ROME = ToolCall("weather", {"place": {"city": "Paris"}}), ToolCall("weather", {"place": {"city": "Rome"}})
 SCORERS = (ToolCallAccuracy(), ToolCallF1(), ToolCallMatch("exact"), ToolCallMatch("contains"))
@@ -73,3 +87,41 @@ def test_many_arguments_have_the_same_scores_as_few(monkeypatch):
     for most in (100, 0):
         monkeypatch.setattr("judgekit.scorers.tool_calls.calls._MANY_PAIRS", most)
         assert calls(ToolMatch(), one).score(0, 0) == 1 / 4
+
+
+def test_calls_that_a_copy_expects_are_compared_anew():
+    scored = sample()
+    assert values(scored) == [1, 1, 1, 1]
+    assert (
+        values(scored.model_copy(update={"reference_tool_calls": sample(ROME, ROME).reference_tool_calls})) == [0] * 4
+    )
+
+
+def test_made_up_bytes_of_arguments_equal_nothing():
+    """The bytes of both calls' arguments, one after the other, would be two equal halves."""
+    expected = {"a": None}
+    wanted = json_bytes(expected).decode()
+    length = len(wanted) + 8
+    made = {f"N0{wanted}{{u{chr(length)}\0\0\0": None}
+    both = json_bytes((expected, made))[5:]
+    assert both[: len(both) // 2] == both[len(both) // 2 :]
+    assert values(sample(ToolCall("weather", made), ToolCall("weather", expected))) == [0, 0, 0, 0]
+
+
+args = st.dictionaries(
+    st.sampled_from("ab"),
+    st.recursive(
+        st.sampled_from([True, 1, 1.0, 0, None, "x", of_type("number")]),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    ),
+    max_size=2,
+)
+made_calls = st.lists(st.builds(ToolCall, st.sampled_from("fg"), args), max_size=3)
+
+
+@given(made_calls, st.none() | made_calls)
+def test_equal_calls_have_the_scores_that_a_match_gives_them(made, expected):
+    known = made if expected is None else expected
+    one = Sample(id="1", trace=Trace(messages=[AIMessage(tool_calls=made)]), reference_tool_calls=known)
+    for scorer in SCORERS:
+        assert scorer.score(one) == replace(scorer, include_failed=False).score(one)  # no call failed

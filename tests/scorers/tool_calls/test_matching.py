@@ -75,9 +75,11 @@ def both_sides(draw: st.DrawFn, most: int = 6) -> tuple[list[ExpectedCall], list
 
 
 def match_of(rules: ToolMatch, expected: Sequence[ExpectedCall], made: Sequence[ActualCall]) -> Match:
-    calls = Calls(rules, Sample(id="1", reference_tool_calls=expected), Selection())
-    calls.actual = made
-    return Match(rules, calls)
+    class Made(Selection):
+        def calls(self, _: object) -> Sequence[ActualCall]:
+            return made
+
+    return Match(rules, Calls(rules, Sample(id="1", reference_tool_calls=expected), Made(include_failed=False)))
 
 
 def credit(how: ToolMatch, expected: ExpectedCall, made: ToolCall) -> float:
