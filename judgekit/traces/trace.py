@@ -199,7 +199,11 @@ class Trace(FrozenModel):
         return tuple(next(errors[one.branch.path]) for one in walk_calls(Branch(self)))
 
     def mutable_content(self) -> list[JsonValue]:
-        """Return the arguments of calls and the data of unknown parts: the content that can be changed in place."""
+        """Return the content that can be changed in place.
+
+        This is the arguments of calls, the data of unknown parts, and the names of sub-agents with the ids of their
+        calls.
+        """
         found: list[JsonValue] = []
         for message in self.messages:
             # This runs for every scorer, so it takes the fastest way.
@@ -209,7 +213,7 @@ class Trace(FrozenModel):
             if not isinstance(message.content, str):
                 found += [part.data for part in message.content if isinstance(part, OtherPart)]
         for child in self.children:
-            found += child.mutable_content()
+            found += [child.metadata.get("agent"), child.metadata.get("call_id"), *child.mutable_content()]
         return found
 
     def render(
