@@ -32,7 +32,9 @@ StrictNumber: TypeAlias = Annotated[int, BeforeValidator(_reject_bool)]
 
 
 def _path_or_number(value: object, as_number: ValidatorFunctionWrapHandler) -> MessageNumber:
-    return value if isinstance(value, str) and _PATH.fullmatch(value) else as_number(value)
+    if type(value) is int or (isinstance(value, str) and _PATH.fullmatch(value)):
+        return value
+    return as_number(value)
 
 
 if TYPE_CHECKING:

@@ -131,7 +131,7 @@ def test_the_key_is_the_same_in_every_process_and_every_version():
 @given(turns.filter(lambda one: len(one) > 1).map(lambda one: tuple(one[:2])))
 def test_a_template_s_requests_are_those_that_are_made_from_the_settings(question, messages):
     first = question(
-        messages=messages[:1] + (ChatMessage("user", "Another recording."),), key_parts={"query": {"v": "1"}}
+        messages=(*messages[:1], ChatMessage("user", "Another recording.")), key_parts={"query": {"v": "1"}}
     )
     wanted = replace(first, messages=messages, omitted=3, hidden_media={("image", "why"): 1})
     made = RequestTemplate(first).request(first.params, messages, first.accept, (), 3, {("image", "why"): 1})
