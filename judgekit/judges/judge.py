@@ -32,7 +32,8 @@ AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
 _FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
 """Errors on which the next judge is asked. A spent budget is not among them, since it is the user's own limit."""
 
-_TEMPLATES_KEPT = 256
+_TEMPLATES_KEPT = 64
+"""The number of questions whose templates a judge keeps; each holds the messages of one request."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,7 @@ class Judge(JudgeSettings):
                 accepted[text] = found
             return accepted[text]
 
+        # Of the settings, these can change in place.
         mutable = json_bytes([self.params, self.query, self.headers, self._client_identity])
         question = (prompt, answer, filled.has_sub_agents, filled.has_images, draw, mutable)
         templates: dict[tuple[object, ...], RequestTemplate] = object.__getattribute__(self, "_templates")

@@ -32,9 +32,9 @@ StrictNumber: TypeAlias = Annotated[int, BeforeValidator(_reject_bool)]
 
 
 def _path_or_number(value: object, as_number: ValidatorFunctionWrapHandler) -> MessageNumber:
-    if type(value) is int or (isinstance(value, str) and _PATH.fullmatch(value)):
+    if type(value) is int:  # as nearly all are
         return value
-    return as_number(value)
+    return value if isinstance(value, str) and _PATH.fullmatch(value) else as_number(value)
 
 
 if TYPE_CHECKING:
