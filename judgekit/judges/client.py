@@ -2,17 +2,14 @@
 
 import hashlib
 import json
-import marshal
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import AfterValidator, JsonValue
 
 from judgekit.score import JudgeExchange
-from judgekit.traces.equality import json_bytes
 from judgekit.traces.images import Image
 from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage, construct
 from judgekit.traces.rendering import cut_middle
@@ -77,7 +74,7 @@ class Request:
     accept: Callable[[str], object]
     images: tuple[tuple[str, Image], ...] = ()
     omitted: int = 0
-    hidden_media: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    hidden_media: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     draw: int = 0
     output_mode: OutputMode = "json_schema"
     repairs: "Request | None" = None
@@ -90,10 +87,10 @@ class Request:
         """The name of the judge: its provider and model."""
         return f"{self.provider}/{self.model}"
 
-    @cached_property
-    def _settings(self) -> bytes:
-        """The values that the reply may depend on besides the messages, by name, as `json_bytes` writes them."""
-        settings: JsonObject = {
+    @property
+    def _settings(self) -> JsonObject:
+        """The values that the reply may depend on besides the messages, by name."""
+        return {
             "provider": self.provider,
             "base_url": self.base_url,
             "model": self.model,
@@ -103,12 +100,16 @@ class Request:
             "messages": len(self.messages),
             **self.key_parts,
         }
-        return json_bytes(settings)
+
+    @cached_property
+    def settings_digests(self) -> Mapping[str, str]:
+        """The part of `digests` without the messages."""
+        return {name: _short_hash(part) for name, part in self._settings.items()}
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """A short hash of each part, to find the parts in which two requests differ."""
-        digests = {**_settings_digests(self._settings)}
+        digests = {**self.settings_digests}
         for index, (role, content) in enumerate(self.messages):
             digests[f"messages[{index}] ({role})"] = _short_hash(content)
         if self.images:
@@ -116,9 +117,14 @@ class Request:
         return digests
 
     @cached_property
+    def start_hash(self) -> "_Hash":
+        """The part of the hash `key` up to the first message."""
+        return hashlib.sha256(b"".join((_bytes(self._settings), *map(_message_bytes, self.messages[:1]))))
+
+    @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        digest = _hash_of_start(self._settings, self.messages[:1]).copy()
+        digest = self.start_hash.copy()
         for message in self.messages[1:]:
             digest.update(_message_bytes(message))
         if self.images:
@@ -191,6 +197,40 @@ class Request:
         return replace(self, params={**self.params, **room}, is_follow_up=True)
 
 
+class RequestTemplate:
+    """What the requests of a question share: the settings and the system message, and all that is made of these.
+
+    Args:
+        request: Any of these requests.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._shared = {one.name: getattr(request, one.name) for one in fields(request)}
+        self._shared |= {"start_hash": request.start_hash, "settings_digests": request.settings_digests}
+
+    def request(
+        self,
+        params: JsonObject,
+        messages: tuple[ChatMessage, ChatMessage],
+        accept: Callable[[str], object],
+        images: tuple[tuple[str, Image], ...],
+        omitted: int,
+        hidden_media: Mapping[tuple[str, str], int],
+    ) -> Request:
+        """Return the request for a recording. This takes a fraction of the time of making one from the settings."""
+        made = object.__new__(Request)
+        vars(made).update(
+            self._shared,
+            params=params,
+            messages=messages,
+            accept=accept,
+            images=images,
+            omitted=omitted,
+            hidden_media=hidden_media,
+        )
+        return made
+
+
 def _as_text(part: str | Image) -> str:
     return part if isinstance(part, str) else f" (sha256 {part.sha256})\n"
 
@@ -215,21 +255,6 @@ def _bytes(value: JsonValue) -> bytes:
 def _message_bytes(message: ChatMessage) -> bytes:
     text = message.content.encode(errors="surrogatepass")
     return b"\n%s %d\n%s" % (message.role.encode(), len(text), text)
-
-
-@lru_cache(maxsize=256)  # the requests of a question share their settings and the system message
-def _hash_of_start(settings: bytes, first: tuple[ChatMessage, ...]) -> "_Hash":
-    return hashlib.sha256(b"".join((_bytes(_read_settings(settings)), *map(_message_bytes, first))))
-
-
-@lru_cache(maxsize=256)
-def _settings_digests(settings: bytes) -> Mapping[str, str]:
-    return {name: _short_hash(part) for name, part in _read_settings(settings).items()}
-
-
-def _read_settings(settings: bytes) -> JsonObject:
-    read: JsonObject = marshal.loads(settings)  # noqa: S302 - `json_bytes` wrote them
-    return read
 
 
 def _short_hash(part: JsonValue) -> str:

@@ -13,10 +13,10 @@ from pydantic import BaseModel, JsonValue, PrivateAttr
 from judgekit import errors
 from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
-from judgekit.judges.client import Client, Reply, Request, TokenLogprob
+from judgekit.judges.client import Client, Reply, Request, RequestTemplate, TokenLogprob
 from judgekit.judges.layers import build_client, check_replies, connection_settings
 from judgekit.judges.offline import is_local_address
-from judgekit.judges.prompt import Prompt, RenderOptions
+from judgekit.judges.prompt import FilledPrompt, Prompt, RenderOptions
 from judgekit.judges.redaction import redact_sample
 from judgekit.judges.redis_address import RedisAddress
 from judgekit.judges.schema import strict_schema
@@ -24,12 +24,16 @@ from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending, SQLiteSpending
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_draw, current_plan, ledger
+from judgekit.traces.equality import json_bytes
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
 _FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
 """Errors on which the next judge is asked. A spent budget is not among them, since it is the user's own limit."""
+
+_TEMPLATES_KEPT = 64
+"""The number of questions whose templates a judge keeps; each holds the messages of one request."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,8 @@ class Judge(JudgeSettings):
         ``Judge("openai/gpt-6-luna", params={"reasoning_effort": "low"}, budget=Limits(usd=5))``
     """
 
+    __slots__ = ("_templates",)  # every request uses them, and pydantic's private attributes take longer
+
     _spending: Spending | None = PrivateAttr()
     _schema_support: SchemaSupport = PrivateAttr()
     _clients: "_Clients" = PrivateAttr()
@@ -112,6 +118,7 @@ class Judge(JudgeSettings):
         self._spending = SQLiteSpending() if self.budget else None
         self._schema_support = SchemaSupport()
         self._clients = _Clients()
+        object.__setattr__(self, "_templates", {})
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return an independent judge, since clients and spending belong to the settings that they began with."""
@@ -196,9 +203,6 @@ class Judge(JudgeSettings):
     ) -> Request:
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
         draw, filled = current_draw(), prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
-        schema, version = _reply_schema(
-            prompt, answer, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images
-        )
         accepted: dict[str, Answer] = {}
 
         def accept(text: str) -> Answer:
@@ -209,22 +213,37 @@ class Judge(JudgeSettings):
                 accepted[text] = found
             return accepted[text]
 
-        return Request(
-            provider=self.provider,
-            base_url=self.endpoint,
-            model=self.model.partition("/")[2],
-            params=_draw_params(self.params, draw),
-            messages=filled.messages,
-            schema_name=prompt.name,
-            schema=schema,
-            prompt=version,
-            accept=accept,
-            images=filled.images,
-            omitted=filled.omitted,
-            hidden_media=filled.hidden_media,
-            draw=draw,
-            max_output_tokens=self.own_output_limit,
-            key_parts=self.key_parts,
+        # Of the settings, these can change in place.
+        mutable = json_bytes([self.params, self.query, self.headers, self._client_identity])
+        question = (prompt, answer, filled.has_sub_agents, filled.has_images, draw, mutable)
+        templates: dict[tuple[object, ...], RequestTemplate] = object.__getattribute__(self, "_templates")
+        if (template := templates.get(question)) is None:
+            if len(templates) >= _TEMPLATES_KEPT:
+                templates.clear()
+            template = templates[question] = self._template(prompt, answer, filled, draw)
+        return template.request(
+            _draw_params(self.params, draw), filled.messages, accept, filled.images, filled.omitted, filled.hidden_media
+        )
+
+    def _template(self, prompt: Prompt, answer: type[BaseModel], filled: FilledPrompt, draw: int) -> RequestTemplate:
+        schema, version = _reply_schema(
+            prompt, answer, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images
+        )
+        return RequestTemplate(
+            Request(
+                provider=self.provider,
+                base_url=self.endpoint,
+                model=self.model.partition("/")[2],
+                params=_draw_params(self.params, draw),
+                messages=filled.messages,
+                schema_name=prompt.name,
+                schema=schema,
+                prompt=version,
+                accept=str,
+                draw=draw,
+                max_output_tokens=self.own_output_limit,
+                key_parts=self.key_parts,
+            )
         )
 
     async def _reply(self, request: Request) -> Reply:

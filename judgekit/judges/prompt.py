@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -58,27 +58,15 @@ def _is_not_blank(text: str | None) -> bool:
     return text is not None and bool(text.strip())
 
 
-class _Identity:
-    """A trace as a key that equals only itself, since to compare two traces takes longer than to render one."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-
-    def __hash__(self) -> int:
-        return id(self.trace)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.trace is other.trace
-
-
 def _conversation(trace: Trace, options: RenderOptions) -> str:
-    return _rendered(_Identity(trace), options, json_bytes(trace.mutable_content()))
+    return _rendered(trace.render, options, json_bytes(trace.mutable_content()))
 
 
 @lru_cache(maxsize=8)  # the scorers of a sample begin one right after the other
-def _rendered(held: _Identity, options: RenderOptions, _mutable: bytes) -> Rendering:
+def _rendered(render: Callable[..., Rendering], options: RenderOptions, _mutable: bytes) -> Rendering:
+    """Return a rendering; the methods of two traces are never equal, while comparing traces would take longer."""
     try:
-        return held.trace.render(budget_tokens=options.budget_tokens, images=options.images)
+        return render(budget_tokens=options.budget_tokens, images=options.images)
     except ValueError as error:
         raise ContextError(f"conversation_tokens: {error}") from error
 
@@ -257,7 +245,7 @@ class FilledPrompt(NamedTuple):
     has_sub_agents: bool
     has_images: bool
     images: tuple[tuple[str, Image], ...]
-    hidden_media: Counter[tuple[str, str]]
+    hidden_media: Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
@@ -366,23 +354,23 @@ class Prompt:
         """
         if lacking := self.missing_inputs(sample):
             raise PromptError(f"{self.name}: the sample {sample.id!r} has no {' and no '.join(lacking)}")
-        filled = dict.fromkeys(self.optional, "")
-        for name in (*self.inputs, *self.optional):
-            if name in self.inputs or prompt_input(name).is_present(sample):
-                filled[name] = prompt_input(name).text(sample, options)
+        filled = {name: prompt_input(name).text(sample, options) for name in self.inputs}
+        for name in self.optional:
+            wanted = prompt_input(name)
+            filled[name] = wanted.text(sample, options) if wanted.is_present(sample) else ""
         conversation = filled.pop(CONVERSATION, "")
         question = _filled_question(self.question, (*filled.items(), *self.option_values))
         user = f"{conversation}\n\n{_REMINDER}\n\n{question}" if conversation else question
         omitted, has_sub_agents = 0, False
         shown_images: tuple[tuple[str, Image], ...] = ()
-        hidden_media: Counter[tuple[str, str]] = Counter()
+        hidden_media: dict[tuple[str, str], int] = {}
         for text in (conversation, *filled.values()):
             if isinstance(text, Rendering):
                 omitted += text.omitted
                 has_sub_agents = has_sub_agents or text.has_sub_agents
                 shown_images += text.images
-                if text.hidden_media:
-                    hidden_media += text.hidden_media
+                for kind, number in text.hidden_media.items():
+                    hidden_media[kind] = hidden_media.get(kind, 0) + number
         has_images = options.images is not None and (
             bool(shown_images) or any(kind == "image" for kind, _ in hidden_media)
         )

@@ -15,6 +15,7 @@ from judgekit.judges.reply_file import ENDED_CLAIM_SQL, ReplyFile, lease_times, 
 from judgekit.traces.message import FrozenModel
 
 _SELECT = "SELECT key, judge, prompt, digests, reply, at, checksum FROM replies WHERE "
+_GET = f"{_SELECT}key = ?"
 _COUNT = "SELECT count(*) FROM replies WHERE "
 _DELETE = "DELETE FROM replies WHERE "
 _REPLACE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -72,7 +73,7 @@ class ReplyDatabase(ReplyFile):
         Raises:
             sqlite3.Error: The result is not available at once.
         """
-        if not (rows := self._execute_without_waiting(f"{_SELECT}key = ?", (key,))):
+        if not (rows := self._execute_without_waiting(_GET, (key,))):
             return None
         if (reply := _read(rows[0])) is None:
             raise sqlite3.DatabaseError("damaged")
@@ -88,7 +89,7 @@ class ReplyDatabase(ReplyFile):
 
     def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
-        rows = self._execute(f"{_SELECT}key = ?", (key,))
+        rows = self._execute(_GET, (key,))
         if not rows:
             return None
         if (reply := self._intact(rows[0])) is None and not self._read_only:

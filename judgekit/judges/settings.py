@@ -273,9 +273,13 @@ class JudgeSettings(FrozenModel):
         parts: dict[str, JsonValue] = {}
         for name, given in (("query", self.query), ("headers", self.headers)):
             parts[name] = {one: value for one, value in given.items() if isinstance(value, str)}
-        identity = getattr(self.client, "identity", None)
-        parts["client"] = identity and str(identity)  # json_bytes takes no subclass of str
+        parts["client"] = self._client_identity
         return {name: part for name, part in parts.items() if part}
+
+    @property
+    def _client_identity(self) -> str | None:
+        identity: str | None = getattr(self.client, "identity", None)
+        return identity and str(identity)  # json_bytes takes no subclass of str
 
     @property
     def cache_mode_used(self) -> CacheMode:

@@ -32,6 +32,8 @@ StrictNumber: TypeAlias = Annotated[int, BeforeValidator(_reject_bool)]
 
 
 def _path_or_number(value: object, as_number: ValidatorFunctionWrapHandler) -> MessageNumber:
+    if type(value) is int:  # as nearly all are
+        return value
     return value if isinstance(value, str) and _PATH.fullmatch(value) else as_number(value)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from judgekit.traces.images import Image, ImageSettings, hidden_image
 from judgekit.traces.message import (
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _PART_SHOWN = 200
 _BAR = "\n| "
-_ANY_MARK = "0" * 12
+_MARK_LENGTH = 12
+_HEADER_START = len("[") + _MARK_LENGTH
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,128}")
 _one_line = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 _LINE_BREAKS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
@@ -50,23 +51,23 @@ class Rendering(str):
     omitted: int
     has_sub_agents: bool
     images: tuple[tuple[str, Image], ...]
-    hidden_media: Counter[tuple[str, str]]
+    hidden_media: Mapping[tuple[str, str], int]
 
     def __new__(
         cls,
         text: str,
         omitted: int,
         *,
-        has_sub_agents: bool = False,
-        images: tuple[tuple[str, Image], ...] = (),
-        hidden_media: Counter[tuple[str, str]] | None = None,
+        has_sub_agents: bool,
+        images: tuple[tuple[str, Image], ...],
+        hidden_media: Mapping[tuple[str, str], int],
     ) -> Self:
         """Return the text with what is known about it."""
         self = super().__new__(cls, text)
         self.omitted = omitted
         self.has_sub_agents = has_sub_agents
         self.images = images
-        self.hidden_media = hidden_media or Counter()
+        self.hidden_media = hidden_media
         return self
 
 
@@ -109,9 +110,9 @@ class Passage:
         cut = len(self.text) - self.limit
         return self.omitted_characters + cut if cut > 0 else self.omitted_characters
 
-    def rendered(self, mark: str) -> str:
-        """Return the header with the mark, and the part of the text that is shown."""
-        header = self.header(mark)
+    def rendered(self) -> str:
+        """Return the passage behind the mark of its header, with the part of the text that is shown."""
+        header = self.header
         if self.same_as is not None:
             return f"{header}: as in {self.same_as}"
         text = self.text
@@ -122,18 +123,21 @@ class Passage:
     @cached_property
     def size(self) -> int:
         """The size of the rendered passage in bytes, with the line break."""
-        return _bytes(self.rendered(_ANY_MARK)) + 1
+        return _HEADER_START + _bytes(self.rendered()) + 1
 
     @cached_property
     def text_size(self) -> int:
         """The size in bytes without the header."""
-        return self.size - 1 - _bytes(self.header(_ANY_MARK))
+        return self.size - 1 - _HEADER_START - _bytes(self.header)
 
-    def header(self, mark: str) -> str:
-        """Return the header with the mark."""
-        last = "" if self.last_message_number is None else f"-{self.last_message_number}"
-        shown = "" if self.image is None else f": {self.image.description}"
-        return f"[{mark} {self.message_number}{last}] {self.words}{shown}"
+    @property
+    def header(self) -> str:
+        """The header behind its mark."""
+        if self.last_message_number is not None:
+            return f" {self.message_number}-{self.last_message_number}] {self.words}"
+        if self.image is not None:
+            return f" {self.message_number}] {self.words}: {self.image.description}"
+        return f" {self.message_number}] {self.words}"
 
 
 def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettings | None = None) -> list[Passage]:
@@ -151,7 +155,7 @@ def message_passages(branch: Branch, tool_result_limit: int, images: ImageSettin
         limit = tool_result_limit if message.role == "tool" else len(text)
         words = _speaker_name(branch, message, answered)
         passage = Passage(number, words, text, limit, omitted_characters=left_out, depth=depth)
-        if answered is not None and started and not _media(message):
+        if started and answered is not None and not _media(message):
             passage.same_as = _same_as_child(started, answered, text)
         found.append(passage)
         if images is not None:
@@ -226,11 +230,11 @@ def limit_images(passages: Sequence[Passage], most: int, room: int, reason: str)
 
 def count_hidden_media(
     trace: "Trace", passages: Sequence[Passage], images: ImageSettings | None
-) -> Counter[tuple[str, str]]:
+) -> Mapping[tuple[str, str], int]:
     """Return the number of media of a recording that its passages do not show, by their kind and the reason."""
-    hidden: Counter[tuple[str, str]] = Counter()
     if not (media := find_media(trace)):
-        return hidden
+        return {}
+    hidden: Counter[tuple[str, str]] = Counter()
     placed = 0
     for passage in passages if images is not None else ():
         if passage.image is not None:
@@ -248,24 +252,63 @@ def count_hidden_media(
     return hidden
 
 
-def render_passages(passages: Sequence[Passage], hidden_media: Counter[tuple[str, str]] | None = None) -> Rendering:
+def render_passages(passages: Sequence[Passage], hidden_media: Mapping[tuple[str, str], int]) -> Rendering:
     """Return the passages between two lines with a mark that is the hash of what they enclose.
 
     Every header line starts with the mark in brackets and every line of content with ``| ``, so no content can pass for
     a header or end the conversation.
     """
-    unmarked = escape_surrogates("\n".join(passage.rendered("") for passage in passages))
-    mark = content_mark(unmarked)
-    body = f"\n{unmarked}".replace("\n[ ", f"\n[{mark} ")  # only headers match: lines of content start with a bar
-    text = f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"
-    has_sub_agents, omitted = False, 0
-    images: list[tuple[str, Image]] = []
-    for passage in passages:
-        has_sub_agents = has_sub_agents or passage.depth > 0
-        omitted += passage.omitted
-        if passage.image is not None and not passage.image.hidden:
-            images.append((passage.header(mark), passage.image))
-    return Rendering(text, omitted, has_sub_agents=has_sub_agents, images=tuple(images), hidden_media=hidden_media)
+    text, mark = _enclosed([passage.rendered() for passage in passages])
+    shown = [(passage, passage.image) for passage in passages if passage.image is not None]
+    return Rendering(
+        text,
+        sum(passage.omitted for passage in passages),
+        has_sub_agents=any(passage.depth for passage in passages),
+        images=tuple((f"[{mark}{passage.header}", image) for passage, image in shown if not image.hidden),
+        hidden_media=hidden_media,
+    )
+
+
+def render_plain_messages(messages: Sequence[Message], tool_result_limit: int) -> Rendering | None:
+    """Return the rendering of a conversation in which nothing is special, as most are; ``None`` for any other.
+
+    It equals that of its passages, and takes a third of the time: the contents are texts, nothing is cut or omitted,
+    and each result has the id of exactly one call of the agent that is unanswered.
+    """
+    shown: list[str] = []
+    waiting: dict[str | None, str] = {}
+    """The words of the next result, by the id of its call."""
+    message: Any  # a role that is read once tells type checkers nothing about the message
+    for number, message in enumerate(messages, 1):
+        role, text = message.role, message.content
+        if not isinstance(text, str):
+            return None
+        words = role
+        if role == "tool":
+            words = waiting.pop(message.tool_call_id, None)
+            if words is None or message.requestor == "user" or message.is_error or len(text) > tool_result_limit:
+                return None
+        elif role == "assistant":
+            if message.agent is not None:
+                words = f"assistant {quoted_name(message.agent)}"
+        elif role == "user" and (message.name is not None or message.tool_calls):
+            return None
+        shown.append(_BAR.join((f" {number}] {words}", *text.splitlines())))
+        if role == "assistant":
+            for call in message.tool_calls:
+                if call.id is None or call.id in waiting or call.args_error is not None:
+                    return None
+                name = quoted_name(call.name)
+                waiting[call.id] = f"tool result of {name} (called in {number})"
+                shown.append(f" {number}] calls {name} {compact_json(call.args)}")
+    return Rendering(_enclosed(shown)[0], 0, has_sub_agents=False, images=(), hidden_media={})
+
+
+def _enclosed(shown: Sequence[str]) -> tuple[str, str]:
+    """Return rendered passages with their marks, and the mark."""
+    mark = content_mark("\n[".join(("", *shown))[1:])
+    body = f"\n[{mark}".join(("", *shown)) or "\n"
+    return escape_surrogates(f"[{mark} conversation begins]{body}\n[{mark} conversation ends]"), mark
 
 
 def fence_text(title: str, text: str) -> str:
@@ -278,12 +321,12 @@ def fence_text(title: str, text: str) -> str:
 
 def escape_surrogates(text: str) -> str:
     """Return the text with lone surrogates, which no request can carry, written as escapes."""
-    return text.encode(errors="backslashreplace").decode()
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def content_mark(text: str) -> str:
     """Return a mark that the text cannot plausibly contain, because it is the hash of the text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:_MARK_LENGTH]
 
 
 def cut_middle(text: str, limit: int, separate: str = "\n") -> str:

@@ -36,7 +36,7 @@ def shorten_passages(passages: Sequence[Passage], trace: "Trace", budget_tokens:
     Raises:
         ValueError: The budget is too small even for the headers.
     """
-    room = BYTES_A_TOKEN * budget_tokens - len(render_passages(()))
+    room = BYTES_A_TOKEN * budget_tokens - len(render_passages((), {}))
     for_images = max(room // 2, room - _size(passages)) // BYTES_A_TOKEN
     passages = limit_images(passages, len(passages), for_images, "no room for it within conversation_tokens")
     room -= BYTES_A_TOKEN * sum(passage.image.tokens for passage in passages if passage.image is not None)

@@ -27,6 +27,7 @@ from judgekit.traces.rendering import (
     limit_images,
     message_passages,
     render_passages,
+    render_plain_messages,
 )
 from judgekit.traces.shortening import shorten_passages
 from judgekit.traces.tree import Branch, MessageNumber, branches, walk_calls
@@ -208,7 +209,11 @@ class Trace(FrozenModel):
         return tuple(next(errors[one.branch.path]) for one in walk_calls(Branch(self)))
 
     def mutable_content(self) -> list[JsonValue]:
-        """Return the arguments of calls and the data of unknown parts: the content that can be changed in place."""
+        """Return the content that can be changed in place.
+
+        This is the arguments of calls, the data of unknown parts, and the names of sub-agents with the ids of their
+        calls.
+        """
         found: list[JsonValue] = []
         for message in self.messages:
             # This runs for every scorer, so it takes the fastest way.
@@ -218,7 +223,7 @@ class Trace(FrozenModel):
             if not isinstance(message.content, str):
                 found += [part.data for part in message.content if isinstance(part, OtherPart)]
         for child in self.children:
-            found += child.mutable_content()
+            found += [child.metadata.get("agent"), child.metadata.get("call_id"), *child.mutable_content()]
         return found
 
     def render(
@@ -253,6 +258,10 @@ class Trace(FrozenModel):
         Raises:
             ValueError: The budget is too small even for the headers.
         """
+        if budget_tokens is None and images is None and not self.children:
+            plain = render_plain_messages(self.messages, tool_result_limit)
+            if plain is not None:
+                return plain
         shown: Sequence[Passage] = message_passages(Branch(self), tool_result_limit, images)
         if images is not None:
             most = images.max_images

@@ -768,3 +768,59 @@ def test_a_judge_that_is_forgotten_as_its_loop_ends_is_closed_in_silence(server,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert len(server.requests) == 1
+
+
+class _Own(ScriptedClient):
+    identity = "v1"
+
+
+def _set_seed(judge):
+    judge.params["seed"] = 2
+
+
+def _set_nested(judge):
+    judge.params["extra"]["tags"].append("b")
+
+
+def _set_header(judge):
+    judge.headers["x-team"] = "red"
+
+
+def _set_query(judge):
+    judge.query["v"] = "2"
+
+
+def _set_identity(judge):
+    judge.client.identity = "v2"
+
+
+def _set_limit(judge):
+    judge.params["max_tokens"] = 7
+
+
+@pytest.mark.parametrize(
+    "change", [_set_seed, _set_nested, _set_header, _set_query, _set_identity, _set_limit], ids=lambda one: one.__name__
+)
+@pytest.mark.parametrize("draw", [0, 3])
+def test_settings_that_change_in_place_are_those_of_the_next_request(sample, change, draw):
+    def judge():
+        settings = {"params": {"seed": 1, "extra": {"tags": ["a"]}}, "headers": {"x-team": "blue"}, "query": {"v": "1"}}
+        return Judge("openai/judge-1", client=_Own({}), budget=Limits(tokens=9_000), **settings)
+
+    def request(judge):
+        with independent_draw(draw, 10):
+            return judge.build_request(GOAL, sample, Opinion)
+
+    def parts(request):
+        return request.key, request.digests, request.params, request.key_parts, request.max_output_tokens
+
+    one, fresh = judge(), judge()
+    before = parts(request(one))
+    before_change = copy.deepcopy(before)
+    assert parts(request(one)) == before
+    change(one)
+    change(fresh)
+    after = parts(request(one))
+    assert after[0] != before[0]
+    assert after == parts(request(fresh))
+    assert parts(request(judge())) == before_change

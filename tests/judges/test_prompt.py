@@ -15,7 +15,7 @@ from judgekit.judges.client import ChatMessage
 from judgekit.judges.prompt import PROMPT_INPUTS, load_prompt, shipped_prompts
 from judgekit.resources import resource_folder
 from judgekit.scoring import signature
-from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.message import AIMessage, HumanMessage, OtherPart, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 
@@ -581,3 +581,52 @@ def test_the_id_of_an_alignment_does_not_change_the_signature():
     tone = load_prompt("tone")
     one, other = (PromptScorer(prompt, ScriptedJudge([])) for prompt in (tone, replace(tone, alignment="0123456789ab")))
     assert signature(one) == signature(other)
+
+
+def _rename(trace):
+    trace.children[0].metadata["agent"] = "writer"
+
+
+def _relink(trace):
+    trace.children[0].metadata["call_id"] = "2"
+
+
+def _change_argument(trace):
+    trace.messages[1].tool_calls[0].args["city"]["name"] = "Rome"
+
+
+def _change_type(trace):
+    trace.messages[1].tool_calls[1].args["fast"] = True
+
+
+def _change_part(trace):
+    trace.messages[2].content[0].data["x"].append(2)
+
+
+def _change_below(trace):
+    trace.children[0].messages[0].tool_calls[0].args["n"] = 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_rename, _relink, _change_argument, _change_type, _change_part, _change_below],
+    ids=lambda one: one.__name__,
+)
+def test_a_recording_that_changes_in_place_is_rendered_anew(change):
+    def recording():
+        child = Trace(
+            messages=[AIMessage("Hm.", tool_calls=[ToolCall("g", {"n": 1}, id="1")])],
+            metadata={"agent": "reader", "call_id": "1"},
+        )
+        calls = [ToolCall("f", {"city": {"name": "Paris"}}, id="1"), ToolCall("f", {"fast": 1}, id="2")]
+        messages = [HumanMessage("Go."), AIMessage("", tool_calls=calls), AIMessage([OtherPart({"x": [1]})])]
+        return Sample(id="s", trace=Trace(messages=messages, children=[child]))
+
+    prompt, sample, fresh = load_prompt("agent_goal_without_reference"), recording(), recording()
+    before = prompt.fill(sample).messages
+    assert prompt.fill(sample).messages == before
+    change(sample.trace)
+    change(fresh.trace)
+    after = prompt.fill(sample).messages
+    assert after != before
+    assert after == prompt.fill(fresh).messages

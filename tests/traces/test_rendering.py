@@ -27,6 +27,7 @@ from judgekit.traces.rendering import (
     fence_text,
     message_passages,
     render_passages,
+    render_plain_messages,
 )
 from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Branch
@@ -35,7 +36,8 @@ LINE_BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "
 
 
 def rendered(messages, mark, limit):
-    return "\n".join(passage.rendered(mark) for passage in message_passages(Branch(Trace(messages=messages)), limit))
+    passages = message_passages(Branch(Trace(messages=messages)), limit)
+    return "\n".join(f"[{mark}{passage.rendered()}" for passage in passages)
 
 
 def test_every_message_and_call_is_numbered_and_every_line_of_content_is_behind_a_bar():
@@ -267,6 +269,67 @@ def test_the_mark_is_the_hash_of_what_it_marks(messages, limit):
     assert "\n".join(lines) == rendered(messages, mark, limit)
 
 
+call_ids = st.none() | st.sampled_from(["", "1", "2"])
+paired_messages = st.lists(
+    st.builds(HumanMessage, content=hostile_content, name=st.none() | hostile_text)
+    | st.builds(
+        AIMessage,
+        content=hostile_text,
+        agent=st.none() | hostile_text,
+        tool_calls=st.lists(
+            st.builds(
+                ToolCall, name=hostile_text, args=st.dictionaries(hostile_text, hostile_text, max_size=2), id=call_ids
+            ),
+            max_size=2,
+        ),
+    )
+    | st.builds(
+        ToolMessage,
+        content=hostile_text,
+        tool_call_id=call_ids,
+        is_error=st.none() | st.booleans(),
+        requestor=st.sampled_from(["assistant", "user"]),
+    ),
+    max_size=8,
+)
+
+
+@given(hostile_messages | paired_messages, st.integers(0, 40))
+def test_one_pass_over_a_plain_conversation_renders_what_its_passages_do(messages, limit):
+    plain = render_plain_messages(messages, limit)
+    if plain is not None:
+        shown = render_passages(message_passages(Branch(Trace(messages=messages)), limit), {})
+        assert plain == shown
+        assert (plain.omitted, plain.has_sub_agents, plain.images) == (shown.omitted, False, ()) == (0, False, ())
+
+
+def test_most_conversations_are_plain():
+    messages = [
+        SystemMessage("Be brief."),
+        HumanMessage("Paris and Rome?"),
+        AIMessage("", tool_calls=[ToolCall("weather", {"city": "Paris"}, id="1"), ToolCall("weather", id="2")]),
+        ToolMessage("12", tool_call_id="2"),
+        ToolMessage("13\n| x", tool_call_id="1"),
+        AIMessage("", agent="a b", tool_calls=[ToolCall("weather", id="1")]),
+        ToolMessage("14", tool_call_id="1"),
+    ]
+    assert render_plain_messages(messages, 100) == Trace(messages=messages).render()
+    assert render_plain_messages([], 100) == Trace().render()
+    for special in (
+        HumanMessage([TextPart("x")]),
+        HumanMessage("x", name="ann"),
+        HumanMessage(tool_calls=[ToolCall("f", id="3")]),
+        AIMessage(tool_calls=[ToolCall("f")]),
+        AIMessage(tool_calls=[ToolCall("f", id="3"), ToolCall("f", id="3")]),
+        AIMessage(tool_calls=[ToolCall("f", "{broken", id="3")]),
+        ToolMessage("x"),
+        ToolMessage("x", tool_call_id="1"),
+    ):
+        assert render_plain_messages([*messages, special], 100) is None
+    for special in ({"is_error": True}, {"requestor": "user"}, {"content": "x" * 101}):
+        assert render_plain_messages([*messages[:3], messages[3].model_copy(update=special)], 100) is None
+
+
 def test_what_was_left_out_is_counted():
     messages = [
         ToolMessage("x" * 30),
@@ -278,13 +341,13 @@ def test_what_was_left_out_is_counted():
     assert Trace(messages=messages).render().omitted == 50
     assert [passage.omitted for passage in message_passages(Branch(Trace(messages=messages)), 10)] == [20, 50, 1]
     shown = Trace(messages=messages).render(tool_result_limit=10)
-    assert (shown, shown.omitted) == (render_passages(message_passages(Branch(Trace(messages=messages)), 10)), 71)
+    assert (shown, shown.omitted) == (render_passages(message_passages(Branch(Trace(messages=messages)), 10), {}), 71)
 
 
 @given(hostile_messages, st.integers(0, 40))
 def test_the_size_of_a_passage_is_that_of_its_bytes_in_a_rendering(messages, limit):
     found = message_passages(Branch(Trace(messages=messages)), limit)
-    assert sum(one.size for one in found) == len(render_passages(found).encode()) - len(render_passages([])) + 1
+    assert sum(one.size for one in found) == len(render_passages(found, {}).encode()) - len(render_passages([], {})) + 1
 
 
 def test_the_size_of_a_text_is_that_of_its_bytes_with_the_bars():
@@ -296,4 +359,4 @@ def test_the_size_of_a_text_is_that_of_its_bytes_with_the_bars():
 
 def test_a_passage_may_stand_for_many_messages():
     gap = Passage(4, "[... 7 characters omitted ...]", "", 0, omitted_characters=7, last_message_number=9)
-    assert (gap.rendered("m"), gap.omitted) == ("[m 4-9] [... 7 characters omitted ...]", 7)
+    assert (gap.rendered(), gap.omitted) == (" 4-9] [... 7 characters omitted ...]", 7)
