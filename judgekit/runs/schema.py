@@ -2,11 +2,11 @@
 
 import marshal
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 APPLICATION_ID = int.from_bytes(b"jrun")
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _LEVEL = 1
 """The level of compression: fast."""
 _EQUAL_ALIKE = 2
@@ -34,6 +34,7 @@ _COLUMNS = {
     "unscored_calls": """
         run INTEGER NOT NULL, id INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, calls TEXT NOT NULL
     """,
+    "summaries": "run INTEGER PRIMARY KEY, summary BLOB NOT NULL",
 }
 KEYS = {
     "samples": "run, number",
@@ -49,6 +50,8 @@ _WITHOUT_ROWID = ("samples", "scores", "unscored_calls")
 
 PART_TABLES = tuple(KEYS)
 """The tables that hold the parts of a run."""
+SUMMARISED = ("samples", "scores", "unscored_calls")
+"""The tables whose rows the summary of a run is made of, apart from its record."""
 
 
 def _table(name: str) -> str:
@@ -57,8 +60,20 @@ def _table(name: str) -> str:
     return f"CREATE TABLE {name} ({_COLUMNS[name]}, checksum INTEGER NOT NULL{key}) STRICT{ending}"
 
 
+def _triggers(table: str, run: str) -> Iterator[str]:
+    """Yield triggers that delete the stored summary of a run when a row of it changes, whoever changes it."""
+    for event, rows in (("INSERT", ["NEW"]), ("UPDATE", ["OLD", "NEW"]), ("DELETE", ["OLD"])):
+        runs = ", ".join(f"{row}.{run}" for row in rows)
+        yield (
+            f"CREATE TRIGGER {table}_{event.lower()} AFTER {event} ON {table} "  # noqa: S608 - our own names
+            f"BEGIN DELETE FROM summaries WHERE run IN ({runs}); END"
+        )
+
+
 SCHEMA = (
     *map(_table, _COLUMNS),
+    *_triggers("runs", "number"),
+    *(sql for table in SUMMARISED for sql in _triggers(table, "run")),
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
@@ -105,7 +120,7 @@ def with_checksums(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def is_intact(row: tuple[Any, ...]) -> bool:
     """Return whether a row, with its checksum in the last place, is what was written."""
-    return are_intact([row])[0]
+    return bool(checksum(row[:-1]) == row[-1])
 
 
 def are_intact(rows: Iterable[tuple[Any, ...]]) -> list[bool]:
