@@ -112,18 +112,14 @@ def test_stored_numbers_are_those_of_the_rows(number, grouped):
     assert shown(stored) == shown(counted)
     assert str(stored) == str(counted)
     assert stored.summary["binary"].bootstrap(3) == counted.summary["binary"].bootstrap(3)
-    gates = [f"{name}{ending} >= 1" for name in NAMES for ending in ("", ".min", ".n", ".coverage")]
-    gates += ["mean.lower >= 1", "binary.lower >= 1"]
+    gates = [f"{name}{ending} >= 1" for name in NAMES for ending in ("", ".n", ".coverage")]
+    gates += [f"{name}.{ending} >= 1" for name in NAMES[:2] for ending in ("lower", "min")]
     assert check_gates(stored, gates) == check_gates(counted, gates)
     assert list(stored.summary.scorers) == list(NAMES)
     for name in NAMES:
         one, other = stored.summary[name], counted.summary[name]
         assert (one.overall, one.interval, one.trials) == (other.overall, other.interval, other.trials)
-        assert (list(one.values), one.groups, one.bootstrap(3)) == (
-            list(other.values),
-            other.groups,
-            other.bootstrap(3),
-        )
+        assert (list(one.values), one.groups) == (list(other.values), other.groups)
     assert stored.summary.slices.keys() == counted.summary.slices.keys()
     for name, parts in stored.summary.slices.items():
         for value, part in parts.items():
