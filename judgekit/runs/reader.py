@@ -36,6 +36,7 @@ from judgekit.runs.schema import (
     SCHEMA_VERSION,
     SUMMARISED,
     are_intact,
+    are_values_intact,
     decompress,
     is_intact,
 )
@@ -111,7 +112,7 @@ class RunReader:
             db = connect(path, read_only=read_only and not may_write)
         try:
             self._inode = None if path is None else path.stat().st_ino
-            db.create_function("is_intact", -1, lambda *row: is_intact(row), deterministic=True)
+            db.create_function("are_values_intact", -1, are_values_intact, deterministic=True)
             self._prepare(db, read_only=read_only)
         except BaseException:
             db.close()
@@ -398,21 +399,23 @@ class RunReader:
         if only_intact:
             columns = self._db.execute(f"SELECT * FROM {table} LIMIT 0").description  # noqa: S608
             names = ", ".join(f'"{name}"' for name, *_ in columns)
-            sql += f" AND is_intact({names})"
+            sql += f" AND are_values_intact({names})"
         count, total = next(self._select(sql, run))
         return count, total
 
-    def stored_summary(self, run: int) -> StoredSummary | None:
-        """Return the numbers of a run as they were stored since its last change; ``None`` if there are none."""
-        found = next(self._select("SELECT * FROM summaries WHERE run = ?", run), None)
-        return None if found is None or not is_intact(found) else StoredSummary.from_json(decompress(found[1]))
+    def stored_summary(self, run: int, *, checked: bool = False) -> StoredSummary | None:
+        """Return the stored numbers of a run; ``None`` if there are none, or its rows have changed since.
 
-    def has_rows_of(self, summary: StoredSummary, run: int) -> bool:
-        """Return whether a run has just the rows that a stored summary was made of, and all of them are intact."""
-        try:
-            return self.row_sums(run, only_intact=True) == summary.row_sums
-        except StoreError:  # whoever reads the rows finds out which one cannot be read
-            return False
+        Args:
+            run: The run.
+            checked: Whether to check that all rows behind the numbers are intact. Without, none is read.
+        """
+        found = next(self._select("SELECT * FROM summaries WHERE run = ?", run), None)
+        stored = None if found is None or not is_intact(found) else StoredSummary.from_json(decompress(found[1]))
+        with suppress(StoreError):  # whoever reads the rows finds out which one cannot be read
+            if stored is not None and self.row_sums(run, only_intact=checked) == stored.row_sums:
+                return stored
+        return None
 
     def scored_samples(self, run: int) -> int:
         """Return the number of samples that have a score."""

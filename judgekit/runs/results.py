@@ -169,15 +169,14 @@ class Run:
             checked: Whether to check that all rows behind the summary are intact. Without, none is read.
 
         Returns:
-            ``None`` if there is no such summary, if a row is damaged, or if this run has counted its summary already.
+            ``None`` if there is no such summary, if rows have changed since or are found to be damaged, or if this run
+            has counted its summary already.
         """
-        if "_counts" in vars(self) or (stored := self.store.stored_summary(self.number)) is None:
+        if "_counts" in vars(self) or (stored := self.store.stored_summary(self.number, checked=checked)) is None:
             return None
         if [(one.name, one.signature) for one in self.scorers] != [
             (line.scorer, line.signature) for line in stored.summary
         ]:
-            return None
-        if checked and not self.store.has_rows_of(stored, self.number):
             return None
         run, counted = Run(self.store, self.record), Run(self.store, self.record)
         stored.summary.recount_with(lambda: counted.summary)

@@ -121,7 +121,7 @@ class RunStore(RunReader):
         db.execute("UPDATE runs SET record = ?, checksum = ? WHERE number = ?", values)
 
     def keep_summary(self, run: int, summary: StoredSummary) -> None:
-        """Store the numbers of a run, unless its rows have changed since. A later change deletes them."""
+        """Store the numbers of a run, unless its rows have changed since."""
         line = (run, Compressor().compress(summary.to_json()))
         with self.transaction() as db:
             if self.row_sums(run) == summary.row_sums:
@@ -157,7 +157,7 @@ class RunStore(RunReader):
     def _delete(db: sqlite3.Connection, runs: Collection[int]) -> None:
         numbers = [(run,) for run in runs]
         db.executemany("DELETE FROM runs WHERE number = ?", numbers)
-        for table in PART_TABLES:
+        for table in ("summaries", *PART_TABLES):
             db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
 
 
