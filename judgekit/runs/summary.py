@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from math import fsum, isfinite, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from judgekit.aggregates.total import AGGREGATES, PackedScores, Total, compute_total
 from judgekit.errors import ConfigError, count_text, join_limited
@@ -98,16 +98,16 @@ class ScorerSummary:
     _overall: tuple[Total | None, ...] = field(default=(), repr=False)
     _interval: tuple[Interval | None, ...] = field(default=(), repr=False)
     _trials: tuple[Sequence[Trials], ...] = field(default=(), repr=False)
+    # Of the class: Python needs five times the memory for an instance with 30 attributes or more.
+    _recount = cast("tuple[Callable[[], ScorerSummary], ...]", ())
 
     def __post_init__(self) -> None:
         """Prepare what the numbers are computed from, which is no field, since a stored summary lacks it."""
         self._labelled: dict[float, str] = {}
         self._values: array[float] = array("d")
         self._groups: array[int] = array("q")
-        self._grouped = False
         self._unscored: set[int] = set()
         self._scores: dict[str, PackedScores] = {}
-        self._recount: Callable[[], ScorerSummary] | None = None
 
     def add(self, row: Row | CountedRow, packed: bytes | None = None) -> None:
         """Count one score.
@@ -138,7 +138,6 @@ class ScorerSummary:
             if row.group is not None:
                 self._unscored.add(_group_hash(row.group))
             return
-        self._grouped = self._grouped or row.group is not None
         self._groups.append(_UNGROUPED if row.group is None else _group_hash(row.group))
         self._values.append(score.value)
         if isinstance(score, Score) and score.aggregate != "mean":
@@ -196,7 +195,6 @@ class ScorerSummary:
         for value, label in other._labelled.items():
             self._graded = (self._labelled.setdefault(value, label) != label) or self._graded
         self._graded = self._graded or other._graded
-        self._grouped = self._grouped or other._grouped
         self._values.extend(other._values)
         self._groups.extend(other._groups)
         self._unscored |= other._unscored
@@ -252,12 +250,12 @@ class ScorerSummary:
 
     def recount_with(self, count: "Callable[[], ScorerSummary]") -> None:
         """Take the values that a stored summary lacks from ``count`` when they are asked for."""
-        self._recount = count
+        self._recount = (count,)
 
     @property
     def _counted(self) -> "ScorerSummary":
         """This summary, or if it is a stored one, which has no values, the same one counted again."""
-        return self if self._recount is None else self._recount()
+        return self._recount[0]() if self._recount else self
 
     @property
     def overall(self) -> Total | None:
@@ -289,7 +287,7 @@ class ScorerSummary:
     def groups(self) -> Sequence[Hashable] | None:
         """A key for the group of each value, if samples have groups. A sample without a group is one by itself."""
         counted = self._counted
-        if not counted._grouped:
+        if not any(counted._groups):  # all are ungrouped
             return None
         return [(place,) if group == _UNGROUPED else group for place, group in enumerate(counted._groups)]
 
@@ -311,7 +309,7 @@ class ScorerSummary:
     def _mean_interval(self) -> Interval | None:
         if len(names := self._aggregates) != 1 or names[0] not in _MEANS:
             return None
-        if not self._grouped and set(self._values) <= {0.0, 1.0}:
+        if not any(self._groups) and set(self._values) <= {0.0, 1.0}:
             return wilson(self._values.count(1.0), len(self._values))
 
         from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
