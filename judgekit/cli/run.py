@@ -17,7 +17,6 @@ from judgekit.cli.outcome import print_stopping, report_outcome, show_problems, 
 from judgekit.cli.outputs import check_outputs, print_line, print_run_location
 from judgekit.errors import JudgekitError, path_text
 from judgekit.formats.files import require_separate_output
-from judgekit.formats.reading import read
 from judgekit.jobs.building import BuiltScorers, Workers, build_scorers
 from judgekit.jobs.interrupts import InterruptHandler
 from judgekit.jobs.options import RunOptions
@@ -51,7 +50,7 @@ def demo() -> None:
         judgekit.AgentGoalAccuracyWithoutReference(judge),
     ]
     with explaining_terms() as screen:
-        scored = judgekit.run(read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1)
+        scored = judgekit.run(judgekit.read(folder / "conversations.jsonl", on_error="raise"), scorers, concurrency=1)
         show_run(scored, 3, screen.out)
     typer.echo(
         "\nNext: judgekit run FILE --scorer tool_call_f1 for your own conversations; judgekit scorers lists all scorers."

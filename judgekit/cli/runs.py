@@ -60,8 +60,9 @@ def runs(
     elif run is not None:
         outputs = check_outputs(output)
         found = Run.stored(options.parse_run_number(run), store)
+        shown = None if outputs or show or bootstrap else found.with_stored_summary()
         with explaining_terms() as screen:
-            _show(found, show, seed if bootstrap else None, screen.out)
+            _show(shown or found, show, seed if bootstrap else None, screen.out)
         for path in outputs:
             report(found, path, _gates(found))
             print_written(path)

@@ -1,7 +1,7 @@
 """Resuming a run that stopped early, and adding scorers to a finished one."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -54,9 +54,12 @@ def resume_session(
     )
     built.check_judges()
     _must_be_as_before(before, built.scorers)
-    numbered, from_store = _samples_of(store, before, built, options, samples, workers)
-    built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
     again: tuple[ScoreStatus, ...] = ("failed",) if retry_failed else ()
+    complete = _complete_run(store, before, again)
+    numbered, from_store = (
+        _samples_of(store, before, built, options, samples, workers) if complete is None else (None, True)
+    )
+    built.check_workers(workers, store.path, given=numbered is not None, from_store=from_store)
     expected = {} if before.count_precision == "exactly" else SampleCount.expected(options.expected_samples())._asdict()
     return Session(
         store,
@@ -68,6 +71,7 @@ def resume_session(
         samples=numbered,
         from_store=from_store,
         retried=again,
+        complete=complete,
     )
 
 
@@ -123,6 +127,21 @@ def _open_run(run: RunReference, path: Path | str | None) -> tuple[RunStore, Run
     RunStore(path, read_only=True)  # raises an error if there is no such file, instead of creating it
     store = RunStore(path)
     return store, store.record(None if run == "last" else run)
+
+
+def _complete_run(store: RunStore, record: RunRecord, retried: Collection[ScoreStatus]) -> Run | None:
+    """Return a run if it is finished and has no scores to make again.
+
+    Its stored summary tells, if all rows behind it are intact. Otherwise, the scores are counted, which takes longer.
+    """
+    if record.unfinished:
+        return None
+    run = Run(store, record)
+    is_complete = not any(
+        line.missing or line.damaged_samples or any(line.counts[status] for status in retried)
+        for line in (run.with_stored_summary(checked=True) or run).summary
+    )
+    return run if is_complete else None
 
 
 def _must_be_as_before(record: RunRecord, scorers: Sequence[Scorer]) -> None:

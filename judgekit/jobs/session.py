@@ -45,6 +45,7 @@ class Session:
         from_store: Whether the samples are read from the store instead.
         retried: The statuses of scores to retry.
         problems: The records that could not be read.
+        complete: The run, if it is finished and has nothing to score.
         keeps_run: Whether the run is kept although an error ended the session.
     """
 
@@ -59,6 +60,7 @@ class Session:
     from_store: bool = False
     retried: Collection[ScoreStatus] = ()
     problems: ReadingProblems = field(default_factory=ReadingProblems)
+    complete: Run | None = None
     keeps_run: bool = False
 
     def run(self, console: "Console | None" = None, interrupts: InterruptHandler | None = None) -> Run:
@@ -72,8 +74,8 @@ class Session:
             KeyboardInterrupt: The session was interrupted before anything was scored.
             JudgekitError: Nothing could be scored, or nothing more. Scores made before are kept.
         """
-        if (complete := self._complete_run()) is not None:
-            return complete
+        if self.complete is not None:
+            return self.complete
         stopped: BaseException | None = None
         self._console, self._interrupts = console, interrupts or InterruptHandler()
         with self._begun():
@@ -87,8 +89,8 @@ class Session:
 
     async def arun(self, console: "Console | None" = None) -> Run:
         """Score, and return the run, as `run` does. Files are used in threads."""
-        if (complete := await asyncio.to_thread(self._complete_run)) is not None:
-            return complete
+        if self.complete is not None:
+            return self.complete
         stopped: BaseException | None = None
         self._console, self._interrupts = console, InterruptHandler()
         async with _in_thread(self._begun()):
@@ -101,21 +103,6 @@ class Session:
             count = await acount_samples(self.store, self.record.number, self._source, seconds=self._counting)
             await asyncio.to_thread(self._write_count, count)
         return Run(self.store, self.record)
-
-    def _complete_run(self) -> Run | None:
-        """Return the run as it was, if it is finished, without new scorers and without scores to make again.
-
-        This takes one pass over the scores, which the summary of the run needs anyway.
-        """
-        before = self.before
-        if before is None or before.unfinished or not self.from_store or len(before.scorers) < len(self.record.scorers):
-            return None
-        run = Run(self.store, before)
-        is_complete = not any(
-            line.missing or line.damaged_samples or any(line.counts[status] for status in self.retried)
-            for line in run.summary
-        )
-        return run if is_complete else None
 
     @property
     def _places(self) -> range:

@@ -97,10 +97,15 @@ class EffortTotals:
     tool_errors: int = 0
     with_repeated_calls: int = 0
     with_warnings: int = 0
-    _numbers: "dict[str, array[float]]" = field(default_factory=lambda: defaultdict(lambda: array("d")), repr=False)
+    _statistics: Sequence[EffortStatistic] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Prepare what the statistics are computed from, which is no field, since stored totals lack it."""
+        self._numbers: dict[str, array[float]] = defaultdict(lambda: array("d"))
 
     def add(self, effort: ConversationEffort) -> None:
         """Count a conversation together with its children."""
+        self._statistics = None
         self.conversations += 1
         self.with_repeated_calls += effort.repeats_calls
         self.with_warnings += effort.has_warnings
@@ -119,10 +124,12 @@ class EffortTotals:
     @property
     def statistics(self) -> Sequence[EffortStatistic]:
         """Each number that is known for at least one conversation."""
-        return [
-            EffortStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
-            for name, numbers in self._numbers.items()
-        ]
+        if self._statistics is None:
+            self._statistics = [
+                EffortStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
+                for name, numbers in self._numbers.items()
+            ]
+        return self._statistics
 
     def __str__(self) -> str:
         if not self.conversations:

@@ -29,7 +29,18 @@ from judgekit.runs.counted import CountedRow, PlainScore
 from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
-from judgekit.runs.schema import APPLICATION_ID, KEYS, SCHEMA, SCHEMA_VERSION, are_intact, decompress, is_intact
+from judgekit.runs.schema import (
+    APPLICATION_ID,
+    KEYS,
+    SCHEMA,
+    SCHEMA_VERSION,
+    SUMMARISED,
+    are_intact,
+    are_values_intact,
+    decompress,
+    is_intact,
+)
+from judgekit.runs.stored_summary import RowSums, StoredSummary
 from judgekit.score import Explanation, JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.message import FrozenModel, JsonObject, construct
 from judgekit.traces.sample import Sample
@@ -79,6 +90,7 @@ class RunReader:
 
     def __init__(self, path: Path | str | None = None, *, read_only: bool = False) -> None:
         self.path = None if path is None else require_local(path, "runs are kept in a SQLite file, which must be local")
+        self.read_only = read_only
         with self._explaining_errors():
             self._db = self._open(read_only=read_only)
         self._dictionaries: dict[tuple[int, int], bytes | None] = {}
@@ -100,6 +112,7 @@ class RunReader:
             db = connect(path, read_only=read_only and not may_write)
         try:
             self._inode = None if path is None else path.stat().st_ino
+            db.create_function("are_values_intact", -1, are_values_intact, deterministic=True)
             self._prepare(db, read_only=read_only)
         except BaseException:
             db.close()
@@ -376,6 +389,33 @@ class RunReader:
             FROM scores WHERE run = ?1
         """
         return RunCounts(*map(int, next(self._select(sql, run))))
+
+    def row_sums(self, run: int, *, only_intact: bool = False) -> RowSums:
+        """Return the number of rows that the summary of a run is made of, and the sum of their checksums, by table."""
+        return [self._row_sum(run, table, only_intact=only_intact) for table in SUMMARISED]
+
+    def _row_sum(self, run: int, table: str, *, only_intact: bool) -> tuple[int, int]:
+        sql = f"SELECT count(*), ifnull(sum(checksum), 0) FROM {table} WHERE run = ?"  # noqa: S608 - our own names
+        if only_intact:
+            columns = self._db.execute(f"SELECT * FROM {table} LIMIT 0").description  # noqa: S608
+            names = ", ".join(f'"{name}"' for name, *_ in columns)
+            sql += f" AND are_values_intact({names})"
+        count, total = next(self._select(sql, run))
+        return count, total
+
+    def stored_summary(self, run: int, *, checked: bool = False) -> StoredSummary | None:
+        """Return the stored numbers of a run; ``None`` if there are none, or its rows have changed since.
+
+        Args:
+            run: The run.
+            checked: Whether to check that all rows behind the numbers are intact. Without, none is read.
+        """
+        found = next(self._select("SELECT * FROM summaries WHERE run = ?", run), None)
+        stored = None if found is None or not is_intact(found) else StoredSummary.from_json(decompress(found[1]))
+        with suppress(StoreError):  # whoever reads the rows finds out which one cannot be read
+            if stored is not None and self.row_sums(run, only_intact=checked) == stored.row_sums:
+                return stored
+        return None
 
     def scored_samples(self, run: int) -> int:
         """Return the number of samples that have a score."""

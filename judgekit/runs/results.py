@@ -4,21 +4,23 @@ import hashlib
 import logging
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic_core import from_json
 
-from judgekit.errors import count_text
+from judgekit.errors import StoreError, count_text
 from judgekit.runs.counted import CountedRow
 from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
+from judgekit.runs.stored_summary import RowSums, StoredSummary
 from judgekit.runs.summary import ScorerSummary, Summary
 from judgekit.score import JudgeExchange, ScoreStatus
 from judgekit.traces.sample import Sample
@@ -34,6 +36,14 @@ _log = logging.getLogger("judgekit")
 
 _IDS_SHOWN = 5
 _DESCRIBED = 10_000  # samples that are drawn to describe all of them
+
+
+class _Counts(NamedTuple):
+    """The summary and the effort of a run, and, if they may be stored, the rows that they were counted from."""
+
+    summary: Summary
+    effort: EffortTotals
+    row_sums: RowSums = ()
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -111,16 +121,18 @@ class Run:
     @property
     def effort(self) -> EffortTotals:
         """The effort of the conversations that have a score: messages, tool calls, tokens, cost and time."""
-        return self._counts[1]
+        return self._counts.effort
 
     @property
     def _counts_only(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
-        return self._counts[0]
+        return self._counts.summary
 
     @cached_property
-    def _counts(self) -> tuple[Summary, EffortTotals]:
+    def _counts(self) -> "_Counts":
         """The summary and the effort, which are counted in one pass."""
+        is_kept = self.store.path is not None and not self.store.read_only
+        row_sums = self.store.row_sums(self.number) if is_kept else ()
         summary, efforts = (
             Summary({one.name: ScorerSummary(one.name, one.signature) for one in self.scorers}),
             EffortTotals(),
@@ -141,7 +153,35 @@ class Run:
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
-        return summary, efforts
+        return _Counts(summary, efforts, row_sums)
+
+    def keep_summary(self) -> None:
+        """Store the numbers of the summary that were computed so far, if they were counted from a file to write to."""
+        counts = self._counts
+        if counts.row_sums and (stored := StoredSummary.of(counts.row_sums, counts.summary, counts.effort)):
+            with suppress(StoreError):  # they can be counted again
+                self.store.keep_summary(self.number, stored)
+
+    def with_stored_summary(self, *, checked: bool = False) -> "Run | None":
+        """Return this run with the summary that its file keeps, whose values are counted when they are asked for.
+
+        Args:
+            checked: Whether to check that all rows behind the summary are intact. Without, none is read.
+
+        Returns:
+            ``None`` if there is no such summary, if rows have changed since or are found to be damaged, or if this run
+            has counted its summary already.
+        """
+        if "_counts" in vars(self) or (stored := self.store.stored_summary(self.number, checked=checked)) is None:
+            return None
+        if [(one.name, one.signature) for one in self.scorers] != [
+            (line.scorer, line.signature) for line in stored.summary
+        ]:
+            return None
+        run, counted = Run(self.store, self.record), Run(self.store, self.record)
+        stored.summary.recount_with(lambda: counted.summary)
+        vars(run)["_counts"] = _Counts(stored.summary, stored.effort)
+        return run
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:

@@ -3,28 +3,27 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import fsum, isfinite, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from judgekit.aggregates.total import PackedScores, Total, compute_total
+from judgekit.aggregates.total import AGGREGATES, PackedScores, Total, compute_total
 from judgekit.errors import ConfigError, count_text, join_limited
-from judgekit.runs.answers import AnswerCounts, ReportedNames
+from judgekit.runs.answers import AnswerCounts, ReportedNames, StorableAnswers
 from judgekit.runs.counted import CountedRow
 from judgekit.runs.draws import Draws, first_details
 from judgekit.runs.hashes import text_hash
 from judgekit.runs.rows import DAMAGED_ROW, Row
 from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
+from judgekit.stats.trials import TaskMean, mean_over_tasks, pass_at_k, pass_hat_k
 from judgekit.stats.wilson import Interval, wilson
 from judgekit.traces.rendering import quoted_name
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from judgekit.stats.trials import TaskMean
 
 _MEANS = ("mean", "within_budget")  # aggregates that are the mean of the values
 _BOOTSTRAP_DRAWS = 1_000
@@ -47,8 +46,8 @@ class Trials(NamedTuple):
     """The results of k trials of a task: that any of them succeeds (pass@k), and that all of them do (pass^k)."""
 
     k: int
-    pass_at_k: "TaskMean"
-    pass_hat_k: "TaskMean"
+    pass_at_k: TaskMean
+    pass_hat_k: TaskMean
 
 
 @dataclass
@@ -81,7 +80,7 @@ class ScorerSummary:
     labels: Counter[str] = field(default_factory=Counter[str])
     warnings: Counter[str] = field(default_factory=Counter[str])
     reasons: dict[ScoreStatus, Counter[str]] = field(default_factory=dict[ScoreStatus, Counter[str]])
-    answers: AnswerCounts = field(default_factory=AnswerCounts)
+    answers: StorableAnswers = field(default_factory=AnswerCounts)
     requests: int = 0
     damaged_samples: list[str] = field(default_factory=list[str])
     unscored_requests: int = 0
@@ -93,15 +92,22 @@ class ScorerSummary:
     missing: int = 0
     qualifier: str = ""
     audited: str = ""
-    _overall: Total | None = field(default=None, repr=False)
     _graded: bool = field(default=False, repr=False)
-    _labelled: dict[float, str] = field(default_factory=dict[float, str], repr=False)
-    _values: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
-    _groups: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
-    _grouped: bool = field(default=False, repr=False)
-    _unscored: set[int] = field(default_factory=set[int], repr=False)
-    _scores: dict[str, PackedScores] = field(default_factory=dict[str, PackedScores], repr=False)
     _drawn: Counter[str] = field(default_factory=Counter[str], repr=False)
+    # Numbers that are computed once: empty, or one of them.
+    _overall: tuple[Total | None, ...] = field(default=(), repr=False)
+    _interval: tuple[Interval | None, ...] = field(default=(), repr=False)
+    _trials: tuple[Sequence[Trials], ...] = field(default=(), repr=False)
+    # Of the class: Python needs five times the memory for an instance with 30 attributes or more.
+    _recount = cast("tuple[Callable[[], ScorerSummary], ...]", ())
+
+    def __post_init__(self) -> None:
+        """Prepare what the numbers are computed from, which is no field, since a stored summary lacks it."""
+        self._labelled: dict[float, str] = {}
+        self._values: array[float] = array("d")
+        self._groups: array[int] = array("q")
+        self._unscored: set[int] = set()
+        self._scores: dict[str, PackedScores] = {}
 
     def add(self, row: Row | CountedRow, packed: bytes | None = None) -> None:
         """Count one score.
@@ -120,7 +126,7 @@ class ScorerSummary:
             self.labels[score.label] += 1
             is_new = self._labelled.setdefault(score.value, score.label) != score.label
             self._graded = self._graded or is_new or 0 < score.value < 1
-        self._overall = None
+        self._overall = self._interval = self._trials = ()
         if score.warnings:
             self.warnings.update(score.warnings)
         for call in score.calls:
@@ -132,7 +138,6 @@ class ScorerSummary:
             if row.group is not None:
                 self._unscored.add(_group_hash(row.group))
             return
-        self._grouped = self._grouped or row.group is not None
         self._groups.append(_UNGROUPED if row.group is None else _group_hash(row.group))
         self._values.append(score.value)
         if isinstance(score, Score) and score.aggregate != "mean":
@@ -190,14 +195,13 @@ class ScorerSummary:
         for value, label in other._labelled.items():
             self._graded = (self._labelled.setdefault(value, label) != label) or self._graded
         self._graded = self._graded or other._graded
-        self._grouped = self._grouped or other._grouped
         self._values.extend(other._values)
         self._groups.extend(other._groups)
         self._unscored |= other._unscored
         for name, scores in other._scores.items():
             self._scores.setdefault(name, PackedScores()).extend(scores)
         self._drawn += other._drawn
-        self._overall = None
+        self._overall = self._interval = self._trials = ()
 
     def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
         """Add the cost of an attempt that gave no score or was repeated."""
@@ -244,17 +248,30 @@ class ScorerSummary:
         """The number of all samples, scored or not."""
         return self.counts.total() + self.missing
 
+    def recount_with(self, count: "Callable[[], ScorerSummary]") -> None:
+        """Take the values that a stored summary lacks from ``count`` when they are asked for."""
+        self._recount = (count,)
+
+    @property
+    def _counted(self) -> "ScorerSummary":
+        """This summary, or if it is a stored one, which has no values, the same one counted again."""
+        return self._recount[0]() if self._recount else self
+
     @property
     def overall(self) -> Total | None:
         """The total of the scored samples; ``None`` if there are none."""
-        if self._overall is None and (names := self._aggregates):
-            if len(names) > 1:
-                self._overall = Total(None, "undefined", f"its scores have different aggregates: {', '.join(names)}")
-            elif names == ["mean"]:
-                self._overall = Total(fsum(self._values) / len(self._values), "mean")
-            else:
-                self._overall = compute_total(names[0], self._scores[names[0]])
-        return self._overall
+        if not self._overall:
+            self._overall = (self._counted._total(),)
+        return self._overall[0]
+
+    def _total(self) -> Total | None:
+        if not (names := self._aggregates):
+            return None
+        if len(names) > 1:
+            return Total(None, "undefined", f"its scores have different aggregates: {', '.join(names)}")
+        if names == ["mean"]:
+            return Total(fsum(self._values) / len(self._values), "mean")
+        return compute_total(names[0], self._scores[names[0]])
 
     @property
     def _aggregates(self) -> Sequence[str]:
@@ -262,16 +279,22 @@ class ScorerSummary:
         return [*self._scores, *(["mean"] if kept < len(self._values) else [])]
 
     @property
+    def is_storable(self) -> bool:
+        """Whether the numbers hold as long as no row changes: nothing is damaged, and the aggregates are built in."""
+        return not (self.damaged_samples or self.lost_calls or self._scores.keys() - AGGREGATES)
+
+    @property
     def groups(self) -> Sequence[Hashable] | None:
         """A key for the group of each value, if samples have groups. A sample without a group is one by itself."""
-        if not self._grouped:
+        counted = self._counted
+        if not any(counted._groups):  # all are ungrouped
             return None
-        return [(place,) if group == _UNGROUPED else group for place, group in enumerate(self._groups)]
+        return [(place,) if group == _UNGROUPED else group for place, group in enumerate(counted._groups)]
 
     @property
     def values(self) -> Sequence[float]:
         """The values of the scored samples."""
-        return self._values
+        return self._counted._values
 
     @property
     def interval(self) -> Interval | None:
@@ -279,9 +302,14 @@ class ScorerSummary:
 
         ``None`` if there are too few values, or if the number is not a mean: `bootstrap` gives its interval.
         """
+        if not self._interval:
+            self._interval = (self._counted._mean_interval(),)
+        return self._interval[0]
+
+    def _mean_interval(self) -> Interval | None:
         if len(names := self._aggregates) != 1 or names[0] not in _MEANS:
             return None
-        if not self._grouped and set(self._values) <= {0.0, 1.0}:
+        if not any(self._groups) and set(self._values) <= {0.0, 1.0}:
             return wilson(self._values.count(1.0), len(self._values))
 
         from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
@@ -296,11 +324,12 @@ class ScorerSummary:
         """
         from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
 
-        if len(names := self._aggregates) != 1:
+        counted = self._counted
+        if len(names := counted._aggregates) != 1:
             return None
         if names == ["mean"]:
-            return bootstrap(self._values, self.groups, seed=seed)
-        [(name, scores)] = self._scores.items()
+            return bootstrap(counted._values, self.groups, seed=seed)
+        [(name, scores)] = counted._scores.items()
         if len(scores) > _REDRAWN:
             return None
 
@@ -316,10 +345,13 @@ class ScorerSummary:
 
         The group of a sample is its task. Only scored trials count; a task may have none.
         """
+        if not self._trials:
+            self._trials = (self._counted._all_trials(),)
+        return self._trials[0]
+
+    def _all_trials(self) -> Sequence[Trials]:
         if (groups := self.groups) is None or not set(self._values) <= {0.0, 1.0}:
             return []
-
-        from judgekit.stats.trials import mean_over_tasks, pass_at_k, pass_hat_k  # noqa: PLC0415
 
         made, succeeded = Counter(groups), Counter[Hashable]()
         made.update(dict.fromkeys(self._unscored, 0))
@@ -566,6 +598,22 @@ class Summary:
                 said = ", ".join(f"{quoted_name(value)} {count / n:.0%}" for value, count in most)
             found.append(f"{_one_line(name)} {said} (n={n:,})")
         return f"recorded with the samples: {join_limited(found, _RECORDED)}" if found else ""
+
+    def recount_with(self, count: "Callable[[], Summary]") -> None:
+        """Take the values that a stored summary lacks from ``count`` when they are asked for."""
+        for scorer, line in self.scorers.items():
+            line.recount_with(partial(self._line_of, count, scorer))
+        for name, parts in self.slices.items():
+            for value, part in parts.items():
+                part.recount_with(partial(self._part_of, count, name, value))
+
+    @staticmethod
+    def _line_of(count: "Callable[[], Summary]", scorer: str) -> ScorerSummary:
+        return count()[scorer]
+
+    @staticmethod
+    def _part_of(count: "Callable[[], Summary]", name: str, value: str) -> "Summary":
+        return count().slices[name][value]
 
     def __iter__(self) -> Iterator[ScorerSummary]:
         return iter(self.scorers.values())

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from math import comb, fsum
 from typing import NamedTuple
 
-from judgekit.stats.intervals import mean_interval
 from judgekit.stats.wilson import Interval
 
 
@@ -59,6 +58,8 @@ def mean_over_tasks(estimate: Callable[[int, int, int], float], tasks: Iterable[
         tasks: The number of trials and of successes of each task.
         k: The number of trials to estimate for.
     """
+    from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
+
     counts = list(tasks)
     found = [estimate(n, c, k) for n, c in counts if n >= k]
     mean = fsum(found) / len(found) if found else None

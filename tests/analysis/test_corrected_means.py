@@ -166,7 +166,7 @@ def test_a_number_that_is_no_mean_is_not_corrected(receipted, monkeypatch):
     run = receipted("kappa")
     monkeypatch.setitem(run.summary.scorers, "a", run.summary["a"])
     line = run.summary["a"]
-    line._overall = line.overall.__class__(0.5, "macro mean")
+    line._overall = (line.overall.__class__(0.5, "macro mean"),)
     assert run_corrections(run)["a"].unavailable_reason == "only a mean can be corrected, and a reports macro mean"
 
 
