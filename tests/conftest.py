@@ -25,6 +25,7 @@ import respx
 from hypothesis import settings
 from hypothesis import strategies as st
 from respx.mocks import HTTPCoreMocker
+from threadpoolctl import threadpool_limits
 
 import judgekit
 from judgekit import AIMessage, HumanMessage, PromptScorer, Run, Sample, Score, ScriptedJudge, load_prompt
@@ -64,8 +65,14 @@ ROOT = Path(__file__).parent.parent
 SECRET = "not-to-be-shown"  # noqa: S105 - of nothing
 
 settings.register_profile("suite", max_examples=50, deadline=None)  # other ones each time, and no test of speed
-settings.register_profile("brief", max_examples=10, deadline=None)  # where only the environment is another one
+settings.register_profile("brief", max_examples=10, deadline=None)  # with coverage, or in another environment
 settings.load_profile("suite")
+
+
+def pytest_configure() -> None:
+    """Linear algebra has one thread: several wait for each other in busy loops, ten times as long where others work too."""
+    threadpool_limits(1, "blas")  # of numpy, which plugins have loaded
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of scipy, and of processes that tests start
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

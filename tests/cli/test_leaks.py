@@ -7,6 +7,7 @@ import logging
 import pickle
 import random
 import string
+import sys
 import threading
 import traceback
 from collections.abc import Iterator
@@ -28,6 +29,14 @@ GOALS = ("--scorer", "agent_goal_accuracy_without_reference", "--config", "leaks
 ENDS = ("page.html", "rows.jsonl", "rows.csv", "rows.xml", "rows.md", *["rows.parquet"] * bool(find_spec("pyarrow")))
 LINES = ["achieved", "unusable", "refusal", "content_filter", "garbage", "broken", "400", "500", "429", "503", "not"]
 SEED = random.randrange(10**9)  # noqa: S311 - keys for a test, other ones each time
+
+
+class Server(ThreadingHTTPServer):
+    """Says nothing where a client hangs up before it has read everything; it would print a traceback among the output."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class Echo:
@@ -64,7 +73,7 @@ class Echo:
             def log_message(handler, *_: object) -> None:  # noqa: N805
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever).start()
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
