@@ -17,6 +17,8 @@ _PLAIN_CHAT = frozenset(
     )
 )
 _PLAIN_MESSAGE = frozenset(("role", "content", "name", "tool_calls", "tool_call_id"))
+_NULL_FIELDS = frozenset(("refusal", "audio", "function_call"))
+"""Fields that the SDK writes as null in each reply."""
 _PLAIN_CALL = frozenset(("id", "type", "function"))
 _PLAIN_PART = {"type", "text"}
 _FUNCTION = frozenset(("function",))
@@ -105,7 +107,9 @@ def _are_plain(messages: Sequence[JsonValue], record: JsonObject) -> bool:
     of_others = isinstance(model, str) and model.startswith(("claude", "gemini"))
     call_decides = record.keys() <= _PLAIN_CHAT and not of_others
     for message in messages:
-        if not isinstance(message, dict) or not message.keys() <= _PLAIN_MESSAGE or message.get("role") not in _ROLES:
+        if not isinstance(message, dict) or message.get("role") not in _ROLES:
+            return False
+        if not message.keys() <= _PLAIN_MESSAGE and not _has_only_nulls_beside(message):
             return False
         if not (isinstance(content := message.get("content"), str) or content is None):
             if not isinstance(content, list) or not all(map(_is_plain_part, content)):
@@ -117,6 +121,11 @@ def _are_plain(messages: Sequence[JsonValue], record: JsonObject) -> bool:
             if call_decides:
                 return True
     return True
+
+
+def _has_only_nulls_beside(message: JsonObject) -> bool:
+    """Return whether fields that plain messages lack are those that the SDK writes, and null."""
+    return all(name in _NULL_FIELDS and message[name] is None for name in message.keys() - _PLAIN_MESSAGE)
 
 
 def _is_plain_part(part: JsonValue) -> bool:

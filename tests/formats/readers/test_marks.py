@@ -39,6 +39,8 @@ def test_parts_before_the_first_call_are_no_reason_to_stop_at_it():
         {"role": "user", "content": "Hi", "turn_idx": 0},
         {"role": "assistant", "tool_calls": [{"id": "c", "name": "f", "requestor": "user"}]},
         {"role": "assistant", "tool_calls": "f"},
+        {"role": "assistant", "content": None, "audio": {"id": "a"}},
+        {"role": "assistant", "content": "Hi", "turn_idx": None},
         "Hi",
     ],
 )
@@ -49,6 +51,7 @@ def test_other_messages_are_not_plain(message):
 def test_only_records_with_messages_and_the_usual_fields_are_plain():
     assert is_plain_chat({"messages": [CHAT], "reference": "r"})
     assert is_plain_chat({"messages": [PARTS, CALLING], "model": "gpt-x"})
+    assert is_plain_chat({"messages": [CHAT, {**CALLING, "refusal": None, "audio": None, "function_call": None}]})
     assert not is_plain_chat({"messages": [CHAT], "source": "shop"})
     assert not is_plain_chat({"metadata": {"trace": {}}, "messages": [CHAT]})  # may be an object of records
     assert not any(map(is_plain_chat, ({"messages": []}, {"messages": "Hi"}, {}, [CHAT], None)))
