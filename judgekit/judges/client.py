@@ -198,7 +198,7 @@ class Request:
 
 
 class RequestTemplate:
-    """What the requests of a question share: the settings and the system message, and all that is made of these.
+    """The settings and the system message that the requests of a question share, and all that is made of these.
 
     Args:
         request: Any of these requests.

@@ -1,7 +1,6 @@
 """Names, numbers and files that no user means to give: each is an error in words, or works."""
 
 import os
-import sys
 
 import pytest
 
@@ -71,7 +70,7 @@ def test_a_number_that_is_too_large_is_an_error_that_names_its_option(cli, optio
 
 @pytest.mark.parametrize("option", ["--limit", "--sample", "--show"])
 def test_the_largest_number_works(cli, option):
-    assert cli("run", "good.jsonl", *COUNTED, option, sys.maxsize).code == 0
+    assert cli("run", "good.jsonl", *COUNTED, option, 10**9).code == 0
 
 
 def test_a_seed_may_have_any_size(cli):
