@@ -334,7 +334,9 @@ class Prompt:
             for name, value in known.items()
             if value or name == "inputs"
         }
-        head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=None)
+        head = yaml.safe_dump(  # pyright: ignore[reportUnknownMemberType] - its stubs leave a width open
+            front, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=None
+        )
         return f"---\n{head}---\n{self.question}\n"
 
     def missing_inputs(self, sample: Sample) -> tuple[str, ...]:
