@@ -1,9 +1,8 @@
 """An object of a recording: readers take its fields one by one, and the rest is kept."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import repeat
 from typing import Annotated, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue, TypeAdapter
@@ -182,7 +181,7 @@ class FieldTracker:
         return [] if name is None else self.objects_or(name, _nothing)
 
     def objects_or(
-        self, name: str, read: Callable[[list[JsonValue]], Iterable[Read | None]]
+        self, name: str, read: Callable[[list[JsonValue]], Sequence[Read | None]]
     ) -> list["FieldTracker | Read"]:
         """Take a list of objects. Those for which ``read`` returns a value, which must hold all of it, are replaced.
 
@@ -195,8 +194,12 @@ class FieldTracker:
         if not isinstance(value, list):
             raise self.type_error(name, "a list")
         del self._fields[name]
-        objects: list[FieldTracker | Read] = []
-        for index, (item, made) in enumerate(zip(value, read(value), strict=False)):
+        found = read(value)
+        objects: list[FieldTracker | Read] = [made for made in found if made is not None]
+        if len(objects) == len(value):
+            return objects
+        objects = []
+        for index, (item, made) in enumerate(zip(value, found, strict=True)):
             if made is not None:
                 objects.append(made)
             elif isinstance(item, dict):
@@ -318,8 +321,8 @@ def parse_time(value: JsonValue, unit: Unit = "s") -> datetime | None:
     return None
 
 
-def _nothing(_: list[JsonValue]) -> Iterator[None]:
-    return repeat(None)
+def _nothing(objects: list[JsonValue]) -> Sequence[None]:
+    return [None] * len(objects)
 
 
 def _is_identity(value: JsonValue) -> bool:

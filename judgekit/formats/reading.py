@@ -33,7 +33,7 @@ from judgekit.formats.references import ReferenceJoiner
 from judgekit.formats.tables import csv_rows, parquet_rows
 from judgekit.locations import Location, Url, to_location
 from judgekit.shards import EVERYTHING, LineStart, Shard, ShardStart
-from judgekit.traces.message import is_unicode, set_unvalidated
+from judgekit.traces.message import construct, is_unicode, set_unvalidated
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import TraceSource, TraceWarning
 
@@ -621,8 +621,8 @@ def _make_sample(record: FileRecord, reader: Reader, place: _Place, index: int) 
         replaced = TraceWarning("lone surrogates, which are not valid text, replaced by U+FFFD")
         set_unvalidated(sample.trace, warnings=(*sample.trace.warnings, replaced))
     if not isinstance(reader, JudgekitReader):
-        source = {"format": reader.name, "path": place.path_text, "index": index}
-        set_unvalidated(sample.trace, source=TraceSource.model_validate(source))
+        source = construct(TraceSource, {"format": reader.name, "path": place.path_text, "index": index})
+        set_unvalidated(sample.trace, source=source)
     return sample
 
 

@@ -1,12 +1,33 @@
 """Messages of OpenAI Chat Completions that have no other fields than most, which pydantic checks without Python."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, NotRequired, TypeAlias, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, cast
 
-from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
+from pydantic import AfterValidator, Field, Json, JsonValue, StrictBool, TypeAdapter, with_config
+from pydantic_core import to_json
 from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no other
 
-from judgekit.traces.message import ToolCall, construct, parse_arguments
+from judgekit.traces.message import (
+    AIMessage,
+    HumanMessage,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    construct,
+)
+
+
+def _refuse(_: object) -> None:
+    raise ValueError("a field that few messages have")
+
+
+_Default: TypeAlias = Annotated[object, AfterValidator(_refuse)]
+"""A field of our own messages, which recorded ones lack."""
+_Nothing: TypeAlias = Annotated[_Default, Field(default=None)]
+_Empty: TypeAlias = Annotated[_Default, Field(default_factory=dict)]
+_Optional: TypeAlias = Annotated[str | None, Field(default=None)]
 
 
 @with_config(extra="forbid")
@@ -18,7 +39,7 @@ class _Part(TypedDict):
 @with_config(extra="forbid")
 class _Function(TypedDict):
     name: Annotated[str, Field(min_length=1)]
-    arguments: str
+    arguments: Json[Any]
 
 
 @with_config(extra="forbid")
@@ -28,30 +49,48 @@ class _Call(TypedDict):
     function: _Function
 
 
-def _text_or_parts(parts: list[_Part]) -> str | list[_Part]:
-    return parts[0]["text"] if len(parts) == 1 else parts
-
-
-def _tool_call(found: _Call) -> ToolCall:
-    name, arguments = found["function"]["name"], found["function"]["arguments"]
-    fields: dict[str, object] = {"name": name, "args": {}, "id": found.get("id"), "args_raw": None, "args_error": None}
-    return construct(ToolCall, {**fields, "metadata": {}, "extra": {}, **parse_arguments(arguments)})
+def _text_or_parts(parts: Sequence[_Part]) -> str | Sequence[TextPart]:
+    return parts[0]["text"] if len(parts) == 1 else tuple(TextPart(part["text"]) for part in parts)
 
 
 _Content: TypeAlias = str | Annotated[list[_Part], Field(min_length=1), AfterValidator(_text_or_parts)]
 
 
+# These are all fields of our own messages, in their order, so that the checked fields are those of a message.
 @with_config(extra="forbid")
 class _System(TypedDict):
-    role: Literal["system", "developer"]
     content: _Content
+    id: _Optional
+    timestamp: _Nothing
+    metadata: _Empty
+    extra: _Empty
+    role: Literal["system", "developer"]
 
 
 @with_config(extra="forbid")
 class _Human(TypedDict):
-    role: Literal["user"]
     content: _Content
-    name: NotRequired[str]
+    id: _Optional
+    timestamp: _Nothing
+    metadata: _Empty
+    extra: _Empty
+    role: Literal["user"]
+    tool_calls: Annotated[_Default, Field(default=())]
+    name: _Optional
+
+
+@with_config(extra="forbid")
+class _Tool(TypedDict):
+    content: _Content
+    id: _Optional
+    timestamp: _Nothing
+    metadata: _Empty
+    extra: _Empty
+    role: Literal["tool"]
+    tool_call_id: _Optional
+    name: _Optional
+    is_error: Annotated[StrictBool | None, Field(default=None)]
+    requestor: Annotated[_Default, Field(default="assistant")]
 
 
 @with_config(extra="forbid")
@@ -62,34 +101,77 @@ class _AI(TypedDict):
     refusal: NotRequired[None]
     audio: NotRequired[None]
     function_call: NotRequired[None]
+    id: NotRequired[str]
 
 
-@with_config(extra="forbid")
-class _Tool(TypedDict):
-    role: Literal["tool"]
-    content: _Content
-    tool_call_id: NotRequired[str]
-    name: NotRequired[str]
+_Plain: TypeAlias = _System | _Human | _AI | _Tool
+_MESSAGES = TypeAdapter[object](
+    list[Annotated[Annotated[_Plain, Field(discriminator="role")] | object, Field(union_mode="left_to_right")]]
+)
+_CLASSES: Mapping[str, type[SystemMessage | HumanMessage | ToolMessage]] = {
+    "system": SystemMessage,
+    "developer": SystemMessage,
+    "user": HumanMessage,
+    "tool": ToolMessage,
+}
 
 
-def _reply(found: _AI) -> Mapping[str, object]:
-    calls = list(map(_tool_call, found.get("tool_calls") or ()))
-    return {"role": "assistant", "content": found.get("content") or "", "tool_calls": calls}
+def read_plain(messages: list[JsonValue]) -> list[Message | None]:
+    """Return each message; ``None`` for a message with other fields, or with arguments that are not plainly valid."""
+    checked = cast("list[_Plain]", _MESSAGES.validate_python(messages))
+    return [
+        _without_nulls(given)
+        if cast("object", found) is given
+        else _reply(found)
+        if found["role"] == "assistant"
+        else construct(_CLASSES[found["role"]], cast("dict[str, object]", found))
+        for given, found in zip(messages, checked, strict=True)
+    ]
 
 
-def _without_nulls(found: JsonValue) -> Mapping[str, object] | None:
+def _without_nulls(found: JsonValue) -> Message | None:
     if not isinstance(found, dict) or None not in found.values():
         return None
     return read_plain([{name: value for name, value in found.items() if value is not None}])[0]
 
 
-_Plain: TypeAlias = Annotated[
-    _System | _Human | Annotated[_AI, AfterValidator(_reply)] | _Tool, Field(discriminator="role")
-]
-_Other: TypeAlias = Annotated[object, AfterValidator(_without_nulls)]
-_MESSAGES = TypeAdapter[object](list[Annotated[_Plain | _Other, Field(union_mode="left_to_right")]])
+def _reply(found: _AI) -> AIMessage | None:
+    calls = found.get("tool_calls") or ()
+    if calls and not _are_valid([call["function"]["arguments"] for call in calls]):
+        return None
+    fields: dict[str, object] = {
+        "content": found.get("content") or "",
+        "id": found.get("id"),
+        "timestamp": None,
+        "metadata": {},
+        "extra": {},
+        "role": "assistant",
+        "tool_calls": tuple([_tool_call(call) for call in calls]),
+        "agent": None,
+        "model": None,
+        "finish_reason": None,
+        "usage": None,
+    }
+    return construct(AIMessage, fields)
 
 
-def read_plain(messages: list[JsonValue]) -> Sequence[Mapping[str, object] | None]:
-    """Return the fields of each message as those of our own messages; ``None`` for a message with others."""
-    return cast("Sequence[Mapping[str, object] | None]", _MESSAGES.validate_python(messages))
+def _are_valid(arguments: Sequence[object]) -> bool:
+    """Return whether all arguments are objects, and plainly without numbers that are not finite, such as 1e999."""
+    if {*map(type, arguments)} != {dict}:
+        return False
+    text = to_json(arguments)
+    return b"NaN" not in text and b"Infinity" not in text
+
+
+def _tool_call(found: _Call) -> ToolCall:
+    function = found["function"]
+    fields: dict[str, object] = {
+        "name": function["name"],
+        "args": function["arguments"],
+        "id": found.get("id"),
+        "args_raw": None,
+        "args_error": None,
+        "metadata": {},
+        "extra": {},
+    }
+    return construct(ToolCall, fields)

@@ -19,7 +19,7 @@ from judgekit.formats.unread import (
     unread_text_warnings,
 )
 from judgekit.formats.values import as_object, head, is_encodable, lookup, objects_in, without
-from judgekit.traces.message import JsonObject, Message, ReasoningPart, set_unvalidated
+from judgekit.traces.message import JsonObject, Message, ReasoningPart, construct, set_unvalidated
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
@@ -232,6 +232,10 @@ def _answer_all(messages: Sequence[Message]) -> bool:
     return True
 
 
+_EMPTY_TRACE, _EMPTY_SAMPLE = vars(Trace()), vars(Sample(id=""))
+"""Records of nothing, from which most are made: validating them again takes three times as long."""
+
+
 def build_sample(
     row: FieldTracker, index: int, trace: Mapping[str, object], *, identity: str | None = None, **known: object
 ) -> Sample:
@@ -254,25 +258,24 @@ def build_sample(
     beside = {name: row.take(name) for name in row if name in FACT_COLUMNS and name != parameter}
     beside = read_row_facts(beside, row.warnings) if beside else beside
     identity = identity or row.id("id") or str(index)
-    fields = {"id": identity, **trace}
-    messages = cast("Sequence[Message]", trace["messages"])
+    fields = {name: value for name, value in trace.items() if value is not None and value != []}
+    messages = cast("Sequence[Message]", fields.pop("messages", ()))
     if "user" not in [message.role for message in messages]:
         row.warn(_NO_QUESTION)
     extra = row.leftover()
-    warnings = [
+    warnings = (
         *row.warnings,
         *unpaired_warnings(messages),
         *_unread(messages, extra, fields, {**beside, **known}, row),
-    ]
-    del fields["messages"]
-    fields["warnings"] = warnings
-    if extra and is_encodable(extra):
-        made = Trace.model_validate(fields)
-        set_unvalidated(made, extra=extra)
-    else:
-        made = Trace.model_validate({**fields, "extra": extra})
-    set_unvalidated(made, messages=tuple(messages))
-    return make_sample(identity, {**beside, **known, "trace": made})
+    )
+    if extra and not is_encodable(extra):
+        fields["extra"], extra = extra, {}
+    made = Trace.model_validate(fields) if fields else construct(Trace, {**_EMPTY_TRACE, "metadata": {}, "extra": {}})
+    facts = {"id": made.id or identity, "messages": tuple(messages), "warnings": warnings, "extra": extra or made.extra}
+    set_unvalidated(made, **facts)
+    if beside or known:
+        return make_sample(identity, {**beside, **known, "trace": made})
+    return construct(Sample, {**_EMPTY_SAMPLE, "id": identity, "trace": made, "fields": {}, "metadata": {}})
 
 
 def build_row_sample(
@@ -335,7 +338,7 @@ def _unread(
     """Return warnings about unread messages and calls beside the conversation, unless the reader warned itself."""
     places = [warning.path for warning in row.warnings if warning.path]
     rest = {name: value for name, value in extra.items() if name not in places} if places else dict(extra)
-    named = [*unread_reference_warnings(rest), *unread_text_warnings(rest, messages)]
+    named = [*unread_reference_warnings(rest), *unread_text_warnings(rest, messages)] if rest else []
     rest |= cast("JsonObject", {name: known[name] for name in ("fields", "metadata") if name in known})
     rest |= _extras(messages, {place.rpartition(".")[2] for place in places if "." in place})
     if not rest:

@@ -6,9 +6,7 @@
 {"role": "tool", "id": "c", "content": "ok", "requestor": "assistant", "error": false, "turn_idx": 3}
 """
 
-from collections.abc import Iterable
 from functools import partial
-from itertools import repeat
 from typing import get_args
 
 from pydantic import JsonValue
@@ -67,9 +65,9 @@ def _message(found: FieldTracker, *, solo: bool) -> Message:
     return read_message(found, **about)
 
 
-def _plain_messages(found: list[JsonValue], *, solo: bool) -> Iterable[Message | None]:
+def _plain_messages(found: list[JsonValue], *, solo: bool) -> list[Message | None]:
     """Return the messages that have nothing unusual, as `_message` reads them, and ``None`` for the others."""
-    return repeat(None) if solo or not is_encodable(found) else map(_plain_message, found)
+    return [None] * len(found) if solo or not is_encodable(found) else [*map(_plain_message, found)]
 
 
 def _plain_message(found: JsonValue) -> Message | None:

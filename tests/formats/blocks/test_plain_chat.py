@@ -16,9 +16,9 @@ USUAL = [
     {"role": "assistant", "content": "Hello", "refusal": None, "audio": None, "function_call": None},
     {"role": "assistant", "content": PARTS, "tool_calls": []},
     {"role": "assistant", "content": None, "tool_calls": [CALL, {"function": CALL["function"]}]},
-    {"role": "assistant", "tool_calls": [{"id": None, "function": {"name": "f", "arguments": "{"}}]},
-    {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": 1e999}'}}]},
-    {"role": "tool", "content": "4", "tool_call_id": "c", "name": "f"},
+    {"role": "assistant", "tool_calls": [{"id": None, "function": {"name": "f", "arguments": '{"a": "Inf"}'}}]},
+    {"role": "assistant", "content": "Hello", "id": "m"},
+    {"role": "tool", "content": "4", "tool_call_id": "c", "name": "f", "id": "m", "is_error": True},
     {"role": "tool", "content": PARTS, "tool_call_id": None},
 ]
 UNUSUAL = [
@@ -32,7 +32,12 @@ UNUSUAL = [
     {"role": "assistant", "content": "", "tool_calls": [{"id": 1, "function": CALL["function"]}]},
     {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "", "arguments": "{}"}}]},
     {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
-    {"role": "tool", "content": "4", "is_error": True},
+    *(
+        {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}
+        for arguments in ("{", "", "5", '"{}"', '{"a": 1e999}', '{"a": NaN}', '{"a": "Infinity"}', '{"a": "\\ud800"}')
+    ),
+    {"role": "tool", "content": "4", "is_error": "yes"},
+    {"role": "user", "content": "4", "id": 5},
     {"role": "function", "content": "4"},
     {"role": "robot", "content": "4"},
     {"content": "4"},
