@@ -1,9 +1,10 @@
 """The numbers of a run that its file keeps, so that they can be shown without reading its rows."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,7 +18,8 @@ RowSums: TypeAlias = Sequence[tuple[int, int]]
 """The number of rows and the sum of their checksums, by table."""
 
 
-class StoredSummary(NamedTuple):
+@dataclass(frozen=True)
+class StoredSummary:
     """The numbers of a run, without the values behind them.
 
     Attributes:
