@@ -106,7 +106,7 @@ def test_the_files_that_the_architecture_names_are_there(path):
 def test_the_readme_opens_with_the_two_commands_and_stays_short():
     assert snippets(README, "bash")[0].splitlines() == [
         "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/judgekit demo",
-        ".venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest -q",
+        ".venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest -q -n auto",
     ]
     assert len(README.splitlines()) <= 150
 

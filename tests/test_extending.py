@@ -13,6 +13,8 @@ from zipfile import ZipFile
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 DOCS = Path(__file__).parent.parent / "docs"
 SCORERS, READERS, PROVIDERS = ((DOCS / f"write-a-{one}.md").read_text() for one in ("scorer", "reader", "provider"))
 

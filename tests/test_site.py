@@ -231,7 +231,7 @@ def ran(folder: Path, *command: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.processes
 @pytest.mark.parametrize("page", ["README", *SCRIPTS])
 def test_the_code_of_a_page_runs_as_a_reader_would_run_it(page, tmp_path, examples, runner):
     """Blocks with a title are files, others scripts and commands, and the text below one is in what it printed, in order.
