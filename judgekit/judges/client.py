@@ -210,7 +210,6 @@ class RequestTemplate:
 
     def request(
         self,
-        params: JsonObject,
         messages: tuple[ChatMessage, ChatMessage],
         accept: Callable[[str], object],
         images: tuple[tuple[str, Image], ...],
@@ -221,7 +220,6 @@ class RequestTemplate:
         made = object.__new__(Request)
         vars(made).update(
             self._shared,
-            params=params,
             messages=messages,
             accept=accept,
             images=images,

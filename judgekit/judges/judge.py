@@ -24,7 +24,7 @@ from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.spending import Spending, SQLiteSpending
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_draw, current_plan, ledger
-from judgekit.traces.equality import json_bytes
+from judgekit.traces.equality import copy_json, json_bytes
 from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
@@ -221,9 +221,7 @@ class Judge(JudgeSettings):
             if len(templates) >= _TEMPLATES_KEPT:
                 templates.clear()
             template = templates[question] = self._template(prompt, answer, filled, draw)
-        return template.request(
-            _draw_params(self.params, draw), filled.messages, accept, filled.images, filled.omitted, filled.hidden_media
-        )
+        return template.request(filled.messages, accept, filled.images, filled.omitted, filled.hidden_media)
 
     def _template(self, prompt: Prompt, answer: type[BaseModel], filled: FilledPrompt, draw: int) -> RequestTemplate:
         schema, version = _reply_schema(
@@ -234,7 +232,7 @@ class Judge(JudgeSettings):
                 provider=self.provider,
                 base_url=self.endpoint,
                 model=self.model.partition("/")[2],
-                params=_draw_params(self.params, draw),
+                params=_draw_params({name: copy_json(value) for name, value in self.params.items()}, draw),
                 messages=filled.messages,
                 schema_name=prompt.name,
                 schema=schema,

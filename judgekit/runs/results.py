@@ -160,7 +160,7 @@ class Run:
         counts = self._counts
         if counts.row_sums and (stored := StoredSummary.of(counts.row_sums, counts.summary, counts.effort)):
             with suppress(StoreError):  # they can be counted again
-                self.store.keep_summary(self.number, stored)
+                self.store.keep_summary(self.record, stored)
 
     def with_stored_summary(self, *, checked: bool = False) -> "Run | None":
         """Return this run with the summary that its file keeps, whose values are counted when they are asked for.

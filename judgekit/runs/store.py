@@ -120,11 +120,11 @@ class RunStore(RunReader):
         values = (said, checksum((record.number, said)), record.number)
         db.execute("UPDATE runs SET record = ?, checksum = ? WHERE number = ?", values)
 
-    def keep_summary(self, run: int, summary: StoredSummary) -> None:
-        """Store the numbers of a run, unless its rows have changed since."""
-        line = (run, Compressor().compress(summary.to_json()))
+    def keep_summary(self, record: RunRecord, summary: StoredSummary) -> None:
+        """Store the numbers of a run, unless its rows or its record have changed since."""
+        line = (record.number, Compressor().compress(summary.to_json()))
         with self.transaction() as db:
-            if self.row_sums(run) == summary.row_sums:
+            if self.row_sums(record.number) == summary.row_sums and self.record(record.number) == record:
                 db.execute("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?)", (*line, checksum(line)))
 
     def discard(self, run: int) -> None:

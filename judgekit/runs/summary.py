@@ -174,6 +174,7 @@ class ScorerSummary:
                 f"summaries of different scorers cannot be merged: {self.scorer} ({self.signature}) and {other.scorer} "
                 f"({other.signature})"
             )
+        other = other._counted
         self.counts += other.counts
         self.errors += other.errors
         self.labels += other.labels
@@ -603,8 +604,8 @@ class Summary:
         """Take the values that a stored summary lacks from ``count`` when they are asked for."""
         for scorer, line in self.scorers.items():
             line.recount_with(partial(self._line_of, count, scorer))
-        for name, parts in self.slices.items():
-            for value, part in parts.items():
+        for name, parts in self._slices.items():
+            for value, part in (parts or {}).items():
                 part.recount_with(partial(self._part_of, count, name, value))
 
     @staticmethod
@@ -613,7 +614,7 @@ class Summary:
 
     @staticmethod
     def _part_of(count: "Callable[[], Summary]", name: str, value: str) -> "Summary":
-        return count().slices[name][value]
+        return (count()._slices[name] or {})[value]
 
     def __iter__(self) -> Iterator[ScorerSummary]:
         return iter(self.scorers.values())

@@ -57,6 +57,11 @@ class FrozenModel(BaseModel):
         # marked as only validating. RootModel does the same.
         __init__.__pydantic_base_init__ = True
 
+    @property
+    def model_fields_set(self) -> set[str]:
+        """The names of the fields that were given, in a set of their own."""
+        return {*self.__pydantic_fields_set__}
+
 
 @cache
 def _positional_fields(kind: type[FrozenModel]) -> Sequence[str]:
@@ -75,7 +80,7 @@ _set_values, _set_names, _set_extra, _set_private = (
 def set_unvalidated(model: FrozenModel, **fields: object) -> None:
     """Set fields of a new model, which is not shared yet, to values that are valid for sure."""
     vars(model).update(fields)
-    model.model_fields_set.update(fields)
+    model.__pydantic_fields_set__.update(fields)
 
 
 def construct(kind: type[Record], fields: dict[str, object]) -> Record:

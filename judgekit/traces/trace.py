@@ -223,7 +223,7 @@ class Trace(FrozenModel):
             if not isinstance(message.content, str):
                 found += [part.data for part in message.content if isinstance(part, OtherPart)]
         for child in self.children:
-            found += [child.metadata.get("agent"), child.metadata.get("call_id"), *child.mutable_content()]
+            found += [*map(repr, map(child.metadata.get, ("agent", "call_id"))), *child.mutable_content()]
         return found
 
     def render(

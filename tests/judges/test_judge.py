@@ -815,6 +815,7 @@ def test_settings_that_change_in_place_are_those_of_the_next_request(sample, cha
         return request.key, request.digests, request.params, request.key_parts, request.max_output_tokens
 
     one, fresh = judge(), judge()
+    not_read_yet = request(one)
     before = parts(request(one))
     before_change = copy.deepcopy(before)
     assert parts(request(one)) == before
@@ -823,4 +824,5 @@ def test_settings_that_change_in_place_are_those_of_the_next_request(sample, cha
     after = parts(request(one))
     assert after[0] != before[0]
     assert after == parts(request(fresh))
+    assert parts(not_read_yet) == before_change
     assert parts(request(judge())) == before_change

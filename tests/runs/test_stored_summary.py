@@ -208,6 +208,27 @@ def test_rows_that_change_while_they_are_counted_are_not_those_that_were_counted
     assert run.store.stored_summary(1) is None
 
 
+def test_a_record_that_changes_while_rows_are_counted_is_not_that_of_the_numbers():
+    draw = random.Random(1)  # noqa: S311
+    run = written([scores(draw) for _ in range(5)], draw)
+    shown(run)
+    run.store.change(run.record.model_copy(update={"samples": 50}))
+    run.keep_summary()
+    assert run.store.stored_summary(1) is None
+
+
+def test_stored_numbers_can_be_merged_with_others(good):
+    stored, other = good.with_stored_summary(), good.summary
+    assert stored is not None
+    for merged in (Summary.merged([stored.summary, other]), Summary.merged([other, stored.summary])):
+        same = Summary.merged([other, other])
+        assert [str(line) for line in merged] == [str(line) for line in same]
+        for parts, others in zip(merged._slices.values(), same._slices.values(), strict=True):
+            assert [[line.value for line in part] for part in (parts or {}).values()] == [
+                [line.value for line in part] for part in (others or {}).values()
+            ]
+
+
 def test_damaged_rows_are_named_each_time():
     draw = random.Random(1)  # noqa: S311
     run = written([scores(draw) for _ in range(5)], draw)

@@ -267,5 +267,5 @@ def test_records_made_of_valid_fields_equal_validated_ones_and_share_nothing_wit
         assert made.model_dump_json() == valid.model_dump_json()
         copy = made.model_copy(update={"extra": {"b": 1}})
         assert (copy.extra, made.extra) == ({"b": 1}, {})
-        assert copy.model_fields_set is not made.model_fields_set
+        made.model_fields_set.clear()
         assert made.model_fields_set == set(type(valid).model_fields)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, cast
 
 from pydantic import AfterValidator, Field, Json, JsonValue, StrictBool, TypeAdapter, with_config
-from pydantic_core import to_json
 from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no other
 
 from judgekit.traces.message import (
@@ -16,6 +15,7 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     construct,
+    is_valid_json,
 )
 
 
@@ -50,7 +50,9 @@ class _Call(TypedDict):
 
 
 def _text_or_parts(parts: Sequence[_Part]) -> str | Sequence[TextPart]:
-    return parts[0]["text"] if len(parts) == 1 else tuple(TextPart(part["text"]) for part in parts)
+    if len(parts) == 1:
+        return parts[0]["text"]
+    return tuple([construct(TextPart, {**part, "extra": {}}) for part in parts])
 
 
 _Content: TypeAlias = str | Annotated[list[_Part], Field(min_length=1), AfterValidator(_text_or_parts)]
@@ -155,12 +157,9 @@ def _reply(found: _AI) -> AIMessage | None:
     return construct(AIMessage, fields)
 
 
-def _are_valid(arguments: Sequence[object]) -> bool:
-    """Return whether all arguments are objects, and plainly without numbers that are not finite, such as 1e999."""
-    if {*map(type, arguments)} != {dict}:
-        return False
-    text = to_json(arguments)
-    return b"NaN" not in text and b"Infinity" not in text
+def _are_valid(arguments: list[JsonValue]) -> bool:
+    """Return whether all arguments are objects of valid JSON, which 1e999 is not."""
+    return {*map(type, arguments)} == {dict} and is_valid_json(arguments)
 
 
 def _tool_call(found: _Call) -> ToolCall:

@@ -102,7 +102,7 @@ class OpenAIChatReader:
             "tools": read_tools([*request.optional_objects("tools"), *request.optional_objects("functions")]),
             "usage": read_usage(row.object("usage")),
         }
-        return build_sample(row, index, trace, identity=identity if row.peek("id") in (None, "") else None)
+        return build_sample(row, index, trace, identity=row.id("id") or identity or str(index))
 
 
 class OpenAIChatChunksReader(OpenAIChatReader):

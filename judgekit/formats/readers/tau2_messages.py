@@ -136,7 +136,7 @@ def _plain_calls(found: JsonValue) -> list[ToolCall] | None:
         if not isinstance(call, dict) or call.keys() != _CALL:
             return None
         name, args, identity, requestor = call["name"], call["arguments"], call["id"], call["requestor"]
-        if not (isinstance(name, str) and isinstance(identity, str) and isinstance(requestor, str)):
+        if not (name and isinstance(name, str) and isinstance(identity, str) and isinstance(requestor, str)):
             return None
         if not isinstance(args, dict) or not is_valid_json(args):
             return None

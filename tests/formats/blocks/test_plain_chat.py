@@ -53,6 +53,7 @@ def test_a_usual_message_is_read_as_one_with_another_field(message):
     [other] = read_messages(FieldTracker({"messages": [{**message, "another": 1}]}))
     assert other.extra == {"another": 1}
     assert repr(usual) == repr(other.model_copy(update={"extra": {}}))
+    assert type(usual).model_validate(usual.model_dump(exclude_unset=True)) == usual
 
 
 @pytest.mark.parametrize("message", UNUSUAL)

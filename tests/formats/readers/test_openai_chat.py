@@ -577,6 +577,7 @@ def test_the_response_is_the_last_message_after_those_of_the_request():
         (RESPONSE, [REPLY], "chatcmpl-1"),
         ({"messages": [HI], **RESPONSE}, [HumanMessage("Hi"), REPLY], "chatcmpl-1"),
         ({"id": "a", "messages": [HI], "response": RESPONSE}, [HumanMessage("Hi"), REPLY], "a"),
+        ({"id": {"$oid": "a"}, "messages": [HI], "response": RESPONSE}, [HumanMessage("Hi"), REPLY], "chatcmpl-1"),
         ({"request": {"messages": [HI]}, "response": None}, [HumanMessage("Hi")], "0"),
         ({"request": {"messages": [HI]}, "error": "timeout"}, [HumanMessage("Hi")], "0"),
         (
@@ -596,6 +597,7 @@ def test_the_response_is_the_last_message_after_those_of_the_request():
         "response",
         "flat",
         "messages",
+        "an id that is an object",
         "no response",
         "error",
         "id of the message",

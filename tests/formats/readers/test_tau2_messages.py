@@ -77,6 +77,8 @@ def test_whatever_a_call_holds_it_is_what_the_tracker_makes_of_it(field):
     for value in OTHER_VALUES:
         message = {**ASSISTANT, "tool_calls": [{**CALL, field: value}]}
         assert as_text(read(message)) == as_text(read_by_tracker(message)), value
+    nameless = {**ASSISTANT, "tool_calls": [{"id": "", "name": "", "arguments": {}, "requestor": ""}]}
+    assert as_text(read(nameless)) == as_text(read_by_tracker(nameless))
     message = {**ASSISTANT, "tool_calls": [{name: CALL[name] for name in CALL if name != field}]}
     assert as_text(read(message)) == as_text(read_by_tracker(message))
 
