@@ -194,20 +194,20 @@ class Sample(FrozenModel):
         texts = (self.reference or "", *(self.references or ()))
         return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
-    def aligned_args(self) -> tuple[JsonObject, ...] | None:
-        """Return the arguments of the expected calls followed by those of the agent's calls, if nothing else can differ.
+    def aligned_args(self) -> tuple[list[JsonObject], list[JsonObject]] | None:
+        """Return the arguments of the expected calls and those of the agent's calls, if nothing else can differ.
 
         Otherwise, return ``None``. Each actual call must have the name of the expected one at its position and readable
         arguments, all of which are compared, and there must be no sub-agents.
         """
         try:
-            known: tuple[JsonObject, ...] | None = object.__getattribute__(self, "_aligned_args")
+            known: tuple[list[JsonObject], list[JsonObject]] | None = object.__getattribute__(self, "_aligned_args")
         except AttributeError:
             known = self._align_args()
             object.__setattr__(self, "_aligned_args", known)
         return known
 
-    def _align_args(self) -> tuple[JsonObject, ...] | None:
+    def _align_args(self) -> tuple[list[JsonObject], list[JsonObject]] | None:
         trace, expected = self.trace, self.reference_tool_calls
         if expected is None or trace.children or not trace.messages:
             return None
@@ -222,7 +222,7 @@ class Sample(FrozenModel):
                 return None
             wanted.append(one["args"])
             found.append(other["args"])
-        return *wanted, *found
+        return wanted, found
 
     @property
     def has_sub_agents(self) -> bool:

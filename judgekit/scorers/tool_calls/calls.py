@@ -259,12 +259,11 @@ def has_equal_calls(sample: Sample) -> bool:
 
     Nothing is remembered of the arguments, which can be changed in place.
     """
-    args = sample.aligned_args()
-    if args is None:
+    aligned = sample.aligned_args()
+    if aligned is None:
         return False
-    half = len(args) // 2
-    wanted = json_bytes(args[:half])  # apart, since bytes of both could be made up so that they seem to be equal halves
-    return wanted == json_bytes(args[half:]) and KEY_BYTES not in wanted
+    wanted, found = map(json_bytes, aligned)
+    return wanted == found and KEY_BYTES not in wanted
 
 
 def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Sequence[int]:
