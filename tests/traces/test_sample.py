@@ -187,8 +187,8 @@ def test_arguments_that_are_too_deep_are_an_error_in_words():
 @pytest.mark.parametrize(
     ("expected", "made", "aligned"),
     [
-        ([ExpectedCall("a", {"x": 1})], [ToolCall("a", {"x": 2})], ({"x": 1}, {"x": 2})),
-        ([], [], ()),
+        ([ExpectedCall("a", {"x": 1})], [ToolCall("a", {"x": 2})], ([{"x": 1}], [{"x": 2}])),
+        ([], [], ([], [])),
         (None, [], None),
         ([ExpectedCall("a")], [], None),
         ([ExpectedCall("a")], [ToolCall("b")], None),
