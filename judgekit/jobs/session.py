@@ -218,8 +218,11 @@ class Session:
             why = "interrupted"
         else:
             why = "" if stopped is None else str(stopped) or type(stopped).__name__
-        self._change(ended_at=now(), stop_reason=why, read_to_end=self.record.read_to_end or stopped is None)
-        if not self._is_to_be_counted:
+        ended = {"ended_at": now(), "stop_reason": why, "read_to_end": self.record.read_to_end or stopped is None}
+        self.record = self.record.model_copy(update=ended)
+        if self._is_to_be_counted:
+            self._change()
+        else:
             self._write_count(SampleCount(self.store.counts(self.record.number).samples, "exactly"))
 
     @property

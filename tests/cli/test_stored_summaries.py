@@ -148,6 +148,18 @@ def test_gates_of_a_finished_run_are_checked_by_what_is_kept(cli, conversations)
     assert "not met: tool_call_f1 >= 0.5" in again.err
 
 
+def test_a_run_ends_with_the_number_of_its_samples_whenever_it_is_killed(cli, conversations, monkeypatch):
+    put, written = RunStore._put_record, []
+
+    def noted(db, record):
+        written.append(record)
+        put(db, record)
+
+    monkeypatch.setattr(RunStore, "_put_record", staticmethod(noted))
+    cli("run", conversations(9), *F1)
+    assert [record.count_precision for record in written if record.ended_at is not None] == ["exactly"]
+
+
 @pytest.mark.processes
 def test_a_run_that_is_killed_while_it_finishes_shows_what_an_undisturbed_one_does(cli, conversations, started, until):
     path = conversations(2_000)

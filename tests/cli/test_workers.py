@@ -129,7 +129,7 @@ def test_a_worker_that_dies_ends_the_run_which_goes_on_later(cli, at_work):
     os.kill(workers[0], signal.SIGKILL)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (2, "")
-    assert err.splitlines() == [
+    assert [line for line in err.splitlines() if not line.startswith("counting the samples")] == [
         f"saved as run 1 in {DEFAULT_RUNS_PATH}",
         "judgekit resume 1 continues from there",
         "judgekit: a worker process has died",
