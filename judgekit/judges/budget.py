@@ -22,6 +22,8 @@ _MOST_TOKENS = 10**12
 """More tokens than any reply has. A limit in ``params`` may be any number, but the file stores 64 bits."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds between checks of how much other processes have left."""
+_MOST_TOGETHER = 64
+"""The most requests that reserve together. After a refusal, those behind it are sent again."""
 _FLUSH_SECONDS = 0.05
 """Seconds within which settlements are recorded that no reservation takes along."""
 
@@ -202,14 +204,14 @@ class Budget:
                 self._in_flight += 1
                 waiting.done.set_result(None)
         self._flush_within(_FLUSH_SECONDS if self._has_changed else RESERVATION_LEASE_SECONDS / 3, restart=True)
-        others, waits = deque(batch[number:]), False
+        others, waits = batch[number:], False
         if error is not None:
             while others:
-                _fail(others.popleft(), copy(error))
+                _fail(others.pop(), _copied(error))
         elif refusal is not None and not self._has_changed:  # else the next one may fit now
             waits = bool(self._in_flight or refusal.may_fit_later)
             if not waits:
-                refused = others.popleft()
+                refused = others.pop(0)
                 _fail(refused, self._refusal(refused.request, refusal.limit))
         line = self._urgent if batch[0].request.is_follow_up else self._line
         line.extendleft(reversed(others))
@@ -269,7 +271,7 @@ class Budget:
 def _first_in_line(line: deque[_Waiting]) -> list[_Waiting]:
     """Take the first requests of one budget out of a line, without those that were cancelled."""
     batch: list[_Waiting] = []
-    while line and (not batch or line[0].name == batch[0].name):
+    while line and len(batch) < _MOST_TOGETHER and (not batch or line[0].name == batch[0].name):
         waiting = line.popleft()
         if not waiting.done.done():
             batch.append(waiting)
@@ -279,3 +281,12 @@ def _first_in_line(line: deque[_Waiting]) -> list[_Waiting]:
 def _fail(waiting: _Waiting, error: Exception) -> None:
     if not waiting.done.done():
         waiting.done.set_exception(error)
+
+
+def _copied(error: Exception) -> Exception:
+    try:
+        copied = copy(error)
+    except Exception:  # noqa: BLE001 - some errors cannot be made from their arguments
+        return error
+    copied.__cause__ = error.__cause__
+    return copied

@@ -379,11 +379,11 @@ def test_each_run_has_a_budget_of_its_own_and_a_named_one_is_shared(stub, questi
 
 
 class Counted(SQLiteSpending):
-    """Spending that counts transactions, and can hold up reservations."""
+    """Spending that counts transactions and the reservations sent to it, and can hold them up."""
 
     def __init__(self):
         super().__init__()
-        self.transactions = 0
+        self.transactions = self.sent = 0
         self.free = threading.Event()
         self.free.set()
         self._db.set_trace_callback(self._count)
@@ -391,8 +391,9 @@ class Counted(SQLiteSpending):
     def _count(self, sql):
         self.transactions += sql.startswith("BEGIN")
 
-    def reserve(self, *arguments):
-        found = super().reserve(*arguments)
+    def reserve(self, name, limits, amounts):
+        self.sent += len(amounts)
+        found = super().reserve(name, limits, amounts)
         assert self.free.wait(5)
         return found
 
@@ -412,6 +413,12 @@ def test_requests_that_wait_at_the_same_time_reserve_and_settle_together(stub, q
     asyncio.run(ask_all())
     assert spending.transactions == 4
     assert spent(held).requests == 98
+
+
+def test_a_refusal_costs_as_much_however_many_requests_wait(stub, question):
+    spending = Counted()
+    assert asyncio.run(refused_of(budget(stub(), own=spending, requests=0), [question()] * 200)) == 200
+    assert spending.sent <= 200 * 64
 
 
 def test_what_is_settled_is_recorded_soon_even_if_no_request_follows(stub, thousand):
@@ -469,6 +476,39 @@ def test_all_requests_that_reserve_together_fail_with_errors_of_their_own_if_the
     assert [type(end) for end in ends] == [StoreError] * 3
     assert len({id(end) for end in ends}) == 3
     assert asked.requests == []
+
+
+def test_errors_of_requests_that_reserve_together_keep_their_cause(stub, question):
+    cause = OSError("the cause")
+
+    def fail():
+        raise StoreError("cannot be used") from cause
+
+    held = budget(stub(), name="team", requests=9)
+    held.open_shared = fail
+
+    async def ask():
+        return await asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(2)), return_exceptions=True)
+
+    assert [(type(end), end.__cause__) for end in asyncio.run(ask())] == [(StoreError, cause)] * 2
+
+
+def test_requests_that_reserve_together_fail_even_if_their_error_cannot_be_copied(stub, question):
+    class CodeError(Exception):
+        def __init__(self, *, code):
+            super().__init__(code)
+
+    def fail():
+        raise CodeError(code=1)
+
+    held = budget(stub(), name="team", requests=9)
+    held.open_shared = fail
+
+    async def ask():
+        asking = asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(2)), return_exceptions=True)
+        return await asyncio.wait_for(asking, 5)
+
+    assert [type(end) for end in asyncio.run(ask())] == [CodeError] * 2
 
 
 def test_closing_closes_what_is_inside(stub):
