@@ -1,6 +1,7 @@
 """The layer that keeps spending within a budget."""
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 
-from judgekit.errors import BudgetError
+from judgekit.errors import BudgetError, StoreError
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.price import Price
 from judgekit.judges.spending import RESERVATION_LEASE_SECONDS, Amount, BudgetRefusal, Limits, Spending
@@ -106,7 +107,8 @@ class Budget:
     _has_changed: bool = field(default=False, init=False)
     _retry: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
     _pause: float = field(default=_FIRST_PAUSE, init=False)
-    _flush: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
+    _renewal: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
+    _flush: threading.Timer | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "judgekit-budget")  # one thread, which keeps the order
@@ -159,9 +161,7 @@ class Budget:
 
     def _release(self, waiting: _Waiting) -> None:
         if waiting.is_reserved:
-            spending = self._spending(waiting.name)
-            spending.settle(waiting.name or "", waiting.share, Amount())
-            spending.flush()
+            self._record(waiting.name, waiting.share, Amount())
 
     def _retry_soon(self) -> None:
         self._has_changed = True
@@ -203,7 +203,8 @@ class Budget:
             if not waiting.done.done():
                 self._in_flight += 1
                 waiting.done.set_result(None)
-        self._flush_within(_FLUSH_SECONDS if self._has_changed else RESERVATION_LEASE_SECONDS / 3, restart=True)
+        if self._renewal is None:
+            self._renew_later()
         others, waits = batch[number:], False
         if error is not None:
             while others:
@@ -230,37 +231,55 @@ class Budget:
         return BudgetError(f"{found}: raise it to continue{lower}")
 
     def _settle(self, name: str | None, share: Amount, used: Amount) -> None:
-        # If this is never recorded, the request is charged in full.
-        self._spending(name).settle(name or "", share, used)
         self._in_flight -= 1
         self._has_changed = True
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # no thread can start, or the loop is closed
+            self._record(name, share, used)
             if self._retry is not None:
                 self._reserve_soon()
-            self._flush_within(_FLUSH_SECONDS)
 
-    def _flush_within(self, seconds: float, *, restart: bool = False) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
-        if self._flush is not None:
-            if self._flush.when() <= due and not restart:
-                return
-            self._flush.cancel()
-        self._flush = loop.call_at(due, self._flush_now)
+    def _record(self, name: str | None, share: Amount, used: Amount) -> None:
+        """Settle a request, which is charged in full if that is never recorded."""
+        self._spending(name).settle(name or "", share, used)
+        if name is not None:
+            self._flush_later(_FLUSH_SECONDS)
+
+    def _flush_later(self, seconds: float, *, daemon: bool = False) -> None:
+        if self._flush is None:
+            self._flush = threading.Timer(seconds, self._flush_soon)  # the loop may not run any more by then
+            self._flush.daemon = daemon
+            self._flush.start()
+
+    def _flush_soon(self) -> None:
+        self._flush = None
+        try:
+            self._thread.submit(self._flush_now)
+        except RuntimeError:  # the interpreter exits
+            self._flush_now()
 
     def _flush_now(self) -> None:
-        self._flush = None
-        for spending in filter(None, (self.unnamed_spending, self._shared_spending)):
-            self._thread.submit(spending.flush)
+        try:
+            if self._shared_spending is not None:
+                self._shared_spending.flush()
+        except StoreError:
+            self._flush_later(_LONGEST_PAUSE, daemon=True)  # the process may exit before
+
+    def _renew_later(self) -> None:
+        self._renewal = asyncio.get_running_loop().call_later(RESERVATION_LEASE_SECONDS / 3, self._renew)
+
+    def _renew(self) -> None:
+        self._renewal = None
         if self._in_flight:
-            self._flush_within(RESERVATION_LEASE_SECONDS / 3)
+            if self._shared_spending is not None:
+                self._thread.submit(self._shared_spending.renew)
+            self._renew_later()
 
     async def aclose(self) -> None:
         """Record what was settled, and close the file and the inner client."""
         await asyncio.wrap_future(self._thread.submit(self._close))
         self._thread.shutdown(wait=False)
-        if self._flush is not None:
-            self._flush.cancel()
+        for timer in filter(None, (self._retry, self._renewal, self._flush)):
+            timer.cancel()
         await self.inner.aclose()
 
     def _close(self) -> None:

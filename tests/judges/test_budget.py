@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +29,8 @@ from judgekit.errors import (
 from judgekit.judges.budget import Budget, estimated_tokens, max_amount
 from judgekit.judges.client import ChatMessage, Reply
 from judgekit.judges.price import Price
+from judgekit.judges.redis_server import RedisServer
+from judgekit.judges.redis_spending import RedisSpending
 from judgekit.judges.retry import Retry
 from judgekit.judges.spending import Amount, Limits, SQLiteSpending
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
@@ -421,6 +423,35 @@ def test_a_refusal_costs_as_much_however_many_requests_wait(stub, question):
     assert spending.sent <= 200 * 64
 
 
+@pytest.mark.parametrize("kind", ["file", "redis"])
+def test_leases_are_renewed_while_a_request_waits_for_room(stub, thousand, monkeypatch, redis_server, kind):
+    monkeypatch.setattr("judgekit.judges.budget.RESERVATION_LEASE_SECONDS", 0.3)
+    monkeypatch.setattr("judgekit.judges.budget._LONGEST_PAUSE", 0.05)  # shorter than the time between renewals
+    ends, others = redis_server.client, SQLiteSpending(Path("budgets.sqlite"))
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    held = budget(asked, name="team", tokens=1_200)
+    if kind == "redis":
+        held.open_shared = lambda: RedisSpending(RedisServer(redis_server.address))
+
+    def end():
+        if kind == "redis":
+            return [end for _, end in ends.zrange("jk1:l:named team", 0, -1, withscores=True)]
+        return others._db.execute("SELECT until FROM under_way").fetchall()
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        tasks = [asyncio.create_task(held.complete(thousand)) for _ in range(2)]
+        await until(lambda: held._retry)
+        for _ in range(2):
+            before = end()
+            await until(lambda before=before: end() > before)
+        asked.gate.set()
+        await asyncio.gather(*tasks)
+        await held.aclose()
+
+    asyncio.run(ask())
+
+
 def test_what_is_settled_is_recorded_soon_even_if_no_request_follows(stub, thousand):
     asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
     held, others = budget(asked, name="team"), SQLiteSpending(Path("budgets.sqlite"))
@@ -428,6 +459,48 @@ def test_what_is_settled_is_recorded_soon_even_if_no_request_follows(stub, thous
     async def ask():
         await held.complete(thousand)
         await until(lambda: others.amount("named team") == (1, 11, 0.0))
+
+    asyncio.run(ask())
+
+
+def test_what_is_settled_is_recorded_soon_even_if_the_loop_has_stopped(stub, thousand):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    others = SQLiteSpending(Path("budgets.sqlite"))
+    with closing(asyncio.new_event_loop()) as loop:
+        loop.run_until_complete(budget(asked, name="team").complete(thousand))
+    asyncio.run(until(lambda: others.amount("named team") == (1, 11, 0.0)))
+
+
+def test_what_is_settled_is_recorded_once_the_file_can_be_written_again(stub, thousand):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    held, failed = budget(asked, name="team"), []
+
+    class Failing(SQLiteSpending):
+        def flush(self):
+            try:
+                super().flush()
+            except StoreError as error:
+                failed.append(error)
+                raise
+
+    def opened():
+        spending = Failing(Path("budgets.sqlite"))
+        spending._db.execute("PRAGMA busy_timeout = 0")
+        return spending
+
+    held.open_shared, others = opened, SQLiteSpending(Path("budgets.sqlite"))
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        task = asyncio.create_task(held.complete(thousand))
+        await until(lambda: asked.under_way)
+        others._db.execute("BEGIN IMMEDIATE")
+        asked.gate.set()
+        await task
+        await until(lambda: failed)
+        others._db.execute("ROLLBACK")
+        await until(lambda: others.amount("named team") == (1, 11, 0.0))
+        await held.aclose()
 
     asyncio.run(ask())
 
