@@ -100,6 +100,7 @@ class Budget:
     unnamed_spending: Spending
     _shared_spending: Spending | None = field(default=None, init=False, repr=False)
     _thread: ThreadPoolExecutor = field(init=False, repr=False)
+    _is_closed: bool = field(default=False, init=False)
     _in_flight: int = field(default=0, init=False)
     _line: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
     _urgent: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
@@ -153,7 +154,8 @@ class Budget:
             await waiting.done
         except asyncio.CancelledError:
             if waiting.done.cancelled():
-                self._thread.submit(self._release, waiting)  # after its reservation, if that is under way
+                with suppress(RuntimeError):  # the budget is closed
+                    self._thread.submit(self._release, waiting)  # after its reservation, if that is under way
                 self._retry_soon()
             elif waiting.done.exception() is None:
                 self._settle(name, share, Amount())
@@ -178,7 +180,10 @@ class Budget:
     def _reserve_waiting(self) -> None:
         self._has_changed = False
         if batch := _first_in_line(self._urgent) or _first_in_line(self._line):
-            self._thread.submit(self._reserve_together, batch)
+            try:
+                self._thread.submit(self._reserve_together, batch)
+            except RuntimeError as error:  # the budget is closed
+                self._end_reserving(batch, 0, None, error)
         else:
             self._is_reserving = False
 
@@ -203,7 +208,7 @@ class Budget:
             if not waiting.done.done():
                 self._in_flight += 1
                 waiting.done.set_result(None)
-        if self._renewal is None:
+        if number and self._renewal is None:
             self._renew_later()
         others, waits = batch[number:], False
         if error is not None:
@@ -245,7 +250,7 @@ class Budget:
             self._flush_later(_FLUSH_SECONDS)
 
     def _flush_later(self, seconds: float, *, daemon: bool = False) -> None:
-        if self._flush is None:
+        if self._flush is None and not self._is_closed:
             self._flush = threading.Timer(seconds, self._flush_soon)  # the loop may not run any more by then
             self._flush.daemon = daemon
             self._flush.start()
@@ -254,8 +259,9 @@ class Budget:
         self._flush = None
         try:
             self._thread.submit(self._flush_now)
-        except RuntimeError:  # the interpreter exits
-            self._flush_now()
+        except RuntimeError:
+            if not self._is_closed:  # the interpreter exits
+                self._flush_now()
 
     def _flush_now(self) -> None:
         try:
@@ -271,15 +277,22 @@ class Budget:
         self._renewal = None
         if self._in_flight:
             if self._shared_spending is not None:
-                self._thread.submit(self._shared_spending.renew)
+                with suppress(RuntimeError):  # the budget is closed
+                    self._thread.submit(self._shared_spending.renew)
             self._renew_later()
 
     async def aclose(self) -> None:
-        """Record what was settled, and close the file and the inner client."""
-        await asyncio.wrap_future(self._thread.submit(self._close))
-        self._thread.shutdown(wait=False)
-        for timer in filter(None, (self._retry, self._renewal, self._flush)):
-            timer.cancel()
+        """Record what was settled, and close the file and the inner client. Requests that wait fail."""
+        if not self._is_closed:
+            self._is_closed = True
+            closing = self._thread.submit(self._close)
+            self._thread.shutdown(wait=False)
+            await asyncio.wrap_future(closing)
+            if self._renewal is not None:
+                self._renewal.cancel()
+            if self._flush is not None:
+                self._flush.cancel()
+            self._reserve_soon()
         await self.inner.aclose()
 
     def _close(self) -> None:

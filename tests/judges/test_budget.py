@@ -584,6 +584,50 @@ def test_requests_that_reserve_together_fail_even_if_their_error_cannot_be_copie
     assert [type(end) for end in asyncio.run(ask())] == [CodeError] * 2
 
 
+def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(stub, question):
+    asked = stub()
+    held, first = budget(asked, name="team", requests=1), question(params={"max_tokens": 900})
+    wrong = []
+
+    async def ask():
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+        asked.gate = asyncio.Event()
+        sent = asyncio.create_task(held.complete(first))
+        await until(lambda: asked.under_way)
+        waiting = [asyncio.create_task(held.complete(one)) for one in (first, first, first.with_doubled_limit())]
+        await until(lambda: held._retry)
+        waiting[0].cancel()
+        await held.aclose()
+        waiting.append(asyncio.create_task(held.complete(first)))
+        ends = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+        await held.aclose()
+        asked.gate.set()
+        await sent
+        return [type(end) for end in ends]
+
+    assert asyncio.run(ask()) == [asyncio.CancelledError, *[RuntimeError] * 3]
+    assert wrong == []
+    assert len(asked.requests) == 1
+
+
+def test_a_request_that_waits_when_the_budget_is_closed_can_be_cancelled(stub, question):
+    asked = stub()
+    held = budget(asked, requests=1)
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        sent, waiting = [asyncio.create_task(held.complete(question())) for _ in range(2)]
+        await until(lambda: held._retry)
+        await held.aclose()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        asked.gate.set()
+        await sent
+        return waiting.cancelled()
+
+    assert asyncio.run(ask())
+
+
 def test_closing_closes_what_is_inside(stub):
     inner = stub()
     asyncio.run(budget(inner).aclose())
