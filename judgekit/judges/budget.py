@@ -1,6 +1,7 @@
 """The layer that keeps spending within a budget."""
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 
-from judgekit.errors import BudgetError
+from judgekit.errors import BudgetError, StoreError
 from judgekit.judges.client import Client, Reply, Request
 from judgekit.judges.price import Price
 from judgekit.judges.spending import RESERVATION_LEASE_SECONDS, Amount, BudgetRefusal, Limits, Spending
@@ -22,6 +23,8 @@ _MOST_TOKENS = 10**12
 """More tokens than any reply has. A limit in ``params`` may be any number, but the file stores 64 bits."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds between checks of how much other processes have left."""
+_MOST_TOGETHER = 64
+"""The most requests that reserve together. After a refusal, those behind it are sent again."""
 _FLUSH_SECONDS = 0.05
 """Seconds within which settlements are recorded that no reservation takes along."""
 
@@ -97,6 +100,7 @@ class Budget:
     unnamed_spending: Spending
     _shared_spending: Spending | None = field(default=None, init=False, repr=False)
     _thread: ThreadPoolExecutor = field(init=False, repr=False)
+    _is_closed: bool = field(default=False, init=False)
     _in_flight: int = field(default=0, init=False)
     _line: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
     _urgent: deque[_Waiting] = field(default_factory=deque[_Waiting], init=False, repr=False)
@@ -104,7 +108,8 @@ class Budget:
     _has_changed: bool = field(default=False, init=False)
     _retry: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
     _pause: float = field(default=_FIRST_PAUSE, init=False)
-    _flush: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
+    _renewal: asyncio.TimerHandle | None = field(default=None, init=False, repr=False)
+    _flush: threading.Timer | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "judgekit-budget")  # one thread, which keeps the order
@@ -149,7 +154,8 @@ class Budget:
             await waiting.done
         except asyncio.CancelledError:
             if waiting.done.cancelled():
-                self._thread.submit(self._release, waiting)  # after its reservation, if that is under way
+                with suppress(RuntimeError):  # the budget is closed
+                    self._thread.submit(self._release, waiting)  # after its reservation, if that is under way
                 self._retry_soon()
             elif waiting.done.exception() is None:
                 self._settle(name, share, Amount())
@@ -157,9 +163,7 @@ class Budget:
 
     def _release(self, waiting: _Waiting) -> None:
         if waiting.is_reserved:
-            spending = self._spending(waiting.name)
-            spending.settle(waiting.name or "", waiting.share, Amount())
-            spending.flush()
+            self._record(waiting.name, waiting.share, Amount())
 
     def _retry_soon(self) -> None:
         self._has_changed = True
@@ -176,7 +180,10 @@ class Budget:
     def _reserve_waiting(self) -> None:
         self._has_changed = False
         if batch := _first_in_line(self._urgent) or _first_in_line(self._line):
-            self._thread.submit(self._reserve_together, batch)
+            try:
+                self._thread.submit(self._reserve_together, batch)
+            except RuntimeError as error:  # the budget is closed
+                self._end_reserving(batch, 0, None, error)
         else:
             self._is_reserving = False
 
@@ -201,15 +208,16 @@ class Budget:
             if not waiting.done.done():
                 self._in_flight += 1
                 waiting.done.set_result(None)
-        self._flush_within(_FLUSH_SECONDS if self._has_changed else RESERVATION_LEASE_SECONDS / 3, restart=True)
-        others, waits = deque(batch[number:]), False
+        if number and self._renewal is None:
+            self._renew_later()
+        others, waits = batch[number:], False
         if error is not None:
             while others:
-                _fail(others.popleft(), copy(error))
+                _fail(others.pop(), _copied(error))
         elif refusal is not None and not self._has_changed:  # else the next one may fit now
             waits = bool(self._in_flight or refusal.may_fit_later)
             if not waits:
-                refused = others.popleft()
+                refused = others.pop(0)
                 _fail(refused, self._refusal(refused.request, refusal.limit))
         line = self._urgent if batch[0].request.is_follow_up else self._line
         line.extendleft(reversed(others))
@@ -228,37 +236,63 @@ class Budget:
         return BudgetError(f"{found}: raise it to continue{lower}")
 
     def _settle(self, name: str | None, share: Amount, used: Amount) -> None:
-        # If this is never recorded, the request is charged in full.
-        self._spending(name).settle(name or "", share, used)
         self._in_flight -= 1
         self._has_changed = True
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # no thread can start, or the loop is closed
+            self._record(name, share, used)
             if self._retry is not None:
                 self._reserve_soon()
-            self._flush_within(_FLUSH_SECONDS)
 
-    def _flush_within(self, seconds: float, *, restart: bool = False) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
-        if self._flush is not None:
-            if self._flush.when() <= due and not restart:
-                return
-            self._flush.cancel()
-        self._flush = loop.call_at(due, self._flush_now)
+    def _record(self, name: str | None, share: Amount, used: Amount) -> None:
+        """Settle a request, which is charged in full if that is never recorded."""
+        self._spending(name).settle(name or "", share, used)
+        if name is not None:
+            self._flush_later(_FLUSH_SECONDS)
+
+    def _flush_later(self, seconds: float, *, daemon: bool = False) -> None:
+        if self._flush is None and not self._is_closed:
+            self._flush = threading.Timer(seconds, self._flush_soon)  # the loop may not run any more by then
+            self._flush.daemon = daemon
+            self._flush.start()
+
+    def _flush_soon(self) -> None:
+        self._flush = None
+        try:
+            self._thread.submit(self._flush_now)
+        except RuntimeError:
+            if not self._is_closed:  # the interpreter exits
+                self._flush_now()
 
     def _flush_now(self) -> None:
-        self._flush = None
-        for spending in filter(None, (self.unnamed_spending, self._shared_spending)):
-            self._thread.submit(spending.flush)
+        try:
+            if self._shared_spending is not None:
+                self._shared_spending.flush()
+        except StoreError:
+            self._flush_later(_LONGEST_PAUSE, daemon=True)  # the process may exit before
+
+    def _renew_later(self) -> None:
+        self._renewal = asyncio.get_running_loop().call_later(RESERVATION_LEASE_SECONDS / 3, self._renew)
+
+    def _renew(self) -> None:
+        self._renewal = None
         if self._in_flight:
-            self._flush_within(RESERVATION_LEASE_SECONDS / 3)
+            if self._shared_spending is not None:
+                with suppress(RuntimeError):  # the budget is closed
+                    self._thread.submit(self._shared_spending.renew)
+            self._renew_later()
 
     async def aclose(self) -> None:
-        """Record what was settled, and close the file and the inner client."""
-        await asyncio.wrap_future(self._thread.submit(self._close))
-        self._thread.shutdown(wait=False)
-        if self._flush is not None:
-            self._flush.cancel()
+        """Record what was settled, and close the file and the inner client. Requests that wait fail."""
+        if not self._is_closed:
+            self._is_closed = True
+            closing = self._thread.submit(self._close)
+            self._thread.shutdown(wait=False)
+            await asyncio.wrap_future(closing)
+            if self._renewal is not None:
+                self._renewal.cancel()
+            if self._flush is not None:
+                self._flush.cancel()
+            self._reserve_soon()
         await self.inner.aclose()
 
     def _close(self) -> None:
@@ -269,7 +303,7 @@ class Budget:
 def _first_in_line(line: deque[_Waiting]) -> list[_Waiting]:
     """Take the first requests of one budget out of a line, without those that were cancelled."""
     batch: list[_Waiting] = []
-    while line and (not batch or line[0].name == batch[0].name):
+    while line and len(batch) < _MOST_TOGETHER and (not batch or line[0].name == batch[0].name):
         waiting = line.popleft()
         if not waiting.done.done():
             batch.append(waiting)
@@ -279,3 +313,12 @@ def _first_in_line(line: deque[_Waiting]) -> list[_Waiting]:
 def _fail(waiting: _Waiting, error: Exception) -> None:
     if not waiting.done.done():
         waiting.done.set_exception(error)
+
+
+def _copied(error: Exception) -> Exception:
+    try:
+        copied = copy(error)
+    except Exception:  # noqa: BLE001 - some errors cannot be made from their arguments
+        return error
+    copied.__cause__ = error.__cause__
+    return copied

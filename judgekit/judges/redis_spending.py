@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from math import ceil
-from typing import cast
+from typing import Any, cast
 from uuid import uuid4
 
 from judgekit.errors import StoreError
@@ -77,6 +77,7 @@ class RedisSpending:
         self._server = server
         self._held: dict[str, list[tuple[str, Amount]]] = defaultdict(list)
         self._settled: deque[tuple[str, Amount, Amount]] = deque()
+        self._unsent: list[Command] = []
         self._known = set[str]()
 
     def amount(self, name: str) -> Amount:
@@ -95,7 +96,7 @@ class RedisSpending:
         known = "known" if name in self._known else ""
         words = (word for reservation, amount in reservations for word in (reservation, *_units(amount)))
         command = _RESERVE_SCRIPT((*_keys(name), _NAMES), _lease(), known, *most, name, *words)
-        *_, found = self._server.run(*self._settlements(), command)
+        (found,) = self._run(command)
         if found == 0:
             raise StoreError(
                 f"{self._server.address}: Redis has forgotten what was spent: it was emptied, or restarted without "
@@ -118,14 +119,20 @@ class RedisSpending:
         self._settled.append((name, reserved, used))
 
     def flush(self) -> None:
-        """Record what was settled, and renew the lease of the requests under way from here."""
-        settlements = self._settlements()
-        held = [(name, [one for one, _ in reservations]) for name, reservations in self._held.items() if reservations]
-        renewals = [_RENEW_SCRIPT((_keys(name)[1],), _lease(), *ids) for name, ids in held]
-        self._server.run(*settlements, *renewals)
+        """Record what was settled."""
+        self._run()
 
-    def _settlements(self) -> list[Command]:
-        return [self._settlement(*self._settled.popleft()) for _ in range(len(self._settled))]
+    def renew(self) -> None:
+        """Renew the lease of the requests under way from here, and record what was settled."""
+        held = [(name, [one for one, _ in reservations]) for name, reservations in self._held.items() if reservations]
+        self._run(*(_RENEW_SCRIPT((_keys(name)[1],), _lease(), *ids) for name, ids in held))
+
+    def _run(self, *commands: Command) -> list[Any]:
+        """Return the results of commands. What was settled is sent with them, and again if they fail."""
+        self._unsent += [self._settlement(*self._settled.popleft()) for _ in range(len(self._settled))]
+        found = self._server.run(*self._unsent, *commands)[len(self._unsent) :]
+        self._unsent.clear()
+        return found
 
     def _settlement(self, name: str, reserved: Amount, used: Amount) -> Command:
         held = self._held[name]
@@ -136,7 +143,7 @@ class RedisSpending:
 
     def reset(self, name: str) -> None:
         """Set the spending of a budget to zero. Requests under way are not counted."""
-        self._server.run(*self._settlements(), _RESET_SCRIPT(_keys(name)))
+        self._run(_RESET_SCRIPT(_keys(name)))
 
     def by_budget(self) -> dict[str, Amount]:
         """Return the spending of all budgets, by name."""
@@ -146,14 +153,12 @@ class RedisSpending:
 
     def _amounts(self, names: list[str]) -> list[Amount]:
         commands = [Command(("HMGET", _keys(name)[0], "requests", "tokens", "nano")) for name in names]
-        settlements = self._settlements()
-        found = self._server.run(*settlements, *commands)[len(settlements) :]
-        return [_amount([int(one or 0) for one in units]) for units in found]
+        return [_amount([int(one or 0) for one in units]) for units in self._run(*commands)]
 
     def close(self) -> None:
         """Record what was settled, unless the server is away, and close the connection."""
         with suppress(StoreError):
-            self._server.run(*self._settlements())
+            self.flush()
         self._server.close()
 
 

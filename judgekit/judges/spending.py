@@ -144,7 +144,11 @@ class Spending(Protocol):
         ...
 
     def flush(self) -> None:
-        """Record what was settled, and renew the lease of the requests under way from here."""
+        """Record what was settled."""
+        ...
+
+    def renew(self) -> None:
+        """Renew the lease of the requests under way from here, and record what was settled."""
         ...
 
     def reset(self, name: str) -> None:
@@ -260,10 +264,14 @@ class SQLiteSpending:
         self._settled.append((name, reserved, used))
 
     def flush(self) -> None:
-        """Record what was settled, and renew the lease of the requests under way from here."""
-        if self._settled or self._under_way:
-            with self._transaction():
-                pass
+        """Record what was settled."""
+        if self._settled:
+            self.renew()
+
+    def renew(self) -> None:
+        """Renew the lease of the requests under way from here, and record what was settled."""
+        with self._transaction():
+            pass
 
     def reset(self, name: str) -> None:
         """Delete the spending of a budget."""

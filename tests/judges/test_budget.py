@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +29,8 @@ from judgekit.errors import (
 from judgekit.judges.budget import Budget, estimated_tokens, max_amount
 from judgekit.judges.client import ChatMessage, Reply
 from judgekit.judges.price import Price
+from judgekit.judges.redis_server import RedisServer
+from judgekit.judges.redis_spending import RedisSpending
 from judgekit.judges.retry import Retry
 from judgekit.judges.spending import Amount, Limits, SQLiteSpending
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
@@ -379,11 +381,11 @@ def test_each_run_has_a_budget_of_its_own_and_a_named_one_is_shared(stub, questi
 
 
 class Counted(SQLiteSpending):
-    """Spending that counts transactions, and can hold up reservations."""
+    """Spending that counts transactions and the reservations sent to it, and can hold them up."""
 
     def __init__(self):
         super().__init__()
-        self.transactions = 0
+        self.transactions = self.sent = 0
         self.free = threading.Event()
         self.free.set()
         self._db.set_trace_callback(self._count)
@@ -391,8 +393,9 @@ class Counted(SQLiteSpending):
     def _count(self, sql):
         self.transactions += sql.startswith("BEGIN")
 
-    def reserve(self, *arguments):
-        found = super().reserve(*arguments)
+    def reserve(self, name, limits, amounts):
+        self.sent += len(amounts)
+        found = super().reserve(name, limits, amounts)
         assert self.free.wait(5)
         return found
 
@@ -414,6 +417,41 @@ def test_requests_that_wait_at_the_same_time_reserve_and_settle_together(stub, q
     assert spent(held).requests == 98
 
 
+def test_a_refusal_costs_as_much_however_many_requests_wait(stub, question):
+    spending = Counted()
+    assert asyncio.run(refused_of(budget(stub(), own=spending, requests=0), [question()] * 200)) == 200
+    assert spending.sent <= 200 * 64
+
+
+@pytest.mark.parametrize("kind", ["file", "redis"])
+def test_leases_are_renewed_while_a_request_waits_for_room(stub, thousand, monkeypatch, redis_server, kind):
+    monkeypatch.setattr("judgekit.judges.budget.RESERVATION_LEASE_SECONDS", 0.3)
+    monkeypatch.setattr("judgekit.judges.budget._LONGEST_PAUSE", 0.05)  # shorter than the time between renewals
+    ends, others = redis_server.client, SQLiteSpending(Path("budgets.sqlite"))
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    held = budget(asked, name="team", tokens=1_200)
+    if kind == "redis":
+        held.open_shared = lambda: RedisSpending(RedisServer(redis_server.address))
+
+    def end():
+        if kind == "redis":
+            return [end for _, end in ends.zrange("jk1:l:named team", 0, -1, withscores=True)]
+        return others._db.execute("SELECT until FROM under_way").fetchall()
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        tasks = [asyncio.create_task(held.complete(thousand)) for _ in range(2)]
+        await until(lambda: held._retry)
+        for _ in range(2):
+            before = end()
+            await until(lambda before=before: end() > before)
+        asked.gate.set()
+        await asyncio.gather(*tasks)
+        await held.aclose()
+
+    asyncio.run(ask())
+
+
 def test_what_is_settled_is_recorded_soon_even_if_no_request_follows(stub, thousand):
     asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
     held, others = budget(asked, name="team"), SQLiteSpending(Path("budgets.sqlite"))
@@ -421,6 +459,48 @@ def test_what_is_settled_is_recorded_soon_even_if_no_request_follows(stub, thous
     async def ask():
         await held.complete(thousand)
         await until(lambda: others.amount("named team") == (1, 11, 0.0))
+
+    asyncio.run(ask())
+
+
+def test_what_is_settled_is_recorded_soon_even_if_the_loop_has_stopped(stub, thousand):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    others = SQLiteSpending(Path("budgets.sqlite"))
+    with closing(asyncio.new_event_loop()) as loop:
+        loop.run_until_complete(budget(asked, name="team").complete(thousand))
+    asyncio.run(until(lambda: others.amount("named team") == (1, 11, 0.0)))
+
+
+def test_what_is_settled_is_recorded_once_the_file_can_be_written_again(stub, thousand):
+    asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
+    held, failed = budget(asked, name="team"), []
+
+    class Failing(SQLiteSpending):
+        def flush(self):
+            try:
+                super().flush()
+            except StoreError as error:
+                failed.append(error)
+                raise
+
+    def opened():
+        spending = Failing(Path("budgets.sqlite"))
+        spending._db.execute("PRAGMA busy_timeout = 0")
+        return spending
+
+    held.open_shared, others = opened, SQLiteSpending(Path("budgets.sqlite"))
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        task = asyncio.create_task(held.complete(thousand))
+        await until(lambda: asked.under_way)
+        others._db.execute("BEGIN IMMEDIATE")
+        asked.gate.set()
+        await task
+        await until(lambda: failed)
+        others._db.execute("ROLLBACK")
+        await until(lambda: others.amount("named team") == (1, 11, 0.0))
+        await held.aclose()
 
     asyncio.run(ask())
 
@@ -469,6 +549,83 @@ def test_all_requests_that_reserve_together_fail_with_errors_of_their_own_if_the
     assert [type(end) for end in ends] == [StoreError] * 3
     assert len({id(end) for end in ends}) == 3
     assert asked.requests == []
+
+
+def test_errors_of_requests_that_reserve_together_keep_their_cause(stub, question):
+    cause = OSError("the cause")
+
+    def fail():
+        raise StoreError("cannot be used") from cause
+
+    held = budget(stub(), name="team", requests=9)
+    held.open_shared = fail
+
+    async def ask():
+        return await asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(2)), return_exceptions=True)
+
+    assert [(type(end), end.__cause__) for end in asyncio.run(ask())] == [(StoreError, cause)] * 2
+
+
+def test_requests_that_reserve_together_fail_even_if_their_error_cannot_be_copied(stub, question):
+    class CodeError(Exception):
+        def __init__(self, *, code):
+            super().__init__(code)
+
+    def fail():
+        raise CodeError(code=1)
+
+    held = budget(stub(), name="team", requests=9)
+    held.open_shared = fail
+
+    async def ask():
+        asking = asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(2)), return_exceptions=True)
+        return await asyncio.wait_for(asking, 5)
+
+    assert [type(end) for end in asyncio.run(ask())] == [CodeError] * 2
+
+
+def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(stub, question):
+    asked = stub()
+    held, first = budget(asked, name="team", requests=1), question(params={"max_tokens": 900})
+    wrong = []
+
+    async def ask():
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+        asked.gate = asyncio.Event()
+        sent = asyncio.create_task(held.complete(first))
+        await until(lambda: asked.under_way)
+        waiting = [asyncio.create_task(held.complete(one)) for one in (first, first, first.with_doubled_limit())]
+        await until(lambda: held._retry)
+        waiting[0].cancel()
+        await held.aclose()
+        waiting.append(asyncio.create_task(held.complete(first)))
+        ends = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+        await held.aclose()
+        asked.gate.set()
+        await sent
+        return [type(end) for end in ends]
+
+    assert asyncio.run(ask()) == [asyncio.CancelledError, *[RuntimeError] * 3]
+    assert wrong == []
+    assert len(asked.requests) == 1
+
+
+def test_a_request_that_waits_when_the_budget_is_closed_can_be_cancelled(stub, question):
+    asked = stub()
+    held = budget(asked, requests=1)
+
+    async def ask():
+        asked.gate = asyncio.Event()
+        sent, waiting = [asyncio.create_task(held.complete(question())) for _ in range(2)]
+        await until(lambda: held._retry)
+        await held.aclose()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        asked.gate.set()
+        await sent
+        return waiting.cancelled()
+
+    assert asyncio.run(ask())
 
 
 def test_closing_closes_what_is_inside(stub):

@@ -14,7 +14,7 @@ import pytest
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
 from judgekit.judges.price import Price
-from judgekit.judges.spending import Limits
+from judgekit.judges.spending import Limits, SQLiteSpending
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -157,3 +157,23 @@ def test_what_a_killed_process_had_under_way_is_charged(bill, working, at_once):
     assert "would exceed the budget 'team' of $3" in out, err
     reserved = 2 * at_once * 16384 * PRICE.output / 1e6
     assert max(LIMIT * 0.9 - reserved, LIMIT / 3) < bill.usd <= LIMIT
+
+
+EXIT = """
+import asyncio, sys
+sys.path.insert(0, {folder!r})
+from test_budget_server import AgentGoalAccuracyWithoutReference, Limits, judge, samples
+
+asked = judge(sys.argv[1], budget=Limits(usd=3.0, name="team"))
+loop = asyncio.new_event_loop()
+loop.run_until_complete(AgentGoalAccuracyWithoutReference(asked).ascore(next(samples())))
+loop.close()
+"""
+
+
+@pytest.mark.processes
+def test_a_process_that_exits_at_once_is_charged_what_it_used(server, bill):
+    script = EXIT.format(folder=str(Path(__file__).parent))
+    subprocess.run([sys.executable, "-c", script, server.url], check=True, timeout=60)  # noqa: S603
+    (spent,) = SQLiteSpending(Path(".judgekit/budgets.sqlite")).by_budget().values()
+    assert 0 < spent.usd == pytest.approx(bill.usd)

@@ -104,7 +104,7 @@ def test_in_redis_what_was_never_settled_stays_spent_and_nobody_waits_for_it_wit
     redis_server.end_leases()
     assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
     assert alive.amount("a") == TEN_CENTS
-    dead.flush()  # it was not dead
+    dead.renew()  # it was not dead
     assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
     dead.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert alive.amount("a") == TEN_CENTS
@@ -121,6 +121,28 @@ def test_in_redis_a_command_that_is_sent_twice_counts_once(redis_server, monkeyp
     assert spending.amount("a") == (2, 200, 0.2)
     spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert spending.amount("a") == (2, 105, 0.11)
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before it is done", "after it is done"])
+def test_in_redis_what_was_settled_is_recorded_once_the_server_is_back(redis_server, monkeypatch, is_done):
+    server = RedisServer(redis_server.address)
+    spending = RedisSpending(server)
+    spending.reserve("a", Limits(), [TEN_CENTS] * 2)
+    run = server.run
+
+    def fail(*commands):
+        if is_done:
+            run(*commands)
+        raise StoreError("away")
+
+    for call in (spending.flush, lambda: reserved(spending, "a", Limits(requests=0), TEN_CENTS)):
+        spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
+        monkeypatch.setattr(server, "run", fail)
+        with pytest.raises(StoreError, match="away"):
+            call()
+    monkeypatch.setattr(server, "run", run)
+    spending.flush()
+    assert RedisSpending(RedisServer(redis_server.address)).amount("a") == (2, 10, 0.02)
 
 
 def test_a_budget_that_redis_has_forgotten_stops_who_spends_it(redis_server):
@@ -144,7 +166,7 @@ def test_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_le
     assert alive.amount("a") == TEN_CENTS
     assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
     monkeypatch.undo()
-    dead.flush()  # it was not dead
+    dead.renew()  # it was not dead
     assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
 
 
