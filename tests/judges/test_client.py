@@ -134,7 +134,7 @@ def test_a_template_s_requests_are_those_that_are_made_from_the_settings(questio
         messages=(*messages[:1], ChatMessage("user", "Another recording.")), key_parts={"query": {"v": "1"}}
     )
     wanted = replace(first, messages=messages, omitted=3, hidden_media={("image", "why"): 1})
-    made = RequestTemplate(first).request(first.params, messages, first.accept, (), 3, {("image", "why"): 1})
+    made = RequestTemplate(first).request(messages, first.accept, (), 3, {("image", "why"): 1})
     assert made == wanted
     assert (made.key, made.digests, made.input_tokens) == (wanted.key, wanted.digests, wanted.input_tokens)
     assert made.correction_request("?", "!").key == wanted.correction_request("?", "!").key
