@@ -183,5 +183,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["httpx"]:
-        sys.modules["httpx_aiohttp"] = None  # type: ignore[assignment]  # which hides it from openai
+        sys.modules["aiohttp"] = None  # type: ignore[assignment]  # which hides it from openai
     main()
