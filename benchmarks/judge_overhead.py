@@ -184,4 +184,5 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["httpx"]:
         sys.modules["aiohttp"] = None  # type: ignore[assignment]  # which hides it from openai
+        assert not has_aiohttp()
     main()

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 from judgekit.errors import closest_name
-from judgekit.formats.values import parse_if_json
+from judgekit.formats.values import objects_in, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall
 from judgekit.traces.sample import References
 from judgekit.traces.trace import TraceWarning
@@ -139,6 +139,8 @@ def foreign_column_warnings(columns: JsonObject) -> list[TraceWarning]:
         if value in ("", [], {}) or value is False:
             continue
         if (ours := canonical_column(name)) is not None:
+            if ours == "reference" and objects_in(value):
+                ours = "reference_tool_calls"  # references are texts
             found = f"the column {name!r} is not read; to read it as {ours}: {column_option(name, ours)}"
             warnings.append(TraceWarning(found, path=name))
         elif _is_foreign(name):

@@ -587,6 +587,10 @@ def _rename(trace):
     trace.children[0].metadata["agent"] = "writer"
 
 
+def _rename_by_another_type(trace):
+    trace.children[0].metadata["agent"] = Path("writer")
+
+
 def _relink(trace):
     trace.children[0].metadata["call_id"] = "2"
 
@@ -609,7 +613,7 @@ def _change_below(trace):
 
 @pytest.mark.parametrize(
     "change",
-    [_rename, _relink, _change_argument, _change_type, _change_part, _change_below],
+    [_rename, _rename_by_another_type, _relink, _change_argument, _change_type, _change_part, _change_below],
     ids=lambda one: one.__name__,
 )
 def test_a_recording_that_changes_in_place_is_rendered_anew(change):

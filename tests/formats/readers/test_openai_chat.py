@@ -992,6 +992,11 @@ def test_nothing_of_a_recording_is_forgotten(recorded, forgotten):
         ("output_message", {"role": "assistant", "content": "x"}, "messages or tool calls not read, found "),
         ("ideal", "4", "the column 'ideal' is not read; to read it as reference: --column ideal=reference"),
         (
+            "expected",
+            [{"name": "f", "args": {}}],
+            "the column 'expected' is not read; to read it as reference_tool_calls: --column expected=reference_tool",
+        ),
+        (
             "reference_toolcalls",
             [{"name": "f", "args": {}}],
             "the column 'reference_toolcalls' is not read; to read it as reference_tool_calls: --column reference_tool",
