@@ -594,6 +594,7 @@ def test_requests_that_wait_fail_when_the_budget_is_closed_and_so_do_later_ones(
         asked.gate = asyncio.Event()
         sent = asyncio.create_task(held.complete(first))
         await until(lambda: asked.under_way)
+        held._pause = 60  # no retry ends their waiting
         waiting = [asyncio.create_task(held.complete(one)) for one in (first, first, first.with_doubled_limit())]
         await until(lambda: held._retry)
         waiting[0].cancel()
