@@ -217,16 +217,19 @@ def test_a_record_that_changes_while_rows_are_counted_is_not_that_of_the_numbers
     assert run.store.stored_summary(1) is None
 
 
-def test_stored_numbers_can_be_merged_with_others(good):
+@pytest.mark.parametrize("number", [1, 30], ids=["one of each slice", "several"])
+def test_stored_numbers_can_be_merged_with_others(number):
     def numbers(summary):
         parts = [summary, *(part for values in summary._slices.values() for part in (values or {}).values())]
         return [(line.value, line.interval, list(line.values)) for part in parts for line in part]
 
-    other = written([scores(random.Random(2))] * 3, random.Random(2)).summary  # noqa: S311
-    stored = good.with_stored_summary()
+    draw = random.Random(0)  # noqa: S311
+    counted = kept(written([scores(draw) for _ in range(number)], draw))
+    other = written([scores(draw) for _ in range(9)], draw).summary
+    stored = counted.with_stored_summary()
     assert stored is not None
-    assert numbers(Summary.merged([stored.summary, other])) == numbers(Summary.merged([good.summary, other]))
-    assert numbers(Summary.merged([other, stored.summary])) == numbers(Summary.merged([other, good.summary]))
+    assert numbers(Summary.merged([stored.summary, other])) == numbers(Summary.merged([counted.summary, other]))
+    assert numbers(Summary.merged([other, stored.summary])) == numbers(Summary.merged([other, counted.summary]))
 
 
 def test_damaged_rows_are_named_each_time():
