@@ -233,7 +233,7 @@ def _answer_all(messages: Sequence[Message]) -> bool:
 
 
 _EMPTY_TRACE, _EMPTY_SAMPLE = vars(Trace()), vars(Sample(id=""))
-"""Records of nothing, from which most are made: validating them again takes three times as long."""
+"""The fields of an empty trace and sample, which most records share: validation would take three times as long."""
 
 
 def build_sample(
