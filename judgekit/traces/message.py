@@ -233,7 +233,7 @@ def parse_arguments(found: JsonValue) -> Arguments:
     args: JsonValue = found
     if isinstance(found, str):
         raw = found.encode(errors="backslashreplace").decode()  # lone surrogates become JSON escapes
-        if (plain := _plain_object(raw)) is not None:
+        if (plain := plain_object(raw)) is not None:
             return {"args": plain}
         try:
             args = _from_json(raw)
@@ -253,7 +253,7 @@ def parse_arguments(found: JsonValue) -> Arguments:
     return {"args": {}, "args_raw": raw or json.dumps(args), "args_error": problem}
 
 
-def _plain_object(text: str) -> JsonObject | None:
+def plain_object(text: str) -> JsonObject | None:
     """Return the object in a text if there is one without flaws. This is fast."""
     try:
         value: JsonValue = from_json(text, allow_inf_nan=False)

@@ -1,10 +1,8 @@
-"""Messages of OpenAI Chat Completions that have no other fields than most, which pydantic checks without Python."""
+"""Messages of OpenAI Chat Completions that have no other fields than most, which take a shorter way than others."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, cast
+from collections.abc import Callable, Mapping
 
-from pydantic import AfterValidator, Field, Json, JsonValue, StrictBool, TypeAdapter, with_config
-from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no other
+from pydantic import JsonValue
 
 from judgekit.traces.message import (
     AIMessage,
@@ -15,162 +13,97 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     construct,
-    is_valid_json,
+    is_unicode,
+    plain_object,
 )
-
-
-def _refuse(_: object) -> None:
-    raise ValueError("a field that few messages have")
-
-
-_Default: TypeAlias = Annotated[object, AfterValidator(_refuse)]
-"""A field of our own messages, which recorded ones lack."""
-_Nothing: TypeAlias = Annotated[_Default, Field(default=None)]
-_Empty: TypeAlias = Annotated[_Default, Field(default_factory=dict)]
-_Optional: TypeAlias = Annotated[str | None, Field(default=None)]
-
-
-@with_config(extra="forbid")
-class _Part(TypedDict):
-    type: Literal["text"]
-    text: str
-
-
-@with_config(extra="forbid")
-class _Function(TypedDict):
-    name: Annotated[str, Field(min_length=1)]
-    arguments: Json[Any]
-
-
-@with_config(extra="forbid")
-class _Call(TypedDict):
-    id: NotRequired[str | None]
-    type: NotRequired[Literal["function"]]
-    function: _Function
-
-
-def _text_or_parts(parts: Sequence[_Part]) -> str | Sequence[TextPart]:
-    if len(parts) == 1:
-        return parts[0]["text"]
-    return tuple([construct(TextPart, {**part, "extra": {}}) for part in parts])
-
-
-_Content: TypeAlias = str | Annotated[list[_Part], Field(min_length=1), AfterValidator(_text_or_parts)]
-
-
-# These are all fields of our own messages, in their order, so that the checked fields are those of a message.
-@with_config(extra="forbid")
-class _System(TypedDict):
-    content: _Content
-    id: _Optional
-    timestamp: _Nothing
-    metadata: _Empty
-    extra: _Empty
-    role: Literal["system", "developer"]
-
-
-@with_config(extra="forbid")
-class _Human(TypedDict):
-    content: _Content
-    id: _Optional
-    timestamp: _Nothing
-    metadata: _Empty
-    extra: _Empty
-    role: Literal["user"]
-    tool_calls: Annotated[_Default, Field(default=())]
-    name: _Optional
-
-
-@with_config(extra="forbid")
-class _Tool(TypedDict):
-    content: _Content
-    id: _Optional
-    timestamp: _Nothing
-    metadata: _Empty
-    extra: _Empty
-    role: Literal["tool"]
-    tool_call_id: _Optional
-    name: _Optional
-    is_error: Annotated[StrictBool | None, Field(default=None)]
-    requestor: Annotated[_Default, Field(default="assistant")]
-
-
-@with_config(extra="forbid")
-class _AI(TypedDict):
-    role: Literal["assistant"]
-    content: NotRequired[_Content | None]
-    tool_calls: NotRequired[list[_Call] | None]
-    refusal: NotRequired[None]
-    audio: NotRequired[None]
-    function_call: NotRequired[None]
-    id: NotRequired[str]
-
-
-_Plain: TypeAlias = _System | _Human | _AI | _Tool
-_MESSAGES = TypeAdapter[object](
-    list[Annotated[Annotated[_Plain, Field(discriminator="role")] | object, Field(union_mode="left_to_right")]]
-)
-_CLASSES: Mapping[str, type[SystemMessage | HumanMessage | ToolMessage]] = {
-    "system": SystemMessage,
-    "developer": SystemMessage,
-    "user": HumanMessage,
-    "tool": ToolMessage,
-}
 
 
 def read_plain(messages: list[JsonValue]) -> list[Message | None]:
     """Return each message; ``None`` for a message with other fields, or with arguments that are not plainly valid."""
-    checked = cast("list[_Plain]", _MESSAGES.validate_python(messages))
-    return [
-        _without_nulls(given)
-        if cast("object", found) is given
-        else _reply(found)
-        if found["role"] == "assistant"
-        else construct(_CLASSES[found["role"]], cast("dict[str, object]", found))
-        for given, found in zip(messages, checked, strict=True)
-    ]
+    return [_message(one) for one in messages]
 
 
-def _without_nulls(found: JsonValue) -> Message | None:
-    if not isinstance(found, dict) or None not in found.values():
+def _message(found: JsonValue) -> Message | None:
+    if not isinstance(found, dict) or not isinstance(role := found.get("role"), str) or role not in _FIELDS:
         return None
-    return read_plain([{name: value for name, value in found.items() if value is not None}])[0]
+    kind, defaults, readers = _FIELDS[role]
+    fields: dict[str, object] = {**defaults, "metadata": {}, "extra": {}}
+    for name, value in found.items():
+        if value is not None:
+            if name not in readers or (plain := readers[name](value)) is None:
+                return None
+            fields[name] = plain
+    return construct(kind, fields)
 
 
-def _reply(found: _AI) -> AIMessage | None:
-    calls = found.get("tool_calls") or ()
-    if calls and not _are_valid([call["function"]["arguments"] for call in calls]):
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) and (value.isascii() or is_unicode(value)) else None
+
+
+def _boolean(value: JsonValue) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _content(value: JsonValue) -> str | tuple[TextPart, ...] | None:
+    if not isinstance(value, list):
+        return _text(value)
+    texts: list[str] = []
+    for part in value:
+        if not isinstance(part, dict) or part.keys() != _PART or part["type"] != "text":
+            return None
+        if (text := _text(part["text"])) is None:
+            return None
+        texts.append(text)
+    if len(texts) < 2:
+        return texts[0] if texts else None
+    return tuple([construct(TextPart, {"type": "text", "text": text, "extra": {}}) for text in texts])
+
+
+def _calls(value: JsonValue) -> tuple[ToolCall, ...] | None:
+    if not isinstance(value, list):
+        return None
+    calls = [call for one in value if (call := _call(one)) is not None]
+    return tuple(calls) if len(calls) == len(value) else None
+
+
+def _call(found: JsonValue) -> ToolCall | None:
+    if not isinstance(found, dict) or not found.keys() <= _CALL or found.get("type", "function") != "function":
+        return None
+    function, identity = found.get("function"), found.get("id")
+    if not isinstance(function, dict) or function.keys() != _FUNCTION:
+        return None
+    name, arguments = _text(function["name"]), function["arguments"]
+    args = plain_object(arguments) if isinstance(arguments, str) else None
+    if not name or args is None or (identity is not None and _text(identity) is None):
         return None
     fields: dict[str, object] = {
-        "content": found.get("content") or "",
-        "id": found.get("id"),
-        "timestamp": None,
-        "metadata": {},
-        "extra": {},
-        "role": "assistant",
-        "tool_calls": tuple([_tool_call(call) for call in calls]),
-        "agent": None,
-        "model": None,
-        "finish_reason": None,
-        "usage": None,
-    }
-    return construct(AIMessage, fields)
-
-
-def _are_valid(arguments: list[JsonValue]) -> bool:
-    """Return whether all arguments are objects of valid JSON, which 1e999 is not."""
-    return {*map(type, arguments)} == {dict} and is_valid_json(arguments)
-
-
-def _tool_call(found: _Call) -> ToolCall:
-    function = found["function"]
-    fields: dict[str, object] = {
-        "name": function["name"],
-        "args": function["arguments"],
-        "id": found.get("id"),
+        "name": name,
+        "args": args,
+        "id": identity,
         "args_raw": None,
         "args_error": None,
         "metadata": {},
         "extra": {},
     }
     return construct(ToolCall, fields)
+
+
+_PART = {"type", "text"}
+_CALL = {"id", "type", "function"}
+_FUNCTION = {"name", "arguments"}
+_Readers = Mapping[str, Callable[[JsonValue], object]]
+"""What makes each field of a message of its recorded value; ``None`` for a value that is not plain."""
+_SHARED: _Readers = {"role": _text, "content": _content, "id": _text}
+_SYSTEM = (SystemMessage, vars(SystemMessage()), _SHARED)
+_FIELDS: Mapping[str, tuple[type[Message], Mapping[str, object], _Readers]] = {
+    "system": _SYSTEM,
+    "developer": _SYSTEM,
+    "user": (HumanMessage, vars(HumanMessage()), {**_SHARED, "name": _text}),
+    "assistant": (AIMessage, vars(AIMessage()), {**_SHARED, "tool_calls": _calls}),
+    "tool": (
+        ToolMessage,
+        vars(ToolMessage()),
+        {**_SHARED, "tool_call_id": _text, "name": _text, "is_error": _boolean},
+    ),
+}
+"""The class of each role's messages, the values of its fields where a recording has none, and what it may have."""

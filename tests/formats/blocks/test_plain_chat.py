@@ -1,6 +1,8 @@
 """The usual messages of OpenAI Chat, which take a shorter way than others."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judgekit.formats.blocks.openai_chat import read_messages
 from judgekit.formats.blocks.plain_chat import read_plain
@@ -46,8 +48,41 @@ UNUSUAL = [
 ]
 
 
+FIELDS = ("content", "id", "name", "tool_call_id", "is_error", "tool_calls", "refusal", "x")
+VALUES = (
+    None,
+    "",
+    "a",
+    "\u00fc",
+    "\ud800",
+    0,
+    1.5,
+    True,
+    [],
+    {},
+    PARTS,
+    [{"type": "text", "text": "\ud800"}],
+    [CALL],
+    [None],
+)
+
+
 @pytest.mark.parametrize("message", USUAL)
 def test_a_usual_message_is_read_as_one_with_another_field(message):
+    is_read_as_with_another_field(message)
+
+
+@given(
+    st.sampled_from(("system", "developer", "user", "assistant", "tool")),
+    st.dictionaries(st.sampled_from(FIELDS), st.sampled_from(VALUES), max_size=3),
+)
+def test_whatever_is_read_is_read_as_with_another_field(role, fields):
+    message = {"role": role, **fields}
+    if read_plain([message]) != [None]:
+        is_read_as_with_another_field(message)
+
+
+def is_read_as_with_another_field(message):
     assert read_plain([message]) != [None]
     [usual] = read_messages(FieldTracker({"messages": [message]}))
     [other] = read_messages(FieldTracker({"messages": [{**message, "another": 1}]}))
