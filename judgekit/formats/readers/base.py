@@ -270,9 +270,12 @@ def build_sample(
     )
     if extra and not is_encodable(extra):
         fields["extra"], extra = extra, {}
-    made = Trace.model_validate(fields) if fields else construct(Trace, {**_EMPTY_TRACE, "metadata": {}, "extra": {}})
-    facts = {"id": made.id or identity, "messages": tuple(messages), "warnings": warnings, "extra": extra or made.extra}
-    set_unvalidated(made, **facts)
+    facts = {"id": identity, "messages": tuple(messages), "warnings": warnings, "extra": extra}
+    if fields:
+        made = Trace.model_validate(fields)
+        set_unvalidated(made, **{**facts, "id": made.id or identity, "extra": extra or made.extra})
+    else:
+        made = construct(Trace, {**_EMPTY_TRACE, **facts, "metadata": {}})
     if beside or known:
         return make_sample(identity, {**beside, **known, "trace": made})
     return construct(Sample, {**_EMPTY_SAMPLE, "id": identity, "trace": made, "fields": {}, "metadata": {}})
