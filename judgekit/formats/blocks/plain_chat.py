@@ -72,8 +72,8 @@ def _call(found: JsonValue) -> ToolCall | None:
     function, identity = found.get("function"), found.get("id")
     if not isinstance(function, dict) or function.keys() != _FUNCTION:
         return None
-    name, arguments = _text(function["name"]), function["arguments"]
-    args = plain_object(arguments) if isinstance(arguments, str) else None
+    name, arguments = _text(function["name"]), _text(function["arguments"])
+    args = None if arguments is None else plain_object(arguments)
     if not name or args is None or (identity is not None and _text(identity) is None):
         return None
     fields: dict[str, object] = {

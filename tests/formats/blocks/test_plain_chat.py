@@ -36,7 +36,10 @@ UNUSUAL = [
     {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
     *(
         {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}
-        for arguments in ("{", "", "5", '"{}"', '{"a": 1e999}', '{"a": NaN}', '{"a": "Infinity"}', '{"a": "\\ud800"}')
+        for arguments in (
+            *("{", "", "5", '"{}"', '{"a": 1e999}', '{"a": NaN}', '{"a": "Infinity"}', '{"a": "\\ud800"}'),
+            '{"a": "\ud800"}',
+        )
     ),
     {"role": "tool", "content": "4", "is_error": "yes"},
     {"role": "user", "content": "4", "id": 5},
