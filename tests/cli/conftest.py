@@ -193,6 +193,8 @@ class Judging:
 
     async def _hang_up(self) -> None:
         self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
