@@ -119,6 +119,7 @@ class Calls:
             )
         else:
             self.made = trace.own_calls(side)
+        self._are_few = len(self.expected) * len(self.made) < _MANY_PAIRS
         self._are_named_alike = [call.name for call in self.expected] == [call.name for call in self.made]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
         self._are_equal = are_equal
@@ -195,19 +196,18 @@ class Calls:
 
     def score(self, expected: int, actual: int) -> float:
         """Return the score of the arguments of two calls of the same tool."""
-        written, made = self._bytes[0][expected], self._bytes[1][actual]
-        if written is None:
+        written, made = self._bytes
+        one, other = written[expected], made[actual]
+        if one is None:
             return self.compare(expected, actual).score
-        if written == made:
+        if one == other:
             return 1.0
-        if made is None:
-            return 0.0
-        if len(self.expected) * len(self.made) < _MANY_PAIRS:
-            return _equal_share(self.expected[expected].args, self.made[actual].args)
+        if self._are_few:
+            return 0.0 if other is None else _equal_share(self.expected[expected].args, self.made[actual].args)
         wanted, found = self.expected_items[expected], self.actual_items[actual]
         if wanted is None or found is None:
             return 0.0
-        return 1.0 if wanted == found else len(wanted.values & found.values) / len(wanted.names | found.names)
+        return len(wanted.values & found.values) / len(wanted.names | found.names)
 
     @cached_property
     def _bytes(self) -> tuple[list[bytes | None], list[bytes | None]]:

@@ -156,16 +156,17 @@ class Match:
         if self.is_exact:
             return [CallPair(index, index, 1.0) for index in range(len(self.calls.made))]
         pairs: list[CallPair] = []
+        credit = self.credit
         for expected, actual in self._parts():
             is_free = self.rules.order == "any"
             found = (
-                self.unordered_pairs(expected, actual, self.credit)
+                self.unordered_pairs(expected, actual, credit)
                 if is_free
                 else self._ordered_pairs(expected, actual)
             )
             for one, other in found:
-                if credit := self.credit(one, other):
-                    pairs.append(CallPair(one, other, credit))
+                if earned := credit(one, other):
+                    pairs.append(CallPair(one, other, float(earned)))
         return sorted(pairs)
 
     @property
@@ -181,11 +182,10 @@ class Match:
         """Return whether two calls belong to the same turn, if turns matter."""
         return self.rules.within != "turn" or self.expected[expected].turn == self.actual[actual].turn
 
-    def credit(self, expected: int, actual: int) -> float:
-        """Return the credit for a pair of calls of the same tool."""
-        if self.rules.args_credit == "fraction":
-            return self.calls.score(expected, actual)
-        return 1.0 if self.calls.agree(expected, actual) else 0.0
+    @property
+    def credit(self) -> Callable[[int, int], float]:
+        """The function that returns the credit for a pair of calls of the same tool, in [0, 1]."""
+        return self.calls.score if self.rules.args_credit == "fraction" else self.calls.agree
 
     def _parts(self) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
         """Return the positions of calls that may be paired: all, or turn by turn."""
@@ -233,13 +233,14 @@ class Match:
                 for one, other in zip(expected, actual, strict=False)
                 if expected_calls[one].name == made[other].name
             ]
+        credit = self.credit
         weights = [[0.0] * len(actual) for _ in expected]
         rows, columns = ({index: at for at, index in enumerate(side)} for side in (expected, actual))
         for wanted, found in self._by_tool(expected, actual):
             for one in wanted:
                 row = weights[rows[one]]
                 for other in found:
-                    row[columns[other]] = self.credit(one, other)
+                    row[columns[other]] = credit(one, other)
         ends = [0, *accumulate(len([*block]) for _, block in groupby(actual, self.block))]
         best = best_in_place if is_in_place else best_in_order
         return ((expected[row], actual[column]) for row, column in best(weights, [*pairwise(ends)]))
