@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from botocore.client import BaseClient
 
 ROOT = Path(__file__).parent.parent
+MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder in it that others cannot write to
 SECRET = "not-to-be-shown"  # noqa: S105 - of nothing
 
 settings.register_profile("suite", max_examples=50, deadline=None)  # other ones each time, and no test of speed
@@ -70,15 +72,29 @@ settings.load_profile("suite")
 
 
 def pytest_configure() -> None:
-    """Linear algebra has one thread: several wait for each other in busy loops, ten times as long where others work too."""
+    """Set what takes the time of tests: threads of linear algebra, and the disk.
+
+    Several threads wait for each other in busy loops, ten times as long where others work too. SQLite waits for a disk
+    at each commit, so temporary folders are in memory where there is enough of it.
+    """
     threadpool_limits(1, "blas")  # of numpy, which plugins have loaded
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of scipy, and of processes that tests start
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4e9:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors, since some tests wait for servers and clocks."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Two processes that collect tests must give them the same names."""
+    """Two processes that collect tests must give them the same names. What starts another Python is marked."""
     if " at 0x" in item.nodeid:
         raise pytest.UsageError(f"{item.nodeid}: an object's address is in this id; give the parameter another one")
+    if "run_python" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.processes)
 
 
 def pytest_collection_finish() -> None:
