@@ -159,11 +159,7 @@ class Match:
         credit = self.credit
         for expected, actual in self._parts():
             is_free = self.rules.order == "any"
-            found = (
-                self.unordered_pairs(expected, actual, credit)
-                if is_free
-                else self._ordered_pairs(expected, actual)
-            )
+            found = self.unordered_pairs(expected, actual, credit) if is_free else self._ordered_pairs(expected, actual)
             for one, other in found:
                 if earned := credit(one, other):
                     pairs.append(CallPair(one, other, float(earned)))
