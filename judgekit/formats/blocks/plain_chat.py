@@ -1,6 +1,7 @@
 """Messages of OpenAI Chat Completions that have no other fields than most, which take a shorter way than others."""
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
@@ -16,6 +17,10 @@ from judgekit.traces.message import (
     is_unicode,
     plain_object,
 )
+
+_PART = {"type", "text"}
+_CALL = {"id", "type", "function"}
+_FUNCTION = {"name", "arguments"}
 
 
 def read_plain(messages: list[JsonValue]) -> list[Message | None]:
@@ -88,10 +93,7 @@ def _call(found: JsonValue) -> ToolCall | None:
     return construct(ToolCall, fields)
 
 
-_PART = {"type", "text"}
-_CALL = {"id", "type", "function"}
-_FUNCTION = {"name", "arguments"}
-_Readers = Mapping[str, Callable[[JsonValue], object]]
+_Readers: TypeAlias = Mapping[str, Callable[[JsonValue], object]]
 """What makes each field of a message of its recorded value; ``None`` for a value that is not plain."""
 _SHARED: _Readers = {"role": _text, "content": _content, "id": _text}
 _SYSTEM = (SystemMessage, vars(SystemMessage()), _SHARED)
