@@ -295,7 +295,7 @@ def test_where_nobody_else_writes_no_thread_is_woken(path, question):
         return before, after
 
     before, after = asyncio.run(ask())
-    assert before == after
+    assert not after - before  # a thread of an earlier test may just have ended
 
 
 def test_the_log_of_a_long_run_is_folded_into_the_file(path, question):
