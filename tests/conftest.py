@@ -72,7 +72,7 @@ settings.load_profile("suite")
 
 
 def pytest_configure() -> None:
-    """Set what takes the time of tests: threads of linear algebra, and the disk.
+    """Keep linear algebra to one thread, and temporary folders in memory.
 
     Several threads wait for each other in busy loops, ten times as long where others work too. SQLite waits for a disk
     at each commit, so temporary folders are in memory where there is enough of it.

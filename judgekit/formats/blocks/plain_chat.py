@@ -94,7 +94,7 @@ def _call(found: JsonValue) -> ToolCall | None:
 
 
 _Readers: TypeAlias = Mapping[str, Callable[[JsonValue], object]]
-"""What makes each field of a message of its recorded value; ``None`` for a value that is not plain."""
+"""A function for each field that returns its value from the recorded one, or ``None`` if that is not plain."""
 _SHARED: _Readers = {"role": _text, "content": _content, "id": _text}
 _SYSTEM = (SystemMessage, vars(SystemMessage()), _SHARED)
 _FIELDS: Mapping[str, tuple[type[Message], Mapping[str, object], _Readers]] = {
@@ -108,4 +108,4 @@ _FIELDS: Mapping[str, tuple[type[Message], Mapping[str, object], _Readers]] = {
         {**_SHARED, "tool_call_id": _text, "name": _text, "is_error": _boolean},
     ),
 }
-"""The class of each role's messages, the values of its fields where a recording has none, and what it may have."""
+"""For each role, the class of its messages, the defaults of their fields, and the fields that are read here."""

@@ -162,7 +162,7 @@ class Match:
             found = self.unordered_pairs(expected, actual, credit) if is_free else self._ordered_pairs(expected, actual)
             for one, other in found:
                 if earned := credit(one, other):
-                    pairs.append(CallPair(one, other, float(earned)))
+                    pairs.append(CallPair(one, other, earned))
         return sorted(pairs)
 
     @property

@@ -97,3 +97,9 @@ def is_read_as_with_another_field(message):
 @pytest.mark.parametrize("message", UNUSUAL)
 def test_another_message_is_left_to_the_general_way(message):
     assert read_plain([USUAL[0], message, USUAL[1]])[1] is None
+
+
+def test_messages_share_nothing_that_can_be_changed():
+    one, other = read_plain([USUAL[2], USUAL[2]])
+    assert one.metadata is not other.metadata
+    assert one.extra is not other.extra

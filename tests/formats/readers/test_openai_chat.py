@@ -294,6 +294,12 @@ def test_a_call_in_the_content_that_differs_from_that_of_its_id_is_told():
     assert warning.path == "messages[1].content[0]"
 
 
+def test_what_is_left_over_is_kept_even_if_it_cannot_be_encoded():
+    left = {"args": {"x": "\ud800"}}
+    sample = READER.sample({"messages": [{"role": "user", "content": "Hi"}], "custom": left}, 0)
+    assert sample.trace.extra == {"custom": left}
+
+
 def test_ids_that_are_numbers_become_text():
     found = {"role": "tool", "tool_call_id": 7, "id": 1, "content": "x"}
     sample = READER.sample({"id": 5, "messages": [found]}, 0)
