@@ -16,10 +16,10 @@ from judgekit.errors import ConfigError, truncated, validation_message
 from judgekit.scorers.text.normalization import fold_text
 from judgekit.scorers.tool_calls.assignment import bottleneck_pairs
 from judgekit.scorers.tool_calls.comparers import TextComparer, check_text_comparer
-from judgekit.scorers.tool_calls.matchers import contains_matcher, parse_matcher
+from judgekit.scorers.tool_calls.matchers import KEY_BYTES, contains_matcher, parse_matcher
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.scoring import Scorer, check_scorer
-from judgekit.traces.equality import canonical_json, same_json
+from judgekit.traces.equality import canonical_json, json_bytes, same_json
 from judgekit.traces.message import FrozenModel, JsonObject, Many, ToolCall, parse_arguments
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import ExpectedCall
@@ -260,7 +260,7 @@ class _Walk:
     def value(self, path: str, expected: ArgumentValue, actual: ArgumentValue, *, selected: bool) -> float | None:
         """Return the score of the values at a path; ``selected`` is whether an enclosing path is to be compared."""
         pattern = path.removeprefix("args").removeprefix(".")
-        if self.rules.is_ignored(pattern):
+        if self.rules.ignore and self.rules.is_ignored(pattern):
             return None
         selected = selected or self.rules.is_compared(pattern)
         if isinstance(expected, dict) and (matcher := parse_matcher(expected)):
@@ -270,7 +270,8 @@ class _Walk:
         left, right = expected, actual
         if self.rules.types == "coerce" and isinstance(expected, str) != isinstance(actual, str):
             left, right = _spelled(expected), _spelled(actual)
-        if selected and not any(isinstance(left, kind) and isinstance(right, kind) for kind in (dict, list)):
+        both_objects = isinstance(left, dict) and isinstance(right, dict)
+        if selected and not (both_objects or (isinstance(left, list) and isinstance(right, list))):
             return self._record(path, expected, actual, self._scalar(path, left, right))
         # If a container is not to be compared, something in it may be, even if the other side has none.
         scores = self._object(
@@ -281,12 +282,21 @@ class _Walk:
         )
         return min(scores) if scores else 1.0 if selected else None
 
+    def _is_same(self, expected: ArgumentValue, actual: ArgumentValue) -> bool:
+        """Return whether values agree for sure, without a walk through all that is in them."""
+        if not self.rules.is_plain or expected != actual:
+            return False
+        written = json_bytes(expected)
+        return written == json_bytes(actual) and KEY_BYTES not in written
+
     def _object(self, path: str, expected: JsonObject, actual: JsonObject, *, selected: bool) -> list[float]:
         names = (
             expected if self.rules.mode == "at_least" else actual if self.rules.mode == "at_most" else expected | actual
         )
         scores = [
-            self.value(f"{path}{_step(name)}", expected.get(name, ABSENT), actual.get(name, ABSENT), selected=selected)
+            1.0
+            if self._is_same(one := expected.get(name, ABSENT), other := actual.get(name, ABSENT))
+            else self.value(f"{path}{_step(name)}", one, other, selected=selected)
             for name in names
         ]
         return [score for score in scores if score is not None]
@@ -295,7 +305,7 @@ class _Walk:
         if self.rules.lists != "ordered":
             return self._free_list(path, expected, actual, selected=selected)
         scores = [
-            self.value(f"{path}[{index}]", one, other, selected=selected)
+            1.0 if self._is_same(one, other) else self.value(f"{path}[{index}]", one, other, selected=selected)
             for index, (one, other) in enumerate(zip_longest(expected, actual, fillvalue=ABSENT))
         ]
         return [score for score in scores if score is not None]

@@ -43,8 +43,8 @@ def explain_match(match: Match) -> Explanation:
     A missing call counts for the agent that it was expected from; otherwise, it has a row without a path. Expected and actual calls are numbered from 0, messages from 1.
     """
     pairs, displaced = _align(match)
-    missing = _unpaired(len(match.expected), (pair.expected for pair in chain(pairs, displaced)))
-    extra = _unpaired(len(match.actual), (pair.actual for pair in chain(pairs, displaced)))
+    missing = _unpaired(len(match.expected), [pair.expected for pair in chain(pairs, displaced)])
+    extra = _unpaired(len(match.actual), [pair.actual for pair in chain(pairs, displaced)])
     details: JsonObject = {
         **_counts(match),
         "pairs": [_pair_as_json(match, pair) for pair in pairs],
@@ -57,8 +57,8 @@ def explain_match(match: Match) -> Explanation:
     return Explanation.from_valid(_reason(match, pairs, displaced, missing, extra), details)
 
 
-def _unpaired(calls: int, paired: Iterable[int]) -> list[int]:
-    return sorted({*range(calls)}.difference(paired))
+def _unpaired(calls: int, paired: Sequence[int]) -> Sequence[int]:
+    return () if len(paired) == calls else sorted({*range(calls)}.difference(paired))
 
 
 def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
@@ -71,8 +71,8 @@ def _align(match: Match) -> tuple[list[_Aligned], list[_Aligned]]:
         _Aligned(one, other, EQUAL_ARGS if credit == 1 and not numbered else match.calls.compare(one, other))
         for one, other, credit in match.pairs
     ]
-    wanted = _unpaired(len(match.expected), (pair.expected for pair in pairs))
-    found = _unpaired(len(match.actual), (pair.actual for pair in pairs))
+    wanted = _unpaired(len(match.expected), [pair.expected for pair in pairs])
+    found = _unpaired(len(match.actual), [pair.actual for pair in pairs])
     if not (wanted and found):
         return pairs, []
     by_turn = match.rules.within == "turn"

@@ -665,6 +665,30 @@ def test_the_score_is_a_share_and_is_1_just_if_nothing_differs(both, options, co
     assert all(difference.expected is not ABSENT or difference.actual is not ABSENT for difference in found.differences)
 
 
+@st.composite
+def pairs_with_matchers(draw):
+    """Arguments, the expected ones with a matcher here and there."""
+    matchers = st.sampled_from([anything(), of_type("number"), near(1, tolerance=1), {"$judgekit": "unknown"}, 1])
+    with_matchers = st.recursive(
+        matchers, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=2), max_leaves=3
+    )
+    expected, actual = draw(pairs())
+    held = draw(st.dictionaries(keys, with_matchers, max_size=2))
+    return expected | held, actual | draw(st.sampled_from([{}, held, dict.fromkeys(held, 1)]))
+
+
+@settings(max_examples=2 * settings.default.max_examples)
+@given(pairs_with_matchers())
+def test_plain_rules_find_what_rules_that_name_all_paths_find(both):
+    def found(**options):
+        try:
+            return compare(*both, **options)
+        except ValueError as error:
+            return str(error)
+
+    assert found() == found(only=["*"])  # which walks through all that is equal, too
+
+
 def at(args, path):
     """What stands at a path, read as it is written."""
     value, rest = args, path.removeprefix("args")
