@@ -1,15 +1,15 @@
 """References and other known facts in dataset rows, by the field names of a `Sample`."""
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Annotated, TypeAlias, cast
 
 from pydantic import BeforeValidator, JsonValue, ValidationError
 
 from judgekit.errors import TraceError, short_repr, validation_message
 from judgekit.formats.values import is_number
-from judgekit.traces.message import JsonObject
-from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
+from judgekit.traces.message import JsonObject, construct, is_valid_json
+from judgekit.traces.sample import MEASUREMENT_FIELDS, ExpectedCall, References, Sample
 from judgekit.traces.trace import TraceWarning
 
 _TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
@@ -19,6 +19,8 @@ _NO_TEXTS = ("error", "id", "type", "role", "status")
 """Names of texts that are not part of a conversation."""
 SINGLE_TEXT_WARNING = "an object with one string, read as that string"
 STRUCTURE_WARNING = "neither a string nor messages, read as its JSON text"
+_CALL = {"name", "args"}
+_UNNAMED = vars(ExpectedCall(""))
 FACT_COLUMNS = frozenset((*References.__annotations__, *VERBATIM_COLUMNS))
 """Columns that hold known facts."""
 
@@ -110,10 +112,29 @@ def make_sample(identity: str, known: Mapping[str, object]) -> Sample:
     Raises:
         TraceError: A field is invalid. The error names it.
     """
+    fields = {"id": identity, **known}
+    if (calls := _plain_calls(fields.get("reference_tool_calls"))) is not None:
+        fields["reference_tool_calls"] = calls
     try:
-        return Sample.model_validate({"id": identity, **known})
+        return Sample.model_validate(fields)
     except ValidationError as error:
         raise TraceError(validation_message(error, known)) from error
+
+
+def _plain_calls(expected: object) -> Sequence[ExpectedCall] | None:
+    """Return expected calls of a name and valid arguments each, as most are; ``None`` for any others.
+
+    To validate them takes ten times as long.
+    """
+    calls: list[ExpectedCall] = []
+    for one in cast("list[JsonValue]", expected) if isinstance(expected, list) else ():
+        if not isinstance(one, dict) or one.keys() != _CALL:
+            return None
+        name, args = one["name"], one["args"]
+        if not (isinstance(name, str) and isinstance(args, dict) and is_valid_json(args)):
+            return None
+        calls.append(construct(ExpectedCall, {**_UNNAMED, "name": name, "args": args, "metadata": {}, "extra": {}}))
+    return calls or None
 
 
 def single_text(value: JsonValue) -> str | None:

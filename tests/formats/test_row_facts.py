@@ -1,14 +1,16 @@
 """Known facts in rows, whatever the format of their conversation."""
 
 import json
+import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from judgekit.errors import TraceError
 from judgekit.formats.reading import read
-from judgekit.formats.row_facts import read_row_facts, to_text
+from judgekit.formats.row_facts import make_sample, read_row_facts, to_text
 from judgekit.traces.sample import Ranking, Sample
 
 CONVERSATIONS = {
@@ -111,6 +113,34 @@ def test_what_cannot_be_taken_over_is_an_error_that_names_it(sample_of, row, fou
     with pytest.raises(TraceError) as raised:
         sample_of(row)
     assert raised.value.problem.startswith(found)
+
+
+texts = st.sampled_from(["", "a", "\u20ac", "\ud800", "nan", "$judgekit"])
+values = st.recursive(
+    texts | st.sampled_from([None, True, 1, 0.5, math.nan, math.inf]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+plain = {"name": texts, "args": st.dictionaries(texts, values, max_size=2)}
+other = {"id": texts, "turn": st.integers(-1, 1), "compare_args": st.lists(texts), "more": st.none()}
+calls = st.fixed_dictionaries(plain) | st.fixed_dictionaries(plain, optional=other)
+
+
+@given(st.lists(calls, max_size=2))
+@example([{"name": 3, "args": {}}])
+@example([{"name": "a", "args": "{}"}])
+@example([{"name": "a"}])
+@example(["a"])
+@example("a")
+def test_expected_calls_are_those_that_validation_finds(expected):
+    def found(make):
+        try:
+            return make().model_dump()
+        except (TraceError, ValidationError):
+            return None
+
+    known = {"id": "s", "reference_tool_calls": expected}
+    assert found(lambda: make_sample("s", known)) == found(lambda: Sample.model_validate(known))
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
