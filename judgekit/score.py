@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_seri
 
 from judgekit.diff import Diff
 from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, count_text
-from judgekit.traces.message import FrozenModel, Many, Usage, construct
+from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage, construct
 
 ScoreStatus: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
 STATUSES: tuple[ScoreStatus, ...] = get_args(ScoreStatus)
@@ -122,10 +122,10 @@ class Explanation(FrozenModel):
     """The reason and the details of a score."""
 
     reason: str
-    details: dict[str, JsonValue]
+    details: JsonObject
 
     @classmethod
-    def from_valid(cls, reason: str, details: dict[str, JsonValue]) -> "Explanation":
+    def from_valid(cls, reason: str, details: JsonObject) -> "Explanation":
         """Return an explanation without validating it, which takes longer than most explanations."""
         return construct(cls, {"reason": reason, "details": details})
 
@@ -167,7 +167,7 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
     aggregate: str = "mean"
     warnings: Many[str] = ()
     reason: str = ""  # the reason and the details are last, since they may be set last
-    details: dict[str, JsonValue] = Field(default_factory=dict)
+    details: JsonObject = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _value_if_and_only_if_scored(self) -> "Score":

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
-from pydantic_core import from_json, to_json
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, model_validator
+from pydantic_core import CoreSchema, from_json, to_json
+from pydantic_core.core_schema import simple_ser_schema
 
 from judgekit.traces.media import parse_data_url
 
@@ -27,7 +28,15 @@ else:
             return tuple[item, ...]
 
 
-JsonObject: TypeAlias = dict[str, JsonValue]
+class WrittenAsIs:
+    """Marks JSON that pydantic writes without asking Python for the type of each value in it."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return cast("CoreSchema", {**handler(source), "serialization": simple_ser_schema("any")})
+
+
+JsonObject: TypeAlias = Annotated[dict[str, JsonValue], WrittenAsIs]
 RecordId: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True)]
 """An id. Some files write ids as numbers."""
 Requestor: TypeAlias = Literal["assistant", "user"]
@@ -207,7 +216,7 @@ class OtherPart(FrozenModel):
     """
 
     type: Literal["other"] = "other"
-    data: JsonValue = Field(kw_only=False)
+    data: Annotated[JsonValue, WrittenAsIs] = Field(kw_only=False)
 
 
 Part: TypeAlias = Annotated[TextPart | ReasoningPart | RefusalPart | MediaPart | OtherPart, Field(discriminator="type")]

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, FiniteFloat, JsonValue
 
@@ -18,6 +18,7 @@ from judgekit.traces.message import (
     Requestor,
     ToolCall,
     Usage,
+    WrittenAsIs,
 )
 from judgekit.traces.pairing import call_errors
 from judgekit.traces.rendering import (
@@ -62,7 +63,7 @@ class ToolDefinition(FrozenModel):
 
     name: str = Field(kw_only=False)
     description: str | None = None
-    parameters: JsonValue = None
+    parameters: Annotated[JsonValue, WrittenAsIs] = None
     extra: JsonObject = Field(default_factory=dict)
 
 

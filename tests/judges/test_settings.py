@@ -427,11 +427,12 @@ def test_an_identity_that_is_no_text_is_an_error(stub, identity):
 def test_the_docstring_gives_each_number_its_default_and_its_bounds():
     _, *described = re.split(r"^ {8}(\w+): ", JudgeSettings.__doc__ or "", flags=re.MULTILINE)
     texts = dict(zip(described[::2], described[1::2], strict=True))
-    bounded = {name: one for name, one in JudgeSettings.model_fields.items() if one.metadata}
+    bounds = {
+        name: {getattr(rule, bound) for rule in one.metadata for bound in ("ge", "gt", "le") if hasattr(rule, bound)}
+        for name, one in JudgeSettings.model_fields.items()
+    }
+    bounded = {name: found for name, found in bounds.items() if found}
     assert len(bounded) == 8
-    for name, one in bounded.items():
-        expected = {
-            getattr(rule, bound) for rule in one.metadata for bound in ("ge", "gt", "le") if hasattr(rule, bound)
-        }
-        expected |= {one.default} - {None}
-        assert expected <= {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", texts[name])}, name
+    for name, expected in bounded.items():
+        numbers = expected | {JudgeSettings.model_fields[name].default} - {None}
+        assert numbers <= {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", texts[name])}, name
