@@ -60,9 +60,10 @@ def runs(
     elif run is not None:
         outputs = check_outputs(output)
         found = Run.stored(options.parse_run_number(run), store)
-        shown = None if outputs or show or bootstrap else found.with_stored_summary()
+        if not bootstrap:  # it needs each value
+            found = found.with_stored_summary(checked=bool(outputs or show)) or found
         with explaining_terms() as screen:
-            _show(shown or found, show, seed if bootstrap else None, screen.out)
+            _show(found, show, seed if bootstrap else None, screen.out)
         for path in outputs:
             report(found, path, _gates(found))
             print_written(path)

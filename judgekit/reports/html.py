@@ -204,7 +204,7 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
                 "name": one.name,
                 "signature": one.signature,
                 "identity": one.identity,
-                "histogram": list(listing.histograms[one.name]),
+                "histogram": list(run.histograms[one.name]),
                 **_line(
                     lines.get(one.name, ScorerSummary(one.name)),
                     side.corrections.get(one.name),

@@ -14,7 +14,6 @@ from judgekit.score import STATUSES, ScoreStatus
 
 MAX_LISTED = 10_000
 """The most samples in one file."""
-_BINS = 10
 
 
 class ListedScore(NamedTuple):
@@ -43,12 +42,10 @@ class Listing:
         entries: The listed samples. If there are more than `MAX_LISTED`, these are wanted ones first, then those that failed
             or abstained, then those with the lowest values.
         samples: The number of all samples.
-        histograms: For each scorer, the number of values in each tenth, over all samples.
     """
 
     entries: tuple[ListedSample, ...]
     samples: int
-    histograms: Mapping[str, list[int]]
 
     @classmethod
     def of(cls, run: Run, *, included: Collection[int] = (), left_out: Collection[int] = ()) -> "Listing":
@@ -61,8 +58,7 @@ class Listing:
         """
         numbers = set(run.worst_samples(MAX_LISTED, included=included, left_out=left_out))
         rows = groupby(run.counted_rows(numbers), key=lambda row: row.index)
-        histograms = {line.scorer: _histogram(line.values) for line in run.summary}
-        return cls(tuple(_entry([*one]) for _, one in rows), run.store.scored_samples(run.number), histograms)
+        return cls(tuple(_entry([*one]) for _, one in rows), run.store.scored_samples(run.number))
 
     def columns(self, scorers: Iterable[str]) -> JsonValue:
         """Return the list in the form that the page reads."""
@@ -89,10 +85,3 @@ def _entry(rows: Sequence[CountedRow]) -> ListedSample:
         one.scorer: ListedScore(one.score.status, one.score.value, one.score.label) for one in rows
     }
     return ListedSample(row.index, row.sample_id, row.domain, row.labels, scores)
-
-
-def _histogram(values: Iterable[float]) -> list[int]:
-    found = [0] * _BINS
-    for value in values:
-        found[min(int(value * _BINS), _BINS - 1)] += 1
-    return found

@@ -20,7 +20,7 @@ from judgekit.runs.counted import CountedRow
 from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
-from judgekit.runs.stored_summary import RowSums, StoredSummary
+from judgekit.runs.stored_summary import Histograms, RowSums, StoredSummary
 from judgekit.runs.summary import ScorerSummary, Summary
 from judgekit.score import JudgeExchange, ScoreStatus
 from judgekit.traces.sample import Sample
@@ -36,13 +36,15 @@ _log = logging.getLogger("judgekit")
 
 _IDS_SHOWN = 5
 _DESCRIBED = 10_000  # samples that are drawn to describe all of them
+_BINS = 10
 
 
 class _Counts(NamedTuple):
-    """The summary and the effort of a run, and, if they may be stored, the rows that they were counted from."""
+    """The numbers of a run, and, if they may be stored, the rows that they were counted from."""
 
     summary: Summary
     effort: EffortTotals
+    histograms: Histograms
     row_sums: RowSums = ()
 
 
@@ -124,13 +126,18 @@ class Run:
         return self._counts.effort
 
     @property
+    def histograms(self) -> Histograms:
+        """For each scorer, the number of values in each tenth of [0, 1]."""
+        return self._counts.histograms
+
+    @property
     def _counts_only(self) -> Summary:
         """The summary without the audits of judges, which may change at any time."""
         return self._counts.summary
 
     @cached_property
     def _counts(self) -> "_Counts":
-        """The summary and the effort, which are counted in one pass."""
+        """The summary, the effort and the histograms, which are counted in one pass."""
         is_kept = self.store.path is not None and not self.store.read_only
         row_sums = self.store.row_sums(self.number) if is_kept else ()
         summary, efforts = (
@@ -153,12 +160,12 @@ class Run:
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
-        return _Counts(summary, efforts, row_sums)
+        return _Counts(summary, efforts, {line.scorer: _histogram(line.values) for line in summary}, row_sums)
 
     def keep_summary(self) -> None:
         """Store the numbers of the summary that were computed so far, if they were counted from a file to write to."""
         counts = self._counts
-        if counts.row_sums and (stored := StoredSummary.of(counts.row_sums, counts.summary, counts.effort)):
+        if counts.row_sums and (stored := StoredSummary.of(counts.row_sums, *counts[:3])):
             with suppress(StoreError):  # they can be counted again
                 self.store.keep_summary(self.record, stored)
 
@@ -180,7 +187,7 @@ class Run:
             return None
         run, counted = Run(self.store, self.record), Run(self.store, self.record)
         stored.summary.recount_with(lambda: counted.summary)
-        vars(run)["_counts"] = _Counts(stored.summary, stored.effort)
+        vars(run)["_counts"] = _Counts(stored.summary, stored.effort, stored.histograms)
         return run
 
     @cached_property
@@ -370,3 +377,10 @@ class Run:
         if self.duplicate_ids:
             shown = ", ".join(map(repr, islice(self.duplicate_ids, _IDS_SHOWN)))
             yield f"{count_text(len(self.duplicate_ids), 'id')} used by more than one sample: {shown}"
+
+
+def _histogram(values: Sequence[float]) -> Sequence[int]:
+    found = [0] * _BINS
+    for value in values:
+        found[min(int(value * _BINS), _BINS - 1)] += 1
+    return found

@@ -48,8 +48,11 @@ def test_what_is_kept_shows_what_the_rows_show(cli, conversations, words):
     assert is_kept()
     shown, resumed = cli("runs", 1), cli("resume", 1)
     assert (shown.code, resumed.code, resumed.out) == (0, 0, first.out)
+    cli("runs", 1, "-o", "kept.html")
     sql("DELETE FROM summaries")
     assert cli("runs", 1) == shown
+    cli("runs", 1, "-o", "counted.html")
+    assert Path("kept.html").read_text() == Path("counted.html").read_text()
     assert not is_kept()  # it opens the file for reading only
     assert cli("resume", 1) == resumed
     assert is_kept()

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from judgekit.analysis.gates import check_gates
+from judgekit.reports.export import report
 from judgekit.reports.summary import show_summary
 from judgekit.runs import stored_summary
 from judgekit.runs.effort import EffortTotals
@@ -120,6 +121,7 @@ def test_stored_numbers_are_those_of_the_rows(number, grouped):
         one, other = stored.summary[name], counted.summary[name]
         assert (one.overall, one.interval, one.trials) == (other.overall, other.interval, other.trials)
         assert (list(one.values), one.groups) == (list(other.values), other.groups)
+    assert stored.histograms == counted.histograms
     assert stored.summary.slices.keys() == counted.summary.slices.keys()
     for name, parts in stored.summary.slices.items():
         for value, part in parts.items():
@@ -138,6 +140,18 @@ def test_no_row_is_read_to_show_stored_numbers(good):
     assert asked
     of_rows = [sql for sql in asked if any(f" {table}" in sql for table in SUMMARISED)]
     assert [sql.partition(" FROM")[0] for sql in of_rows] == ["SELECT count(*), ifnull(sum(checksum), 0)"] * 3
+
+
+def test_a_page_reads_no_rows_but_those_of_the_samples_that_it_lists(good, monkeypatch, tmp_path):
+    stored = good.with_stored_summary(checked=True)
+    assert stored is not None
+    wanted: list[object] = []
+    counted_rows = Run.counted_rows
+    monkeypatch.setattr(
+        Run, "counted_rows", lambda run, *numbers: wanted.extend(numbers) or counted_rows(run, *numbers)
+    )
+    report(stored, tmp_path / "page.html")
+    assert wanted == [set(range(30))]
 
 
 def changed(sql: str) -> Run:
@@ -317,7 +331,7 @@ def test_the_version_of_summaries_is_raised_when_their_numbers_or_fields_change(
     lines = [(one.value, one.interval, one.tokens, one.trials) for one in run.summary]
     kinds = (ScorerSummary, Summary, EffortTotals)
     names = " ".join(sorted(one.name for kind in kinds for one in fields(kind)))
-    assert (stored_summary.SUMMARY_VERSION, names, rounded([*lines, run.effort.statistics])) == (1, FIELDS, NUMBERS)
+    assert (stored_summary.SUMMARY_VERSION, names, rounded([*lines, run.effort.statistics])) == (2, FIELDS, NUMBERS)
 
 
 def rounded(found: object) -> object:
