@@ -217,12 +217,11 @@ class Trace(FrozenModel):
         """
         found: list[JsonValue] = []
         for message in self.messages:
-            # This runs for every scorer, so it takes the fastest way.
-            if message.role == "assistant" or message.role == "user":  # noqa: PLR1714
-                for call in message.tool_calls:
-                    found.append(call.args)  # noqa: PERF401
-            if not isinstance(message.content, str):
+            fields = vars(message)  # this runs for every judged scorer, and asking for the role takes twice as long
+            if not isinstance(fields["content"], str):
                 found += [part.data for part in message.content if isinstance(part, OtherPart)]
+            for call in fields.get("tool_calls", ()):
+                found.append(call.args)  # noqa: PERF401 - a list for each message takes longer
         for child in self.children:
             found += [*map(repr, map(child.metadata.get, ("agent", "call_id"))), *child.mutable_content()]
         return found
