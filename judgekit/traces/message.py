@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, TypedDict, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, model_validator
-from pydantic_core import CoreSchema, from_json, to_json
-from pydantic_core.core_schema import simple_ser_schema
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, TypeAdapter, model_validator
+from pydantic_core import CoreSchema, core_schema, from_json, to_json
 
 from judgekit.traces.media import parse_data_url
 
@@ -28,15 +27,35 @@ else:
             return tuple[item, ...]
 
 
-class WrittenAsIs:
-    """Marks JSON that pydantic writes without asking Python for the type of each value in it."""
+class CheckedInC:
+    """Marks JSON in a record. Otherwise pydantic would call Python for each value in it, to check it and to write it."""
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return cast("CoreSchema", {**handler(source), "serialization": simple_ser_schema("any")})
+    def __get_pydantic_core_schema__(cls, source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        parsed: CoreSchema = core_schema.any_schema()
+        if is_object := source != JsonValue:
+            parsed = core_schema.dict_schema(core_schema.str_schema(), parsed)
+
+        def copied(value: object) -> object:
+            try:
+                copy: object = from_json(to_json(value))
+            except ValueError:
+                copy = None
+            if copy == value and (isinstance(copy, dict) or not is_object):
+                return copy
+            return _adapter(source).validate_python(value)  # which also finds what is wrong
+
+        written = core_schema.simple_ser_schema("any")
+        checked = core_schema.no_info_plain_validator_function(copied)
+        return core_schema.json_or_python_schema(parsed, checked, serialization=written)
 
 
-JsonObject: TypeAlias = Annotated[dict[str, JsonValue], WrittenAsIs]
+@cache
+def _adapter(kind: Any) -> TypeAdapter[object]:
+    return TypeAdapter(kind)
+
+
+JsonObject: TypeAlias = Annotated[dict[str, JsonValue], CheckedInC]
 RecordId: TypeAlias = Annotated[str, Field(coerce_numbers_to_str=True)]
 """An id. Some files write ids as numbers."""
 Requestor: TypeAlias = Literal["assistant", "user"]
@@ -216,7 +235,7 @@ class OtherPart(FrozenModel):
     """
 
     type: Literal["other"] = "other"
-    data: Annotated[JsonValue, WrittenAsIs] = Field(kw_only=False)
+    data: Annotated[JsonValue, CheckedInC] = Field(kw_only=False)
 
 
 Part: TypeAlias = Annotated[TextPart | ReasoningPart | RefusalPart | MediaPart | OtherPart, Field(discriminator="type")]

@@ -10,6 +10,7 @@ from pydantic import Field, FiniteFloat, JsonValue
 from judgekit.traces.images import ImageSettings
 from judgekit.traces.message import (
     CALLER_MESSAGES,
+    CheckedInC,
     FrozenModel,
     JsonObject,
     Many,
@@ -18,7 +19,6 @@ from judgekit.traces.message import (
     Requestor,
     ToolCall,
     Usage,
-    WrittenAsIs,
 )
 from judgekit.traces.pairing import call_errors
 from judgekit.traces.rendering import (
@@ -63,7 +63,7 @@ class ToolDefinition(FrozenModel):
 
     name: str = Field(kw_only=False)
     description: str | None = None
-    parameters: Annotated[JsonValue, WrittenAsIs] = None
+    parameters: Annotated[JsonValue, CheckedInC] = None
     extra: JsonObject = Field(default_factory=dict)
 
 
@@ -221,7 +221,7 @@ class Trace(FrozenModel):
             if not isinstance(fields["content"], str):
                 found += [part.data for part in message.content if isinstance(part, OtherPart)]
             for call in fields.get("tool_calls", ()):
-                found.append(call.args)  # noqa: PERF401 - a list for each message takes longer
+                found.append(call.args)
         for child in self.children:
             found += [*map(repr, map(child.metadata.get, ("agent", "call_id"))), *child.mutable_content()]
         return found

@@ -1,15 +1,21 @@
 """Messages, their parts and their tool calls."""
 
 import json
+from datetime import date
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Annotated
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from judgekit.traces.message import (
     AIMessage,
+    CheckedInC,
     HumanMessage,
+    JsonObject,
     MediaPart,
     Message,
     OtherPart,
@@ -24,6 +30,7 @@ from judgekit.traces.message import (
     is_unicode,
     parse_arguments,
 )
+from judgekit.traces.sample import Sample
 
 MESSAGES = TypeAdapter(Message)
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=10)  # lone surrogates too
@@ -228,6 +235,40 @@ def test_not_a_number_in_what_was_recorded_is_not_lost():
     message = HumanMessage("x", metadata={"a": [float("nan"), float("inf")]})
     back = HumanMessage.model_validate_json(message.model_dump_json())
     assert repr(back) == repr(message)
+
+
+class _Word(str):
+    __slots__ = ()
+
+
+ANY_OBJECT = st.recursive(
+    ANY_VALUE | st.sampled_from([(1,), {2}, b"x", Decimal(1), date(2026, 1, 2), _Word("w"), HTTPStatus.OK, object()]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(ANY_TEXT | st.just(1), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(ANY_OBJECT)
+@example(json.loads('{"a":' * 300 + "1" + "}" * 300))
+@example({"a": 10**400})
+def test_json_of_a_record_is_what_pydantic_takes_for_json(value):
+    def found(kind):
+        try:
+            return repr(TypeAdapter(kind).validate_python(value))  # NaN is not equal to itself
+        except (ValidationError, RecursionError) as error:
+            return str(error).partition("\n")[2]
+
+    assert found(JsonObject) == found(dict[str, JsonValue])
+    assert found(Annotated[JsonValue, CheckedInC]) == found(JsonValue)
+
+
+def test_json_of_a_record_is_a_copy():
+    inner = {"b": [1]}
+    sample = Sample(id="s", fields={"a": inner})
+    inner["b"].append(2)
+    assert sample.fields == {"a": {"b": [1]}}
+    sample.model_dump()["fields"]["a"]["b"].append(3)
+    assert sample.fields == {"a": {"b": [1]}}
 
 
 @given(ANY_VALUE)
