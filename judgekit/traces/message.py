@@ -38,7 +38,7 @@ class CheckedInC:
 
         def copied(value: object) -> object:
             try:
-                copy: object = from_json(to_json(value))
+                copy: JsonValue = from_json(to_json(value))
             except ValueError:
                 copy = None
             if copy == value and (isinstance(copy, dict) or not is_object):
