@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, TypeAdapter, model_validator
 from pydantic_core import CoreSchema, core_schema, from_json, to_json
@@ -37,6 +37,10 @@ class CheckedInC:
             parsed = core_schema.dict_schema(core_schema.str_schema(), parsed)
 
         def copied(value: object) -> object:
+            if isinstance(value, dict):
+                given = cast("dict[object, object]", value)
+                if {*map(type, given), *map(type, given.values())} <= {str}:
+                    return dict(given)  # nothing to check, and texts may be long
             try:
                 copy: JsonValue = from_json(to_json(value))
             except ValueError:
