@@ -251,6 +251,8 @@ ANY_OBJECT = st.recursive(
 @given(ANY_OBJECT)
 @example(json.loads('{"a":' * 300 + "1" + "}" * 300))
 @example({"a": 10**400})
+@example({"a": b"x"})
+@example({1: "a"})
 def test_json_of_a_record_is_what_pydantic_takes_for_json(value):
     def found(kind):
         try:
