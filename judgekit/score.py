@@ -1,16 +1,16 @@
 """Scores of samples, and the ledger of the judge calls made for them."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Annotated, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from judgekit.diff import Diff
 from judgekit.errors import UNCHARGED, ConfigError, JudgeError, UnreachableError, count_text
-from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage, construct
+from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage
 
 ScoreStatus: TypeAlias = Literal["scored", "skipped", "failed", "abstained"]
 STATUSES: tuple[ScoreStatus, ...] = get_args(ScoreStatus)
@@ -118,23 +118,14 @@ class JudgeCall(FrozenModel):
         return 0.0 if self.cost_usd is None and self.error in _UNCHARGED else self.cost_usd
 
 
-class Explanation(FrozenModel):
+class Explanation(NamedTuple):
     """The reason and the details of a score."""
 
     reason: str
     details: JsonObject
 
-    @classmethod
-    def from_valid(cls, reason: str, details: JsonObject) -> "Explanation":
-        """Return an explanation without validating it, which takes longer than most explanations."""
-        return construct(cls, {"reason": reason, "details": details})
 
-
-ExplainFunction: TypeAlias = Callable[[], tuple[str, Mapping[str, JsonValue]] | Explanation]
-"""A function that returns a reason and details; an `Explanation` is not validated once more."""
-
-
-class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, it has no hash
+class Score(FrozenModel):
     """The score that one scorer gives one sample.
 
     Attributes:
@@ -155,8 +146,6 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         warnings: Possible distortions of the value, in the same words for all affected samples.
     """
 
-    __slots__ = ("_explain",)  # computes the reason and the details on first access; until then they are not set
-
     scorer: str
     status: ScoreStatus
     value: float | None = Field(default=None, ge=0, le=1)
@@ -166,7 +155,7 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
     error: str | None = None
     aggregate: str = "mean"
     warnings: Many[str] = ()
-    reason: str = ""  # the reason and the details are last, since they may be set last
+    reason: str = ""
     details: JsonObject = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -174,57 +163,6 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         if (self.status == "scored") != (self.value is not None) or (self.value is not None and math.isnan(self.value)):
             raise ValueError(f"a {self.status} score cannot have the value {self.value}")
         return self
-
-    def _explained(self) -> "Score":
-        """Return the score itself, after the reason and the details are set.
-
-        Two threads may both compute them; one result is kept.
-        """
-        fields = vars(self)
-        explain: ExplainFunction | None = None if "details" in fields else object.__getattribute__(self, "_explain")
-        if explain is not None:
-            try:
-                told = explain()
-            except AttributeError as error:  # raised here, it would look as if the field did not exist
-                raise RuntimeError(f"a score could not be explained: AttributeError: {error}") from error
-            if not isinstance(told, Explanation):
-                reason, details = told
-                told = Explanation(reason=reason, details=dict(details))
-            fields.setdefault("reason", told.reason)
-            fields.setdefault("details", told.details)
-            object.__setattr__(self, "_explain", None)  # frees what only the explanation needs
-        return self
-
-    if not TYPE_CHECKING:  # everything that handles a record as a whole needs the reason and the details
-
-        def __getattr__(self, name: str) -> object:
-            if name in {"reason", "details"}:
-                return self._explained().__dict__[name]
-            return super().__getattr__(name)
-
-        def __eq__(self, other: object) -> bool:
-            if isinstance(other, Score):
-                other._explained()
-            return super(Score, self._explained()).__eq__(other)
-
-        def __iter__(self) -> Iterator[tuple[str, object]]:
-            return super(Score, self._explained()).__iter__()
-
-        def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
-            return super(Score, self._explained()).__repr_args__()
-
-        def __copy__(self) -> "Score":
-            return super(Score, self._explained()).__copy__()
-
-        def __deepcopy__(self, memo: dict[int, object] | None = None) -> "Score":
-            return super(Score, self._explained()).__deepcopy__(memo)
-
-        def __getstate__(self) -> dict[object, object]:
-            return super(Score, self._explained()).__getstate__()
-
-        @model_serializer(mode="wrap")
-        def _serialize(self, write: SerializerFunctionWrapHandler):  # noqa: ANN202 - would become the JSON schema
-            return write(self._explained())
 
     @classmethod
     def scored(
@@ -239,50 +177,20 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         confidence: float | None = None,
         aggregate: str = "mean",
         warnings: Iterable[str] = (),
-        explain: ExplainFunction | None = None,
     ) -> "Score":
-        """Return a score with a value in [0, 1].
-
-        ``explain`` computes the reason and the details on first access and replaces these arguments. If it raises an
-        error, the access raises it, and the next access calls it again.
-        """
-        fields: dict[str, Any] = {
-            "scorer": scorer,
-            "status": "scored",
-            "value": value,
-            "label": label,
-            "calls": tuple(calls),
-            "confidence": confidence,
-            "error": None,
-            "aggregate": aggregate,
-            "warnings": tuple(warnings),
-        }
-        if explain is None:
-            return cls(**fields, reason=reason, details=dict(details or {}))
-        if reason or details:
-            raise TypeError("pass either a reason and details, or explain, not both")
-        is_plain = label is None and confidence is None and aggregate == "mean" and not (calls or warnings)
-        if not (
-            is_plain
-            and cls is Score
-            and type(scorer) is str
-            and scorer.isascii()
-            and type(value) is float
-            and 0 <= value <= 1
-        ):
-            valid = cls(**fields)
-            fields = {name: getattr(valid, name) for name in fields}
-        return cls.from_valid(fields, explain)
-
-    @classmethod
-    def from_valid(cls, fields: dict[str, object], explain: ExplainFunction) -> "Score":
-        """Return a score of all its fields but the reason and the details, which ``explain`` computes.
-
-        The fields are not validated, which would take most of the time of a fast scorer, and of reading a stored score.
-        """
-        score = construct(cls, fields)
-        _set_explain(score, explain)
-        return score
+        """Return a score with a value in [0, 1]."""
+        return cls(
+            scorer=scorer,
+            status="scored",
+            value=value,
+            label=label,
+            calls=tuple(calls),
+            confidence=confidence,
+            aggregate=aggregate,
+            warnings=tuple(warnings),
+            reason=reason,
+            details=dict(details or {}),
+        )
 
     @property
     def tokens_paid(self) -> int | None:
@@ -354,46 +262,30 @@ class Score(FrozenModel):  # noqa: PLW1641 - like any record with a dictionary, 
         return cls(scorer=scorer, status="abstained", label=label, reason=reason, details=kept, calls=tuple(calls))
 
 
-_set_explain = vars(Score)["_explain"].__set__
-
 _Value = TypeVar("_Value")
-_Entered = TypeVar("_Entered")
 
 
-class _Setting(
-    AbstractContextManager[_Entered]
-):  # every score enters three of these, and a generator takes twice as long
-    """A context in which a variable has a value; entering it returns ``entered``."""
-
-    __slots__ = ("_entered", "_token", "_value", "_variable")
-
-    def __init__(self, variable: ContextVar[_Value], value: _Value, entered: _Entered) -> None:
-        self._variable: ContextVar[Any] = variable
-        self._value = value
-        self._entered = entered
-
-    def __enter__(self) -> _Entered:
-        self._token = self._variable.set(self._value)
-        return self._entered
-
-    def __exit__(self, *_: object) -> None:
-        self._variable.reset(self._token)
-
-
-def _set(variable: ContextVar[_Value], value: _Value) -> AbstractContextManager[None]:
-    return _Setting(variable, value, None)
+@contextmanager
+def _set(variable: ContextVar[_Value], value: _Value) -> Generator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 _ledgers: ContextVar[tuple[list[JudgeCall], ...]] = ContextVar("judgekit_ledgers", default=())
 
 
-def ledger(*, isolated: bool = False) -> AbstractContextManager[list[JudgeCall]]:
+@contextmanager
+def ledger(*, isolated: bool = False) -> Generator[list[JudgeCall]]:
     """Collect the judge calls made inside, as they happen, so that failed and cancelled work keeps its cost.
 
     Outer ledgers collect the calls as well, unless this one is kept ``isolated`` from them.
     """
     calls: list[JudgeCall] = []
-    return _Setting(_ledgers, (calls,) if isolated else (*_ledgers.get(), calls), calls)
+    with _set(_ledgers, (calls,) if isolated else (*_ledgers.get(), calls)):
+        yield calls
 
 
 _draw: ContextVar[int] = ContextVar("judgekit_draw", default=0)

@@ -197,15 +197,7 @@ async def gather_all(coroutines: Iterable[Coroutine[object, object, Result]]) ->
 
 async def compute_score(compute: Callable[[], Score], *, large: bool) -> Score:
     """Return the score that sync work computes. For large samples, a worker thread computes and explains it."""
-    if not large:
-        return compute()
-
-    def explained() -> Score:
-        score = compute()
-        _ = score.reason
-        return score
-
-    return await run_in_thread(explained)
+    return await run_in_thread(compute) if large else compute()
 
 
 async def attempt(scorer: Scorer, sample: Sample) -> Score:

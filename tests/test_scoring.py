@@ -343,26 +343,6 @@ def test_attempts_in_one_another_keep_their_cost_apart_and_together():
     assert [one.prompt for one in found.calls] == ["own", "member"]
 
 
-def test_a_score_that_is_explained_late_is_not_explained_by_an_attempt():
-    asked, kept = [], []
-
-    def explain():
-        asked.append("")
-        return "why", {}
-
-    def work():
-        record_calls(call())
-        return Score.scored("given", 1, calls=[call()], explain=explain)
-
-    async def attempts():  # gives nothing back: asyncio prints the result of what it runs, into a message nobody sees
-        kept.append(await attempt(Given(work), SAMPLE))
-
-    asyncio.run(attempts())
-    assert asked == []
-    assert kept == [Score.scored("given", 1, reason="why", calls=[call()])]
-    assert tried(Given(work, name="another")) == Score.scored("another", 1, reason="why", calls=[call()])
-
-
 # --- the sync twin
 
 
@@ -417,19 +397,6 @@ def test_what_the_sync_twin_pays_under_a_running_loop_stands_in_the_ledger():
     with ledger() as held:
         Threaded().score(SAMPLE)
     assert [one.prompt for one in held] == ["paid"]
-
-
-def test_a_reason_that_nobody_looks_at_is_not_made_by_the_sync_twin_either():
-    made: list[str] = []
-
-    def explain() -> tuple[str, dict[str, object]]:
-        made.append("made")
-        return "because", {}
-
-    lazy = scorer(name="lazy", version="1")(lambda _: Score.scored("lazy", 1, explain=explain))
-    score = lazy.score(SAMPLE)
-    assert not made
-    assert (score.reason, made) == ("because", ["made"])
 
 
 def test_ctrl_c_under_a_running_loop_stops_the_work_and_gets_through():

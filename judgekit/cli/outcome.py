@@ -36,12 +36,9 @@ def report_outcome(
         shard, it says whether the shard is finished; the merged run decides the rest.
     """
     options = RunOptions.from_record(run.record)
-    if not (outputs or show):
-        run = run.with_stored_summary() or run
     found = GateResults() if options.shard else check_gates(run, options.gates, min_coverage=options.min_coverage)
     err = console.err
     show_run(run, show, console.out, found)
-    run.keep_summary()
     with recorded_text(err):
         show_problems(problems, run.duplicate_ids, err)
     for note in run.record.notes[bool(problems.unread_records) :]:  # the first note is the heading of this list

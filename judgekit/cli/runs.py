@@ -60,8 +60,6 @@ def runs(
     elif run is not None:
         outputs = check_outputs(output)
         found = Run.stored(options.parse_run_number(run), store)
-        if not bootstrap:  # it needs each value
-            found = found.with_stored_summary(checked=bool(outputs or show)) or found
         with explaining_terms() as screen:
             _show(found, show, seed if bootstrap else None, screen.out)
         for path in outputs:

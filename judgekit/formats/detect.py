@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.readers import FALLBACKS, MARKS, READERS, installed_readers
+from judgekit.formats.readers import FALLBACKS, READERS, installed_readers
 from judgekit.formats.readers.base import Reader, first_record
-from judgekit.formats.readers.marks import candidates, is_plain_chat
 from judgekit.formats.score_records import AUDIT_HINT, score_system
 from judgekit.formats.unread import column_option
 from judgekit.formats.values import as_object
@@ -60,7 +59,7 @@ def reader_for_record(record: JsonValue, known: Reader) -> Reader:
     Raises:
         TraceError: Several other readers recognize the record, or one whose records belong together.
     """
-    if known.name not in FALLBACKS and known.recognizes(record):
+    if known.recognizes(record):
         return known
     reader = _only(_fitting(record), record)
     if reader is not None and reader.joins_lines:
@@ -71,12 +70,10 @@ def reader_for_record(record: JsonValue, known: Reader) -> Reader:
 
 
 def _fitting(value: JsonValue) -> Sequence[Reader]:
-    if is_plain_chat(value) and not installed_readers():  # none of its names is a mark
-        return [READERS["openai-chat"]]
     fitting = [
         reader
-        for reader in (*installed_readers(), *candidates(value, READERS.values(), MARKS))
-        if reader.recognizes(value)
+        for reader in (*installed_readers(), *READERS.values())
+        if reader.name not in FALLBACKS and reader.recognizes(value)
     ]
     if fitting:
         return fitting

@@ -61,8 +61,6 @@ _WHOLE = frozenset(
 )
 """Attributes whose values are objects."""
 _BATCHES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
-SPAN_MARKS = frozenset((*_SPAN_FIELDS, *_MARK_ROOTS, *_BATCHES, "spans"))
-"""Fields of which a document with spans has at least one; of a dotted name, this is the first part."""
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
 _SPANS = ("spans", "logRecords", "log_records")
 _SHARED = ("resource", "scope", "beside")

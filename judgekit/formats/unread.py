@@ -10,11 +10,10 @@ from types import UnionType
 from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
-from pydantic_core import from_json, to_json
 
 from judgekit.errors import closest_name
 from judgekit.formats.values import objects_in, parse_if_json
-from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall
+from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import References
 from judgekit.traces.trace import TraceWarning
 
@@ -205,73 +204,6 @@ def unread_message_warnings(leftover: JsonObject, messages: Sequence[Message]) -
             found = f"{lost} or more" if lost == _MOST else str(lost)
             warnings.append(TraceWarning(f"messages or tool calls not read, found {found}", path=name))
     return warnings
-
-
-def repeats_message(message: Message) -> bool:
-    """Return whether all texts and calls in a message's leftovers are plainly its own. This is faster than a search.
-
-    Such leftovers are numbers, and a provider's reply from which the message was made:
-    ``{"index": 0, "message": {"role": "assistant", "content": ...}}``.
-    """
-    content, extra = message.content, message.extra
-    if not isinstance(content, str):
-        return False
-    calls = message.tool_calls if message.role == "assistant" or message.role == "user" else ()  # noqa: PLR1714
-    for call in calls:
-        left = call.extra
-        if call.args_error is not None or any(_known_fields(left)) or not _NESTED.isdisjoint(map(type, left.values())):
-            return False
-    if _is_textless(extra):
-        return True
-    if any(_known_fields(extra)) or (not content and str in map(type, extra.values())):
-        return False
-    return _holds_only(extra, content, calls)
-
-
-def _is_textless(node: JsonObject) -> bool:
-    return _TEXTUAL.isdisjoint(map(type, node.values()))
-
-
-def _holds_only(node: JsonObject, content: str, calls: Sequence[ToolCall]) -> bool:
-    """Return whether no object in a value can be a message or call, except for a reply with this content and calls."""
-    for name, value in node.items():
-        if value and type(value) in _NESTED:
-            if not isinstance(value, dict) or name in _HOLDERS or name in _CALLS:
-                return False
-            if name == "message":
-                if not _is_reply(value, content, calls):
-                    return False
-            elif not _is_textless(value):
-                known = _known_fields(value)
-                if known.speakers or known.arguments or known.kinds or not _holds_only(value, content, calls):
-                    return False
-    return True
-
-
-def _is_reply(node: JsonObject, content: str, calls: Sequence[ToolCall]) -> bool:
-    """Return whether an object holds this content and these calls, and nothing else, as OpenAI writes them."""
-    rest = dict(node)
-    said, called = rest.pop("content", None), rest.pop("tool_calls", None) or []
-    if (said and said != content) or not isinstance(rest.pop("role", None), str) or any(rest.values()):
-        return False
-    return isinstance(called, list) and len(called) == len(calls) and all(map(_is_call_of, called, calls))
-
-
-def _is_call_of(node: JsonValue, call: ToolCall) -> bool:
-    if not isinstance(node, dict) or node.keys() != _REPLY_CALL:
-        return False
-    function = node["function"]
-    if not isinstance(function, dict) or function.keys() != _FUNCTION or function["name"] != call.name:
-        return False
-    if not (
-        isinstance(node["id"], str) and isinstance(node["type"], str) and isinstance(text := function["arguments"], str)
-    ):
-        return False
-    try:
-        args = to_json(call.args)
-        return args == text.encode() or args == to_json(from_json(text))
-    except ValueError:
-        return False
 
 
 def _spoken(value: JsonValue, name: str) -> dict[_Spoken, None]:

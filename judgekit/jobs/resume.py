@@ -130,16 +130,12 @@ def _open_run(run: RunReference, path: Path | str | None) -> tuple[RunStore, Run
 
 
 def _complete_run(store: RunStore, record: RunRecord, retried: Collection[ScoreStatus]) -> Run | None:
-    """Return a run if it is finished and has no scores to make again.
-
-    Its stored summary tells, if all rows behind it are intact. Otherwise, the scores are counted, which takes longer.
-    """
+    """Return a run if it is finished and has no scores to make again."""
     if record.unfinished:
         return None
     run = Run(store, record)
     is_complete = not any(
-        line.missing or line.damaged_samples or any(line.counts[status] for status in retried)
-        for line in (run.with_stored_summary(checked=True) or run).summary
+        line.missing or line.damaged_samples or any(line.counts[status] for status in retried) for line in run.summary
     )
     return run if is_complete else None
 

@@ -2,10 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias
-
-from pydantic import PlainSerializer, PlainValidator
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from judgekit.errors import count_text, join_limited
 from judgekit.score import JudgeCall
@@ -54,21 +52,6 @@ class AnswerCounts(Counter[tuple[str, str | None, str | None]]):
             elif (times := len(reported_names(fingerprints[judge]))) > 1:
                 reported = f"{count_text(times, 'system fingerprint')}: {format_shares(fingerprints[judge])}"
                 yield f"{quote_name(judge)} answered with {reported}"
-
-
-_Pairs: TypeAlias = Sequence[tuple[tuple[str, str | None, str | None], int]]
-
-
-def _to_pairs(answers: AnswerCounts) -> _Pairs:
-    return [*answers.items()]
-
-
-def _from_pairs(pairs: _Pairs) -> AnswerCounts:
-    return AnswerCounts({(judge, model, fingerprint): times for (judge, model, fingerprint), times in pairs})
-
-
-StorableAnswers: TypeAlias = Annotated[AnswerCounts, PlainValidator(_from_pairs), PlainSerializer(_to_pairs)]
-"""Answers that pydantic can write and read as JSON, whose keys are texts."""
 
 
 def reported_names(reported: Mapping[str | None, int]) -> set[str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
@@ -34,15 +34,12 @@ from judgekit.runs.schema import (
     KEYS,
     SCHEMA,
     SCHEMA_VERSION,
-    SUMMARISED,
     are_intact,
-    are_values_intact,
     decompress,
     is_intact,
 )
-from judgekit.runs.stored_summary import RowSums, StoredSummary
-from judgekit.score import Explanation, JudgeCall, JudgeExchange, Score, ScoreStatus
-from judgekit.traces.message import FrozenModel, JsonObject, construct
+from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
+from judgekit.traces.message import FrozenModel, construct
 from judgekit.traces.sample import Sample
 
 _READ_AT_ONCE = 1_000  # numbers of conversations
@@ -112,7 +109,6 @@ class RunReader:
             db = connect(path, read_only=read_only and not may_write)
         try:
             self._inode = None if path is None else path.stat().st_ino
-            db.create_function("are_values_intact", -1, are_values_intact, deterministic=True)
             self._prepare(db, read_only=read_only)
         except BaseException:
             db.close()
@@ -349,14 +345,12 @@ class RunReader:
     def _score(self, scorer: str, line: tuple[Any, ...]) -> Score:
         _, index, _, status, value, confidence, label, error, aggregate, warnings, calls, explanation, _ = line
 
-        def explain() -> Explanation:
-            with self._undamaged(f"the score of sample {index}"):
-                reason, details = from_json(explanation)
-                if not (isinstance(reason, str) and isinstance(details, dict)):
-                    raise TypeError("expected a reason and details")
-                return Explanation.from_valid(reason, cast("JsonObject", details))
-
-        return Score.from_valid(
+        with self._undamaged(f"the score of sample {index}"):
+            reason, details = from_json(explanation)
+            if not (isinstance(reason, str) and isinstance(details, dict)):
+                raise TypeError("expected a reason and details")
+        return construct(
+            Score,
             {
                 "scorer": scorer,
                 "status": status,
@@ -367,8 +361,9 @@ class RunReader:
                 "error": error,
                 "aggregate": "mean" if aggregate is None else aggregate,
                 "warnings": tuple(from_json(warnings)) if warnings else (),
+                "reason": reason,
+                "details": details,
             },
-            explain,
         )
 
     def table_rows(self, run: int, table: str) -> Iterator[tuple[Any, ...]]:
@@ -389,33 +384,6 @@ class RunReader:
             FROM scores WHERE run = ?1
         """
         return RunCounts(*map(int, next(self._select(sql, run))))
-
-    def row_sums(self, run: int, *, only_intact: bool = False) -> RowSums:
-        """Return the number of rows that the summary of a run is made of, and the sum of their checksums, by table."""
-        return [self._row_sum(run, table, only_intact=only_intact) for table in SUMMARISED]
-
-    def _row_sum(self, run: int, table: str, *, only_intact: bool) -> tuple[int, int]:
-        sql = f"SELECT count(*), ifnull(sum(checksum), 0) FROM {table} WHERE run = ?"  # noqa: S608 - our own names
-        if only_intact:
-            columns = self._db.execute(f"SELECT * FROM {table} LIMIT 0").description  # noqa: S608
-            names = ", ".join(f'"{name}"' for name, *_ in columns)
-            sql += f" AND are_values_intact({names})"
-        count, total = next(self._select(sql, run))
-        return count, total
-
-    def stored_summary(self, run: int, *, checked: bool = False) -> StoredSummary | None:
-        """Return the stored numbers of a run; ``None`` if there are none, or its rows have changed since.
-
-        Args:
-            run: The run.
-            checked: Whether to check that all rows behind the numbers are intact. Without, none is read.
-        """
-        found = next(self._select("SELECT * FROM summaries WHERE run = ?", run), None)
-        stored = None if found is None or not is_intact(found) else StoredSummary.from_json(decompress(found[1]))
-        with suppress(StoreError):  # whoever reads the rows finds out which one cannot be read
-            if stored is not None and self.row_sums(run, only_intact=checked) == stored.row_sums:
-                return stored
-        return None
 
     def scored_samples(self, run: int) -> int:
         """Return the number of samples that have a score."""

@@ -4,23 +4,21 @@ import hashlib
 import logging
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
 from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pydantic_core import from_json
 
-from judgekit.errors import StoreError, count_text
+from judgekit.errors import count_text
 from judgekit.runs.counted import CountedRow
 from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
-from judgekit.runs.stored_summary import Histograms, RowSums, StoredSummary
 from judgekit.runs.summary import ScorerSummary, Summary
 from judgekit.score import JudgeExchange, ScoreStatus
 from judgekit.traces.sample import Sample
@@ -39,13 +37,16 @@ _DESCRIBED = 10_000  # samples that are drawn to describe all of them
 _BINS = 10
 
 
+Histograms: TypeAlias = Mapping[str, Sequence[int]]
+"""The number of values in each tenth of [0, 1], by scorer."""
+
+
 class _Counts(NamedTuple):
-    """The numbers of a run, and, if they may be stored, the rows that they were counted from."""
+    """The numbers of a run."""
 
     summary: Summary
     effort: EffortTotals
     histograms: Histograms
-    row_sums: RowSums = ()
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -138,8 +139,6 @@ class Run:
     @cached_property
     def _counts(self) -> "_Counts":
         """The summary, the effort and the histograms, which are counted in one pass."""
-        is_kept = self.store.path is not None and not self.store.read_only
-        row_sums = self.store.row_sums(self.number) if is_kept else ()
         summary, efforts = (
             Summary({one.name: ScorerSummary(one.name, one.signature) for one in self.scorers}),
             EffortTotals(),
@@ -160,35 +159,7 @@ class Run:
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
-        return _Counts(summary, efforts, {line.scorer: _histogram(line.values) for line in summary}, row_sums)
-
-    def keep_summary(self) -> None:
-        """Store the numbers of the summary that were computed so far, if they were counted from a file to write to."""
-        counts = self._counts
-        if counts.row_sums and (stored := StoredSummary.of(counts.row_sums, *counts[:3])):
-            with suppress(StoreError):  # they can be counted again
-                self.store.keep_summary(self.record, stored)
-
-    def with_stored_summary(self, *, checked: bool = False) -> "Run | None":
-        """Return this run with the summary that its file keeps, whose values are counted when they are asked for.
-
-        Args:
-            checked: Whether to check that all rows behind the summary are intact. Without, none is read.
-
-        Returns:
-            ``None`` if there is no such summary, if rows have changed since or are found to be damaged, or if this run
-            has counted its summary already.
-        """
-        if "_counts" in vars(self) or (stored := self.store.stored_summary(self.number, checked=checked)) is None:
-            return None
-        if [(one.name, one.signature) for one in self.scorers] != [
-            (line.scorer, line.signature) for line in stored.summary
-        ]:
-            return None
-        run, counted = Run(self.store, self.record), Run(self.store, self.record)
-        stored.summary.recount_with(lambda: counted.summary)
-        vars(run)["_counts"] = _Counts(stored.summary, stored.effort, stored.histograms)
-        return run
+        return _Counts(summary, efforts, {line.scorer: _histogram(line.values) for line in summary})
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:

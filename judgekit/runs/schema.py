@@ -34,7 +34,6 @@ _COLUMNS = {
     "unscored_calls": """
         run INTEGER NOT NULL, id INTEGER NOT NULL, sample INTEGER NOT NULL, scorer INTEGER NOT NULL, calls TEXT NOT NULL
     """,
-    "summaries": "run INTEGER PRIMARY KEY, summary BLOB NOT NULL",
 }
 KEYS = {
     "samples": "run, number",
@@ -50,8 +49,6 @@ _WITHOUT_ROWID = ("samples", "scores", "unscored_calls")
 
 PART_TABLES = tuple(KEYS)
 """The tables that hold the parts of a run."""
-SUMMARISED = ("samples", "scores", "unscored_calls")
-"""The tables whose rows the summary of a run is made of, apart from its record."""
 
 
 def _table(name: str) -> str:
@@ -60,21 +57,8 @@ def _table(name: str) -> str:
     return f"CREATE TABLE {name} ({_COLUMNS[name]}, checksum INTEGER NOT NULL{key}) STRICT{ending}"
 
 
-def _trigger(table: str, run: str) -> str:
-    """Return a trigger that deletes the stored summary of a run whose rows are updated, by whatever program.
-
-    Sums of checksums tell which rows were inserted or deleted; triggers on these would slow down all inserts.
-    """
-    return (
-        f"CREATE TRIGGER {table}_update AFTER UPDATE ON {table} "  # noqa: S608 - our own names
-        f"BEGIN DELETE FROM summaries WHERE run IN (OLD.{run}, NEW.{run}); END"
-    )
-
-
 SCHEMA = (
     *map(_table, _COLUMNS),
-    _trigger("runs", "number"),
-    *(_trigger(table, "run") for table in SUMMARISED),
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
@@ -121,12 +105,7 @@ def with_checksums(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def is_intact(row: tuple[Any, ...]) -> bool:
     """Return whether a row, with its checksum in the last place, is what was written."""
-    return are_values_intact(*row)
-
-
-def are_values_intact(*row: Any) -> bool:
-    """Return whether the values of a row, with its checksum in the last place, are what was written."""
-    is_same: bool = zlib.crc32(marshal.dumps(row[:-1], _EQUAL_ALIKE)) == row[-1]
+    is_same: bool = checksum(row[:-1]) == row[-1]
     return is_same
 
 

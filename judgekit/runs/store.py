@@ -9,8 +9,7 @@ from pathlib import Path
 from judgekit.errors import StoreError
 from judgekit.runs.reader import RunReader
 from judgekit.runs.rows import RunRecord
-from judgekit.runs.schema import PART_TABLES, Compressor, checksum
-from judgekit.runs.stored_summary import StoredSummary
+from judgekit.runs.schema import PART_TABLES, checksum
 
 DEFAULT_RUNS_PATH = Path(".judgekit/runs.sqlite")
 """The file in which the command line keeps its runs."""
@@ -120,13 +119,6 @@ class RunStore(RunReader):
         values = (said, checksum((record.number, said)), record.number)
         db.execute("UPDATE runs SET record = ?, checksum = ? WHERE number = ?", values)
 
-    def keep_summary(self, record: RunRecord, summary: StoredSummary) -> None:
-        """Store the numbers of a run, unless its rows or its record have changed since."""
-        line = (record.number, Compressor().compress(summary.to_json()))
-        with self.transaction() as db:
-            if self.row_sums(record.number) == summary.row_sums and self.record(record.number) == record:
-                db.execute("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?)", (*line, checksum(line)))
-
     def discard(self, run: int) -> None:
         """Delete a run that produced nothing. The next run gets its number, unless another run has begun since."""
         with self.transaction() as db:
@@ -157,7 +149,7 @@ class RunStore(RunReader):
     def _delete(db: sqlite3.Connection, runs: Collection[int]) -> None:
         numbers = [(run,) for run in runs]
         db.executemany("DELETE FROM runs WHERE number = ?", numbers)
-        for table in ("summaries", *PART_TABLES):
+        for table in PART_TABLES:
             db.executemany(f"DELETE FROM {table} WHERE run = ?", numbers)  # noqa: S608 - our own names
 
 

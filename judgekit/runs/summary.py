@@ -3,15 +3,15 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import fsum, isfinite, nan
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
-from judgekit.aggregates.total import AGGREGATES, PackedScores, Total, compute_total
+from judgekit.aggregates.total import PackedScores, Total, compute_total
 from judgekit.errors import ConfigError, count_text, join_limited
-from judgekit.runs.answers import AnswerCounts, ReportedNames, StorableAnswers
+from judgekit.runs.answers import AnswerCounts, ReportedNames
 from judgekit.runs.counted import CountedRow
 from judgekit.runs.draws import Draws, first_details
 from judgekit.runs.hashes import text_hash
@@ -80,7 +80,7 @@ class ScorerSummary:
     labels: Counter[str] = field(default_factory=Counter[str])
     warnings: Counter[str] = field(default_factory=Counter[str])
     reasons: dict[ScoreStatus, Counter[str]] = field(default_factory=dict[ScoreStatus, Counter[str]])
-    answers: StorableAnswers = field(default_factory=AnswerCounts)
+    answers: AnswerCounts = field(default_factory=AnswerCounts)
     requests: int = 0
     damaged_samples: list[str] = field(default_factory=list[str])
     unscored_requests: int = 0
@@ -98,11 +98,9 @@ class ScorerSummary:
     _overall: tuple[Total | None, ...] = field(default=(), repr=False)
     _interval: tuple[Interval | None, ...] = field(default=(), repr=False)
     _trials: tuple[Sequence[Trials], ...] = field(default=(), repr=False)
-    # Of the class: Python needs five times the memory for an instance with 30 attributes or more.
-    _recount = cast("tuple[Callable[[], ScorerSummary], ...]", ())
 
     def __post_init__(self) -> None:
-        """Prepare what the numbers are computed from, which is no field, since a stored summary lacks it."""
+        """Prepare what the numbers are computed from."""
         self._labelled: dict[float, str] = {}
         self._values: array[float] = array("d")
         self._groups: array[int] = array("q")
@@ -174,7 +172,6 @@ class ScorerSummary:
                 f"summaries of different scorers cannot be merged: {self.scorer} ({self.signature}) and {other.scorer} "
                 f"({other.signature})"
             )
-        other = other._counted
         self.counts += other.counts
         self.errors += other.errors
         self.labels += other.labels
@@ -249,20 +246,11 @@ class ScorerSummary:
         """The number of all samples, scored or not."""
         return self.counts.total() + self.missing
 
-    def recount_with(self, count: "Callable[[], ScorerSummary]") -> None:
-        """Take the values that a stored summary lacks from ``count`` when they are asked for."""
-        self._recount = (count,)
-
-    @property
-    def _counted(self) -> "ScorerSummary":
-        """This summary, or if it is a stored one, which has no values, the same one counted again."""
-        return self._recount[0]() if self._recount else self
-
     @property
     def overall(self) -> Total | None:
         """The total of the scored samples; ``None`` if there are none."""
         if not self._overall:
-            self._overall = (self._counted._total(),)
+            self._overall = (self._total(),)
         return self._overall[0]
 
     def _total(self) -> Total | None:
@@ -280,22 +268,16 @@ class ScorerSummary:
         return [*self._scores, *(["mean"] if kept < len(self._values) else [])]
 
     @property
-    def is_storable(self) -> bool:
-        """Whether the numbers hold as long as no row changes: nothing is damaged, and the aggregates are built in."""
-        return not (self.damaged_samples or self.lost_calls or self._scores.keys() - AGGREGATES)
-
-    @property
     def groups(self) -> Sequence[Hashable] | None:
         """A key for the group of each value, if samples have groups. A sample without a group is one by itself."""
-        counted = self._counted
-        if not any(counted._groups):  # all are ungrouped
+        if not any(self._groups):  # all are ungrouped
             return None
-        return [(place,) if group == _UNGROUPED else group for place, group in enumerate(counted._groups)]
+        return [(place,) if group == _UNGROUPED else group for place, group in enumerate(self._groups)]
 
     @property
     def values(self) -> Sequence[float]:
         """The values of the scored samples."""
-        return self._counted._values
+        return self._values
 
     @property
     def interval(self) -> Interval | None:
@@ -304,7 +286,7 @@ class ScorerSummary:
         ``None`` if there are too few values, or if the number is not a mean: `bootstrap` gives its interval.
         """
         if not self._interval:
-            self._interval = (self._counted._mean_interval(),)
+            self._interval = (self._mean_interval(),)
         return self._interval[0]
 
     def _mean_interval(self) -> Interval | None:
@@ -325,12 +307,11 @@ class ScorerSummary:
         """
         from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
 
-        counted = self._counted
-        if len(names := counted._aggregates) != 1:
+        if len(names := self._aggregates) != 1:
             return None
         if names == ["mean"]:
-            return bootstrap(counted._values, self.groups, seed=seed)
-        [(name, scores)] = counted._scores.items()
+            return bootstrap(self._values, self.groups, seed=seed)
+        [(name, scores)] = self._scores.items()
         if len(scores) > _REDRAWN:
             return None
 
@@ -347,7 +328,7 @@ class ScorerSummary:
         The group of a sample is its task. Only scored trials count; a task may have none.
         """
         if not self._trials:
-            self._trials = (self._counted._all_trials(),)
+            self._trials = (self._all_trials(),)
         return self._trials[0]
 
     def _all_trials(self) -> Sequence[Trials]:
@@ -599,22 +580,6 @@ class Summary:
                 said = ", ".join(f"{quoted_name(value)} {count / n:.0%}" for value, count in most)
             found.append(f"{_one_line(name)} {said} (n={n:,})")
         return f"recorded with the samples: {join_limited(found, _RECORDED)}" if found else ""
-
-    def recount_with(self, count: "Callable[[], Summary]") -> None:
-        """Take the values that a stored summary lacks from ``count`` when they are asked for."""
-        for scorer, line in self.scorers.items():
-            line.recount_with(partial(self._line_of, count, scorer))
-        for name, parts in self._slices.items():
-            for value, part in (parts or {}).items():
-                part.recount_with(partial(self._part_of, count, name, value))
-
-    @staticmethod
-    def _line_of(count: "Callable[[], Summary]", scorer: str) -> ScorerSummary:
-        return count()[scorer]
-
-    @staticmethod
-    def _part_of(count: "Callable[[], Summary]", name: str, value: str) -> "Summary":
-        return (count()._slices[name] or {})[value]
 
     def __iter__(self) -> Iterator[ScorerSummary]:
         return iter(self.scorers.values())

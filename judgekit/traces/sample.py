@@ -168,8 +168,6 @@ class Sample(FrozenModel):
         metadata: Other facts about the sample, such as keys by which references are joined.
     """
 
-    __slots__ = ("_aligned_args",)  # for all scorers; not copied, since copies may have others
-
     schema_version: Literal[1] = 1
     id: str
     trace: Trace = Field(default_factory=Trace)
@@ -193,36 +191,6 @@ class Sample(FrozenModel):
         """``reference`` and ``references``, each correct on its own, without blanks and duplicates."""
         texts = (self.reference or "", *(self.references or ()))
         return tuple(dict.fromkeys(text for text in texts if text.strip()))
-
-    def aligned_args(self) -> tuple[list[JsonObject], list[JsonObject]] | None:
-        """Return the arguments of the expected calls and those of the agent's calls, if nothing else can differ.
-
-        Otherwise, return ``None``. Each actual call must have the name of the expected one at its position and readable
-        arguments, all of which are compared, and there must be no sub-agents.
-        """
-        try:
-            known: tuple[list[JsonObject], list[JsonObject]] | None = object.__getattribute__(self, "_aligned_args")
-        except AttributeError:
-            known = self._align_args()
-            object.__setattr__(self, "_aligned_args", known)
-        return known
-
-    def _align_args(self) -> tuple[list[JsonObject], list[JsonObject]] | None:
-        trace, expected = self.trace, self.reference_tool_calls
-        if expected is None or trace.children or not trace.messages:
-            return None
-        actual = trace.own_calls()
-        if len(expected) != len(actual):
-            return None
-        wanted: list[JsonObject] = []
-        found: list[JsonObject] = []
-        for one, other in zip(map(vars, expected), map(vars, actual), strict=True):  # attributes of models take longer
-            is_special = one["compare_args"] is not None or one["agent"] is not None or one["requestor"] != "assistant"
-            if is_special or one["name"] != other["name"] or other["args_error"] is not None:
-                return None
-            wanted.append(one["args"])
-            found.append(other["args"])
-        return wanted, found
 
     @property
     def has_sub_agents(self) -> bool:

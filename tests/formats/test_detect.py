@@ -15,7 +15,6 @@ from judgekit.errors import TraceError
 from judgekit.formats import detect as detection
 from judgekit.formats.detect import detect
 from judgekit.formats.readers import FALLBACKS, READERS
-from judgekit.formats.readers.marks import names_in
 
 CHAT = {"role": "user", "content": "Hi"}
 CHUNK = {"id": "a", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}
@@ -146,7 +145,6 @@ class Fake:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.marks = frozenset(() if name in FALLBACKS else ("trace",))
 
     def recognizes(self, value: object) -> bool:
         return True
@@ -162,68 +160,6 @@ def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
     for names, name in ((("rows", "one", "openai-chat"), "one"), (("openai-chat", "rows"), "openai-chat")):
         monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in names})
         assert detect({"trace": []}).name == name
-
-
-def asked_in_vain(value):
-    """Return the readers that recognize a value, but of whose marks it has none."""
-    names = names_in(value)
-    return [one.name for one in READERS.values() if one.marks and one.marks.isdisjoint(names) and one.recognizes(value)]
-
-
-def test_a_reader_has_marks_unless_it_is_a_fallback():
-    assert {reader.name for reader in READERS.values() if not reader.marks} == {*FALLBACKS}
-
-
-def test_what_a_reader_recognizes_has_one_of_its_marks(shared_data):
-    """So detection, which only asks the readers with a mark, agrees with asking all of them."""
-    tried = 0
-    for path in sorted(shared_data.rglob("*.json*")):
-        try:
-            text = path.read_text(encoding="utf-8")
-            documents = [json.loads(line) for line in (text.splitlines() if path.suffix == ".jsonl" else [text])]
-        except ValueError:
-            continue
-        for document in documents[:100]:
-            inner = (
-                [*document.values()] if isinstance(document, dict) else document if isinstance(document, list) else []
-            )
-            for value in (document, [document], [[document]], *inner[:20]):
-                if not isinstance(value[0] if isinstance(value, list) and value else value, str):
-                    tried += 1
-                    assert asked_in_vain(value) == [], path
-    assert tried > 500
-
-
-@pytest.mark.parametrize(("name", "value"), CASES)
-def test_each_case_has_a_mark_of_its_format(name, value):
-    assert name in FALLBACKS or not READERS[name].marks.isdisjoint(names_in(value))
-
-
-def literals() -> list[str]:
-    """Return every word in the readers' source, including all keys and values by which they recognize records."""
-    folder = Path(detection.__file__).parent
-    nodes = (node for path in folder.rglob("*.py") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return sorted(word for word in words if len(word) < 40)
-
-
-SHAPES = sorted({key for reader in READERS.values() for key in re.findall(r'"([\w.]+)"', reader.shape)})
-WORDS = literals()
-VALUES = ("q", "", "{}", '{"spans": []}', "gemini-x", "claude-x", "trace.span", "chat.completion.chunk", 0, True, None)
-
-
-@settings(max_examples=10)
-@given(st.integers(0, 2**32))
-def test_what_a_reader_recognizes_in_a_flat_record_has_one_of_its_marks(seed):
-    random = Random(seed)  # noqa: S311 - no secret
-    tried = 0
-    for _ in range(500):
-        names = [random.choice(SHAPES if random.random() < 0.8 else WORDS) for _ in range(random.randint(1, 5))]
-        columns = [*names, *random.sample(["input", "response", "output", "model", "type", "object"], 2)]
-        record = {name: random.choice(VALUES if random.random() < 0.6 else WORDS) for name in columns}
-        tried += any(reader.recognizes(record) for reader in READERS.values())
-        assert asked_in_vain(record) == [], record
-    assert tried > 50
 
 
 @pytest.mark.parametrize("name", ["my rows", "it's; echo $HOME `id`", 'a"b'])

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.reading import read
-from judgekit.formats.unread import repeats_message, unread_message_warnings
+from judgekit.formats.unread import unread_message_warnings
 from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
@@ -388,48 +388,8 @@ def said(extra: dict[str, JsonValue], **fields: JsonValue) -> AIMessage:
     return AIMessage.model_validate({"content": "Hi", "tool_calls": [call], "extra": extra, **fields})
 
 
-def test_leftovers_that_repeat_their_message_need_no_search():
-    reply: JsonValue = {"index": 0, "finish_reason": "stop", "message": REPLIED}
-    for message in (
-        HumanMessage("Hi"),
-        said({}),
-        said({"cost": 0.5, "usage": {"input": 3, "cached": None}, "raw_data": reply}),
-        said({"raw_data": {**reply, "message": {**REPLIED, "content": None}}, "errors": []}),
-        said({"request_id": "r"}),
-    ):
-        assert repeats_message(message), message
-
-
 def replied(message: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {"raw": {"index": 0, "message": message}}
-
-
-def test_leftovers_with_anything_else_are_searched():
-    other = {"name": "f", "arguments": "{}"}
-    for extra in (
-        {"text": "lost"},
-        {"errors": ["lost"]},
-        {"raw": {"role": "assistant", "content": "Hi"}},
-        {"raw": {"input": {"a": 1}}},
-        {"raw": {"items": {"a": "b"}}},
-        {"tool_calls": {"name": "f"}},
-        *(replied({**REPLIED, "content": one}) for one in ("Hello", ["Hi"], {"text": "lost"})),
-        *(replied({**REPLIED, "tool_calls": one}) for one in ([], None, [CALLED] * 2, {"a": CALLED}, [7])),
-        *(replied({**REPLIED, name: "x"}) for name in ("refusal", "audio", "annotations")),
-        replied({**REPLIED, "role": None}),
-        {"raw": {"message": {"message": "lost"}}},
-        *(replied({**REPLIED, "tool_calls": [{**CALLED, name: {"a": 1}}]}) for name in ("id", "type", "x")),
-        *(replied({**REPLIED, "tool_calls": [{**CALLED, "function": one}]}) for one in (other, None, {})),
-        *(
-            replied({**REPLIED, "tool_calls": [{**CALLED, "function": {"name": name, "arguments": arguments}}]})
-            for name, arguments in (("g", '{"a": 1}'), ("f", '{"a": 2}'), ("f", "{"), ("f", None), ("f", '{"a": true}'))
-        ),
-    ):
-        assert not repeats_message(said(extra)), extra
-    for lost in ({"args_error": "e"}, {"extra": {"text": "lost"}}, {"extra": {"a": {"b": 1}}}):
-        call = ToolCall.model_validate({"name": "f", "args": {"a": 1}, **lost})
-        assert not repeats_message(AIMessage("Hi", tool_calls=[call])), lost
-    assert not repeats_message(AIMessage(extra={"note": "lost"}))
 
 
 NAMED = st.sampled_from(
@@ -440,10 +400,3 @@ NODES = st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=2) | st.dicti
 PLACES = st.sampled_from(("content", "tool_calls", "role", "message", "index", "a"))
 
 
-@given(st.dictionaries(NAMED, NODES, max_size=3), st.dictionaries(PLACES, NODES, max_size=1))
-def test_no_search_finds_more_in_a_leftover_that_repeats_its_message(extra, change):
-    for left in (extra, {"raw": {"message": {**REPLIED, **change}}}, {"message": {**REPLIED, **change}, **extra}):
-        message = said(left)
-        if repeats_message(message):
-            searched: JsonValue = [{"role": message.role, **left}, {"role": message.role, "requestor": "assistant"}]
-            assert unread_message_warnings({"messages[0].extra": searched}, [message]) == []

@@ -176,17 +176,6 @@ def test_a_call_that_no_file_can_hold_is_kept_as_near_as_it_can_be(run_of, reaso
     assert row.score.calls == (call.model_copy(update={"prompt": r"\ud800", "model": r"\udfff"}),)
 
 
-def test_a_score_that_cannot_be_explained_fails_and_the_rest_is_kept(run_of):
-    def explain() -> tuple[str, dict]:
-        raise ValueError("lost")
-
-    lazy = Score.scored("s", 1, explain=explain)
-    rows = [Row(index=0, sample_id="a", score=lazy), Row(index=1, sample_id="b", score=Score.scored("s", 1))]
-    first, second = run_of(*rows)
-    assert (first.score.status, first.score.reason) == ("failed", "the score cannot be written: lost")
-    assert second == rows[1]
-
-
 def test_conversations_and_what_judges_said_are_kept_with_a_run():
     exchange = JudgeExchange(messages=[("system", "You judge."), ("user", "Was it good? \x00")], reply='{"good": true}')
 

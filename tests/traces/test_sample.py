@@ -184,24 +184,3 @@ def test_arguments_that_are_too_deep_are_an_error_in_words():
         ToolCall("f", args)
 
 
-@pytest.mark.parametrize(
-    ("expected", "made", "aligned"),
-    [
-        ([ExpectedCall("a", {"x": 1})], [ToolCall("a", {"x": 2})], ([{"x": 1}], [{"x": 2}])),
-        ([], [], ([], [])),
-        (None, [], None),
-        ([ExpectedCall("a")], [], None),
-        ([ExpectedCall("a")], [ToolCall("b")], None),
-        ([ExpectedCall("a")], [ToolCall("a", "{")], None),  # type: ignore[arg-type]
-        ([ExpectedCall("a", compare_args=[])], [ToolCall("a")], None),
-        ([ExpectedCall("a", agent="b")], [ToolCall("a")], None),
-        ([ExpectedCall("a", requestor="user")], [ToolCall("a")], None),
-    ],
-)
-def test_arguments_are_aligned_if_nothing_else_can_differ(expected, made, aligned):
-    trace = Trace(messages=[HumanMessage("Hi", tool_calls=[ToolCall("c")]), AIMessage(tool_calls=made)])
-    sample = Sample(id="1", trace=trace, reference_tool_calls=expected)
-    assert sample.aligned_args() == sample.aligned_args() == aligned
-    assert Sample(id="1", reference_tool_calls=expected).aligned_args() is None
-    with_sub_agent = trace.model_copy(update={"children": (trace,)})
-    assert sample.model_copy(update={"trace": with_sub_agent}).aligned_args() is None

@@ -9,7 +9,7 @@ from judgekit.formats.readers.adk import ADKReader
 from judgekit.formats.readers.adk_eval import ADKEvalReader
 from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamReader
 from judgekit.formats.readers.atif import AtifReader
-from judgekit.formats.readers.base import MarkedReader, Reader
+from judgekit.formats.readers.base import Reader
 from judgekit.formats.readers.bedrock import BedrockReader, StrandsReader
 from judgekit.formats.readers.braintrust import BraintrustReader
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
@@ -47,7 +47,7 @@ from judgekit.formats.readers.weave import WeaveReader
 from judgekit.formats.readers.who_when import WhoWhenReader
 from judgekit.registry import entry_point_references, find_object
 
-READERS: dict[str, MarkedReader] = {
+READERS: dict[str, Reader] = {
     reader.name: reader
     for reader in (
         JudgekitReader(),
@@ -95,8 +95,6 @@ READERS: dict[str, MarkedReader] = {
         RowsReader(),
     )
 }
-MARKS = frozenset[str]().union(*(reader.marks for reader in READERS.values()))
-"""The marks of all readers."""
 _log = logging.getLogger("judgekit")
 
 _NEEDS = ("name", "shape", "joins_lines", "recognizes", "records", "sample")

@@ -31,7 +31,6 @@ class ADKReader:
     name = "adk"
     joins_lines = True
     shape = 'adk: {"app_name", "user_id", "events": [{"author", "invocation_id", "content": {"parts": [...]}}, ...]}'
-    marks = frozenset(("author", "events"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by author and invocation, and empty sessions by application and user."""

@@ -54,7 +54,6 @@ class ADKEvalReader:
     name = "adk-eval"
     joins_lines = False
     shape = 'adk-eval: {"eval_set_id", "eval_cases": [{"eval_id", "conversation": [...]}]}, or [{"query", "expected_tool_use", "reference"}]'
-    marks = frozenset(("data", "eval_id", "evalId", "expected_tool_use", *_CASES, *_RESULTS))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize cases by ``eval_id``, and turns of old tests by expected tool uses."""

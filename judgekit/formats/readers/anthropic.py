@@ -18,7 +18,6 @@ from pydantic import JsonValue
 
 from judgekit.errors import short_repr
 from judgekit.formats.blocks.anthropic import (
-    OWN_BLOCKS,
     has_own_block,
     is_anthropic,
     is_response,
@@ -56,12 +55,6 @@ class AnthropicReader:
     name = "anthropic"
     joins_lines = False
     shape = 'anthropic: {"messages": [{"role": "user", "content": [{"type": "tool_result", ...}]}, ...], "system": ...}'
-    marks = frozenset(
-        (
-            *("request", "response", "custom_id", "max_tokens", "system", "anthropic_version"),
-            *("message", "use", "result", "thinking", "image", "document", *OWN_BLOCKS),
-        )
-    )
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize blocks and fields that only this API has."""
@@ -95,7 +88,6 @@ class AnthropicStreamReader:
     name = "anthropic-stream"
     joins_lines = True
     shape = 'anthropic-stream: {"type": "message_start", "message": {...}}, {"type": "content_block_delta", ...}, ...'
-    marks = frozenset(_EVENTS)
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by their type and what they start or add."""

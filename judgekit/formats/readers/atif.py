@@ -55,7 +55,6 @@ class AtifReader:
     name = "atif"
     joins_lines = False
     shape = 'atif: {"schema_version": "ATIF-v...", "agent": {...}, "steps": [...]}'
-    marks = frozenset(("schema_version",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize trajectories by their schema version."""

@@ -13,13 +13,12 @@ from judgekit.formats.row_facts import FACT_COLUMNS, VERBATIM_COLUMNS, extra_fie
 from judgekit.formats.unread import (
     canonical_column,
     foreign_column_warnings,
-    repeats_message,
     unread_message_warnings,
     unread_reference_warnings,
     unread_text_warnings,
 )
 from judgekit.formats.values import as_object, head, is_encodable, lookup, objects_in, without
-from judgekit.traces.message import JsonObject, Message, ReasoningPart, construct, set_unvalidated
+from judgekit.traces.message import JsonObject, Message, ReasoningPart, set_unvalidated
 from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
@@ -88,18 +87,6 @@ class Reader(Protocol):
 
         Raises:
             TraceError: It does not have this format.
-        """
-        ...
-
-
-class MarkedReader(Reader, Protocol):
-    """A reader that need not be asked about every record."""
-
-    @property
-    def marks(self) -> frozenset[str]:
-        """The names and kinds of which every recognized value has at least one, as `marks.names_in` returns them.
-
-        A fallback has none: it is asked if no other reader recognizes a value.
         """
         ...
 
@@ -208,32 +195,7 @@ def append_reply(messages: Sequence[Message], replies: Sequence[Message], row: F
 
 def unpaired_warnings(messages: Sequence[Message]) -> list[TraceWarning]:
     """Return a warning for each tool result that answers no call."""
-    if _answer_all(messages):
-        return []
     return [TraceWarning(_NO_CALL, path=f"messages[{index}]") for index in pair_results(messages).orphans]
-
-
-def _answer_all(messages: Sequence[Message]) -> bool:
-    """Return whether each tool result plainly has the id of one earlier call. This is faster than pairing them."""
-    called: set[str | None] = set()
-    waiting: dict[str, set[str | None]] = {"assistant": set(), "user": set()}
-    for message in messages:
-        if message.role == "assistant" or message.role == "user":  # noqa: PLR1714
-            for call in message.tool_calls:
-                if call.id in called:
-                    return False
-                called.add(call.id)
-                waiting[message.role].add(call.id)
-        elif message.role == "tool":
-            identity, of_side = message.tool_call_id, waiting[message.requestor]
-            if identity is None or identity not in of_side:
-                return False
-            of_side.remove(identity)
-    return True
-
-
-_EMPTY_TRACE, _EMPTY_SAMPLE = vars(Trace()), vars(Sample(id=""))
-"""The fields of an empty trace and sample, which most records share: validation would take three times as long."""
 
 
 def build_sample(
@@ -271,14 +233,9 @@ def build_sample(
     if extra and not is_encodable(extra):
         fields["extra"], extra = extra, {}
     facts = {"id": identity, "messages": tuple(messages), "warnings": warnings, "extra": extra}
-    if fields:
-        made = Trace.model_validate(fields)
-        set_unvalidated(made, **{**facts, "id": made.id or identity, "extra": extra or made.extra})
-    else:
-        made = construct(Trace, {**_EMPTY_TRACE, **facts, "metadata": {}})
-    if beside or known:
-        return make_sample(identity, {**beside, **known, "trace": made})
-    return construct(Sample, {**_EMPTY_SAMPLE, "id": identity, "trace": made, "fields": {}, "metadata": {}})
+    made = Trace.model_validate(fields)
+    set_unvalidated(made, **{**facts, "id": made.id or identity, "extra": extra or made.extra})
+    return make_sample(identity, {**beside, **known, "trace": made})
 
 
 def build_row_sample(
@@ -367,7 +324,7 @@ def _extras(messages: Sequence[Message], warned: Collection[str]) -> JsonObject:
                 for part in message.content
                 if (extra := getattr(part, "extra", None)) and not (isinstance(part, ReasoningPart) and not part.text)
             ]
-        if extras and not repeats_message(message):
+        if extras:
             kept = [{"role": message.role, **_without_warned(extra, warned)} for extra in extras]
             kept += [
                 {"name": call.name, "arguments": value}

@@ -9,7 +9,7 @@
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.bedrock import OBJECTS, is_bedrock, read_message, read_system, read_tools, read_usage
+from judgekit.formats.blocks.bedrock import is_bedrock, read_message, read_system, read_tools, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import append_reply, as_records, build_sample, may_be_response_of, take_response
 from judgekit.formats.values import head, lookup
@@ -25,7 +25,6 @@ class BedrockReader:
     shape = (
         'bedrock: {"messages": [{"role": "user", "content": [{"text": ...}]}, ...], "modelId": ..., "toolConfig": ...}'
     )
-    marks = frozenset(("request", "response", "output", "text", *OBJECTS))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize blocks that have no type, but a key that names their kind."""
@@ -57,7 +56,6 @@ class StrandsReader:
     shape = (
         'strands: {"message": {"role": "user", "content": [{"text": ...}]}, "message_id": 0, "created_at": ...}, ...'
     )
-    marks = frozenset(("message_id",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages of Converse that are wrapped with a number."""

@@ -72,7 +72,6 @@ class BraintrustReader:
     name = "braintrust"
     joins_lines = True
     shape = 'braintrust: [{"span_id": ..., "root_span_id": ..., "span_attributes": {...}, "input": ..., "output": ..., "scores": {...}}, ...], or {"input", "output", "expected", "scores": {...}}'
-    marks = frozenset(("root_span_id", "scores"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by the ids of their spans, and rows of tables by scores beside input and output."""

@@ -42,7 +42,6 @@ class ClaudeCodeReader:
     shape = (
         'claude-code: {"type": "user", "uuid": ..., "sessionId": ..., "message": {"role": "user", "content": ...}}, ...'
     )
-    marks = frozenset(("sessionId", "session_id", "uuid", "parent_tool_use_id", "leafUuid", "loglines"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by their speaker, outside of the message, and their session."""

@@ -42,7 +42,6 @@ class CodexReader:
     name = "codex"
     joins_lines = True
     shape = 'codex: {"timestamp": ..., "type": "session_meta" | "response_item" | ..., "payload": {...}} in each line'
-    marks = frozenset(("payload", "instructions"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by their kinds. Older logs begin with a header, followed by bare items."""

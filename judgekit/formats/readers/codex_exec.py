@@ -52,7 +52,6 @@ class CodexExecReader:
     name = "codex-exec"
     joins_lines = True
     shape = 'codex-exec: {"type": "thread.started" | "turn.started" | "item.completed" | ...} in each line'
-    marks = frozenset(_EVENTS)
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize events of a thread, of a turn, or of an item that they hold."""

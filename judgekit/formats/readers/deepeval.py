@@ -71,7 +71,6 @@ class DeepevalReader:
     name = "deepeval"
     joins_lines = False
     shape = 'deepeval: {"input", "actual_output", "tools_called", "expected_tools"}, {"scenario", "turns"}, or {"testCases": [...]}'
-    marks = _OF_CASES | _OF_CONVERSATIONS | {"scenario", "testRunData", *_CASES}
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize cases by fields that only deepeval has, and runs by their lists of cases."""

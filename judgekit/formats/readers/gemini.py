@@ -40,7 +40,6 @@ class GeminiReader:
     name = "gemini"
     joins_lines = False
     shape = 'gemini: {"contents": [{"role": "user", "parts": [{"text": ...}]}]}, {"candidates": [...]}, or {"request", "response"}'
-    marks = frozenset(("request", "response", "contents", "parts", *OUTCOME_FIELDS))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize contents by parts without a type, and responses by candidates."""

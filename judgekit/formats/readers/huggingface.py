@@ -54,7 +54,6 @@ class HuggingFaceReader(RowReader):
         'huggingface: {"prompt", "completion"}, {"prompt", "chosen", "rejected"}, {"conversation_a", "conversation_b", '
         '"winner"}, {"conversation": [{"role", "content"}]}, {"instruction", "input", "output"}'
     )
-    marks = frozenset(("completion", "chosen", "conversation", "conversation_a", "instruction"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by their columns and what these hold."""

@@ -47,7 +47,6 @@ class InspectReader:
     name = "inspect"
     joins_lines = False
     shape = 'inspect: {"version": ..., "status": ..., "eval": {...}, "samples": [...]}, or the messages of Inspect'
-    marks = frozenset(("header", "eval", "epoch", "function"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize logs by version, status and ``eval``, and messages by the way they name functions."""

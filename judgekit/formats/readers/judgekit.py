@@ -13,7 +13,6 @@ class JudgekitReader(RowReader):
 
     name = "judgekit"
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
-    marks = frozenset(("trace", "schema_version"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize samples by a trace with its fields, and traces by a schema version beside messages."""

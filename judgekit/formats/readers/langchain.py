@@ -86,7 +86,6 @@ class LangChainReader:
     name = "langchain"
     joins_lines = False
     shape = 'langchain: [{"type": "human", "content": ...}, ...] of any of its dumps, or a state with "messages"'
-    marks = frozenset(("values", "kwargs", *_KINDS, *_CHUNKS, *_KINDS.values()))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages by LangChain's types, without a role."""

@@ -76,7 +76,6 @@ class LangfuseReader:
     name = "langfuse"
     joins_lines = True
     shape = 'langfuse: [{"id", "traceId", "parentObservationId", "type": "GENERATION", "input", "output"}, ...], or {"id", "timestamp", "observations": [...]}'
-    marks = frozenset(("trace", "traceId", "trace_id", "timestamp", "observations", *_ITEM))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize traces, observations and dataset items by their fields."""

@@ -67,7 +67,6 @@ class LangSmithReader:
     shape = (
         'langsmith: [{"id", "trace_id", "parent_run_id", "run_type": "llm", "inputs": {...}, "outputs": {...}}, ...]'
     )
-    marks = frozenset(_VALUES)
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize runs and examples by their inputs and outputs, which are objects."""

@@ -20,7 +20,7 @@ from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, read_steps, take_payload
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.spans import SPAN_MARKS, Span, detect_convention, group_conversations, read_spans
+from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans
 from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -44,7 +44,6 @@ class MLflowReader:
     name = "mlflow"
     joins_lines = False
     shape = 'mlflow: {"info": {"trace_id": ..., ...}, "data": {"spans": [...]}}, or spans with "mlflow." attributes'
-    marks = SPAN_MARKS | {"info", "trace", "trace_metadata", "request_metadata", "assessments"}
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize traces by ``info`` and ``data``, and spans by MLflow's attributes."""

@@ -41,7 +41,6 @@ class OpenAIAgentsReader:
     name = "openai-agents"
     joins_lines = True
     shape = 'openai-agents: {"object": "trace" | "trace.span", ...} in each line, or {"$schemaVersion": ...}'
-    marks = frozenset(("object", "data", "$schemaVersion"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by their ``object``, and run states by their schema version."""

@@ -51,7 +51,6 @@ class OpenAIChatReader:
         'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone; '
         '{"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
     )
-    marks = frozenset[str]()
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages by their role, and responses by their choices."""
@@ -111,7 +110,6 @@ class OpenAIChatChunksReader(OpenAIChatReader):
     name = "openai-chat-chunks"
     joins_lines = True
     shape = 'openai-chat-chunks: {"object": "chat.completion.chunk", "choices": [{"delta": ...}]}, or a list of these'
-    marks = frozenset(("choices", "object"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize choices with a delta."""

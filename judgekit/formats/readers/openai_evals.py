@@ -57,7 +57,6 @@ class OpenAIEvalsReader:
         'openai-evals: {"object": "eval.run.output_item", "datasource_item", "results", "sample"}; {"item", "sample"}; '
         '{"input", "ideal"} of openai/evals'
     )
-    marks = frozenset(("object", "item", "ideal", "testing_criteria"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize records by ``object``, items by having little beside, and samples by ``ideal``."""

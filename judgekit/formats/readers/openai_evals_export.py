@@ -32,7 +32,6 @@ class OpenAIEvalsExportReader(RowReader):
 
     name = "openai-evals-export"
     shape = 'openai-evals-export: {"run_id", "data_source_idx", "item", "sample": {"outputs"}, "grades", "passes", "grader_samples"}'
-    marks = frozenset(("data_source_idx",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize results by their item's number and their grades."""

@@ -38,7 +38,6 @@ class OpenAIEvalsLogReader:
     name = "openai-evals-log"
     joins_lines = True
     shape = 'openai-evals-log: {"spec": {...}}, {"sample_id", "event_id", "type": "sampling", "data": {...}} in lines'
-    marks = frozenset(("completion_fns", "event_id", *_OF_RUN))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by their ids, and the first and last line by ``spec`` and ``final_report``."""

@@ -11,7 +11,6 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.blocks.openai_responses import (
-    DECISIVE,
     is_items,
     may_be_item,
     read_items,
@@ -60,9 +59,6 @@ class OpenAIResponsesReader:
         'openai-responses: {"model": ..., "input": [{"type": "function_call", ...}, ...]}, {"object": "response", '
         '"output": [...]}, {"request": {...}, "response": {...}}, or a list of items'
     )
-    marks = frozenset(
-        (*("request", "response", "custom_id", "input", "output", "message", "input_text", "output_text"), *DECISIVE)
-    )
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize items by their kinds, and requests with text alone by having only parameters of this API."""
@@ -91,7 +87,6 @@ class OpenAIResponsesStreamReader:
     name = "openai-responses-stream"
     joins_lines = True
     shape = 'openai-responses-stream: {"type": "response.output_item.done", "item": {...}, ...} in each line'
-    marks = frozenset(("response",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize events by their kinds."""

@@ -28,7 +28,6 @@ from judgekit.formats.readers.payloads import (
 )
 from judgekit.formats.spans import (
     CUT_OFF_HINT,
-    SPAN_MARKS,
     Span,
     detect_convention,
     group_conversations,
@@ -86,7 +85,6 @@ class OpenInferenceReader:
     shape = (
         'openinference: [{"span_id": ..., "attributes": {"openinference.span.kind": "LLM", ...}}, ...], or OTLP/JSON'
     )
-    marks = SPAN_MARKS
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize attributes by this convention's names."""

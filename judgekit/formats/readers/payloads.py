@@ -11,11 +11,10 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, distinct_tools
 from judgekit.formats.merging.comparison import utterances
 from judgekit.formats.readers.anthropic import AnthropicReader
-from judgekit.formats.readers.base import WHOLE_CONVERSATION_WARNINGS, MarkedReader, Reader
+from judgekit.formats.readers.base import WHOLE_CONVERSATION_WARNINGS, Reader
 from judgekit.formats.readers.bedrock import BedrockReader
 from judgekit.formats.readers.gemini import GeminiReader
 from judgekit.formats.readers.langchain import LangChainReader
-from judgekit.formats.readers.marks import candidates
 from judgekit.formats.readers.openai_chat import OpenAIChatReader
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader
 from judgekit.formats.readers.otel import OTelReader
@@ -27,7 +26,7 @@ from judgekit.formats.values import lookup, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
 from judgekit.traces.trace import ToolDefinition, TraceWarning
 
-_READERS: tuple[MarkedReader, ...] = (
+_READERS: tuple[Reader, ...] = (
     OpenAIResponsesReader(),
     AnthropicReader(),
     GeminiReader(),
@@ -38,7 +37,6 @@ _READERS: tuple[MarkedReader, ...] = (
     OTelReader(),
 )
 """The most specific first: messages of text alone look the same in many formats."""
-_MARKS = frozenset[str]().union(*(reader.marks for reader in _READERS))
 _FALLBACK = OpenAIChatReader()
 _TEXTS = (
     *("text", "prompt", "input", "query", "question", "task", "output", "answer", "result", "response", "content"),
@@ -131,9 +129,7 @@ def messages_in(
     whole = _expanded(value, "user" if kind is HumanMessage else "assistant")
     where = f"{found.path}.{name}" if found.path else name
     for one in (whole, [whole]):  # a single message is recognized as a list
-        reader = next(
-            (reader for reader in (*candidates(one, _READERS, _MARKS), _FALLBACK) if reader.recognizes(one)), None
-        )
+        reader = next((reader for reader in (*_READERS, _FALLBACK) if reader.recognizes(one)), None)
         if reader is not None:
             return _read(reader, one, where, found.warnings)
     if isinstance(value, dict) and len(value) == 1 and not _WRAPPERS.isdisjoint(value):

@@ -34,7 +34,6 @@ class PhoenixReader:
     name = "phoenix"
     joins_lines = False
     shape = 'phoenix: [{"example_id": ..., "repetition_number": ..., "input": ..., "reference_output": ..., "output": ..., "annotations": [...]}, ...]'
-    marks = frozenset(("data", "examples", "example_id", "dataset_example_id", "node_id"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize runs by their example and repetition, and examples by their dataset or the id of their node."""

@@ -75,7 +75,6 @@ class PromptfooReader:
     name = "promptfoo"
     joins_lines = False
     shape = 'promptfoo: {"evalId", "results": {"results": [{"testIdx", "prompt": {"raw", "label"}, "provider", "vars", "response"}]}}, or a result per line'
-    marks = frozenset(("config", "evalId", "namedScores", "providers", "stats", "testIdx"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize results by their prompt and verdict, and rows of tables by their outputs."""

@@ -53,7 +53,6 @@ class PydanticAIReader:
     shape = (
         'pydantic-ai: [{"kind": "request", "parts": [{"part_kind": "user-prompt", ...}]}, ...], or rows of "messages"'
     )
-    marks = frozenset(("parts",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages as requests and responses whose parts have a ``part_kind``."""

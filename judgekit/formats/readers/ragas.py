@@ -26,7 +26,6 @@ class RagasReader(RowReader):
 
     name = "ragas"
     shape = 'ragas: {"user_input": [{"type": "human", "content": ...}, ...], "reference": ...}'
-    marks = frozenset(("user_input",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows by ``user_input``."""

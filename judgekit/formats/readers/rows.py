@@ -40,7 +40,6 @@ class RowsReader(RowReader):
         'rows: {"input": ..., "response": ..., "reference": ...}, or a table with such columns; '
         "rename others: --column question=input, columns={...}"
     )
-    marks = frozenset[str]()
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize rows without a conversation of another format, by columns of input, response or references.

@@ -37,7 +37,6 @@ class ShareGPTReader:
     name = "sharegpt"
     joins_lines = False
     shape = 'sharegpt: {"conversations": [{"from": "human", "value": ...}, {"from": "gpt", "value": ...}]}'
-    marks = frozenset(("conversations", "conversation", "from"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize turns by ``from`` and ``value``."""

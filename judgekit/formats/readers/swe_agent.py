@@ -25,7 +25,6 @@ class SWEAgentReader(RowReader):
     shape = (
         'swe-agent: {"history": [{"role", "content", "agent", ...}], "trajectory": [...], "info": {"exit_status", ...}}'
     )
-    marks = frozenset(("trajectory_format", "history"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize a history of messages with this format's fields, or the format's name."""

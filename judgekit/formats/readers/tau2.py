@@ -39,7 +39,6 @@ class Tau2Reader:
     name = "tau2"
     joins_lines = False
     shape = 'tau2: {"simulations": [...], "tasks": [...], "info": ...}, or {"task_id": ..., "messages": [...]}'
-    marks = frozenset(("simulations", "turn_idx", "requestor"))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize simulations beside tasks, by numbered messages, or by calls with a requestor."""

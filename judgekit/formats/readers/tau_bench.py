@@ -28,7 +28,6 @@ class TauBenchReader(RowReader):
 
     name = "tau-bench"
     shape = 'tau-bench: [{"task_id": ..., "trial": ..., "reward": ..., "traj": [...], "info": {"task": ...}}]'
-    marks = frozenset(("traj",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize trials by their trajectory."""

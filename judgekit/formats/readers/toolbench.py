@@ -27,7 +27,6 @@ class ToolBenchReader(RowReader):
 
     name = "toolbench"
     shape = 'toolbench: {"answer_generation": {"train_messages": [[...], ...], "function": [...]}, "tree": {...}, "win": true}'
-    marks = frozenset(("answer_generation",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize a generated answer."""

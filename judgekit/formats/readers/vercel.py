@@ -61,7 +61,6 @@ class VercelReader:
         'vercel: {"messages": [{"role": "assistant", "parts": [{"type": "tool-NAME", "state": ...}, ...]}, ...]}, or '
         '{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": ...}]}, or the list alone'
     )
-    marks = frozenset(("parts", "toolInvocations", *_DECISIVE_CONTENT))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize parts by their kinds and states. Model messages of text alone are left to OpenAI's reader."""

@@ -42,7 +42,6 @@ class WeaveReader:
     shape = (
         'weave: [{"id": ..., "op_name": ..., "trace_id": ..., "parent_id": ..., "inputs": {...}, "output": ...}, ...]'
     )
-    marks = frozenset(("op_name",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize calls by their operation, trace and inputs."""

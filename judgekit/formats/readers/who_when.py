@@ -36,7 +36,6 @@ class WhoWhenReader(RowReader):
 
     name = "who-when"
     shape = 'who-when: {"history": [{"role", "content", ...}], "question_ID": ..., "mistake_agent": ..., "mistake_step": ...}'
-    marks = frozenset(("history",))
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize a history of messages with a speaker, beside this dataset's fields."""

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 from judgekit.errors import short_repr
@@ -56,7 +55,8 @@ class BinaryScorer(RankingScorer):
         warnings: list[str] = []
         if relevant == len(judged) and min(judged) < max(judged):
             warnings.append(f"all judged documents are relevant, though their grades differ (relevant_from={least:g})")
-        return Score.scored(self.name, value, warnings=warnings, explain=partial(self._explain, hits))
+        reason, details = self._explain(hits)
+        return Score.scored(self.name, value, reason=reason, details=details, warnings=warnings)
 
     @abstractmethod
     def _value(self, hits: RelevantRanks) -> float | str:

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, get_args
 
 from judgekit.errors import check_choice, join_limited
@@ -25,7 +24,8 @@ class GradedScorer(RankingScorer):
     def _measured(self, graded: GradedRanking) -> Score:
         if max(graded.judged_grades, default=0) <= 0:
             return Score.skipped(self.name, "no judged document is relevant, so every order is equally good")
-        return Score.scored(self.name, self._value(graded), explain=partial(self._explain, graded))
+        reason, details = self._explain(graded)
+        return Score.scored(self.name, self._value(graded), reason=reason, details=details)
 
     @abstractmethod
     def _value(self, graded: GradedRanking) -> float: ...

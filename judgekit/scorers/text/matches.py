@@ -11,7 +11,6 @@ from judgekit.scorers.text.base import NO_RESPONSE, TextPair, TextScorer, compar
 from judgekit.scorers.text.normalization import normalize_text
 from judgekit.scoring import SyncScore
 from judgekit.threads import run_in_thread
-from judgekit.traces.message import JsonObject
 from judgekit.traces.sample import Sample
 
 if TYPE_CHECKING:
@@ -66,14 +65,12 @@ class ExactMatch(TextScorer):
         response = form(texts.response)
         match = next((text for text in texts.references if form(text) == response), None)
 
-        def explain() -> tuple[str, JsonObject]:
-            if match is not None:
-                how = ", both normalized" if self.normalize else ""
-                return f"the response is {short_repr(match)}{how}", {"reference": match}
+        if match is not None:
+            reason = f"the response is {short_repr(match)}{', both normalized' if self.normalize else ''}"
+        else:
             reason = f"the response is {short_repr(texts.response)}, which is not one of: {_named(texts.references)}"
-            return reason, {"reference": None}
-
-        return Score.scored(self.name, float((match is not None) != self.negate), explain=explain)
+        value = float((match is not None) != self.negate)
+        return Score.scored(self.name, value, reason=reason, details={"reference": match})
 
 
 @dataclass(frozen=True)
@@ -101,12 +98,11 @@ class StringPresence(TextScorer):
         sought = str.strip if self.strip else str
         match = next((text for text in texts.references if form(sought(text)) in response), None)
 
-        def explain() -> tuple[str, JsonObject]:
-            if match is not None:
-                return f"{short_repr(match)} is in the response", {"reference": match}
-            return f"not in the response: {_named(texts.references)}", {"reference": None}
-
-        return Score.scored(self.name, float(match is not None), explain=explain)
+        if match is not None:
+            reason = f"{short_repr(match)} is in the response"
+        else:
+            reason = f"not in the response: {_named(texts.references)}"
+        return Score.scored(self.name, float(match is not None), reason=reason, details={"reference": match})
 
 
 @dataclass(frozen=True)
@@ -205,14 +201,15 @@ class Similarity(TextScorer):
         values = [similarity(response, reference) if response.strip() else 0.0 for reference in references]
         best = max(values)
 
-        def explain() -> tuple[str, JsonObject]:
-            reference = references[values.index(best)]
-            which = f", the most similar of {len(values)} references" if len(values) > 1 else ""
-            reason = f"{self.measure} similarity {best:.3f} to {short_repr(reference)}{which}"
-            details: JsonObject = {"reference": reference, "values": [*values]}
-            return (reason if response.strip() else "the response is empty"), details
-
-        return Score.scored(self.name, best, explain=explain)
+        reference = references[values.index(best)]
+        which = f", the most similar of {len(values)} references" if len(values) > 1 else ""
+        reason = f"{self.measure} similarity {best:.3f} to {short_repr(reference)}{which}"
+        return Score.scored(
+            self.name,
+            best,
+            reason=reason if response.strip() else "the response is empty",
+            details={"reference": reference, "values": [*values]},
+        )
 
 
 @cache

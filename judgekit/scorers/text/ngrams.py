@@ -2,9 +2,6 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-
-from pydantic import JsonValue
 
 from judgekit.errors import ConfigError
 from judgekit.score import Score
@@ -76,10 +73,10 @@ class NgramPrecision(TextScorer):
         matches, reference = max(found, key=lambda one: sum(one[0]))
         totals = [len(response) - n + 1 for n in orders]
         value = sum(matches) / sum(totals) if totals else 0.0
-        return Score.scored(self.name, value, explain=partial(_explain, matches, totals, reference, len(references)))
-
-
-def _explain(matches: list[int], totals: list[int], reference: str, of: int) -> tuple[str, dict[str, JsonValue]]:
-    which = "the reference" if of == 1 else f"the best of {of} references"
-    reason = f"{sum(matches)} of {sum(totals)} n-grams of the response are in {which}" if totals else NO_WORD
-    return reason, {"matches": [*matches], "in_response": [*totals], "reference": reference}
+        which = "the reference" if len(references) == 1 else f"the best of {len(references)} references"
+        return Score.scored(
+            self.name,
+            value,
+            reason=f"{sum(matches)} of {sum(totals)} n-grams of the response are in {which}" if totals else NO_WORD,
+            details={"matches": [*matches], "in_response": [*totals], "reference": reference},
+        )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import chain
 from math import inf
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -181,11 +181,13 @@ class ROUGE(TextScorer):
         best = ranks.index(max(ranks))
         reference, _ = references[best]
         too_short = not any(overlap.in_reference for overlap in overlaps)
+        reason, details = self._explain(overlaps[best], reference, len(references), said=any(response))
         return Score.scored(
             self.name,
             overlaps[best].share(self.mode),
+            reason=reason,
+            details=details,
             warnings=[f"the reference has too few words for {self.type}: 0, as in rouge-score"] if too_short else (),
-            explain=partial(self._explain, overlaps[best], reference, len(references), said=any(response)),
         )
 
     def _explain(self, overlap: Overlap, reference: str, of: int, *, said: bool) -> tuple[str, dict[str, JsonValue]]:

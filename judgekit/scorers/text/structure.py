@@ -55,7 +55,8 @@ class JSONMatch(TextScorer):
         if isinstance(parsed, Score):
             return parsed
         matches = any(same_json(reference, parsed.response) for reference in parsed.references)
-        return Score.scored(self.name, float(matches), explain=lambda: _explained(texts.references, _walks(parsed)))
+        reason, details = _explained(texts.references, _walks(parsed))
+        return Score.scored(self.name, float(matches), reason=reason, details=details)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ class JSONDiff(TextScorer):
             return parsed
         walks = _walks(parsed)
         value = max(walk.share for walk in walks)
-        return Score.scored(self.name, value, explain=lambda: _explained(texts.references, walks))
+        reason, details = _explained(texts.references, walks)
+        return Score.scored(self.name, value, reason=reason, details=details)
 
 
 def _parsed(name: str, texts: TextPair) -> Score | _Parsed:

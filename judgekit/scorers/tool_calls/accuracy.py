@@ -61,4 +61,4 @@ class ToolCallAccuracy(ToolCallScorer):
             is_reordered = match.calls.have_same_tools
             what = "the expected tools in a different order" if is_reordered else "different tools than expected"
             reason = f"{what}: {reason}"
-        return Explanation.from_valid(reason, {"aligned": aligned, **found.details})
+        return Explanation(reason, {"aligned": aligned, **found.details})

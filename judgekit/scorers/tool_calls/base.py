@@ -8,7 +8,7 @@ from typing import get_args
 from judgekit.errors import ConfigError, check_choice
 from judgekit.score import Explanation, Score
 from judgekit.scorers.scope import ScopedScorer
-from judgekit.scorers.tool_calls.calls import Calls, Selection, has_equal_calls
+from judgekit.scorers.tool_calls.calls import Selection
 from judgekit.scorers.tool_calls.explanation import explain_match
 from judgekit.scorers.tool_calls.matching import Match
 from judgekit.scorers.tool_calls.modes import ToolMatch
@@ -53,39 +53,18 @@ class ToolCallScorer(ScopedScorer):
     def _rules(self) -> ToolMatch:
         """The rules for matching calls."""
 
-    @cached_property
-    def _is_plain(self) -> bool:
-        """Whether the value is 1 if the agent's calls equal the expected ones as typed JSON."""
-        rules = self._rules
-        return rules.is_plain and rules.within == "conversation" and self._selection == Selection()
-
-    @cached_property
-    def _best(self) -> dict[str, object]:
-        """The fields of the score for equal calls."""
-        return vars(Score.scored(self.name, 1.0, explain=lambda: ("", {})))
-
-    async def ascore(self, sample: Sample, /) -> Score:
-        """Return the score of one sample."""
-        if self._is_plain and has_equal_calls(sample):  # as in most samples, so this takes the fastest way
-            return Score.from_valid(self._best.copy(), partial(self._explain_equal, sample))
-        return await super().ascore(sample)
-
-    def _explain_equal(self, sample: Sample) -> Explanation:
-        return self._explain(Match(self._rules, Calls(self._rules, sample, self._selection, are_equal=True)))
-
     async def _score(self, sample: Sample) -> Score:
         match = Match.of(self._rules, sample, self._selection)
         if isinstance(match, str):
             return Score.skipped(self.name, match)
         if match.rules.has_text_scorers:
             match = await match.with_texts_compared()
-        if match.is_large:
-            return await compute_score(partial(self._score_match, match), large=True)
-        return self._score_match(match)
+        return await compute_score(partial(self._score_match, match), large=match.is_large)
 
     def _score_match(self, match: Match) -> Score:
         value = self._value(match)
-        return Score.scored(self.name, value, warnings=match.warnings, explain=partial(self._explain, match))
+        reason, details = self._explain(match)
+        return Score.scored(self.name, value, reason=reason, details=details, warnings=match.warnings)
 
     def _value(self, match: Match) -> float:
         return match.value

@@ -100,12 +100,9 @@ class Calls:
         rules: The rules for arguments, ``args`` and ``tools``, and whether parallel calls have an order.
         sample: The sample.
         selection: Which calls are compared.
-        are_equal: Whether each actual call is the expected one at its position, if known.
     """
 
-    def __init__(
-        self, rules: ToolMatch, sample: Sample, selection: Selection, *, are_equal: bool | None = None
-    ) -> None:
+    def __init__(self, rules: ToolMatch, sample: Sample, selection: Selection) -> None:
         side, trace = selection.requestor, sample.trace
         self.rules = rules
         self.sample = sample
@@ -122,7 +119,6 @@ class Calls:
         self._are_few = len(self.expected) * len(self.made) < _MANY_PAIRS
         self._are_named_alike = [call.name for call in self.expected] == [call.name for call in self.made]
         self._compared: dict[tuple[int, int], ArgComparison] = {}
-        self._are_equal = are_equal
 
     @cached_property
     def actual(self) -> Sequence[ActualCall]:
@@ -149,21 +145,11 @@ class Calls:
         """Whether each tool was called as often as expected."""
         return sorted(call.name for call in self.expected) == sorted(made.name for made in self.made)
 
-    @property  # every score needs it, and the lock of cached_property takes a while
+    @cached_property
     def are_equal(self) -> bool:
         """Whether each actual call is the expected one at its position."""
-        if self._are_equal is None:
-            self._are_equal = self._agree_in_place()
-        return self._are_equal
-
-    def _agree_in_place(self) -> bool:
-        if not self._are_named_alike:
-            return False
-        wanted, found = self._bytes
-        if wanted == found and None not in wanted:
-            return True
         positions = range(len(self.made))
-        return all(map(self.agree, positions, positions))
+        return self._are_named_alike and all(map(self.agree, positions, positions))
 
     def is_equal(self, index: int) -> bool:
         """Return whether the actual call at a position agrees with the expected one there."""
@@ -252,18 +238,6 @@ class Calls:
     def rules_by_tool(self) -> dict[str, ArgRules]:
         """The rules for the arguments of each expected tool."""
         return {call.name: self.rules.arg_rules_for(call.name) for call in self.expected}
-
-
-def has_equal_calls(sample: Sample) -> bool:
-    """Return whether the agent's calls are the expected ones, byte by byte; others may be equal too.
-
-    Nothing is remembered of the arguments, which can be changed in place.
-    """
-    aligned = sample.aligned_args()
-    if aligned is None:
-        return False
-    wanted, found = map(json_bytes, aligned)
-    return wanted == found and KEY_BYTES not in wanted
 
 
 def _blocks(trace: Trace, calls: Sequence[ActualCall], *, parallel: bool) -> Sequence[int]:

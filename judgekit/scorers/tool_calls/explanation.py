@@ -54,7 +54,7 @@ def explain_match(match: Match) -> Explanation:
     }
     if match.calls.agents:
         details["by_agent"] = _by_agent(match, pairs, displaced, missing, extra)
-    return Explanation.from_valid(_reason(match, pairs, displaced, missing, extra), details)
+    return Explanation(_reason(match, pairs, displaced, missing, extra), details)
 
 
 def _unpaired(calls: int, paired: Sequence[int]) -> Sequence[int]:
