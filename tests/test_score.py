@@ -1,22 +1,13 @@
 """The score, and the ledger of paid calls."""
 
 import asyncio
-import copy
-import gc
-import pickle
-import threading
-import weakref
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic import ValidationError
 
 from judgekit.diff import DiffLine
-from judgekit.runs.rows import Row
-from judgekit.runs.textless import TextRemover
 from judgekit.score import (
     JudgeCall,
     Score,

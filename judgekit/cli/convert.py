@@ -1,7 +1,6 @@
 """``judgekit convert``: write recordings in judgekit's own format, or in one that others read."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,8 +13,8 @@ from judgekit.formats.files import require_separate_output
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.formats.writing import write
-from judgekit.locations import location_text, require_local, to_location
-from judgekit.terminal import console, printable, printable_lines
+from judgekit.locations import location_text, to_location
+from judgekit.terminal import console, printable_lines
 from judgekit.traces.sample import Sample
 
 
@@ -29,7 +28,7 @@ def convert(
             "-o",
             parser=location_text,
             metavar="FILE",
-            help="The JSONL file or URL to write, also as .gz or .zst; - is standard output. Or a config, .toml, for the graders of an OpenAI eval.",
+            help="The JSONL file or URL to write, also as .gz or .zst; - is standard output.",
         ),
     ],
     to: Annotated[
@@ -40,17 +39,8 @@ def convert(
     column: options.ColumnOption = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Write recordings in another format.
-
-    The graders of an OpenAI eval, if the output ends in .toml, become a config with prompt files beside it. Reports what
-    the format has no place for, and graders that have no scorer.
-    """
+    """Write recordings in another format. Reports what the format has no place for."""
     require_separate_output(output, file)
-    if output.endswith(".toml"):
-        if format is not None or column or to != "judgekit":
-            raise ConfigError(f"{output}: a config has no --to, --format or --column, which are for recordings")
-        _convert_graders(file, output, encoding)
-        return
     recordings = Recordings(file, format, columns=options.parse_columns(column), encoding=encoding)
     found = Inspection()
 
@@ -82,26 +72,4 @@ def convert(
     for line in lines:
         err.print(printable_lines(line), soft_wrap=True)
     if found.unread_records or recordings.failed:
-        raise typer.Exit(1)
-
-
-def _convert_graders(file: str, output: str, encoding: str | None) -> None:
-    from judgekit.integrations import openai_graders  # noqa: PLC0415 - most files are recordings
-
-    config = require_local(Path(output), "a config is written to a local file")
-    translated = openai_graders.translate_eval(openai_graders.read_definition(file, encoding))
-    err = console(stderr=True)
-    if translated.scorers:
-        _, *prompts = openai_graders.write_eval(translated, config)
-        print_written(config, count_text(translated.scorers, "scorer"))
-        for path in prompts:
-            print_written(path)
-    lines = [*translated.notes]
-    if translated.untranslated:
-        lines += ["not translated:", *(f"  {line}" for line in translated.untranslated)]
-    for line in lines:
-        err.print(printable(line), soft_wrap=True)
-    if not translated.scorers:
-        raise ConfigError(f"{file}: none of its graders can be translated")
-    if translated.untranslated:
         raise typer.Exit(1)

@@ -75,18 +75,14 @@ def _step_text(step: str | int) -> str:
 class TextTemplate:
     """A text with paths in double braces, such as ``Answer: {{ fields.answer }}``.
 
-    Args:
-        text: The text.
-        path: The function that reads the path in a pair of braces.
-
     Raises:
         ValueError: What stands between braces is not a path.
     """
 
-    def __init__(self, text: str, path: Callable[[str], ValuePath] = ValuePath.parse) -> None:
+    def __init__(self, text: str) -> None:
         parts = _HOLE.split(text)
         self.texts: Sequence[str] = parts[::2]
-        self.paths: Sequence[ValuePath] = [path(inner) for inner in parts[1::2]]
+        self.paths: Sequence[ValuePath] = [ValuePath.parse(inner) for inner in parts[1::2]]
 
     def missing(self, value_at: Callable[[ValuePath], JsonValue]) -> Sequence[ValuePath]:
         """Return the paths that lead to no value."""

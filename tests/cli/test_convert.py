@@ -125,75 +125,8 @@ def test_where_nobody_reads_on_the_output_it_ends_quietly(recorded):
     assert process.returncode == 1
 
 
-CHECK = {
-    "type": "string_check",
-    "name": "match",
-    "input": "{{sample.output_text}}",
-    "operation": "eq",
-    "reference": "{{item.label}}",
-}
-CODE = {"type": "python", "name": "code", "source": "raise SystemExit"}
-TONE = {
-    "type": "label_model",
-    "name": "tone",
-    "model": "test",
-    "input": [{"role": "user", "content": "Is this polite?\n{{sample.output_text}}"}],
-    "labels": ["polite", "rude"],
-    "passing_labels": ["polite"],
-}
-
-
-def evaluation(*graders: dict) -> Path:
-    path = Path("eval.json")
-    path.write_text(json.dumps({"id": "eval_1", "object": "eval", "name": "tickets", "testing_criteria": graders}))
-    return path
-
-
-def test_the_graders_of_an_eval_become_a_config_and_prompt_files(cli):
-    ended = cli(evaluation(CHECK, TONE), "-o", "judgekit.toml")
-    assert (ended.code, ended.out) == (0, "")
-    assert ended.err.splitlines() == [
-        "wrote judgekit.toml: 2 scorers",
-        "wrote prompts/tone.md",
-        "tone: the judge sees the whole conversation besides what the grader names",
-    ]
-    assert (
-        '[[scorers]]\nname = "prompt"\nas = "tone"\nprompt = "prompts/tone.md"\n' in Path("judgekit.toml").read_text()
-    )
-    again = cli("eval.json", "-o", "judgekit.toml")
-    assert (again.code, "judgekit.toml exists; move it, or name another file with --output" in again.err) == (2, True)
-
-
-def test_a_grader_without_a_scorer_is_said_by_the_exit_code_too(cli):
-    ended = cli(evaluation(CHECK, CODE), "-o", "folder/judgekit.toml")
-    assert ended.code == 1
-    assert ended.err.splitlines()[:2] == ["wrote folder/judgekit.toml: 1 scorer", "not translated:"]
-    assert ended.err.splitlines()[2].startswith("  code (python): code from a file is never run; ")
-    assert "# Not translated: code (python): " in Path("folder/judgekit.toml").read_text()
-
-
-def test_an_eval_whose_graders_all_have_no_scorer_makes_no_config(cli):
-    ended = cli(evaluation(CODE), "-o", "judgekit.toml")
-    assert (ended.code, Path("judgekit.toml").exists()) == (2, False)
-    assert "code (python): code from a file is never run" in ended.err
-    assert "eval.json: none of its graders can be translated" in ended.err
-
-
-def test_recordings_are_not_made_into_a_config(cli, recorded):
-    ended = cli(recorded, "-o", "judgekit.toml")
+def test_the_definition_of_an_eval_is_no_recording(cli):
+    Path("eval.json").write_text(json.dumps({"id": "eval_1", "object": "eval", "testing_criteria": []}))
+    ended = cli("eval.json", "-o", "out.jsonl")
     assert ended.code == 2
-    assert "a.jsonl: contains no definition of an OpenAI eval, which has testing_criteria" in ended.err
-    ended = cli(evaluation(CHECK), "-o", "s3://bucket/judgekit.toml")
-    assert (ended.code, "a config is written to a local file" in ended.err) == (2, True)
-
-
-@pytest.mark.parametrize("option", [("--to", "ragas"), ("--format", "rows"), ("--column", "a=b")])
-def test_options_of_recordings_are_refused_for_a_config(cli, option):
-    ended = cli(evaluation(CHECK), "-o", "judgekit.toml", *option)
-    assert (ended.code, "a config has no --to, --format or --column" in ended.err) == (2, True)
-
-
-def test_an_eval_is_no_recording(cli):
-    ended = cli(evaluation(CHECK), "-o", "out.jsonl")
-    assert ended.code == 2
-    assert "make a config of its graders: judgekit convert FILE -o judgekit.toml" in ended.err
+    assert "is the definition of an eval, which has graders and no samples; score its output items" in ended.err

@@ -1,20 +1,15 @@
 """Detection of a recording's format."""
 
-import ast
 import json
 import re
 import shlex
-from pathlib import Path
-from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.formats import detect as detection
 from judgekit.formats.detect import detect
-from judgekit.formats.readers import FALLBACKS, READERS
+from judgekit.formats.readers import READERS
 
 CHAT = {"role": "user", "content": "Hi"}
 CHUNK = {"id": "a", "choices": [{"index": 0, "delta": {"content": "Hi"}}]}

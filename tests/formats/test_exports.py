@@ -233,7 +233,7 @@ REFUSED = {
     "langfuse_scores.jsonl": "contains scores of Langfuse and no conversations",
     "langsmith_dataset.csv": "if the column has another name: --column question=input",
     "langsmith_feedback.jsonl": "contains scores of LangSmith and no conversations",
-    "oai_eval.json": "judgekit convert FILE -o judgekit.toml",
+    "oai_eval.json": "score its output items, with scorers in place of its graders",
 }
 """Files without samples, or whose columns could mean two things, and what helps."""
 

@@ -398,5 +398,3 @@ NAMED = st.sampled_from(
 TEXTS = st.sampled_from(("Hi", "lost", "", "assistant", "f", "function", '{"a": 1}', "{}")) | st.just(None) | st.just(1)
 NODES = st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMED, inner, max_size=4))
 PLACES = st.sampled_from(("content", "tool_calls", "role", "message", "index", "a"))
-
-

@@ -182,5 +182,3 @@ def test_arguments_that_are_too_deep_are_an_error_in_words():
         args = {"a": args}
     with pytest.raises(ValidationError, match="nested too deeply"):
         ToolCall("f", args)
-
-

@@ -81,7 +81,7 @@ class OpenAIEvalsReader:
         if _is_definition(as_object(record)):
             raise TraceError(
                 "is the definition of an eval, which has graders and no samples; "
-                "make a config of its graders: judgekit convert FILE -o judgekit.toml"
+                "score its output items, with scorers in place of its graders"
             )
         if row.peek("object") == _OUTPUT_ITEM:
             return _output_item(row, index)

@@ -312,11 +312,11 @@ def test_a_run_whose_data_is_elsewhere_is_refused(source):
         READER.records(run(source))
 
 
-def test_a_definition_is_refused_with_the_command_that_reads_it(exports, tmp_path):
+def test_a_definition_is_refused_with_what_helps(exports, tmp_path):
     told: list[TraceError] = []
     assert list(read(exports["oai_eval.json"], on_error=told.append)) == []
     [error] = told
-    assert "make a config of its graders: judgekit convert FILE -o judgekit.toml" in error.problem
+    assert "score its output items, with scorers in place of its graders" in error.problem
     page = {"object": "list", "data": [json.loads(exports["oai_eval.json"].read_text())], "has_more": False}
     (tmp_path / "evals.json").write_text(json.dumps(page))
     assert list(read(tmp_path / "evals.json", on_error=told.append)) == []
