@@ -86,9 +86,9 @@ def warn_of_agent_tools(row: FieldTracker, messages: Iterable[Message]) -> None:
         )
 
 
-def read_time(found: FieldTracker, *names: str) -> datetime | None:
+def read_time(fields: FieldTracker, *names: str) -> datetime | None:
     """Take a time in seconds. 0 means that there is none."""
-    return found.time(*names) if any(found.peek(name) for name in names) else None
+    return fields.time(*names) if any(fields.peek(name) for name in names) else None
 
 
 def _read_event(event: FieldTracker, replies: Mapping[str, FieldTracker]) -> list[Message]:
@@ -128,13 +128,13 @@ def _event_messages(event: FieldTracker, speaker: type[HumanMessage] | type[AIMe
 
 
 def _drop_parts(events: Sequence[FieldTracker]) -> None:
-    said = [
+    speaking = [
         (event, to_text([event.peek("author"), *map(event.peek, _INVOCATION)]))
         for event in events
         if "content" in event
     ]
-    last_whole = {source: number for number, (event, source) in enumerate(said) if not _is_partial(event)}
-    for number, (event, source) in enumerate(said):
+    last_whole = {source: number for number, (event, source) in enumerate(speaking) if not _is_partial(event)}
+    for number, (event, source) in enumerate(speaking):
         if not _is_partial(event):
             continue
         if number < last_whole.get(source, -1):
@@ -160,11 +160,11 @@ def _logged(row: FieldTracker) -> tuple[list[Message], list[ToolDefinition], dic
     for log in row.optional_objects("event_logs"):
         if request := log.object("model_request"):
             request.discard("contents", "repeats the events")
-            told = _instructions(request)
-            first = told if first is None else first
-            if told == first:
+            instructions = _instructions(request)
+            first = instructions if first is None else first
+            if instructions == first:
                 messages, offered = read_request(request)
-                system = system or [one for one in messages if isinstance(one, SystemMessage)]
+                system = system or [message for message in messages if isinstance(message, SystemMessage)]
             else:
                 others += 1
                 config = request.object("config") or request

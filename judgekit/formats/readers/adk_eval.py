@@ -75,7 +75,7 @@ class ADKEvalReader:
         document = _decoded(document)
         if _is_turn(first_record(document)):
             return [{"data": as_records(document)}]
-        return [record for one in as_records(document) for record in _cases(one)]
+        return [record for row in as_records(document) for record in _cases(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one case, or the result of one."""
@@ -84,9 +84,9 @@ class ADKEvalReader:
             return _result(row, index)
         expected: list[_Expected] = []
         messages: list[Message] = []
-        for turn, one in enumerate(row.objects("conversation", "data"), 1):
-            expected.append(_expected(one, turn))
-            messages += _user_messages(one)
+        for turn, invocation in enumerate(row.objects("conversation", "data"), 1):
+            expected.append(_expected(invocation, turn))
+            messages += _user_messages(invocation)
         if not messages:
             simulated = " (its user is simulated)" if any(name in row for name in _CONVERSATION) else ""
             raise TraceError(f"the case contains no messages{simulated}")
@@ -98,10 +98,10 @@ class ADKEvalReader:
 def _result(row: FieldTracker, index: int) -> Sample:
     expected: list[_Expected] = []
     messages: list[Message] = []
-    for turn, one in enumerate(row.objects(*_INVOCATIONS), 1):
-        wanted = one.object("expected_invocation", "expectedInvocation")
+    for turn, invocation in enumerate(row.objects(*_INVOCATIONS), 1):
+        wanted = invocation.object("expected_invocation", "expectedInvocation")
         expected.append(_Expected() if wanted is None else _expected(wanted, turn))
-        if actual := one.object("actual_invocation", "actualInvocation"):
+        if actual := invocation.object("actual_invocation", "actualInvocation"):
             messages += _done(actual)
     if not messages:
         raise TraceError("the result contains no messages")
@@ -120,19 +120,19 @@ def _result(row: FieldTracker, index: int) -> Sample:
 def _eval_set(row: FieldTracker) -> str | None:
     """Return the id of a case's eval set, from the case or from the whole result."""
     names = ("eval_set_id", "evalSetId")
-    found = [*map(row.peek, names), *(lookup(row.peek("eval_set_result"), name) for name in names)]
-    return next((name for name in found if isinstance(name, str) and name), None)
+    candidates = [*map(row.peek, names), *(lookup(row.peek("eval_set_result"), name) for name in names)]
+    return next((name for name in candidates if isinstance(name, str) and name), None)
 
 
 def _references(expected: Sequence[_Expected]) -> dict[str, object]:
-    known: dict[str, object] = {}
+    facts: dict[str, object] = {}
     if (last := expected[-1].answer) is not None:
-        known["reference"] = last
-    if any(one.calls is not None for one in expected):
-        known["reference_tool_calls"] = [call for one in expected for call in one.calls or ()]
-    if len(expected) > 1 and any(one.answer for one in expected):
-        known["fields"] = {"final_responses": [one.answer for one in expected]}
-    return known
+        facts["reference"] = last
+    if any(turn.calls is not None for turn in expected):
+        facts["reference_tool_calls"] = [call for turn in expected for call in turn.calls or ()]
+    if len(expected) > 1 and any(turn.answer for turn in expected):
+        facts["fields"] = {"final_responses": [turn.answer for turn in expected]}
+    return facts
 
 
 def _user_messages(invocation: FieldTracker) -> list[Message]:
@@ -151,8 +151,8 @@ def _done(invocation: FieldTracker) -> list[Message]:
     """Read what was said and done in an invocation."""
     messages: list[Message] = []
     if data := invocation.object("intermediate_data", "intermediateData"):
-        calls = [read_function_call(one) for one in data.objects("tool_uses", "toolUses")]
-        results = [read_function_response(one) for one in data.objects("tool_responses", "toolResponses")]
+        calls = [read_function_call(call) for call in data.objects("tool_uses", "toolUses")]
+        results = [read_function_response(response) for response in data.objects("tool_responses", "toolResponses")]
         messages += [AIMessage(tool_calls=calls)] if calls else []
         messages += results
         messages += read_events(data.objects("invocation_events", "invocationEvents"))
@@ -166,9 +166,9 @@ def _done(invocation: FieldTracker) -> list[Message]:
 def _expected(invocation: FieldTracker, turn: int) -> _Expected:
     calls: list[JsonObject] | None = None
     if "expected_tool_use" in invocation:
-        calls = [_expected_call(one, turn) for one in invocation.objects("expected_tool_use")]
+        calls = [_expected_call(call, turn) for call in invocation.objects("expected_tool_use")]
     if data := invocation.object("intermediate_data", "intermediateData"):
-        calls = [_expected_call(one, turn) for one in data.objects("tool_uses", "toolUses")]
+        calls = [_expected_call(call, turn) for call in data.objects("tool_uses", "toolUses")]
         for event in data.objects("invocation_events", "invocationEvents"):
             content = event.object("content")
             for part in content.objects("parts") if content else ():
@@ -176,36 +176,36 @@ def _expected(invocation: FieldTracker, turn: int) -> _Expected:
                     calls.append(_expected_call(call, turn))
     answer = invocation.text("reference")
     if final := invocation.object("final_response", "finalResponse"):
-        said = [text for part in final.objects("parts") if not part.peek("thought") and (text := part.text("text"))]
-        answer = "\n".join(said)
+        texts = [text for part in final.objects("parts") if not part.peek("thought") and (text := part.text("text"))]
+        answer = "\n".join(texts)
         final.take_if("role", "model")
     return _Expected(calls, answer or None)
 
 
-def _expected_call(found: FieldTracker, turn: int) -> JsonObject:
-    name = tool_name(found, "name", "tool_name")
-    args = found.take("args", "tool_input")
-    fields: JsonObject = {"name": name, "args": {} if args is None else args, "id": found.id("id"), "turn": turn}
-    return {**fields, "extra": found.leftover()}
+def _expected_call(call: FieldTracker, turn: int) -> JsonObject:
+    name = tool_name(call, "name", "tool_name")
+    args = call.take("args", "tool_input")
+    fields: JsonObject = {"name": name, "args": {} if args is None else args, "id": call.id("id"), "turn": turn}
+    return {**fields, "extra": call.leftover()}
 
 
 def _labels(row: FieldTracker) -> list[Label]:
     labels: list[Label] = []
     results = row.optional_objects("overall_eval_metric_results", "overallEvalMetricResults")
-    metrics = [label for one in results if (label := _metric(one)) is not None]
+    metrics = [label for metric in results if (label := _metric(metric)) is not None]
     status = row.peek("final_eval_status") or row.peek("finalEvalStatus")
     if isinstance(status, int) and status in _STATUS:
         row.take("final_eval_status", "finalEvalStatus")
         labels.append(
-            Label("final_eval_status", _STATUS[status], source=combined_source(one.source for one in metrics))
+            Label("final_eval_status", _STATUS[status], source=combined_source(label.source for label in metrics))
         )
     return labels + metrics
 
 
-def _metric(found: FieldTracker) -> Label | None:
-    if (score := found.number("score")) is None:
+def _metric(metric: FieldTracker) -> Label | None:
+    if (score := metric.number("score")) is None:
         return None
-    name = found.text("metric_name", "metricName") or "score"
+    name = metric.text("metric_name", "metricName") or "score"
     judged = True if name.startswith(_JUDGED) else False if name in _COMPUTED else None
     return Label(name, score, source=label_source(name, judged=judged))
 

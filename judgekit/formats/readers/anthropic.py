@@ -148,21 +148,21 @@ def _is_request(request: JsonObject) -> bool:
 def is_event(value: JsonValue) -> bool:
     """Return whether this is an event of a streamed response."""
     event = as_object(value)
-    known = event.get("type") in _EVENTS
-    return known and not event.keys().isdisjoint(("message", "delta", "content_block"))
+    is_known = event.get("type") in _EVENTS
+    return is_known and not event.keys().isdisjoint(("message", "delta", "content_block"))
 
 
 def split_responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
     """Return the events of each streamed response. Events before the first response belong to it."""
-    found: list[list[JsonValue]] = [[]]
+    groups: list[list[JsonValue]] = [[]]
     begun = False
     for event in events:
         if _begins(event) is not None:
             if begun:
-                found.append([])
+                groups.append([])
             begun = True
-        found[-1].append(event)
-    return [one for one in found if one]
+        groups[-1].append(event)
+    return [group for group in groups if group]
 
 
 def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWarning]) -> list[Message]:
@@ -179,14 +179,14 @@ def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWar
     streamed = _Streamed()
     for event in events:
         streamed.add(event)
-    found = FieldTracker(streamed.whole(), where, warnings)
+    response = FieldTracker(streamed.whole(), where, warnings)
     if streamed.repeated:
-        found.warn(f"{streamed.repeated} SDK events that repeat API events, dropped")
+        response.warn(f"{streamed.repeated} SDK events that repeat API events, dropped")
     for error in streamed.errors:
-        found.warn(f"the stream reports an error: {short_repr(error)}")
-    if "stop_reason" not in found:
-        found.warn("the stream ends before the response is complete")
-    return read_message(found)
+        response.warn(f"the stream reports an error: {short_repr(error)}")
+    if "stop_reason" not in response:
+        response.warn("the stream ends before the response is complete")
+    return read_message(response)
 
 
 def _begins(event: JsonValue) -> JsonObject | None:
@@ -218,7 +218,7 @@ class _Streamed:
         elif (message := _begins(event)) is not None:
             self._message = dict(message)
             if isinstance(content := message.get("content"), list):
-                self._blocks = {at: dict(one) for at, one in enumerate(content) if isinstance(one, dict)}
+                self._blocks = {at: dict(block) for at, block in enumerate(content) if isinstance(block, dict)}
         elif kind == "content_block_start" and isinstance(index, int) and isinstance(block, dict):
             self._blocks[index] = dict(block)
         elif kind == "message_delta" and isinstance(delta, dict):

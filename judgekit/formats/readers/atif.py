@@ -71,12 +71,12 @@ class AtifReader:
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trajectory, named by its session."""
-        found = FieldTracker.of(record)
-        trace = _trace(found)
+        trajectory = FieldTracker.of(record)
+        trace = _trace(trajectory)
         if not trace["messages"]:
             raise TraceError("steps: expected steps of this trajectory, found none")
-        identity = found.id("session_id") or found.id("trajectory_id")
-        return build_sample(found, index, trace, identity=identity)
+        identity = trajectory.id("session_id") or trajectory.id("trajectory_id")
+        return build_sample(trajectory, index, trace, identity=identity)
 
 
 def _is_trajectory(value: JsonValue) -> bool:
@@ -85,18 +85,18 @@ def _is_trajectory(value: JsonValue) -> bool:
 
 def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
     """Return the trajectories. One that refers to no other is put into the one that refers to it."""
-    referred = [_referred(one) for one in trajectories]
-    names = [_name(one) for one in trajectories]
+    referred = [_referred(trajectory) for trajectory in trajectories]
+    names = [_name(trajectory) for trajectory in trajectories]
     uses = Counter(names)
     wanted = {name for refs, own in zip(referred, names, strict=True) for name in refs if name != own}
     leaves = {
-        name: one
-        for name, one, refs in zip(names, trajectories, referred, strict=True)
+        name: trajectory
+        for name, trajectory, refs in zip(names, trajectories, referred, strict=True)
         if name in wanted and uses[name] == 1 and not any(ref in uses for ref in refs)
     }
     return [
-        _with_children(one, [leaves[ref] for ref in refs if ref in leaves])
-        for name, one, refs in zip(names, trajectories, referred, strict=True)
+        _with_children(trajectory, [leaves[ref] for ref in refs if ref in leaves])
+        for name, trajectory, refs in zip(names, trajectories, referred, strict=True)
         if name not in leaves
     ]
 
@@ -116,7 +116,7 @@ def _name(value: JsonValue) -> str | None:
 
 def _referred(trajectory: JsonValue) -> set[str]:
     lists = [lookup(step, "observation", "results") for step in as_list(lookup(trajectory, "steps"))]
-    results = [result for one in lists for result in objects_in(one)]
+    results = [result for objects in lists for result in objects_in(objects)]
     return {name for result in results for name in _refs(result.get("subagent_trajectory_ref"))}
 
 
@@ -124,16 +124,16 @@ def _refs(value: JsonValue) -> list[str]:
     return [name for ref in as_records(value) if (name := _name(ref)) is not None]
 
 
-def _trace(found: FieldTracker) -> dict[str, object]:
+def _trace(trajectory: FieldTracker) -> dict[str, object]:
     """Return the fields of a `Trace`, without the leftover of the trajectory."""
-    agent = found.object("agent") or FieldTracker({})
-    children = found.objects("subagent_trajectories")
+    agent = trajectory.object("agent") or FieldTracker({})
+    children = trajectory.objects("subagent_trajectories")
     calls: dict[str, str | None] = dict.fromkeys(name for child in children if (name := _own_name(child)) is not None)
     model = agent.peek("model_name")
-    messages = [message for step in found.objects("steps") for message in _messages(step, model, calls)]
-    if "continued_trajectory_ref" in found:
-        found.warn("the conversation continues in another file", "continued_trajectory_ref")
-    cost, usage = _total(found.object("final_metrics"))
+    messages = [message for step in trajectory.objects("steps") for message in _messages(step, model, calls)]
+    if "continued_trajectory_ref" in trajectory:
+        trajectory.warn("the conversation continues in another file", "continued_trajectory_ref")
+    cost, usage = _total(trajectory.object("final_metrics"))
     return {
         "messages": messages,
         "tools": read_tools(agent.optional_objects("tool_definitions")),
@@ -143,19 +143,19 @@ def _trace(found: FieldTracker) -> dict[str, object]:
     }
 
 
-def _own_name(found: FieldTracker) -> str | None:
-    return _name({name: found.peek(name) for name in ("trajectory_id", "session_id")})
+def _own_name(trajectory: FieldTracker) -> str | None:
+    return _name({name: trajectory.peek(name) for name in ("trajectory_id", "session_id")})
 
 
-def _child(found: FieldTracker, calls: Mapping[str, str | None]) -> Trace:
-    name = _own_name(found)
+def _child(trajectory: FieldTracker, calls: Mapping[str, str | None]) -> Trace:
+    name = _own_name(trajectory)
     call = None if name is None else calls[name]
-    agent = as_object(found.peek("agent")).get("name")
-    fields = _trace(found)
-    identity = found.id("trajectory_id") or found.id("session_id")
+    agent = as_object(trajectory.peek("agent")).get("name")
+    fields = _trace(trajectory)
+    identity = trajectory.id("trajectory_id") or trajectory.id("session_id")
     about = {"call_id": call, "agent": agent}
     metadata = {name: value for name, value in about.items() if value is not None}
-    return Trace.model_validate({**fields, "id": identity, "metadata": metadata, "extra": found.leftover()})
+    return Trace.model_validate({**fields, "id": identity, "metadata": metadata, "extra": trajectory.leftover()})
 
 
 def _messages(step: FieldTracker, model: JsonValue, children: dict[str, str | None]) -> list[Message]:
@@ -175,23 +175,23 @@ def _messages(step: FieldTracker, model: JsonValue, children: dict[str, str | No
         fields |= {"tool_calls": calls, "model": step.text("model_name") or str_or_none(model)}
         fields["usage"] = _usage(step.object("metrics"))
     results = _results(step, calls, children)
-    said = _KINDS[source].model_validate({**fields, "content": to_content(content), "extra": step.leftover()})
-    return [said, *results]
+    message = _KINDS[source].model_validate({**fields, "content": to_content(content), "extra": step.leftover()})
+    return [message, *results]
 
 
 def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, str | None]) -> list[ToolMessage]:
     observation = step.object("observation")
-    found = [] if observation is None else observation.objects("results")
-    named = {name for result in found if isinstance(name := result.peek("source_call_id"), str)}
+    observed = [] if observation is None else observation.objects("results")
+    named = {name for result in observed if isinstance(name := result.peek("source_call_id"), str)}
     open_calls = [call for call in calls if call.id not in named]
-    unnamed = [result for result in found if "source_call_id" not in result]
+    unnamed = [result for result in observed if "source_call_id" not in result]
     if len(unnamed) > 1 and calls and len(unnamed) != len(open_calls):
         step.warn(
             f"{len(unnamed)} results without a call id, for {len(open_calls)} calls, paired in order", "observation"
         )
     batch = len(unnamed) == 1 and len(open_calls) > 1
     results: list[ToolMessage] = []
-    for result in found:
+    for result in observed:
         fields: dict[str, object] = {"tool_call_id": (identity := result.id("source_call_id"))}
         refs = _refs(result.peek("subagent_trajectory_ref"))
         children.update((name, identity) for name in refs if name in children)
@@ -208,43 +208,43 @@ def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, 
     return results
 
 
-def _content(found: FieldTracker, name: str) -> list[Part]:
-    value = found.peek(name)
+def _content(holder: FieldTracker, name: str) -> list[Part]:
+    value = holder.peek(name)
     if isinstance(value, list):
-        return [_part(part) for part in found.items(name)]
+        return [_part(part) for part in holder.items(name)]
     if name == "message" and value is not None and not isinstance(value, str):
-        raise found.type_error(name, "a string or a list of parts")
-    found.take(name)
+        raise holder.type_error(name, "a string or a list of parts")
+    holder.take(name)
     return [] if value in (None, "") else [TextPart(to_text(value))]
 
 
-def _part(found: FieldTracker | JsonValue) -> Part:
-    if not isinstance(found, FieldTracker):
-        return OtherPart(found)
-    kind = found.peek("type")
-    if kind == "text" and isinstance(found.peek("text"), str):
-        found.take("type")
-        return TextPart(found.text("text") or "", extra=found.leftover())
-    source = found.object("source") if kind in ("image", "audio") else None
+def _part(part: FieldTracker | JsonValue) -> Part:
+    if not isinstance(part, FieldTracker):
+        return OtherPart(part)
+    kind = part.peek("type")
+    if kind == "text" and isinstance(part.peek("text"), str):
+        part.take("type")
+        return TextPart(part.text("text") or "", extra=part.leftover())
+    source = part.object("source") if kind in ("image", "audio") else None
     if source is not None and isinstance(source.peek("path"), str):
-        found.take("type")
+        part.take("type")
         media = {"kind": kind, "url": source.text("path"), "mime_type": source.text("media_type")}
-        return MediaPart.model_validate({**media, "extra": found.leftover()})
-    return unknown_part(found)
+        return MediaPart.model_validate({**media, "extra": part.leftover()})
+    return unknown_part(part)
 
 
-def _usage(found: FieldTracker | None) -> Usage | None:
-    if found is not None:
+def _usage(metrics: FieldTracker | None) -> Usage | None:
+    if metrics is not None:
         for name in _BY_TOKEN:
-            found.discard(name, "values per token, dropped")
-    return read_counts(found, input="prompt_tokens", output="completion_tokens", cached="cached_tokens")
+            metrics.discard(name, "values per token, dropped")
+    return read_counts(metrics, input="prompt_tokens", output="completion_tokens", cached="cached_tokens")
 
 
-def _total(found: FieldTracker | None) -> tuple[float | None, Usage | None]:
+def _total(metrics: FieldTracker | None) -> tuple[float | None, Usage | None]:
     """Return cost and usage of the whole trajectory."""
-    if found is None:
+    if metrics is None:
         return None, None
-    cost = found.number("total_cost_usd")
+    cost = metrics.number("total_cost_usd")
     names = [f"total_{kind}_tokens" for kind in ("prompt", "completion", "cached")]
-    usage = read_counts(found, input=names[0], output=names[1], cached=names[2])
+    usage = read_counts(metrics, input=names[0], output=names[1], cached=names[2])
     return cost, None if usage == Usage() else usage

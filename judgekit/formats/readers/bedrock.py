@@ -39,7 +39,7 @@ class BedrockReader:
         row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
         request = row if "messages" in row else row.object("request") or FieldTracker({})
         messages = [*read_system(request)]
-        messages += [message for one in request.objects("messages") for message in read_message(one)]
+        messages += [message for recorded in request.objects("messages") for message in read_message(recorded)]
         if (response := row if _is_response(record) else take_response(row, record, "output")) is not None:
             messages = append_reply(messages, _reply(response, request.text("modelId")), row)
         if not messages:
@@ -85,13 +85,13 @@ def _number(row: JsonValue) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _stored(found: FieldTracker) -> list[Message]:
-    said = found.object("redact_message") or found.object("message")
-    if said is None:
-        raise found.type_error("message", "a message")
-    [*others, last] = read_message(said)
-    about = {"id": found.id("message_id"), "timestamp": found.time("created_at")}
-    return [*others, last.model_copy(update={**about, "extra": {**found.leftover(), **last.extra}})]
+def _stored(stored: FieldTracker) -> list[Message]:
+    message = stored.object("redact_message") or stored.object("message")
+    if message is None:
+        raise stored.type_error("message", "a message")
+    [*others, last] = read_message(message)
+    about = {"id": stored.id("message_id"), "timestamp": stored.time("created_at")}
+    return [*others, last.model_copy(update={**about, "extra": {**stored.leftover(), **last.extra}})]
 
 
 def _reply(response: FieldTracker, model: str | None) -> list[Message]:

@@ -80,8 +80,8 @@ class BraintrustReader:
             return False
         if isinstance(record.get("root_span_id"), str) and "span_id" in record:
             return not {"span_attributes", "span_parents", "is_root"}.isdisjoint(record)
-        told = {"input", "output"} <= record.keys() and not {"expected", "metadata"}.isdisjoint(record)
-        return told and isinstance(parse_structured_json(record.get("scores")), dict)
+        is_row = {"input", "output"} <= record.keys() and not {"expected", "metadata"}.isdisjoint(record)
+        return is_row and isinstance(parse_structured_json(record.get("scores")), dict)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the spans of each root span, in the order of the root spans. Rows of tables are root spans."""
@@ -110,8 +110,8 @@ class BraintrustReader:
             "usage": None if _type(whole) == "llm" else _usage(whole.attributes),
             "metadata": {**cast("JsonObject", fields["metadata"]), **_metadata(whole, row)},
         }
-        known = read_expected(whole.attributes.take("expected"), "expected", row.warnings)
-        return build_sample(row, index, trace, identity=row.id("id"), **known)
+        facts = read_expected(whole.attributes.take("expected"), "expected", row.warnings)
+        return build_sample(row, index, trace, identity=row.id("id"), **facts)
 
 
 def _latest(items: Sequence[JsonValue]) -> list[JsonValue]:
@@ -120,8 +120,8 @@ def _latest(items: Sequence[JsonValue]) -> list[JsonValue]:
     for event in items:
         if isinstance(event, dict) and "span_id" in event:
             identity = (str(event.get("id")), *_key(event))
-            known = latest.get(identity)
-            if known is None or _version(known) < _version(event):
+            newest_yet = latest.get(identity)
+            if newest_yet is None or _version(newest_yet) < _version(event):
                 latest[identity] = event
     newest = set(map(id, latest.values()))
     return [event for event in items if not isinstance(event, dict) or "span_id" not in event or id(event) in newest]
@@ -137,20 +137,20 @@ def _grouped(events: Sequence[JsonValue]) -> list[JsonValue]:
     named = {_key(event): event for event in events if isinstance(event, dict) and "span_id" in event}
     roots = find_roots({key: _parent_key(event) for key, event in named.items()})
     whole = {key[0]: key for key in sorted(named, reverse=True) if _parent_key(named[key]) is None}
-    found: dict[tuple[str, str], list[JsonObject]] = {}
+    groups: dict[tuple[str, str], list[JsonObject]] = {}
     others: list[JsonValue] = []
-    for place, event in enumerate(events):
+    for index, event in enumerate(events):
         if not isinstance(event, dict):
             others.append(event)
         elif "span_id" not in event:
-            found["", str(place)] = [event]
+            groups["", str(index)] = [event]
         else:
             key = roots[_key(event)]
             key = key if _parent_key(named[key]) is None else whole.get(key[0], (key[0], ""))
-            found.setdefault(key, []).append(event)
-    times = Counter(trace_id for trace_id, _ in found)
-    made = [_record(key[times[key[0]] > 1], key, spans) for key, spans in found.items()]
-    return [*made, *others]
+            groups.setdefault(key, []).append(event)
+    times = Counter(trace_id for trace_id, _ in groups)
+    records = [_record(key[times[key[0]] > 1], key, spans) for key, spans in groups.items()]
+    return [*records, *others]
 
 
 def _key(event: JsonObject) -> tuple[str, str]:
@@ -168,18 +168,18 @@ def _parent_key(event: JsonObject) -> tuple[str, str] | None:
 
 def _record(identity: str, key: tuple[str, str], events: Sequence[JsonObject]) -> JsonValue:
     root = next((event for event in events if "span_id" not in event or _key(event) == key), dict[str, JsonValue]())
-    beside = {name: root[name] for name in FACT_COLUMNS - {"metadata"} if root.get(name) is not None}
+    facts = {name: root[name] for name in FACT_COLUMNS - {"metadata"} if root.get(name) is not None}
     if key[0]:
-        beside["id"] = identity
+        facts["id"] = identity
     elif root.get("id") is not None:
-        beside["id"] = root["id"]
+        facts["id"] = root["id"]
     if (group := _group(root)) is not None:
-        beside.setdefault("group", group)
+        facts.setdefault("group", group)
     if variables := variables_in(root.get("input")):
-        beside.setdefault("fields", variables)
+        facts.setdefault("fields", variables)
     ordered = sorted(events, key=_order)
-    moved = beside.keys() - {"id"}
-    return {**beside, "spans": [_span(without(event, *moved) if event is root else event) for event in ordered]}
+    moved = facts.keys() - {"id"}
+    return {**facts, "spans": [_span(without(event, *moved) if event is root else event) for event in ordered]}
 
 
 def _group(root: JsonObject) -> str | None:
@@ -196,7 +196,7 @@ def _order(event: JsonObject) -> tuple[float, float, str, int, str]:
     """Return the place of an event among those of its trace, wherever it is in the file."""
     started = lookup(parse_structured_json(event.get("metrics")), "start")
     counter = lookup(parse_structured_json(event.get("span_attributes")), "exec_counter")
-    number, count = (float(cast("float", one)) if is_number(one) else 0.0 for one in (started, counter))
+    number, count = (float(cast("float", part)) if is_number(part) else 0.0 for part in (started, counter))
     return number, count, str(event.get("created")), len(json.dumps(event.get("input"))), str(event.get("span_id"))
 
 
@@ -242,22 +242,22 @@ def _scores(span: Span | None) -> bool:
 
 
 def _kind(span: Span) -> str | None:
-    found = _type(span)
-    if found in _ASIDE or (_scores(span) and not _scores(span.parent)):
+    span_type = _type(span)
+    if span_type in _ASIDE or (_scores(span) and not _scores(span.parent)):
         return "EVALUATOR"
     if "tool_type" in as_object(span.attributes.peek("metadata")):
         return None  # a call that is in the output of its model too
-    return _KINDS.get(str(found))
+    return _KINDS.get(str(span_type))
 
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
-    asked, answered = take_payload(attributes, "input", HumanMessage), take_payload(attributes, "output", AIMessage)
-    if not asked.messages and not answered.messages:
+    request, response = take_payload(attributes, "input", HumanMessage), take_payload(attributes, "output", AIMessage)
+    if not request.messages and not response.messages:
         return SpanStep(span)
     tools += read_tools(attributes.optional_objects("tools"))
-    known = {"model": attributes.text("model"), "usage": _usage(attributes)}
-    messages, replies = exchange_messages(asked, answered, tools, **known)
+    fields = {"model": attributes.text("model"), "usage": _usage(attributes)}
+    messages, replies = exchange_messages(request, response, tools, **fields)
     if (instructions := attributes.text("instructions")) is not None:  # of OpenAI's Responses
         messages.insert(0, SystemMessage(instructions))
     elif len(messages) > 1 and isinstance(messages[-1], SystemMessage):  # the SDK appends those of Anthropic
@@ -282,8 +282,8 @@ def _warn(row: FieldTracker, whole: Span, messages: Sequence[Message]) -> None:
     elif answers == [""] and len(messages) < 3:
         row.warn("the output is empty", "output")
     output = parse_structured_json(whole.attributes.peek("output"))
-    said = single_text(output) or (output if isinstance(output, str) else None)
-    if said and not any(said.strip() in answer for answer in answers):
+    text = single_text(output) or (output if isinstance(output, str) else None)
+    if text and not any(text.strip() in answer for answer in answers):
         row.warn("the output of the root span is not among the messages of the model; kept as is", "output")
 
 

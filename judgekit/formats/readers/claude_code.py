@@ -77,11 +77,11 @@ class ClaudeCodeReader:
 class _Session:
     """The content of a session's rows. Rows that are not messages are kept as they are."""
 
-    def __init__(self, document: FieldTracker, found: Sequence[FieldTracker | JsonValue]) -> None:
+    def __init__(self, document: FieldTracker, items: Sequence[FieldTracker | JsonValue]) -> None:
         self._document = document
         self._kept: list[JsonValue] = []
         rows = self._without_copies(
-            [SessionRow(row, index) for index, row in enumerate(found) if isinstance(row, FieldTracker)]
+            [SessionRow(row, index) for index, row in enumerate(items) if isinstance(row, FieldTracker)]
         )
         threads = group_threads(rows)
         main = None if None in threads else next(iter(threads), None)
@@ -95,14 +95,16 @@ class _Session:
         self.identity = "#".join(name for name in names if isinstance(name, str)) or None
         kept = conversation_rows(rows)
         others = [row.tracker for row in rows if not row.is_message]
-        said = {name: self._messages([row for row in thread if row.index in kept]) for name, thread in threads.items()}
-        if not (messages := said.pop(main, [])):
+        conversations = {
+            name: self._messages([row for row in thread if row.index in kept]) for name, thread in threads.items()
+        }
+        if not (messages := conversations.pop(main, [])):
             raise TraceError("contains no messages")
         self.trace: dict[str, object] = {
             **_times(messages),
             **_reported(others),
             "messages": messages,
-            "children": _children(said, messages, rows),
+            "children": _children(conversations, messages, rows),
             "metadata": self._shared,
         }
         self._abandoned = [row.tracker.leftover() for row in rows if row.is_message and row.index not in kept]
@@ -110,7 +112,7 @@ class _Session:
             document.warn(
                 f"{len(self._abandoned)} rows of abandoned branches, kept in extra as 'abandoned'", "abandoned"
             )
-        self._keep(others, [row for row in found if not isinstance(row, FieldTracker)])
+        self._keep(others, [row for row in items if not isinstance(row, FieldTracker)])
 
     def left(self, name: str) -> JsonObject:
         """Return the rows that are not messages, and those of abandoned branches."""
@@ -135,52 +137,54 @@ class _Session:
         messages: list[Message] = []
         for group in group_replies(rows):
             try:
-                made = self._reply(group) if group[0].kind == "assistant" else self._turn(group[0])
+                replies = self._reply(group) if group[0].kind == "assistant" else self._turn(group[0])
             except TraceError as error:
                 group[0].tracker.warn(f"unreadable row, kept in extra: {error.problem}")
                 self._kept += [row.fields for row in group]
                 continue
             if group[0].index in injected:
-                made = [_as_instructions(message) for message in made]
-            messages += made
+                replies = [_as_instructions(message) for message in replies]
+            messages += replies
         return messages
 
     def _turn(self, row: SessionRow) -> list[Message]:
-        made = read_message(_message_of(row))
-        results = (index for index, message in enumerate(made) if isinstance(message, ToolMessage))
+        messages = read_message(_message_of(row))
+        results = (index for index, message in enumerate(messages) if isinstance(message, ToolMessage))
         about = {"id": row.tracker.id("uuid"), "timestamp": row.tracker.time("timestamp")}
-        made = [message.model_copy(update=about) for message in made]
-        return _with_extra(made, next(results, len(made) - 1), self._row_leftover(row))
+        messages = [message.model_copy(update=about) for message in messages]
+        return _with_extra(messages, next(results, len(messages) - 1), self._row_leftover(row))
 
     def _reply(self, group: Sequence[SessionRow]) -> list[Message]:
         """Read a reply. Each of its blocks has a row, which repeats the usage; the highest count is the total."""
-        found = [_message_of(row) for row in group]
-        if odd := next((message for message in found if message.peek("role") != "assistant"), None):
+        parts = [_message_of(row) for row in group]
+        if odd := next((message for message in parts if message.peek("role") != "assistant"), None):
             raise odd.type_error("role", "'assistant', like the type of its row")
-        blocks = [block for message in found for block in content_items(message)]
-        whole = max(reversed(found), key=_output_tokens)
-        others = [message for message in found if message is not whole]
-        stop = None if "stop_reason" in whole else next(filter(None, (one.text("stop_reason") for one in others)), None)
+        blocks = [block for message in parts for block in content_items(message)]
+        whole = max(reversed(parts), key=_output_tokens)
+        others = [message for message in parts if message is not whole]
+        stop = (
+            None if "stop_reason" in whole else next(filter(None, (part.text("stop_reason") for part in others)), None)
+        )
         for other in others:
             for name in other:
                 if other.peek(name) == whole.peek(name):
                     other.take(name)
-        made = read_message(whole, blocks)
+        messages = read_message(whole, blocks)
         time = group[0].tracker.time("timestamp")
-        made = [message.model_copy(update={"timestamp": time}) for message in made]
-        last = max(index for index, message in enumerate(made) if isinstance(message, AIMessage))
+        messages = [message.model_copy(update={"timestamp": time}) for message in messages]
+        last = max(index for index, message in enumerate(messages) if isinstance(message, AIMessage))
         if stop is not None:
-            made[last] = made[last].model_copy(update={"finish_reason": stop})
+            messages[last] = messages[last].model_copy(update={"finish_reason": stop})
         rests = [self._row_leftover(row) for row in group]
-        return _with_extra(made, last, rests[0] if len(rests) == 1 else {"rows": [*rests]})
+        return _with_extra(messages, last, rests[0] if len(rests) == 1 else {"rows": [*rests]})
 
     def _row_leftover(self, row: SessionRow) -> JsonObject:
         """Return what was not taken of a row, without what all rows repeat."""
         row.tracker.take("type")
         if row.tracker.peek("isSidechain") is (row.thread != self._main):  # the trace shows this
             row.tracker.take("isSidechain")
-        known = {**self._shared, "agentId": row.thread, "parent_tool_use_id": row.thread}
-        for name, value in known.items():
+        repeated = {**self._shared, "agentId": row.thread, "parent_tool_use_id": row.thread}
+        for name, value in repeated.items():
             if row.tracker.peek(name) == value:
                 row.tracker.take(name)
         return row.tracker.leftover()
@@ -195,7 +199,7 @@ class _Session:
 
 
 def _children(
-    said: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
+    conversations: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
 ) -> list[Trace]:
     """Return the traces of sub-agents, with the calls that started them, by name or else by the same prompt."""
     callers: dict[str | None, str | None] = {
@@ -208,7 +212,7 @@ def _children(
         if isinstance(prompt := call.args.get("prompt"), str):
             prompts[prompt].append(call.id)
     children: list[Trace] = []
-    for name, talk in said.items():
+    for name, talk in conversations.items():
         if talk:
             same = prompts.get(talk[0].text)
             prompted = same.popleft() if same else None

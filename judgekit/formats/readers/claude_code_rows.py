@@ -17,10 +17,10 @@ _COMMAND = ("<command-name>", "<command-message>")
 class SessionRow:
     """A row of a session, and its position."""
 
-    def __init__(self, found: FieldTracker, index: int) -> None:
-        self.tracker = found
+    def __init__(self, tracker: FieldTracker, index: int) -> None:
+        self.tracker = tracker
         self.index = index
-        self.fields: JsonObject = {name: found.peek(name) for name in found}
+        self.fields: JsonObject = {name: tracker.peek(name) for name in tracker}
         self.kind = self.fields.get("type")
         self._message = as_object(self.fields.get("message"))
         self.is_note = any(self.fields.get(flag) is True for flag in ("isMeta", "isSynthetic", "isCompactSummary"))
@@ -88,15 +88,15 @@ def conversation_rows(rows: Sequence[SessionRow]) -> set[int]:
     parents: list[int | None] = []
     roots: list[int] = []
     ends: dict[tuple[int, str | None], int] = {}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         parent = places.get(row.parent) if row.parent is not None else None
         parents.append(parent)
-        roots.append(place if parent is None else roots[parent])
+        roots.append(index if parent is None else roots[parent])
         if row.uuid is not None:
-            places[row.uuid] = place
-        tree = (roots[place], row.thread)
+            places[row.uuid] = index
+        tree = (roots[index], row.thread)
         if row.is_message and (not row.is_note or tree not in ends):
-            ends[tree] = place
+            ends[tree] = index
     start = _start(rows)
     path: set[int] = set()
     for (_, thread), end in ends.items():
@@ -106,19 +106,19 @@ def conversation_rows(rows: Sequence[SessionRow]) -> set[int]:
         while step is not None and step not in path and (rows[step].thread == thread or not rows[step].is_message):
             path.add(step)
             step = parents[step]
-    replies = {(row.thread, row.reply) for place, row in enumerate(rows) if place in path and row.reply is not None}
-    answered = {(row.thread, identity) for place, row in enumerate(rows) if place in path for identity in row.answered}
+    replies = {(row.thread, row.reply) for index, row in enumerate(rows) if index in path and row.reply is not None}
+    answered = {(row.thread, identity) for index, row in enumerate(rows) if index in path for identity in row.answered}
     led: list[bool] = []
-    for place, row in enumerate(rows):
-        parent = parents[place]
+    for index, row in enumerate(rows):
+        parent = parents[index]
         follows = parent is not None and led[parent]
         results = {(row.thread, identity) for identity in row.answered}
-        kept = place in path or (row.thread, row.reply) in replies
+        kept = index in path or (row.thread, row.reply) in replies
         if not kept and follows and results and not results & answered:
             kept = True
             answered |= results
         # Rows between messages continue what they follow.
-        led.append(kept if row.is_message else follows or place in path)
+        led.append(kept if row.is_message else follows or index in path)
     return {row.index for row, kept in zip(rows, led, strict=True) if kept and row.is_message}
 
 
@@ -127,14 +127,14 @@ def _start(rows: Sequence[SessionRow]) -> int:
 
     There is none in files with replies that have no parent, nor after a summary or a copy of a prompt.
     """
-    talk = [(place, row) for place, row in enumerate(rows) if row.is_message and row.thread is None]
+    talk = [(index, row) for index, row in enumerate(rows) if row.is_message and row.thread is None]
     if any(row.parent is None and row.kind == "assistant" for _, row in talk):
         return 0
     start = 0
     seen: set[str | None] = {None}
-    for place, row in talk:
+    for index, row in talk:
         if row.parent is None and not row.is_note and not row.answered and row.uuid not in seen:
-            start = place
+            start = index
         seen.add(row.uuid)
     return start
 

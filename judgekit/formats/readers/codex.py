@@ -57,8 +57,8 @@ class CodexReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session."""
         session = _Session()
-        for place, row in enumerate(as_records(record)):
-            where = f"[{place}]"
+        for number, row in enumerate(as_records(record)):
+            where = f"[{number}]"
             if not isinstance(row, dict):
                 session.warnings.append(TraceWarning("a row that is not an object, dropped", path=where))
             elif row.get("type") not in _ROWS and is_item(row):
@@ -112,16 +112,16 @@ class _Session:
         if rest := row.leftover():
             self._left.append(rest)
 
-    def item(self, found: FieldTracker) -> None:
+    def item(self, item: FieldTracker) -> None:
         """Read an item."""
-        if found.peek("type") == "ghost_snapshot":  # a snapshot of files, for undoing
-            self._left.append(found.leftover())
+        if item.peek("type") == "ghost_snapshot":  # a snapshot of files, for undoing
+            self._left.append(item.leftover())
             return
-        by_user = found.peek("role") == "user"
-        call_id = found.peek("call_id")
-        answers = isinstance(call_id, str) and str(found.peek("type")).endswith("_output")
+        by_user = item.peek("role") == "user"
+        call_id = item.peek("call_id")
+        answers = isinstance(call_id, str) and str(item.peek("type")).endswith("_output")
         is_error = self._failed.pop(str(call_id), None) if answers else None
-        self._items.add(found, model=self._model, is_error=is_error)
+        self._items.add(item, model=self._model, is_error=is_error)
         if by_user:
             self._termination = None
             messages = self._items.messages()
@@ -132,20 +132,20 @@ class _Session:
         """Return the session after all rows are read."""
         messages = self._items.messages()
         if not any(isinstance(message, HumanMessage) for message in messages):
-            for place, message in reversed(self._typed):
-                messages.insert(place, message)
+            for position, message in reversed(self._typed):
+                messages.insert(position, message)
             self._repeating -= len(self._typed)
         messages = [*self._head, *map(_as_developer_message, messages)]
         if not messages:
             raise TraceError("contains no messages: no row is a response_item")
         if self._repeating:
-            told = f"{self._repeating} events that repeat items or count tokens, dropped"
-            self.warnings.append(TraceWarning(told))
+            text = f"{self._repeating} events that repeat items or count tokens, dropped"
+            self.warnings.append(TraceWarning(text))
         counted = sum(isinstance(message, AIMessage) and message.usage is not None for message in messages)
         if self._reports > counted:
-            told = f"{self._reports - counted} token counts belong to no reply in this file"
-            self.warnings.append(TraceWarning(told))
-        times = [one for one in self._times if one is not None]
+            text = f"{self._reports - counted} token counts belong to no reply in this file"
+            self.warnings.append(TraceWarning(text))
+        times = [time for time in self._times if time is not None]
         span = FieldTracker({"from": times[0], "to": times[-1]} if times else {})
         trace = {
             "messages": messages,
@@ -167,34 +167,34 @@ class _Session:
         row.take("type")
         self.item(FieldTracker({**payload, "timestamp": row.take("timestamp")}, f"{row.path}.payload", self.warnings))
 
-    def _meta(self, found: FieldTracker) -> None:
+    def _meta(self, header: FieldTracker) -> None:
         if self._identity is not None:  # the header of the session that this one was forked from
             return
-        self._identity = found.id("id")
-        base = found.maybe_object("base_instructions")
-        instructions = found.text("instructions") if base is None else base.text("text")
+        self._identity = header.id("id")
+        base = header.maybe_object("base_instructions")
+        instructions = header.text("instructions") if base is None else base.text("text")
         if instructions:
             self._head.append(SystemMessage(instructions))
-        self._tools += read_tools(found.optional_objects("dynamic_tools"))
+        self._tools += read_tools(header.optional_objects("dynamic_tools"))
 
-    def _event(self, found: FieldTracker) -> bool:
+    def _event(self, event: FieldTracker) -> bool:
         """Read an event. Return whether it repeats what is recorded elsewhere."""
-        kind = found.peek("type")
+        kind = event.peek("type")
         if kind == "token_count":
-            self._count(found)
-        elif kind == "user_message" and isinstance(text := found.peek("message"), str):
+            self._count(event)
+        elif kind == "user_message" and isinstance(text := event.peek("message"), str):
             self._typed.append((len(self._items.messages()), HumanMessage(text)))
         elif kind in ("turn_aborted", "error"):
-            self._termination = found.text("reason", "message")
+            self._termination = event.text("reason", "message")
         elif kind == "thread_rolled_back":
-            self._take_back(found)
-        failed = _failure(found)
-        if failed is not None and isinstance(call_id := found.peek("call_id"), str):
+            self._take_back(event)
+        failed = _failure(event)
+        if failed is not None and isinstance(call_id := event.peek("call_id"), str):
             self._failed[call_id] = failed
         return kind in _REPEATING
 
-    def _count(self, found: FieldTracker) -> None:
-        info = found.maybe_object("info")
+    def _count(self, event: FieldTracker) -> None:
+        info = event.maybe_object("info")
         if info is None or (total := info.peek("total_token_usage")) == self._total:
             return  # also sent when only the limits have changed
         self._total = total
@@ -203,11 +203,11 @@ class _Session:
             self._reports += 1
             self._items.set_usage(usage)
 
-    def _take_back(self, found: FieldTracker) -> None:
-        turns = found.peek("num_turns")
+    def _take_back(self, event: FieldTracker) -> None:
+        turns = event.peek("num_turns")
         if isinstance(turns, int) and turns > 0 and self._turns:
             messages, start = self._items.messages(), self._turns[-turns:][0]
-            found.warn(f"{len(messages) - start} messages of {turns} turns that the user undid, dropped")
+            event.warn(f"{len(messages) - start} messages of {turns} turns that the user undid, dropped")
             del messages[start:], self._turns[-turns:]
 
 
@@ -229,9 +229,9 @@ def _as_developer_message(message: Message) -> Message:
     )
 
 
-def read_usage(found: FieldTracker, name: str) -> Usage | None:
+def read_usage(holder: FieldTracker, name: str) -> Usage | None:
     """Read the token counts in a field, under Codex's names."""
-    tokens = found.maybe_object(name)
+    tokens = holder.maybe_object(name)
     return read_counts(tokens, cached="cached_input_tokens", reasoning="reasoning_output_tokens")
 
 

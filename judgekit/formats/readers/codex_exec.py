@@ -74,11 +74,11 @@ class CodexExecReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one thread."""
         thread = _Thread()
-        for place, row in enumerate(as_records(record)):
+        for number, row in enumerate(as_records(record)):
             if isinstance(row, dict):
-                thread.event(FieldTracker(row, f"[{place}]", thread.warnings))
+                thread.event(FieldTracker(row, f"[{number}]", thread.warnings))
             else:
-                thread.warnings.append(TraceWarning("a row that is not an object, dropped", path=f"[{place}]"))
+                thread.warnings.append(TraceWarning("a row that is not an object, dropped", path=f"[{number}]"))
         return thread.sample(index)
 
 
@@ -123,25 +123,25 @@ class _Thread:
 
     def sample(self, index: int) -> Sample:
         """Return the thread after all events are read."""
-        made = ItemMessages()
+        items = ItemMessages()
         for key in self._parts:
             if key is None:
-                made.messages()  # a turn ends the message
+                items.messages()  # a turn ends the message
             elif (item := self._items[key]).peek("type") == "error":
                 item.warn(f"an error: {short_repr(item.peek('message'))}")
                 self._left.append(item)
             else:
-                _add(made, item)
-        messages = made.messages()
+                _add(items, item)
+        messages = items.messages()
         if not messages:
             raise TraceError(f"contains no messages: {self._failure or 'no item comes from the agent'}")
         if self._updates:
-            found = f"earlier versions of updated items, dropped, found {self._updates}"
-            self.warnings.append(TraceWarning(found))
+            text = f"earlier versions of updated items, dropped, found {self._updates}"
+            self.warnings.append(TraceWarning(text))
         if self._open:
             self.warnings.append(TraceWarning("the stream ends before the last turn is complete"))
         trace = {"messages": messages, "usage": self._usage(), "termination": self._failure}
-        rows: list[JsonValue] = [rest for one in self._left if (rest := one.leftover()).keys() - {"type"}]
+        rows: list[JsonValue] = [rest for row in self._left if (rest := row.leftover()).keys() - {"type"}]
         row = FieldTracker({"rows": rows} if rows else {}, warnings=self.warnings)
         return build_sample(row, index, trace, identity=self._identity)
 
@@ -156,12 +156,12 @@ class _Thread:
         if len(self._counts) == 1:
             return read_usage(self._counts[0], "usage")
         if self._counts:
-            found = f"token counts of turns, which may include earlier turns, kept in extra, found {len(self._counts)}"
-            self.warnings.append(TraceWarning(found))
+            text = f"token counts of turns, which may include earlier turns, kept in extra, found {len(self._counts)}"
+            self.warnings.append(TraceWarning(text))
         return None
 
 
-def _add(made: ItemMessages, item: FieldTracker) -> None:
+def _add(items: ItemMessages, item: FieldTracker) -> None:
     """Add an item as items of the Responses API."""
     kind = str(item.peek("type"))
     if kind in _TEXTS:
@@ -169,35 +169,35 @@ def _add(made: ItemMessages, item: FieldTracker) -> None:
         if not isinstance(item.peek("text"), str):
             raise item.type_error("text", "a string")
         content = item.take("text")
-        made.add(item.extended(**_TEXTS[kind], content=content))
+        items.add(item.extended(**_TEXTS[kind], content=content))
     elif kind in _CALLS:
-        _add_call(made, item, kind)
+        _add_call(items, item, kind)
     else:
-        made.add(item)
+        items.add(item)
 
 
-def _add_call(made: ItemMessages, item: FieldTracker, kind: str) -> None:
+def _add_call(items: ItemMessages, item: FieldTracker, kind: str) -> None:
     fields: JsonObject = {name: value for name in _CALLS[kind] if (value := item.take(name)) is not None}
     arguments = item.take("arguments") if kind == "mcp_tool_call" else fields
     name = item.text("tool") if "tool" in item else kind
     identity, status, code = item.id("id"), item.peek("status"), item.peek("exit_code")
     output = _output(item)
     call: JsonObject = {"type": "function_call", "name": name, "call_id": identity, "arguments": arguments}
-    made.add(item.extended(**call))
+    items.add(item.extended(**call))
     if status == "in_progress":
         item.warn("a call that did not finish")
     if kind not in _WITHOUT_RESULT and (output or status != "in_progress"):
         failed = True if code not in (None, 0) else _FAILED.get(str(status))
         result: JsonObject = {"type": "function_call_output", "call_id": identity, "name": name, "output": output}
-        made.add(FieldTracker(result, item.path, item.warnings), is_error=failed)
+        items.add(FieldTracker(result, item.path, item.warnings), is_error=failed)
 
 
 def _output(item: FieldTracker) -> JsonValue:
     """Return the output of a call: a text, parts, or the final states of agents."""
     error = item.object("error")
     result = item.object("result")
-    if error is not None and (said := error.text("message")) is not None:
-        return said
+    if error is not None and (text := error.text("message")) is not None:
+        return text
     if result is not None:
         return result.take("content") or result.take("structured_content")
     return item.take("aggregated_output", "agents_states")

@@ -26,8 +26,8 @@ def read_item(row: FieldTracker, index: int, input_name: str, output_name: str) 
     messages = _texts(row, input_name, HumanMessage, fields)
     if not isinstance(row.peek("metadata"), dict | None):
         fields["metadata"] = row.take("metadata")
-    known = {**read_expected(row, output_name, fields), "fields": fields}
-    return build_sample(row, index, {"messages": messages}, identity=row.id("id"), **known)
+    facts = {**read_expected(row, output_name, fields), "fields": fields}
+    return build_sample(row, index, {"messages": messages}, identity=row.id("id"), **facts)
 
 
 def read_expected(row: FieldTracker, name: str, fields: JsonObject) -> dict[str, object]:
@@ -35,21 +35,21 @@ def read_expected(row: FieldTracker, name: str, fields: JsonObject) -> dict[str,
 
     Messages stay where they are too, since they say more than references can.
     """
-    found = parse_structured_json(row.peek(name))
-    if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
+    expected = parse_structured_json(row.peek(name))
+    if isinstance(expected, list) and expected and all(isinstance(text, str) for text in expected):
         row.take(name)
-        return {"references": found}
-    beside = FieldTracker({name: found}, row.path, row.warnings)
-    outputs = [one for one in _texts(beside, name, AIMessage, fields) if isinstance(one, AIMessage)]
-    calls = [call for one in outputs for call in one.tool_calls]
-    text = next((one.text for one in reversed(outputs) if one.text), None)
-    is_text = text == to_text(found) or ("role" not in as_object(found) and text in as_object(found).values())
+        return {"references": expected}
+    holder = FieldTracker({name: expected}, row.path, row.warnings)
+    outputs = [message for message in _texts(holder, name, AIMessage, fields) if isinstance(message, AIMessage)]
+    calls = [call for message in outputs for call in message.tool_calls]
+    text = next((message.text for message in reversed(outputs) if message.text), None)
+    is_text = text == to_text(expected) or ("role" not in as_object(expected) and text in as_object(expected).values())
     if outputs and not is_text:
         row.warn("messages, of which the last answer and the calls are the reference", name)
     else:
         row.take(name)
-    known: dict[str, object] = {} if text is None else {"reference": text}
-    return {**known, "reference_tool_calls": calls} if calls else known
+    facts: dict[str, object] = {} if text is None else {"reference": text}
+    return {**facts, "reference_tool_calls": calls} if calls else facts
 
 
 def _texts(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage], fields: JsonObject) -> list[Message]:

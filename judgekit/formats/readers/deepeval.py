@@ -79,7 +79,7 @@ class DeepevalReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the goldens or test cases, those of a run with the facts of the whole run."""
-        return [case for one in as_records(document) for case in _cases(_run(one))]
+        return [case for row in as_records(document) for case in _cases(_run(row))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one golden or test case."""
@@ -90,9 +90,9 @@ class DeepevalReader:
         tested = "metricsData" in row or "metrics_data" in row
         if tested and not any(isinstance(message, AIMessage) for message in messages):
             row.warn("contains no answer", "actualOutput")
-        for place, found in _KEPT.items():
-            if place in row:
-                row.warn(f"{found} are not read, kept as is", place)
+        for field, held in _KEPT.items():
+            if field in row:
+                row.warn(f"{held} are not read, kept as is", field)
         name = row.text("name") if row.peek("name") else None
         documents, fields = _documents(row, messages)
         trace = {
@@ -101,7 +101,7 @@ class DeepevalReader:
             "usage": _usage(row),
             "cost_usd": row.number("token_cost", "tokenCost"),
         }
-        known: dict[str, object] = {
+        facts: dict[str, object] = {
             "reference": row.text("expected_outcome", "expectedOutcome")
             if is_conversation
             else row.text("expected_output", "expectedOutput"),
@@ -111,7 +111,7 @@ class DeepevalReader:
             "group": None if name is None or _NUMBERED.fullmatch(name) else name,
             "metadata": _metadata(row),
         }
-        return build_sample(row, index, trace, identity=row.id("id") or name, **known)
+        return build_sample(row, index, trace, identity=row.id("id") or name, **facts)
 
 
 def _is_case(value: JsonValue) -> bool:
@@ -128,7 +128,7 @@ def _run(document: JsonValue) -> JsonValue:
 
 
 def _is_run(value: JsonValue) -> bool:
-    return any(_is_case(one) for name in _CASES for one in as_list(lookup(value, name))[:1])
+    return any(_is_case(case) for name in _CASES for case in as_list(lookup(value, name))[:1])
 
 
 def _cases(document: JsonValue) -> list[JsonValue]:
@@ -158,8 +158,8 @@ def _conversation(row: FieldTracker) -> list[Message]:
         role = turn.one_of("role", ("user", "assistant"))
         turn.take("role")
         if role == "user":
-            said = {"content": _said(turn), "name": turn.text("user_id", "userId")}
-            messages.append(HumanMessage.parsed(said, turn.leftover()))
+            fields = {"content": _said(turn), "name": turn.text("user_id", "userId")}
+            messages.append(HumanMessage.parsed(fields, turn.leftover()))
         else:
             messages += _calls(turn)
             messages.append(AIMessage.parsed({"content": _said(turn)}, turn.leftover()))
@@ -177,10 +177,10 @@ def _calls(holder: FieldTracker) -> list[Message]:
     messages: list[Message] = []
     for call in [*holder.objects("tools_called", "toolsCalled"), *holder.objects("mcp_tools_called", "mcpToolsCalled")]:
         name, output = tool_name(call, "name"), call.take("output", "result")
-        made = ToolCall.recorded(name, call.take(*_PARAMETERS, "args"))
+        tool_call = ToolCall.recorded(name, call.take(*_PARAMETERS, "args"))
         reasoning = call.text("reasoning")
         thought = [ReasoningPart(reasoning)] if reasoning else ""
-        messages.append(AIMessage(thought, tool_calls=[made.model_copy(update={"extra": call.leftover()})]))
+        messages.append(AIMessage(thought, tool_calls=[tool_call.model_copy(update={"extra": call.leftover()})]))
         if output is not None:
             failed = lookup(output, "isError")
             is_error = failed if isinstance(failed, bool) else None
@@ -193,10 +193,10 @@ def _expected_calls(row: FieldTracker) -> list[JsonObject] | None:
     if "expected_tools" not in row and "expectedTools" not in row:
         return None
     calls: list[JsonObject] = []
-    for found in row.objects("expected_tools", "expectedTools"):
-        given = found.take(*_PARAMETERS)
-        call: JsonObject = {"name": tool_name(found, "name"), "args": {} if given is None else given}
-        calls.append({**call, "compare_args": [] if given is None else None, "extra": found.leftover()})
+    for tool in row.objects("expected_tools", "expectedTools"):
+        given = tool.take(*_PARAMETERS)
+        call: JsonObject = {"name": tool_name(tool, "name"), "args": {} if given is None else given}
+        calls.append({**call, "compare_args": [] if given is None else None, "extra": tool.leftover()})
     return calls
 
 
@@ -207,13 +207,13 @@ def _documents(row: FieldTracker, messages: Sequence[Message]) -> tuple[list[str
     fields |= {} if columns is None else columns.leftover()
     retrieved = _texts(row, "retrieval_context") or _texts(row, "retrievalContext")
     for message in messages:
-        place = FieldTracker(message.extra, "turns", row.warnings)
-        retrieved += [*_texts(place, "retrieval_context"), *_texts(place, "retrievalContext")]
+        extra = FieldTracker(message.extra, "turns", row.warnings)
+        retrieved += [*_texts(extra, "retrieval_context"), *_texts(extra, "retrievalContext")]
     context = _texts(row, "context")
     if retrieved and context:
         fields["context"] = [*context]
-    found = list(dict.fromkeys(retrieved or context))
-    return found or None, fields
+    documents = list(dict.fromkeys(retrieved or context))
+    return documents or None, fields
 
 
 def _texts(row: FieldTracker, name: str) -> list[str]:
@@ -228,9 +228,9 @@ def _texts(row: FieldTracker, name: str) -> list[str]:
     texts: list[str] = []
     has_sources = False
     for item in items:
-        if isinstance(item, str) and (found := _SOURCE.fullmatch(item)):
+        if isinstance(item, str) and (match := _SOURCE.fullmatch(item)):
             has_sources = True
-            texts.append(found[2])
+            texts.append(match[2])
         elif isinstance(item, dict) and isinstance(item.get("context"), str):
             has_sources = True
             texts.append(str(item["context"]))
@@ -244,21 +244,21 @@ def _texts(row: FieldTracker, name: str) -> list[str]:
 
 
 def _usage(row: FieldTracker) -> Usage | None:
-    asked = row.count("input_token_count", "inputTokenCount")
-    answered = row.count("output_token_count", "outputTokenCount")
-    return None if asked is answered is None else Usage(input_tokens=asked, output_tokens=answered)
+    spent = row.count("input_token_count", "inputTokenCount")
+    written = row.count("output_token_count", "outputTokenCount")
+    return None if spent is written is None else Usage(input_tokens=spent, output_tokens=written)
 
 
 def _metadata(row: FieldTracker) -> JsonObject:
     """Return the metadata of a case. The hyperparameters of its run tell the agent."""
-    found = row.object("metadata", "additional_metadata", "additionalMetadata")
+    metadata = row.object("metadata", "additional_metadata", "additionalMetadata")
     run = row.object("run") or FieldTracker({})
     for name in ("metricsScores", "traceMetricsScores", "prompts"):
         if run.take(name):
             row.warn("left out, since each test case would repeat it", name)
     parameters = as_object(run.peek("hyperparameters"))
     agent: JsonObject = {name: value for name, value in parameters.items() if isinstance(value, str | int | float)}
-    return {**({"agent": agent} if agent else {}), **({} if found is None else found.leftover())}
+    return {**({"agent": agent} if agent else {}), **({} if metadata is None else metadata.leftover())}
 
 
 def _labels(row: FieldTracker) -> list[Label]:
@@ -278,5 +278,5 @@ def _labels(row: FieldTracker) -> list[Label]:
             source = label_source(name, judged=model is not None)
             labels.append(Label(name, value, source=source, annotator=model, reason=metric.text("reason")))
     if labels and not failed and (success := row.boolean("success")) is not None:
-        labels.append(Label("success", success, source=combined_source(one.source for one in labels)))
+        labels.append(Label("success", success, source=combined_source(label.source for label in labels)))
     return labels

@@ -56,23 +56,28 @@ class GeminiReader:
             record = {"response" if is_response(first_record(record)) else "contents": record}
         row = FieldTracker.of(record)
         responses = _responses(row, record)
-        named = next((name for one in responses if (name := one.peek("responseId") or one.peek("response_id"))), None)
+        named = next(
+            (name for response in responses if (name := response.peek("responseId") or response.peek("response_id"))),
+            None,
+        )
         identity = row.id("id", "key") or (named if isinstance(named, str) else None)
         request = row.object("request") if "request" in row else row
         request = request or FieldTracker({})
         messages, tools = read_request(request)
         longest = max(map(len, map(_history, responses)), default=0)
-        responses = [one for one in responses if len(_history(one)) == longest]  # the others are part of the history
+        responses = [
+            response for response in responses if len(_history(response)) == longest
+        ]  # the others are part of the history
         messages = _with_sdk_messages(messages, responses, request)
-        known: dict[str, object] = {}
+        facts: dict[str, object] = {}
         candidate = row.count("candidate")
         if candidate is not None:
-            known["group"] = identity or str(index - candidate)
-            identity = f"{known['group']}#{candidate}"
+            facts["group"] = identity or str(index - candidate)
+            identity = f"{facts['group']}#{candidate}"
         messages = append_reply(messages, read_response(responses, candidate or 0), row)
         if not messages:
             raise TraceError(f"{row.path or 'the record'}: contains no messages")
-        return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
+        return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **facts)
 
 
 def _is_one(value: JsonValue) -> bool:
@@ -88,8 +93,8 @@ def _is_stream(value: JsonValue) -> bool:
     """Return whether a list holds chunks of one response: all have one id, or only the last is finished."""
     if not isinstance(value, list) or len(value) < 2 or not is_response(value[0]):
         return False
-    chunks = [one for one in value if isinstance(one, dict)]
-    ids = {str(one.get("responseId") or one.get("response_id")) for one in chunks}
+    chunks = [chunk for chunk in value if isinstance(chunk, dict)]
+    ids = {str(chunk.get("responseId") or chunk.get("response_id")) for chunk in chunks}
     if len(chunks) < len(value) or len(ids) > 1:
         return False
     return "None" not in ids or not any(map(_is_finished, chunks[:-1]))
@@ -97,7 +102,7 @@ def _is_stream(value: JsonValue) -> bool:
 
 def _is_finished(chunk: JsonObject) -> bool:
     candidates = objects_in(chunk.get("candidates"))
-    return any(one.get("finishReason") or one.get("finish_reason") for one in candidates)
+    return any(candidate.get("finishReason") or candidate.get("finish_reason") for candidate in candidates)
 
 
 def _by_candidate(row: JsonValue) -> list[JsonValue]:
@@ -107,12 +112,15 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
     chunks = as_records(response)
     streamed = len(chunks) > 1
     by_chunk = [_candidates(chunk, streamed=streamed) for chunk in chunks]
-    numbers = sorted({number for one in by_chunk for number in one})
+    numbers = sorted({number for candidates in by_chunk for number in candidates})
     if numbers in ([], [0]):
         return [row]
     records: list[JsonValue] = []
     for position, number in enumerate(numbers):
-        own = [_single_candidate(chunk, found.get(number, [])) for chunk, found in zip(chunks, by_chunk, strict=True)]
+        own = [
+            _single_candidate(chunk, candidates.get(number, []))
+            for chunk, candidates in zip(chunks, by_chunk, strict=True)
+        ]
         whole = own if isinstance(response, list) else own[0]
         about = whole if response is record and isinstance(whole, dict) else {**record, "response": whole}
         records.append({**about, "candidate": position})
@@ -122,9 +130,9 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
 def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
     """Return the candidates of a response by number: by position, or in chunks by their own index."""
     numbered: dict[int, list[JsonValue]] = {}
-    for position, one in enumerate(as_list(lookup(chunk, "candidates"))):
-        index = lookup(one, "index") if streamed else None
-        numbered.setdefault(index if isinstance(index, int) else position, []).append(one)
+    for position, candidate in enumerate(as_list(lookup(chunk, "candidates"))):
+        index = lookup(candidate, "index") if streamed else None
+        numbered.setdefault(index if isinstance(index, int) else position, []).append(candidate)
     return numbered
 
 
@@ -163,16 +171,18 @@ def _with_sdk_messages(
     """
     history = _history(responses[-1]) if responses else []
     past = read_contents(responses[-1].objects(*_HISTORY)) if history else []
-    for one in responses[:-1]:  # chunks, each of which has the history
-        if _history(one) == history:
-            one.take(*_HISTORY)
+    for response in responses[:-1]:  # chunks, each of which has the history
+        if _history(response) == history:
+            response.take(*_HISTORY)
     system = [message for message in messages if isinstance(message, SystemMessage)]
-    asked = messages[len(system) :]
+    spoken = messages[len(system) :]
     if not past:
         return messages
-    alike = all((one.role, one.text) == (other.role, other.text) for one, other in zip(asked, past, strict=False))
-    if len(asked) <= len(past) and alike:
-        return [*messages, *past[len(asked) :]]
+    alike = all(
+        (message.role, message.text) == (other.role, other.text) for message, other in zip(spoken, past, strict=False)
+    )
+    if len(spoken) <= len(past) and alike:
+        return [*messages, *past[len(spoken) :]]
     request.warn(
         "the history of automatic function calling replaces these messages instead of continuing them", "contents"
     )

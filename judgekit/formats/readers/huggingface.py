@@ -68,7 +68,7 @@ class HuggingFaceReader(RowReader):
             raise TraceError(f"expected a row such as {self.shape}, found the columns {', '.join(map(repr, row))}")
         row.unpack("tools")
         tools = read_tools(row.optional_objects("tools"))
-        known: dict[str, object] = {}
+        facts: dict[str, object] = {}
         labels: list[Label] = []
         rival: list[Message] = []
         if shape == "completion":
@@ -81,16 +81,16 @@ class HuggingFaceReader(RowReader):
             messages, rival = (_of_model(row, f"conversation_{side}", f"model_{side}") for side in "ab")
             labels += _winner(row)
             if (question := row.id("question_id")) is not None:
-                known["group"] = question
+                facts["group"] = question
         elif shape == "conversation":
             messages = _of_model(row, "conversation", "model")
         else:
-            asked = "\n\n".join(filter(None, (row.text("instruction"), row.text("input"))))
-            messages = [HumanMessage(asked), *_taken(row, "output", AIMessage)]
+            prompt = "\n\n".join(filter(None, (row.text("instruction"), row.text("input"))))
+            messages = [HumanMessage(prompt), *_taken(row, "output", AIMessage)]
         if rival:
-            known["rival"] = Trace(messages=rival)
+            facts["rival"] = Trace(messages=rival)
         identity = row.id("id", "conversation_id") or str(index)
-        return build_row_sample(row, identity, messages, known, tools, labels)
+        return build_row_sample(row, identity, messages, facts, tools, labels)
 
 
 def _shape(record: JsonObject) -> str | None:
@@ -111,13 +111,13 @@ def _shape(record: JsonObject) -> str | None:
         return "chosen"
     if speaks("prompt", "completion"):
         return "completion"
-    asked = all(isinstance(record.get(name), str) for name in ("instruction", "output"))
-    return "instruction" if asked and isinstance(record.get("input"), str | None) else None
+    is_instruction = all(isinstance(record.get(name), str) for name in ("instruction", "output"))
+    return "instruction" if is_instruction and isinstance(record.get("input"), str | None) else None
 
 
 def _are_messages(value: JsonValue) -> bool:
-    found = parse_structured_json(value)
-    return bool(head(found)) and all({"role", "content"} <= as_object(one).keys() for one in head(found))
+    messages = parse_structured_json(value)
+    return bool(head(messages)) and all({"role", "content"} <= as_object(message).keys() for message in head(messages))
 
 
 def _taken(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> list[Message]:
@@ -156,7 +156,7 @@ def _turns(row: FieldTracker, name: str) -> list[Message]:
         return _taken(row, name, AIMessage)
     row.take(name)
     kinds = {"Human": HumanMessage, "Assistant": AIMessage}
-    return [kinds[who](said) for who, said in zip(pieces[1::2], pieces[2::2], strict=True)]
+    return [kinds[who](text) for who, text in zip(pieces[1::2], pieces[2::2], strict=True)]
 
 
 def _winner(row: FieldTracker) -> list[Label]:
@@ -164,8 +164,8 @@ def _winner(row: FieldTracker) -> list[Label]:
     winner = row.peek("winner")
     if winner is None:
         return []
-    found = _WINNERS.get(re.sub(r"[\W_]", "", winner).lower()) if isinstance(winner, str) else None
-    if found is None:
+    verdict = _WINNERS.get(re.sub(r"[\W_]", "", winner).lower()) if isinstance(winner, str) else None
+    if verdict is None:
         choices = "model_a, model_b, tie, both_bad"
         row.warn(f"expected one of {choices}, found {short_repr(winner)}; no label is read", "winner")
         return []
@@ -174,5 +174,5 @@ def _winner(row: FieldTracker) -> list[Label]:
     named: Sequence[JsonValue] = judge if isinstance(judge, list) else [judge]
     annotator = str_or_none(next(iter(named), None))
     source: LabelSource = "judge" if annotator is not None and _MODELS.match(annotator) else "human"
-    value, reason = found
+    value, reason = verdict
     return [Label(_PAIRWISE, value, source=source, annotator=annotator, reason=reason)]

@@ -74,11 +74,11 @@ class InspectReader:
         row = FieldTracker.of(_resolved({"messages": record} if isinstance(record, list) else record))
         sample = row.object("sample") or row
         raw = objects_in(sample.peek("messages"))
-        found = sample.objects("messages")
-        if not found:
+        recorded = sample.objects("messages")
+        if not recorded:
             raise sample.type_error("messages", "messages")
         events = _events(sample)
-        messages = _with_output(sample, _with_events(read_messages(found), events), raw)
+        messages = _with_output(sample, _with_events(read_messages(recorded), events), raw)
         if _repeats_input(sample.peek("input"), raw):
             sample.take("input")
         identity, epoch = sample.id("id"), sample.count("epoch")
@@ -187,28 +187,28 @@ def _with_event_fields(message: Message, event: FieldTracker) -> Message:
     if isinstance(message, AIMessage) and output is not None:
         update["usage"] = read_usage(output.object("usage"))
         update["finish_reason"] = next(
-            (FieldTracker(one).text("stop_reason") for one in objects_in(output.peek("choices"))), None
+            (FieldTracker(choice).text("stop_reason") for choice in objects_in(output.peek("choices"))), None
         )
     return message.model_copy(update=update)
 
 
 def _with_output(sample: FieldTracker, messages: list[Message], raw: Sequence[JsonObject]) -> list[Message]:
     """Return the messages with what the sample's output records about the last reply, if it is that reply."""
-    said = next((message for message in reversed(raw) if message.get("role") == "assistant"), None)
-    place = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage)), None)
+    reply = next((message for message in reversed(raw) if message.get("role") == "assistant"), None)
+    index = next((at for at in range(len(messages) - 1, -1, -1) if isinstance(messages[at], AIMessage)), None)
     choices = objects_in(lookup(sample.peek("output"), "choices"))
-    found = sample.object("output") if choices and choices[0].get("message") == said else None
-    if found is None or place is None or not isinstance(last := messages[place], AIMessage):
+    output = sample.object("output") if choices and choices[0].get("message") == reply else None
+    if output is None or index is None or not isinstance(last := messages[index], AIMessage):
         return messages
-    choice = found.objects("choices")[0]
+    choice = output.objects("choices")[0]
     choice.take("message")
-    if found.peek("completion") == last.text:
-        found.take("completion")
+    if output.peek("completion") == last.text:
+        output.take("completion")
     update: dict[str, object] = {"finish_reason": choice.text("stop_reason") or last.finish_reason}
-    if last.model in (None, found.peek("model")):
-        update["model"] = found.text("model")
-    update["usage"] = read_usage(found.object("usage")) or last.usage
-    messages[place] = last.model_copy(update=update)
+    if last.model in (None, output.peek("model")):
+        update["model"] = output.text("model")
+    update["usage"] = read_usage(output.object("usage")) or last.usage
+    messages[index] = last.model_copy(update=update)
     return messages
 
 
@@ -221,27 +221,29 @@ def _repeats_input(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
 
 def _known(sample: FieldTracker, identity: str | None) -> dict[str, object]:
     """Return the known facts of a sample: its target, and fields of a `Sample` in its metadata."""
-    known: JsonObject = {} if identity is None else {"group": identity}
-    targets: list[JsonValue] = [to_text(one) for one in as_records(sample.take("target")) if one not in (None, "")]
+    facts: JsonObject = {} if identity is None else {"group": identity}
+    targets: list[JsonValue] = [
+        to_text(target) for target in as_records(sample.take("target")) if target not in (None, "")
+    ]
     if targets:
-        known["reference"] = targets[0] if len(targets) == 1 else targets
+        facts["reference"] = targets[0] if len(targets) == 1 else targets
     metadata = sample.object("metadata") or FieldTracker({})
     for name in metadata:
-        if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata, known):
-            known[name] = metadata.take(name)
-    known = read_row_facts(known, sample.warnings)
-    beside = read_row_facts(
+        if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata, facts):
+            facts[name] = metadata.take(name)
+    facts = read_row_facts(facts, sample.warnings)
+    columns = read_row_facts(
         {name: sample.take(name) for name in ("fields", *VERBATIM_COLUMNS) if name in sample}, sample.warnings
     )
     choices: JsonObject = {"choices": sample.take("choices")} if sample.peek("choices") else {}
-    fields = {**extra_fields(beside), **extra_fields(known), **choices}
-    return {**beside, **known, "fields": fields, "metadata": metadata.leftover()}
+    fields = {**extra_fields(columns), **extra_fields(facts), **choices}
+    return {**columns, **facts, "fields": fields, "metadata": metadata.leftover()}
 
 
-def _fits(name: str, metadata: FieldTracker, known: JsonObject) -> bool:
+def _fits(name: str, metadata: FieldTracker, facts: JsonObject) -> bool:
     """Return whether a metadata field is valid beside the facts that are known already."""
     try:
-        make_sample("", read_row_facts({**known, name: metadata.peek(name)}, []))
+        make_sample("", read_row_facts({**facts, name: metadata.peek(name)}, []))
     except TraceError as error:
         metadata.warn(f"not used, kept as is: {error.problem}")
         return False
@@ -261,10 +263,10 @@ def _total(sample: FieldTracker) -> tuple[float | None, object]:
     """Return cost and usage of the whole sample if it used one model. Inspect reports no sum for several."""
     by_model = sample.object("model_usage")
     names = [] if by_model is None else list(by_model)
-    found = by_model.object(names[0]) if by_model is not None and len(names) == 1 else None
-    if found is None:
+    counts = by_model.object(names[0]) if by_model is not None and len(names) == 1 else None
+    if counts is None:
         return None, None
-    cost, usage = found.number("total_cost"), read_usage(found)
+    cost, usage = counts.number("total_cost"), read_usage(counts)
     return cost, usage and usage.model_copy(update={"extra": {**usage.extra, "model": names[0]}})
 
 
@@ -313,8 +315,8 @@ def _label(name: str, score: FieldTracker, source: LabelSource) -> list[Label]:
         values = {f"{name}.{key}": item for key, item in value.items()}
     else:
         values = {name: value}
-    scalars = {key: one for key, one in values.items() if isinstance(one, str | bool | int | float)}
-    kept = {key: one for key, one in scalars.items() if isinstance(one, str | bool) or is_number(one)}
+    scalars = {key: scalar for key, scalar in values.items() if isinstance(scalar, str | bool | int | float)}
+    kept = {key: scalar for key, scalar in scalars.items() if isinstance(scalar, str | bool) or is_number(scalar)}
     if len(kept) < len(values):
         score.warn("neither a number nor a string, so not a label; kept as is", "value")
     else:
@@ -346,18 +348,21 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
         if _output(event) is not None and (agent := _within(event.get("span_id"), "agent", spans)) is not None:
             requests.setdefault(agent, []).append(event)
     children: list[Trace] = []
-    for agent, made in requests.items():
-        replies = [output for event in made if (output := _output(event)) is not None]
+    for agent, calls in requests.items():
+        replies = [output for event in calls if (output := _output(event)) is not None]
         stand = [(own[identity], reply) for reply, identity in replies if identity in own]
         whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
         if stand and (whole or _within(agent, "tool", spans) is None):
             continue
-        asked = objects_in(made[-1].get("input")) or [
-            message for ref in _refs(made[-1].get("input_refs")) for message in pool[ref]
+        request = objects_in(calls[-1].get("input")) or [
+            message for ref in _refs(calls[-1].get("input_refs")) for message in pool[ref]
         ]
         try:
             messages = _with_events(
-                read_messages(FieldTracker(one, warnings=sample.warnings) for one in [*asked, replies[-1][0]]), made
+                read_messages(
+                    FieldTracker(message, warnings=sample.warnings) for message in [*request, replies[-1][0]]
+                ),
+                calls,
             )
         except TraceError as error:
             sample.warn(f"cannot read the messages of agent {agent!r} in events: {error}", "events")

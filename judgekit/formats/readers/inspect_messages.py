@@ -36,31 +36,31 @@ def are_messages(value: JsonValue) -> bool:
     return any(map(_is_recognizable, head(value)))
 
 
-def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
+def read_messages(recorded: Iterable[FieldTracker]) -> list[Message]:
     """Read messages. Tools that the provider ran within a reply have their results after it.
 
     Raises:
         TraceError: A message has an unknown role or content, or a tool call has no name.
     """
-    return [message for one in found for message in _messages(one)]
+    return [message for fields in recorded for message in _messages(fields)]
 
 
-def read_usage(found: FieldTracker | None) -> Usage | None:
+def read_usage(usage: FieldTracker | None) -> Usage | None:
     """Read token counts. Some providers exclude cached tokens from the input; the total shows it."""
-    if found is None:
+    if usage is None:
         return None
-    asked, read = found.count("input_tokens"), found.count("input_tokens_cache_read")
-    answered, written = found.count("output_tokens"), found.count("input_tokens_cache_write")
-    thought, total = found.count("reasoning_tokens"), found.count("total_tokens")
+    sent, read = usage.count("input_tokens"), usage.count("input_tokens_cache_read")
+    answered, written = usage.count("output_tokens"), usage.count("input_tokens_cache_write")
+    thought, total = usage.count("reasoning_tokens"), usage.count("total_tokens")
     cached = (read or 0) + (written or 0)
-    apart = asked is not None and cached > 0 and total == asked + (answered or 0) + cached
-    counts = {"total_tokens": total, "input_tokens_cache_write": written, "input_tokens": asked if apart else None}
+    apart = sent is not None and cached > 0 and total == sent + (answered or 0) + cached
+    counts = {"total_tokens": total, "input_tokens_cache_write": written, "input_tokens": sent if apart else None}
     return Usage(
-        input_tokens=asked + cached if apart and asked is not None else asked,
+        input_tokens=sent + cached if apart and sent is not None else sent,
         output_tokens=answered,
         cached_tokens=read,
         reasoning_tokens=thought,
-        extra={**{name: count for name, count in counts.items() if count is not None}, **found.leftover()},
+        extra={**{name: count for name, count in counts.items() if count is not None}, **usage.leftover()},
     )
 
 
@@ -71,73 +71,73 @@ def _is_recognizable(message: JsonValue) -> bool:
     return role in ("tool", "assistant") and isinstance(lookup(message, "function"), str)
 
 
-def _messages(found: FieldTracker) -> list[Message]:
-    role = found.one_of("role", ("system", "user", "assistant", "tool"))
-    found.take("role")
-    fields: dict[str, object] = {"id": found.id("id")}
-    fields["metadata"] = (found.object("metadata") or FieldTracker({})).leftover()
-    content = [item for part in content_items(found, "a list of parts") for item in _items(part)]
+def _messages(message: FieldTracker) -> list[Message]:
+    role = message.one_of("role", ("system", "user", "assistant", "tool"))
+    message.take("role")
+    fields: dict[str, object] = {"id": message.id("id")}
+    fields["metadata"] = (message.object("metadata") or FieldTracker({})).leftover()
+    content = [item for part in content_items(message, "a list of parts") for item in _items(part)]
     if role == "assistant":
-        made = [*content, *(_call(call) for call in found.objects("tool_calls"))]
-        return split_reply(made, {"model": found.text("model")}, {**fields, "extra": found.leftover()})
+        items = [*content, *(_call(call) for call in message.objects("tool_calls"))]
+        return split_reply(items, {"model": message.text("model")}, {**fields, "extra": message.leftover()})
     fields["content"] = to_content([part for part in content if not isinstance(part, ToolCall | ToolMessage)])
     if role == "tool":
-        error = found.object("error")
+        error = message.object("error")
         if error is not None and fields["content"] == "":
             fields["content"] = error.text("message") or ""
-        fields |= {"name": found.text("function"), "tool_call_id": found.id("tool_call_id")}
-        return [ToolMessage.model_validate({**fields, "is_error": error is not None, "extra": found.leftover()})]
+        fields |= {"name": message.text("function"), "tool_call_id": message.id("tool_call_id")}
+        return [ToolMessage.model_validate({**fields, "is_error": error is not None, "extra": message.leftover()})]
     kind = SystemMessage if role == "system" else HumanMessage
-    return [kind.model_validate({**fields, "extra": found.leftover()})]
+    return [kind.model_validate({**fields, "extra": message.leftover()})]
 
 
-def _items(found: FieldTracker | JsonValue) -> list[ReplyItem]:
-    if not isinstance(found, FieldTracker):
-        return [bare_part(found)]
-    kind = found.peek("type")
-    if kind == "tool_use" and isinstance(found.peek("name"), str):
-        return _provider_call(found)
-    return [_part(found, kind)]
+def _items(part: FieldTracker | JsonValue) -> list[ReplyItem]:
+    if not isinstance(part, FieldTracker):
+        return [bare_part(part)]
+    kind = part.peek("type")
+    if kind == "tool_use" and isinstance(part.peek("name"), str):
+        return _provider_call(part)
+    return [_part(part, kind)]
 
 
-def _part(found: FieldTracker, kind: JsonValue) -> Part:
-    if kind == "text" and isinstance(found.peek("text"), str):
-        found.take("type")
-        text, refused = found.text("text") or "", found.boolean("refusal")
-        return (RefusalPart if refused else TextPart)(text, extra=found.leftover())
-    if kind == "reasoning" and isinstance(found.peek("reasoning"), str):
-        found.take("type")
-        hidden = found.peek("redacted") is True  # the text is encrypted
-        text = found.text("summary" if hidden else "reasoning") or ""
-        return ReasoningPart(text, extra=found.leftover())
-    if isinstance(kind, str) and kind in MEDIA and isinstance(found.peek(kind), str):
-        found.take("type")
-        where, media = found.text(kind), MEDIA[kind]
-        name, mime_type = found.text("filename"), found.text("mime_type")
-        return MediaPart(kind=media, url=where, name=name, mime_type=mime_type, extra=found.leftover())
-    return OtherPart(found.leftover()) if kind == "data" else unknown_part(found)
+def _part(part: FieldTracker, kind: JsonValue) -> Part:
+    if kind == "text" and isinstance(part.peek("text"), str):
+        part.take("type")
+        text, refused = part.text("text") or "", part.boolean("refusal")
+        return (RefusalPart if refused else TextPart)(text, extra=part.leftover())
+    if kind == "reasoning" and isinstance(part.peek("reasoning"), str):
+        part.take("type")
+        hidden = part.peek("redacted") is True  # the text is encrypted
+        text = part.text("summary" if hidden else "reasoning") or ""
+        return ReasoningPart(text, extra=part.leftover())
+    if isinstance(kind, str) and kind in MEDIA and isinstance(part.peek(kind), str):
+        part.take("type")
+        where, media = part.text(kind), MEDIA[kind]
+        name, mime_type = part.text("filename"), part.text("mime_type")
+        return MediaPart(kind=media, url=where, name=name, mime_type=mime_type, extra=part.leftover())
+    return OtherPart(part.leftover()) if kind == "data" else unknown_part(part)
 
 
-def _provider_call(found: FieldTracker) -> list[ReplyItem]:
+def _provider_call(block: FieldTracker) -> list[ReplyItem]:
     """Read a tool that the provider ran: call and result in one."""
-    found.take("type")
-    name, identity = found.text("name") or "", found.id("id")
-    arguments = parse_arguments(found.take("arguments"))
-    result, error = found.take("result"), found.take("error")
-    said = to_text(error if result in (None, "") and error is not None else result or "")
-    rest: JsonObject = {"error": error} if error is not None and said != error else {}
+    block.take("type")
+    name, identity = block.text("name") or "", block.id("id")
+    arguments = parse_arguments(block.take("arguments"))
+    result, error = block.take("result"), block.take("error")
+    text = to_text(error if result in (None, "") and error is not None else result or "")
+    rest: JsonObject = {"error": error} if error is not None and text != error else {}
     metadata = provider_metadata(provided=True)
-    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=found.leftover())
-    return [call, ToolMessage(said, tool_call_id=identity, name=name, is_error=error is not None, extra=rest)]
+    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=block.leftover())
+    return [call, ToolMessage(text, tool_call_id=identity, name=name, is_error=error is not None, extra=rest)]
 
 
-def _call(found: FieldTracker) -> ToolCall:
-    name = tool_name(found, "function")
-    found.take_if("type", "function")
-    fields: dict[str, object] = {"name": name, "id": found.id("id")}
-    recorded, problem = found.take("arguments"), found.text("parse_error")
+def _call(call: FieldTracker) -> ToolCall:
+    name = tool_name(call, "function")
+    call.take_if("type", "function")
+    fields: dict[str, object] = {"name": name, "id": call.id("id")}
+    recorded, problem = call.take("arguments"), call.text("parse_error")
     if problem is None:
         fields |= parse_arguments(recorded)
     else:
         fields |= {"args_raw": None if recorded is None else to_text(recorded), "args_error": problem}
-    return ToolCall.model_validate({**fields, "extra": found.leftover()})
+    return ToolCall.model_validate({**fields, "extra": call.leftover()})

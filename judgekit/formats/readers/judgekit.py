@@ -26,10 +26,10 @@ class JudgekitReader(RowReader):
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read a sample, or a trace as a sample. Without an id, the index is its name."""
-        found = require_object(record)
-        if "trace" not in found:
-            found = {"id": found.get("id"), "trace": found}
+        fields = require_object(record)
+        if "trace" not in fields:
+            fields = {"id": fields.get("id"), "trace": fields}
         try:
-            return Sample.model_validate({**found, "id": str(index) if found.get("id") is None else found["id"]})
+            return Sample.model_validate({**fields, "id": str(index) if fields.get("id") is None else fields["id"]})
         except ValidationError as error:
             raise TraceError(validation_message(error, record)) from error

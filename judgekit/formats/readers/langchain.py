@@ -145,7 +145,7 @@ def _named(name: JsonValue) -> str | None:
     return name if name in _KINDS.values() else _KINDS.get(name.removesuffix("Chunk"))
 
 
-def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
+def read_messages(recorded: Iterable[FieldTracker]) -> list[Message]:
     """Read messages. Results within a message follow it.
 
     Raises:
@@ -153,11 +153,11 @@ def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
     """
     messages: list[Message] = []
     before: JsonValue = None
-    for one in found:
-        piece = _piece(one)
+    for message in recorded:
+        piece = _piece(message)
         if piece is not None and piece == before:
-            one.warn("a chunk of a streamed message, read as a separate message; add chunks up before writing them")
-        messages += _messages(one)
+            message.warn("a chunk of a streamed message, read as a separate message; add chunks up before writing them")
+        messages += _messages(message)
         before = piece
     return messages
 
@@ -176,95 +176,95 @@ def _messages(outer: FieldTracker) -> list[Message]:
     if kind == "remove":
         outer.warn("a message that only removes another, dropped")
         return []
-    found = outer
+    message = outer
     if "lc" in outer and (kwargs := outer.object("kwargs")) is not None:
-        found = kwargs
+        message = kwargs
         path = outer.peek("id")
         if isinstance(path, list) and path[:-1] == ["langchain", "schema", "messages"]:
             outer.take("id")
         outer.take("lc")
         outer.take_if("type", "constructor")
     elif (data := outer.maybe_object("data")) is not None:
-        found = data
+        message = data
         outer.take("type")
-    if _named(found.peek("type")) is not None:
-        found.take("type")
+    if _named(message.peek("type")) is not None:
+        message.take("type")
     if kind == "chat":
-        role = found.peek("role")
+        role = message.peek("role")
         kind = _ROLES.get(role.lower()) if isinstance(role, str) else None
         if kind is None:
-            raise found.type_error("role", f"one of {', '.join(_ROLES)}")
-        found.take("role")
-    if found.peek("example") is False:
-        found.take("example")
+            raise message.type_error("role", f"one of {', '.join(_ROLES)}")
+        message.take("role")
+    if message.peek("example") is False:
+        message.take("example")
     if kind == "ai":
-        return _reply(found, outer)
+        return _reply(message, outer)
     if kind == "human":
-        return _user_content(found, outer)
-    fields: dict[str, object] = {"id": found.id("id")}
+        return _user_content(message, outer)
+    fields: dict[str, object] = {"id": message.id("id")}
     if kind == "system":
-        fields["content"] = to_content(read_parts(content_items(found), _part))
-        return [SystemMessage.model_validate({**fields, "extra": _nonempty_leftover(found, outer)})]
-    content = found.peek("content")
+        fields["content"] = to_content(read_parts(content_items(message), _part))
+        return [SystemMessage.model_validate({**fields, "extra": _nonempty_leftover(message, outer)})]
+    content = message.peek("content")
     if content is None or isinstance(content, str | list):
-        fields["content"] = to_content(read_parts(content_items(found), _part))
+        fields["content"] = to_content(read_parts(content_items(message), _part))
     else:
-        fields["content"] = to_text(found.take("content"))
-    fields |= {"name": found.text("name"), "tool_call_id": found.id("tool_call_id"), "is_error": _failed(found)}
-    return [ToolMessage.model_validate({**fields, "extra": _nonempty_leftover(found, outer)})]
+        fields["content"] = to_text(message.take("content"))
+    fields |= {"name": message.text("name"), "tool_call_id": message.id("tool_call_id"), "is_error": _failed(message)}
+    return [ToolMessage.model_validate({**fields, "extra": _nonempty_leftover(message, outer)})]
 
 
-def _failed(found: FieldTracker) -> bool | None:
-    status = found.peek("status")
+def _failed(message: FieldTracker) -> bool | None:
+    status = message.peek("status")
     if status not in ("error", "success"):
-        return found.boolean("is_error")
-    return found.take("status") == "error"
+        return message.boolean("is_error")
+    return message.take("status") == "error"
 
 
-def _nonempty_leftover(found: FieldTracker, outer: FieldTracker) -> JsonObject:
+def _nonempty_leftover(message: FieldTracker, outer: FieldTracker) -> JsonObject:
     """Return the leftover of a message, without empty lists and objects, of which these messages have many."""
-    left = found.leftover()
-    if outer is not found:
+    left = message.leftover()
+    if outer is not message:
         left |= outer.leftover()
     return {name: value for name, value in left.items() if value not in ([], {})}
 
 
-def _user_content(found: FieldTracker, outer: FieldTracker) -> list[Message]:
+def _user_content(message: FieldTracker, outer: FieldTracker) -> list[Message]:
     """Read a user message, in which tool results may appear."""
-    turn = read_parts(content_items(found), _item)
-    fields: dict[str, object] = {"id": found.id("id")}
+    turn = read_parts(content_items(message), _item)
+    fields: dict[str, object] = {"id": message.id("id")}
     if not turn or not isinstance(turn[-1], ToolMessage):
-        fields["name"] = found.text("name")
-    *others, last = read_user_turn(turn, _nonempty_leftover(found, outer))
+        fields["name"] = message.text("name")
+    *others, last = read_user_turn(turn, _nonempty_leftover(message, outer))
     return [*others, last.model_copy(update=fields)]
 
 
-def _reply(found: FieldTracker, outer: FieldTracker) -> list[Message]:
-    beside = found.object("additional_kwargs") or FieldTracker({})
-    about = found.object("response_metadata") or FieldTracker({})
-    calls = [_call(call) for call in nonblank_calls(found, "tool_calls")]
-    calls += [_broken(call) for call in nonblank_calls(found, "invalid_tool_calls")]
-    calls = calls or _older(beside)
-    if (older := beside.peek("tool_calls")) is not None and calls == _older(FieldTracker({"tool_calls": older})):
-        beside.take("tool_calls")
-    thought, refusal = beside.text("reasoning_content"), beside.text("refusal")
-    said: list[ReplyItem] = [ReasoningPart(thought)] if thought else []
-    for item in read_parts(content_items(found), _item):
+def _reply(message: FieldTracker, outer: FieldTracker) -> list[Message]:
+    older_fields = message.object("additional_kwargs") or FieldTracker({})
+    about = message.object("response_metadata") or FieldTracker({})
+    calls = [_call(call) for call in nonblank_calls(message, "tool_calls")]
+    calls += [_broken(call) for call in nonblank_calls(message, "invalid_tool_calls")]
+    calls = calls or _older(older_fields)
+    if (older := older_fields.peek("tool_calls")) is not None and calls == _older(FieldTracker({"tool_calls": older})):
+        older_fields.take("tool_calls")
+    thought, refusal = older_fields.text("reasoning_content"), older_fields.text("refusal")
+    parts: list[ReplyItem] = [ReasoningPart(thought)] if thought else []
+    for item in read_parts(content_items(message), _item):
         if isinstance(item, ToolCall) and "executor" not in item.metadata:
             _count(item, calls)
         else:
-            said.append(item)
+            parts.append(item)
     if refusal:
-        said.append(RefusalPart(refusal))
-    spent = found.object("usage_metadata")  # the input includes the cached tokens
+        parts.append(RefusalPart(refusal))
+    spent = message.object("usage_metadata")  # the input includes the cached tokens
     usage = read_counts(spent, cached="input_token_details.cache_read", reasoning="output_token_details.reasoning")
-    each = {"agent": found.text("name"), "model": about.text("model_name", "model", "model_id")}
+    each = {"agent": message.text("name"), "model": about.text("model_name", "model", "model_id")}
     whole: dict[str, object] = {
-        "id": found.id("id"),
+        "id": message.id("id"),
         "finish_reason": about.text("finish_reason", "stop_reason", "stopReason", "done_reason"),
         "usage": read_usage(about.object("token_usage")) if usage is None else usage,
     }
-    return split_reply([*said, *calls], each, {**whole, "extra": _nonempty_leftover(found, outer)})
+    return split_reply([*parts, *calls], each, {**whole, "extra": _nonempty_leftover(message, outer)})
 
 
 def _count(block: ToolCall, calls: list[ToolCall]) -> None:
@@ -280,88 +280,92 @@ def _count(block: ToolCall, calls: list[ToolCall]) -> None:
     calls.append(block)
 
 
-def _call(found: FieldTracker) -> ToolCall:
+def _call(call: FieldTracker) -> ToolCall:
     """Read a call from ``tool_calls`` or any kind of block."""
-    found.take_if("type", *_CALLS)
-    provided = found.peek("type") in _PROVIDER_CALLS
-    return read_call(found, ids=("call_id", "id"), args=("args", "input", "arguments"), provided=provided)
+    call.take_if("type", *_CALLS)
+    provided = call.peek("type") in _PROVIDER_CALLS
+    return read_call(call, ids=("call_id", "id"), args=("args", "input", "arguments"), provided=provided)
 
 
-def _broken(found: FieldTracker) -> ToolCall:
+def _broken(call: FieldTracker) -> ToolCall:
     """Read a call that LangChain could not parse."""
-    found.take_if("type", "invalid_tool_call")
-    name, identity, raw = found.text("name") or "", found.id("id"), found.take("args")
-    problem = found.text("error") or parse_arguments(raw).get("args_error") or "LangChain could not parse it"
+    call.take_if("type", "invalid_tool_call")
+    name, identity, raw = call.text("name") or "", call.id("id"), call.take("args")
+    problem = call.text("error") or parse_arguments(raw).get("args_error") or "LangChain could not parse it"
     text = None if raw is None else to_text(raw)
-    return ToolCall(name, id=identity, args_raw=text, args_error=problem, extra=found.leftover())
+    return ToolCall(name, id=identity, args_raw=text, args_error=problem, extra=call.leftover())
 
 
-def _older(beside: FieldTracker) -> list[ToolCall]:
+def _older(fields_by_provider: FieldTracker) -> list[ToolCall]:
     """Read calls in OpenAI's form. Older messages have only these, newer ones repeat them."""
-    fields: JsonObject = {name: beside.take(name) for name in ("tool_calls", "function_call") if name in beside}
-    message = read_message(FieldTracker({"role": "assistant", **fields}, beside.path, beside.warnings))
+    fields: JsonObject = {
+        name: fields_by_provider.take(name) for name in ("tool_calls", "function_call") if name in fields_by_provider
+    }
+    message = read_message(
+        FieldTracker({"role": "assistant", **fields}, fields_by_provider.path, fields_by_provider.warnings)
+    )
     return list(message.tool_calls) if isinstance(message, AIMessage) else []
 
 
-def _item(found: FieldTracker) -> ReplyItem:
+def _item(block: FieldTracker) -> ReplyItem:
     """Read a block as a part, a tool call or a result."""
-    kind = found.peek("type")
+    kind = block.peek("type")
     if not isinstance(kind, str):
-        return _part(found)
-    if kind in (*_CALLS, *_PROVIDER_CALLS) and isinstance(found.peek("name"), str) and not is_blank(found):
-        return _call(found)
+        return _part(block)
+    if kind in (*_CALLS, *_PROVIDER_CALLS) and isinstance(block.peek("name"), str) and not is_blank(block):
+        return _call(block)
     if kind.endswith("tool_result"):
-        return _result(found)
-    return _part(found)
+        return _result(block)
+    return _part(block)
 
 
-def _result(found: FieldTracker) -> ToolMessage:
+def _result(block: FieldTracker) -> ToolMessage:
     """Read a result among the blocks: of a provider's tool or, in Anthropic's form, in a user message."""
-    found.take_if("type", "tool_result", "server_tool_result")
-    failed, identity = _failed(found), found.id("tool_use_id", "tool_call_id")
-    said = found.take("content", "output")
-    text = "" if said is None else to_text(said)
-    return ToolMessage(text, tool_call_id=identity, name=found.text("name"), is_error=failed, extra=found.leftover())
+    block.take_if("type", "tool_result", "server_tool_result")
+    failed, identity = _failed(block), block.id("tool_use_id", "tool_call_id")
+    output = block.take("content", "output")
+    text = "" if output is None else to_text(output)
+    return ToolMessage(text, tool_call_id=identity, name=block.text("name"), is_error=failed, extra=block.leftover())
 
 
-def _part(found: FieldTracker) -> Part:
-    kind = found.peek("type")
-    if kind is None and isinstance(found.peek("text"), str):  # Bedrock's blocks have no type
+def _part(block: FieldTracker) -> Part:
+    kind = block.peek("type")
+    if kind is None and isinstance(block.peek("text"), str):  # Bedrock's blocks have no type
         kind = "text"
     if not isinstance(kind, str):
-        return unknown_part(found)
-    name = kind if isinstance(found.peek(kind), str) else "text"
-    if kind in _PARTS and isinstance(found.peek(name), str):
-        found.take("type")
-        return _PARTS[kind](found.text(name) or "", extra=found.leftover())
+        return unknown_part(block)
+    name = kind if isinstance(block.peek(kind), str) else "text"
+    if kind in _PARTS and isinstance(block.peek(name), str):
+        block.take("type")
+        return _PARTS[kind](block.text(name) or "", extra=block.leftover())
     if kind == "reasoning":  # of OpenAI's Responses
         summary = [
-            text for part in found.items("summary") if isinstance(part, FieldTracker) and (text := part.text("text"))
+            text for part in block.items("summary") if isinstance(part, FieldTracker) and (text := part.text("text"))
         ]
-        return ReasoningPart("\n".join(summary), extra=found.leftover())
-    if kind == "reasoning_content" and (inner := found.object(kind)) is not None:
-        return ReasoningPart(inner.text("text") or "", extra=found.leftover())
+        return ReasoningPart("\n".join(summary), extra=block.leftover())
+    if kind == "reasoning_content" and (inner := block.object(kind)) is not None:
+        return ReasoningPart(inner.text("text") or "", extra=block.leftover())
     if kind == "redacted_thinking":
-        return ReasoningPart("", extra=found.leftover())
+        return ReasoningPart("", extra=block.leftover())
     if kind in _MEDIA:
-        return _media(found, kind)
-    return unknown_part(found)
+        return _media(block, kind)
+    return unknown_part(block)
 
 
-def _media(found: FieldTracker, kind: str) -> MediaPart:
+def _media(block: FieldTracker, kind: str) -> MediaPart:
     """Read media by URL or as data: beside the type, in an object named after the type, or in ``source``."""
-    if isinstance(address := found.peek(kind), str):
-        found.take(kind)
-    inner = found.object(kind, "source") if address is None or isinstance(address, dict) else None
-    place = inner or found
-    found.take("type")
+    if isinstance(address := block.peek(kind), str):
+        block.take(kind)
+    inner = block.object(kind, "source") if address is None or isinstance(address, dict) else None
+    holder = inner or block
+    block.take("type")
     return MediaPart.model_validate(
         {
             "kind": _MEDIA[kind],
-            "url": address if isinstance(address, str) else place.text("url", "file_uri"),
-            "data": place.text("base64", "data"),
-            "mime_type": place.text("mime_type", "media_type"),
-            "name": place.text("filename", "title"),
-            "extra": found.leftover(),
+            "url": address if isinstance(address, str) else holder.text("url", "file_uri"),
+            "data": holder.text("base64", "data"),
+            "mime_type": holder.text("mime_type", "media_type"),
+            "name": holder.text("filename", "title"),
+            "extra": block.leftover(),
         }
     )

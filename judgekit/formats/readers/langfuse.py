@@ -101,7 +101,7 @@ class LangfuseReader:
                 tree = trees.setdefault(str(record.get("id") or "trace"), _Tree([], [], []))
                 inner = as_list(record.get("observations"))
                 tree.observations.extend(map(_decoded, objects_in(inner)))
-                left: list[JsonValue] = [one for one in inner if not isinstance(one, dict)]  # ids alone
+                left: list[JsonValue] = [identity for identity in inner if not isinstance(identity, dict)]  # ids alone
                 tree.traces.append(
                     _decoded({**without(record, "observations"), **({"observations": left} if left else {})})
                 )
@@ -132,18 +132,18 @@ class LangfuseReader:
         metadata = _metadata([about, *(span.attributes for span in tree.spans)])
         name = row.id("id")
         fields: JsonObject = {}
-        labels, known = _scored(about, tree.spans, name)
-        known |= read_expected(about, next((one for one in _EXPECTED if one in about), ""), fields)
+        labels, facts = _scored(about, tree.spans, name)
+        facts |= read_expected(about, next((field for field in _EXPECTED if field in about), ""), fields)
         task = about.id(*_TASKS) or str_or_none(first_value(metadata, *_SESSIONS))
-        known |= {"fields": fields} if fields else {}
-        known |= {"group": task} if task else {}
+        facts |= {"fields": fields} if fields else {}
+        facts |= {"group": task} if task else {}
         trace = {
             **tree.fields,
             "labels": labels,
             "cost_usd": about.number("totalCost", "total_cost"),
             "metadata": {**cast("JsonObject", tree.fields["metadata"]), **metadata},
         }
-        return build_sample(row, index, trace, identity=name, **known)
+        return build_sample(row, index, trace, identity=name, **facts)
 
 
 class _Tree(NamedTuple):
@@ -159,14 +159,14 @@ def _unwrapped(record: JsonValue) -> JsonValue:
     trace = record.get("trace") if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(trace, dict) or "observations" not in {*record, *trace}:
         return record
-    beside = without(record, "trace")
+    rest = without(record, "trace")
     joined: JsonObject = {
-        name: [*as_list(trace.get(name)), *as_list(beside.pop(name, None))]
+        name: [*as_list(trace.get(name)), *as_list(rest.pop(name, None))]
         for name in ("observations", "scores")
-        if isinstance(beside.get(name), list)
+        if isinstance(rest.get(name), list)
     }
-    conflicts = {name: beside.pop(name) for name in [*beside] if trace.get(name, beside[name]) != beside[name]}
-    return {**beside, **trace, **joined, **({"beside": conflicts} if conflicts else {})}
+    conflicts = {name: rest.pop(name) for name in [*rest] if trace.get(name, rest[name]) != rest[name]}
+    return {**rest, **trace, **joined, **({"beside": conflicts} if conflicts else {})}
 
 
 def _is_observation(record: JsonObject) -> bool:
@@ -208,28 +208,31 @@ def _parsed(value: JsonValue) -> JsonValue:
 def _record(name: str, tree: _Tree) -> JsonObject:
     """Return a trace as a record with its observations as spans, and everything about the whole in ``trace``."""
     about: JsonObject
-    [about] = merge_versions([{"id": name}, *({**one, "id": name} for one in tree.traces)])
-    observations = merge_versions(_with_arguments(one) for one in tree.observations)
+    [about] = merge_versions([{"id": name}, *({**trace, "id": name} for trace in tree.traces)])
+    observations = merge_versions(_with_arguments(observation) for observation in tree.observations)
     observations.sort(
-        key=lambda one: str(first_value(one, "startTime", "start_time"))
+        key=lambda observation: str(first_value(observation, "startTime", "start_time"))
     )  # the API begins with the latest
     if tree.scores:
         about["scores"] = [*as_list(about.get("scores")), *tree.scores]
-    said = _with_arguments({value: about.pop(value) for value in _VALUES if value in about})
-    if said:
-        known = {str(one.get("id")) for one in observations}
-        roots = [one for one in observations if _parent(one) not in known]
-        if len(roots) == 1 and all(roots[0].get(value, said[value]) == said[value] for value in said):
-            roots[0].update(said)
+    values = _with_arguments({value: about.pop(value) for value in _VALUES if value in about})
+    if values:
+        ids = {str(observation.get("id")) for observation in observations}
+        roots = [observation for observation in observations if _parent(observation) not in ids]
+        if len(roots) == 1 and all(roots[0].get(value, values[value]) == values[value] for value in values):
+            roots[0].update(values)
         else:
             fields: JsonObject = {field: about[field] for field in ("name", "timestamp") if field in about}
-            top: JsonObject = {"id": name, **fields, **said}
+            top: JsonObject = {"id": name, **fields, **values}
             beneath: list[JsonObject] = [
-                one if _parent(one) else {**one, "parent_observation_id": name} for one in observations
+                observation if _parent(observation) else {**observation, "parent_observation_id": name}
+                for observation in observations
             ]
             observations = [top, *beneath]
-    named = [one if "traceId" in one else {"trace_id": name, **one} for one in observations]
-    spans: list[JsonValue] = [as_span(one, _SPAN, _error(one)) for one in named]
+    named = [
+        observation if "traceId" in observation else {"trace_id": name, **observation} for observation in observations
+    ]
+    spans: list[JsonValue] = [as_span(observation, _SPAN, _error(observation)) for observation in named]
     return {"id": name, "trace": about, "spans": spans}
 
 
@@ -261,48 +264,48 @@ def _kind(span: Span) -> str | None:
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
-    asked = take_payload(attributes, "input", HumanMessage)
-    answered = take_payload(attributes, "output", AIMessage)
-    if not asked.messages and not answered.messages:
+    request = take_payload(attributes, "input", HumanMessage)
+    response = take_payload(attributes, "output", AIMessage)
+    if not request.messages and not response.messages:
         return SpanStep(span)
     model = attributes.text("model", "providedModelName", "provided_model_name")
     usage = read_counts(attributes.object("usageDetails", "usage_details"), input="input", output="output")
-    messages, replies = exchange_messages(asked, answered, tools, model=model, usage=usage)
+    messages, replies = exchange_messages(request, response, tools, model=model, usage=usage)
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
 
 def _metadata(holders: Iterable[FieldTracker]) -> JsonObject:
     """Take the metadata of the whole: what its observations repeat, and what the first of them adds."""
-    found: JsonObject = {}
+    metadata: JsonObject = {}
     for holder in holders:
         for name in _ABOUT:
             value = holder.peek(name)
-            if value not in (None, [], "") and found.setdefault(name, value) == value:
+            if value not in (None, [], "") and metadata.setdefault(name, value) == value:
                 holder.take(name)
-        beside = holder.peek("metadata")
-        if isinstance(beside, dict) and all(found.get(name, value) == value for name, value in beside.items()):
+        own = holder.peek("metadata")
+        if isinstance(own, dict) and all(metadata.get(name, value) == value for name, value in own.items()):
             holder.take("metadata")
-            found |= beside
-    return found
+            metadata |= own
+    return metadata
 
 
 def _scored(about: FieldTracker, spans: Sequence[Span], name: str | None) -> tuple[list[Label], dict[str, object]]:
     """Return the labels of the trace, and a correction as reference. Scores stay in ``extra`` too, since they hold more."""
     outermost = {span.id for span in spans if span.parent_id in (None, name)}
     labels: list[Label] = []
-    known: dict[str, object] = {}
+    facts: dict[str, object] = {}
     inner = 0
     for score in objects_in(about.peek("scores")):
-        found = read_score(score, "Langfuse")
-        if found.span is not None and found.span not in outermost:
+        record = read_score(score, "Langfuse")
+        if record.span is not None and record.span not in outermost:
             inner += 1
-        elif found.correction is not None:
-            known["reference"] = found.correction
-        elif found.label is not None:
-            labels.append(found.label)
+        elif record.correction is not None:
+            facts["reference"] = record.correction
+        elif record.label is not None:
+            labels.append(record.label)
     if inner:
         about.warn(f"scores of single observations, which are no labels of the trace, found {inner}", "scores")
-    return labels, known
+    return labels, facts
 
 
 def _item(row: FieldTracker, index: int) -> Sample:

@@ -80,19 +80,19 @@ class LangSmithReader:
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the runs of each trace as spans in their order, and examples as they are."""
         traces: dict[str, list[JsonObject]] = {}
-        found: list[JsonValue] = []
+        trees: list[JsonValue] = []
         records = list(_flat(map(_nested, as_records(document))))
         runs = merge_versions(record for record in records if _is_run(record))
         for run, name in zip(runs, _trace_ids(runs), strict=True):
             if name not in traces:
                 traces[name] = []
-                known: JsonObject = {} if name.startswith("#") else {"id": name}
-                found.append({**known, "spans": cast("JsonValue", traces[name])})
+                fields: JsonObject = {} if name.startswith("#") else {"id": name}
+                trees.append({**fields, "spans": cast("JsonValue", traces[name])})
             traces[name].append(run)
         for name, members in traces.items():
             members.sort(key=lambda run: [str(run.get(name)) for name in ("dotted_order", "start_time", "id")])
             members[:] = [as_span({"trace_id": name, **_unwrapped(run)}, _SPAN, run.get("error")) for run in members]
-        return [*found, *(record for record in records if not _is_run(record))]
+        return [*trees, *(record for record in records if not _is_run(record))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trace or example. The leftover of its runs goes into the trace's ``extra``."""
@@ -101,7 +101,7 @@ class LangSmithReader:
             return _example(row, index)
         tree = read_tree(row, _kind, _model_step, _VALUES, _MISSING)
         trace = dict(tree.fields)
-        known: dict[str, object] = {}
+        facts: dict[str, object] = {}
         if tree.root is not None:
             attributes = tree.root.attributes
             if attributes.peek("feedback_stats"):
@@ -114,12 +114,12 @@ class LangSmithReader:
             trace["metadata"] = {**cast("JsonObject", trace["metadata"]), **metadata}
             threads = (str_or_none(metadata.get(name)) for name in _THREADS)
             group = attributes.id("reference_example_id") or next(filter(None, threads), None)
-            known = {} if group is None else {"group": group}
+            facts = {} if group is None else {"group": group}
             fields: JsonObject = {}
-            known |= read_expected(attributes, "reference_outputs", fields)
-            known |= {"fields": fields} if fields else {}
+            facts |= read_expected(attributes, "reference_outputs", fields)
+            facts |= {"fields": fields} if fields else {}
             trace["labels"] = _labels(as_object(attributes.peek("feedback")))
-        return build_sample(row, index, trace, identity=row.id("id"), **known)
+        return build_sample(row, index, trace, identity=row.id("id"), **facts)
 
 
 def _nested(record: JsonValue) -> JsonValue:
@@ -144,8 +144,8 @@ def _nested(record: JsonValue) -> JsonValue:
 
 def _labels(feedback: JsonObject) -> list[Label]:
     """Return the feedback of a row of a table, which does not say who gave it."""
-    found = (make_label(name, parse_if_json(value), label_source(name)) for name, value in feedback.items())
-    return [label for label in found if label is not None]
+    labels = (make_label(name, parse_if_json(value), label_source(name)) for name, value in feedback.items())
+    return [label for label in labels if label is not None]
 
 
 def _flat(records: Iterable[JsonValue]) -> Iterator[JsonValue]:
@@ -169,7 +169,7 @@ def _trace_ids(runs: Sequence[JsonObject]) -> list[str]:
     A run without any id is a trace of its own, whose name begins with ``#``.
     """
     by_id = {str(run.get("id")): run for run in runs if run.get("id")}
-    found: dict[str, str] = {}
+    traces: dict[str, str] = {}
     names: list[str] = []
     for number, run in enumerate(runs):
         path = dict.fromkeys([str(run.get("id") or f"#{number}")])
@@ -181,9 +181,9 @@ def _trace_ids(runs: Sequence[JsonObject]) -> list[str]:
             else:
                 path[parent] = None
                 above = by_id.get(parent, {})
-                trace = found.get(parent) or above.get("trace_id")
+                trace = traces.get(parent) or above.get("trace_id")
         names.append(str(trace))
-        found |= dict.fromkeys(path, names[-1])
+        traces |= dict.fromkeys(path, names[-1])
     return names
 
 
@@ -205,15 +205,15 @@ def _kind(span: Span) -> str | None:
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
-    asked = take_payload(attributes, "inputs", HumanMessage)
-    answered = take_payload(attributes, "outputs", AIMessage)
-    if not asked.messages and not answered.messages:
+    request = take_payload(attributes, "inputs", HumanMessage)
+    response = take_payload(attributes, "outputs", AIMessage)
+    if not request.messages and not response.messages:
         return SpanStep(span)
     extra = attributes.object("extra") or FieldTracker({})
     model = (extra.object("metadata") or FieldTracker({})).text("ls_model_name")
     if (parameters := extra.object("invocation_params")) is not None:
         tools += read_tools(parameters.optional_objects("tools"))
-    messages, replies = exchange_messages(asked, answered, tools, model=model, usage=_usage(attributes))
+    messages, replies = exchange_messages(request, response, tools, model=model, usage=_usage(attributes))
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
 
@@ -231,11 +231,11 @@ def _usage(attributes: FieldTracker) -> Usage | None:
 def _metadata(attributes: FieldTracker) -> JsonObject:
     """Take the metadata of the outermost run, and its tags."""
     extra = attributes.object("extra")
-    found = {} if extra is None else as_object(extra.peek("metadata"))
-    if extra is not None and found:
+    metadata = {} if extra is None else as_object(extra.peek("metadata"))
+    if extra is not None and metadata:
         extra.take("metadata")
     tags = attributes.take("tags")
-    return {**found, "tags": tags} if tags else found
+    return {**metadata, "tags": tags} if tags else metadata
 
 
 def _example(row: FieldTracker, index: int) -> Sample:
