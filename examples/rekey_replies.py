@@ -16,8 +16,8 @@ from judgekit import (
     attempt,
     read,
 )
-from judgekit.judges.client import Reply, Request
-from judgekit.judges.replies import RecordedReply
+from judgekit.judges.cache.replies import RecordedReply
+from judgekit.judges.request import Reply, Request
 
 HERE = Path(__file__).parent
 REPLIES = HERE / "replies.jsonl"

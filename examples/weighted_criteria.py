@@ -5,7 +5,7 @@ model, once for each conversation.
 """
 
 from judgekit import AIMessage, HumanMessage, Sample, ScriptedJudge, WeightedCriteria, run
-from judgekit.judges.client import Request
+from judgekit.judges.request import Request
 from judgekit.traces.message import JsonObject
 
 WANTED: JsonObject = {"participants": ["ann", "bob"], "time": "2026-03-02T10:00", "duration": 30}

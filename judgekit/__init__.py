@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from judgekit.jobs.api import run as run
     from judgekit.jobs.plan import RunPlan as RunPlan
     from judgekit.judges.judge import Judge as Judge
-    from judgekit.judges.price import Price as Price
+    from judgekit.judges.limits.spending import Limits as Limits
     from judgekit.judges.prompt import load_prompt as load_prompt
+    from judgekit.judges.providers.price import Price as Price
     from judgekit.judges.scripted import ScriptedJudge as ScriptedJudge
-    from judgekit.judges.spending import Limits as Limits
     from judgekit.reports.export import report as report
     from judgekit.runs.results import Run as Run
     from judgekit.runs.rows import Row as Row
@@ -136,10 +136,10 @@ _HOMES = {
     "JudgedScorer": "judgekit.scorers.judged",
     "JudgekitError": "judgekit.errors",
     "ImageSettings": "judgekit.traces.images",
-    "Limits": "judgekit.judges.spending",
+    "Limits": "judgekit.judges.limits.spending",
     "MaxSteps": "judgekit.scorers.tool_calls.constraints",
     "NoRepeat": "judgekit.scorers.tool_calls.constraints",
-    "Price": "judgekit.judges.price",
+    "Price": "judgekit.judges.providers.price",
     "Ranking": "judgekit.traces.sample",
     "Recorded": "judgekit.scorers.recorded",
     "Repeat": "judgekit.scorers.repeat",

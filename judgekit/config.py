@@ -216,7 +216,7 @@ class Config:
 
 
 def _no_judge(name: str, judges: Iterable[str]) -> ConfigError:
-    from judgekit.judges.providers import suggest_model  # noqa: PLC0415 - loads judges
+    from judgekit.judges.providers.provider import suggest_model  # noqa: PLC0415 - loads judges
 
     return ConfigError.unknown("judge", name, [*judges, "any provider/model"], guess=suggest_model(name))
 

@@ -10,9 +10,9 @@ import pytest
 from judgekit.config import Config, describe_scorers
 from judgekit.errors import ConfigError, PromptError
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
+from judgekit.judges.limits.spending import Limits
 from judgekit.judges.prompt import shipped_prompts
-from judgekit.judges.spending import Limits
+from judgekit.judges.providers.price import Price
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective
 from judgekit.scorers.text.matches import ExactMatch, Similarity

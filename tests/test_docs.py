@@ -29,10 +29,10 @@ from judgekit import (
 )
 from judgekit.config import Config
 from judgekit.formats.reading import read
-from judgekit.judges.client import Client
 from judgekit.judges.layers import build_client
+from judgekit.judges.limits.spending import Limits, SQLiteSpending
 from judgekit.judges.prompt import shipped_prompts
-from judgekit.judges.spending import Limits, SQLiteSpending
+from judgekit.judges.request import Client
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.probes.suite import probe_pairs
 from judgekit.scorers import SCORERS

@@ -16,10 +16,10 @@ import pytest
 import judgekit.pytest_plugin
 from judgekit import AIMessage, HumanMessage, Sample, Score
 from judgekit.errors import StoreError
-from judgekit.judges.cassettes import Cassette
-from judgekit.judges.client import Reply, Request
-from judgekit.judges.providers import PROVIDERS, Provider
-from judgekit.judges.replies import RecordedReply, ReplyDatabase
+from judgekit.judges.cache.cassettes import Cassette
+from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
+from judgekit.judges.providers.provider import PROVIDERS, Provider
+from judgekit.judges.request import Reply, Request
 from judgekit.judges.scripted import ScriptedClient
 from judgekit.pytest_plugin.explanation import explain_low_score
 from judgekit.pytest_plugin.judges import _Recording
@@ -421,8 +421,8 @@ def test_a_suite_that_does_not_use_it_loads_only_the_plugin_and_names(run_python
 
 WORKERS = """
 import asyncio, json, os, pathlib
-from judgekit.judges.client import Reply
-from judgekit.judges.providers import PROVIDERS, Provider
+from judgekit.judges.request import Reply
+from judgekit.judges.providers.provider import PROVIDERS, Provider
 
 class Client:
     async def complete(self, request):

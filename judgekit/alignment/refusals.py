@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from judgekit.errors import PromptError, short_repr
-from judgekit.judges.plain_text import to_plain_text
 from judgekit.judges.prompt import Prompt
+from judgekit.judges.redaction.plain_text import to_plain_text
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import Sample

@@ -14,7 +14,7 @@ from judgekit.alignment.refusals import MOST_ADDED, RecordedPhrases, refusal
 from judgekit.errors import STOPS, JudgeError
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import CONVERSATION, Prompt, RenderOptions, load_prompt, prompt_input
-from judgekit.judges.redaction import redact_sample
+from judgekit.judges.redaction.redact import redact_sample
 from judgekit.resources import resource_folder
 from judgekit.runs.hashes import recording_key
 from judgekit.score import Score
@@ -85,7 +85,7 @@ class CandidateWriter:
         scores: The old verdicts on them.
         phrases: The phrases of all labelled recordings, which no candidate may copy.
         others: Those of the recordings that choose and test, which no example may share.
-        redact: What the judge that answers the question must not see; see `judgekit.judges.redaction`.
+        redact: What the judge that answers the question must not see; see `judgekit.judges.redaction.redact`.
     """
 
     judge: Judge

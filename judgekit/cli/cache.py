@@ -12,17 +12,17 @@ from rich.filesize import decimal
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, StoreError
-from judgekit.judges.budget import NAMED_BUDGET_PREFIX
-from judgekit.judges.cassettes import Cassette, write_cassette, write_cassette_lines
+from judgekit.judges.cache.cassettes import Cassette, write_cassette, write_cassette_lines
+from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.layers import BUDGETS_FILE, connect_redis, open_spending
-from judgekit.judges.redis_address import RedisAddress, cache_option
-from judgekit.judges.replies import RecordedReply, ReplyDatabase
+from judgekit.judges.limits.budget import NAMED_BUDGET_PREFIX
+from judgekit.judges.redis.address import RedisAddress, cache_option
 from judgekit.judges.settings import JudgeSettings
 from judgekit.locations import require_local
 from judgekit.terminal import console, text_table
 
 if TYPE_CHECKING:
-    from judgekit.judges.redis_replies import RedisReplies
+    from judgekit.judges.cache.redis_replies import RedisReplies
 
 commands = typer.Typer(no_args_is_help=True, help="Show, copy and delete cached replies.")
 app.add_typer(commands, name="cache")
@@ -197,7 +197,7 @@ def _open(place: Path | RedisAddress, *, read_only: bool = False) -> "ReplyDatab
     if isinstance(place, Path):
         return ReplyDatabase(place, read_only=read_only)
     server = connect_redis(place)
-    from judgekit.judges.redis_replies import RedisReplies  # noqa: PLC0415 - an extra
+    from judgekit.judges.cache.redis_replies import RedisReplies  # noqa: PLC0415 - an extra
 
     return RedisReplies(server)
 

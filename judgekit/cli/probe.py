@@ -18,7 +18,7 @@ from judgekit.config import Config
 from judgekit.errors import STOPS_JUDGE, ConfigError
 from judgekit.jobs.interrupts import InterruptHandler, take_until
 from judgekit.judges.judge import Judge
-from judgekit.judges.rate_limit import requests_in_flight
+from judgekit.judges.limits.rate_limit import requests_in_flight
 from judgekit.locations import location_text
 from judgekit.probes.outcome import RESULTS, ProbeOutcome, probe_outcomes, verdict
 from judgekit.probes.suite import probe_samples

@@ -9,8 +9,8 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import to_json
 
 from judgekit.errors import AuthenticationError, ExportError
-from judgekit.judges.completion import MAX_RETRY_AFTER_SECONDS, retry_after
-from judgekit.judges.secrets import SecretMask, environment_secrets
+from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS, retry_after
+from judgekit.judges.providers.secrets import SecretMask, environment_secrets
 from judgekit.traces.rendering import cut_middle
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from judgekit.errors import join_limited
 from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore
 from judgekit.integrations.json_client import JsonClient, split_by_size
-from judgekit.judges.secrets import read_secret
+from judgekit.judges.providers.secrets import read_secret
 
 _LARGEST = 900_000
 """The most bytes of a request, of which Langfuse takes 1 MiB."""

@@ -11,7 +11,7 @@ from typing import Any
 from judgekit.errors import ConfigError, ExportError
 from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore, answering_judges
-from judgekit.judges.secrets import SecretMask, environment_secrets
+from judgekit.judges.providers.secrets import SecretMask, environment_secrets
 from judgekit.runs.rows import Row
 from judgekit.threads import run_in_thread
 

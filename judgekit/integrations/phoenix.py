@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from judgekit.integrations.destination import ExportTally
 from judgekit.integrations.exported import ExportedScore
 from judgekit.integrations.json_client import JsonClient
-from judgekit.judges.secrets import read_secret
+from judgekit.judges.providers.secrets import read_secret
 
 _ADDRESSES = ("PHOENIX_ENDPOINT", "PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_BASE_URL")
 _OTLP_PATH = re.compile(r"/+v1/traces/?\Z")

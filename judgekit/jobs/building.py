@@ -59,7 +59,7 @@ class Workers:
         if self.engine != "ray":
             return False
         from judgekit.judges.judge import find_judges  # noqa: PLC0415 - only where there are judges
-        from judgekit.judges.redis_address import RedisAddress  # noqa: PLC0415
+        from judgekit.judges.redis.address import RedisAddress  # noqa: PLC0415
 
         judges = [one for judge in find_judges(scorer) for one in (judge, *judge.fallback)]
         return bool(judges) and all(isinstance(one.cache, RedisAddress) for one in judges)

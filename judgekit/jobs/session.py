@@ -183,7 +183,7 @@ class Session:
         """Return the tally of all scores of the run, including existing ones."""
         under_way: Callable[[], int] | None = None
         if any(map(scorer_prompts, self.scorers)):
-            from judgekit.judges.rate_limit import requests_in_flight  # noqa: PLC0415 - else not needed
+            from judgekit.judges.limits.rate_limit import requests_in_flight  # noqa: PLC0415 - else not needed
 
             under_way = requests_in_flight
         there = self.store.counts(self.record.number)

@@ -5,8 +5,8 @@ from copy import copy
 from dataclasses import dataclass
 
 from judgekit.errors import JudgeDownError, JudgeError, LostError, QuotaError, UnreachableError
-from judgekit.judges.client import Client, Reply, Request
-from judgekit.judges.completion import MAX_RETRY_AFTER_SECONDS
+from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
+from judgekit.judges.request import Client, Reply, Request
 from judgekit.score import known_outages
 
 _FIRST_WAIT = 0.5

@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from judgekit import errors
 from judgekit.judges.answer import read_answer
-from judgekit.judges.client import ChatMessage, Client, OutputMode, Request
-from judgekit.judges.deferred import DeferredClient
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import provider_client
-from judgekit.judges.openai import OpenAIClient
-from judgekit.judges.price_list import find_list_shutdown_date
+from judgekit.judges.providers.deferred import DeferredClient
+from judgekit.judges.providers.openai import OpenAIClient
+from judgekit.judges.providers.price_list import find_list_shutdown_date
+from judgekit.judges.request import ChatMessage, Client, OutputMode, Request
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.threads import run_in_thread

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 
 from judgekit.errors import PlannedError
-from judgekit.judges.budget import estimated_usage
-from judgekit.judges.cache import cached_reply
-from judgekit.judges.client import Reply, Request
-from judgekit.judges.price import Price
-from judgekit.judges.price_list import ListPrice
-from judgekit.judges.store import ReplySource
+from judgekit.judges.cache.cache import cached_reply
+from judgekit.judges.cache.store import ReplySource
+from judgekit.judges.limits.budget import estimated_usage
+from judgekit.judges.providers.price import Price
+from judgekit.judges.providers.price_list import ListPrice
+from judgekit.judges.request import Reply, Request
 from judgekit.score import JudgeCall, record_calls
 
 

@@ -13,15 +13,15 @@ from pydantic import BaseModel, JsonValue, PrivateAttr
 from judgekit import errors
 from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
-from judgekit.judges.client import Client, Reply, Request, RequestTemplate, TokenLogprob
 from judgekit.judges.layers import build_client, check_replies, connection_settings
+from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.offline import is_local_address
 from judgekit.judges.prompt import FilledPrompt, Prompt, RenderOptions
-from judgekit.judges.redaction import redact_sample
-from judgekit.judges.redis_address import RedisAddress
+from judgekit.judges.redaction.redact import redact_sample
+from judgekit.judges.redis.address import RedisAddress
+from judgekit.judges.request import Client, Reply, Request, RequestTemplate, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
-from judgekit.judges.spending import Spending, SQLiteSpending
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_draw, current_plan, ledger
 from judgekit.traces.equality import copy_json, json_bytes

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import exp
 
-from judgekit.judges.client import TokenLogprob
+from judgekit.judges.request import TokenLogprob
 
 
 def label_probability(tokens: Sequence[TokenLogprob], field: str, chosen: str, labels: Iterable[str]) -> float | None:

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.breaker import CircuitBreaker
-from judgekit.judges.budget import Budget
-from judgekit.judges.cache import Cache, ReplayClient
-from judgekit.judges.cassettes import Cassette
-from judgekit.judges.client import Client
-from judgekit.judges.concurrency import ConcurrencyLimit
-from judgekit.judges.connection import Connection
-from judgekit.judges.deferred import DeferredClient
+from judgekit.judges.cache.cache import Cache, ReplayClient
+from judgekit.judges.cache.cassettes import Cassette
+from judgekit.judges.cache.replies import ReplyDatabase
+from judgekit.judges.cache.store import ReplySource, ReplyStore, SQLiteReplyStore
 from judgekit.judges.dry_run import DryRunClient
+from judgekit.judges.limits.budget import Budget
+from judgekit.judges.limits.concurrency import ConcurrencyLimit
+from judgekit.judges.limits.rate_limit import Account, RateLimit, SharedRates, get_account
+from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.offline import OfflineClient, is_local_address
-from judgekit.judges.providers import get_provider
-from judgekit.judges.rate_limit import Account, RateLimit, SharedRates, get_account
-from judgekit.judges.redis_address import RedisAddress
-from judgekit.judges.replies import ReplyDatabase
+from judgekit.judges.providers.connection import Connection
+from judgekit.judges.providers.deferred import DeferredClient
+from judgekit.judges.providers.provider import get_provider
+from judgekit.judges.providers.secrets import read_extras
+from judgekit.judges.redis.address import RedisAddress
+from judgekit.judges.request import Client
 from judgekit.judges.retry import Retry
-from judgekit.judges.secrets import read_extras
 from judgekit.judges.settings import JudgeSettings
-from judgekit.judges.spending import Spending, SQLiteSpending
-from judgekit.judges.store import ReplySource, ReplyStore, SQLiteReplyStore
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import current_plan
 from judgekit.threads import run_in_thread
@@ -33,7 +33,7 @@ BUDGETS_FILE = "budgets.sqlite"
 """The file next to the cache that holds the spending of runs and of named budgets."""
 
 if TYPE_CHECKING:
-    from judgekit.judges.redis_server import RedisServer
+    from judgekit.judges.redis.server import RedisServer
 
 _log = logging.getLogger("judgekit")
 
@@ -122,7 +122,7 @@ def open_spending(place: Path | RedisAddress) -> Spending:
     if not isinstance(place, RedisAddress):
         return SQLiteSpending(place.with_name(BUDGETS_FILE))
     server = connect_redis(place)
-    from judgekit.judges.redis_spending import RedisSpending  # noqa: PLC0415 - an extra
+    from judgekit.judges.limits.redis_spending import RedisSpending  # noqa: PLC0415 - an extra
 
     return RedisSpending(server)
 
@@ -145,7 +145,7 @@ def connect_redis(address: RedisAddress) -> "RedisServer":
 
 def _open_redis(address: RedisAddress) -> "RedisServer":
     try:
-        from judgekit.judges.redis_server import RedisServer  # noqa: PLC0415 - an extra
+        from judgekit.judges.redis.server import RedisServer  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         raise ConfigError(f"cache = {str(address)!r} needs redis: pip install 'judgekit[redis]'") from error
     return RedisServer(address)
@@ -157,7 +157,7 @@ def _open_store(
     if not isinstance(place, RedisAddress):
         return SQLiteReplyStore(place, read_only=read_only)
     server = server or connect_redis(place)
-    from judgekit.judges.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
+    from judgekit.judges.cache.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
 
     store = RedisReplyStore(server, read_only=read_only)
     if not read_only:
@@ -166,7 +166,7 @@ def _open_store(
 
 
 def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> SharedRates:
-    from judgekit.judges.redis_rates import RedisRates  # noqa: PLC0415 - an extra
+    from judgekit.judges.limits.redis_rates import RedisRates  # noqa: PLC0415 - an extra
 
     return RedisRates(server, account)
 

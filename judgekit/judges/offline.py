@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from judgekit.errors import OfflineError
-from judgekit.judges.client import Reply, Request
+from judgekit.judges.request import Reply, Request
 from judgekit.locations import Url
 
 

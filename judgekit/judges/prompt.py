@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from judgekit.errors import ContextError, PromptError, unknown_name_message, validation_message
-from judgekit.judges.client import ChatMessage
+from judgekit.judges.request import ChatMessage
 from judgekit.resources import resource_folder
 from judgekit.score import ScaleValue
 from judgekit.traces.behavior import agents, handoffs

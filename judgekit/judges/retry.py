@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import tenacity
 
 from judgekit.errors import JudgeDownError, OverloadError, RateLimitError, TruncatedError, UnreachableError
-from judgekit.judges.client import Client, Reply, Request
-from judgekit.judges.completion import MAX_RETRY_AFTER_SECONDS
+from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
+from judgekit.judges.request import Client, Reply, Request
 
 _RATE_LIMITED_ATTEMPTS = 10
 _backoff = tenacity.wait_random_exponential(multiplier=0.5, max=MAX_RETRY_AFTER_SECONDS)

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, cast
 from pydantic import BaseModel
 
 from judgekit.errors import ConfigError
-from judgekit.judges.client import Reply, Request
 from judgekit.judges.judge import Judge
+from judgekit.judges.request import Reply, Request
 from judgekit.traces.message import JsonObject
 
 ScriptLine: TypeAlias = str | JsonObject | BaseModel | Exception

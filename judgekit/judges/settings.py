@@ -11,16 +11,16 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, JsonValue, ValidationError, computed_field, field_validator
 
 from judgekit.errors import ConfigError, validation_message
-from judgekit.judges.bodies import MAX_REPLY_BYTES
-from judgekit.judges.cache import CacheMode
-from judgekit.judges.client import Client, output_limit
-from judgekit.judges.patterns import REDACTABLE
-from judgekit.judges.price import Price
-from judgekit.judges.price_list import find_list_price
-from judgekit.judges.providers import find_provider, get_provider, suggest_model
-from judgekit.judges.redis_address import RedisAddress, cache_place
-from judgekit.judges.secrets import FromEnvironment, is_secret_name
-from judgekit.judges.spending import Limits
+from judgekit.judges.cache.cache import CacheMode
+from judgekit.judges.limits.spending import Limits
+from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
+from judgekit.judges.providers.price import Price
+from judgekit.judges.providers.price_list import find_list_price
+from judgekit.judges.providers.provider import find_provider, get_provider, suggest_model
+from judgekit.judges.providers.secrets import FromEnvironment, is_secret_name
+from judgekit.judges.redaction.patterns import REDACTABLE
+from judgekit.judges.redis.address import RedisAddress, cache_place
+from judgekit.judges.request import Client, output_limit
 from judgekit.locations import require_local
 from judgekit.traces.images import ImageSettings
 from judgekit.traces.message import FrozenModel, JsonObject, Many

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import get_args
 
 from judgekit.errors import STOPS, FilterError, FormatError, RefusalError, ReplyError, TruncatedError
-from judgekit.judges.client import ChatMessage, Client, OutputMode, Reply, Request
+from judgekit.judges.request import ChatMessage, Client, OutputMode, Reply, Request
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.rendering import compact_json
 

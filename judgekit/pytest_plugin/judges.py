@@ -14,9 +14,9 @@ import pytest
 
 from judgekit.config import CONFIG_FILE, Config
 from judgekit.errors import StoreError
-from judgekit.judges.cassettes import Cassette, write_cassette_lines
+from judgekit.judges.cache.cassettes import Cassette, write_cassette_lines
+from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.judge import Judge
-from judgekit.judges.replies import RecordedReply, ReplyDatabase
 
 
 @final

@@ -25,7 +25,7 @@ from judgekit import (
 )
 from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import BudgetError, ConfigError, StoreError
-from judgekit.judges.client import Request
+from judgekit.judges.request import Request
 from judgekit.runs.alignments import assigned_role, read_alignments
 from judgekit.runs.receipts import Receipt
 

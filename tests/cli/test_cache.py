@@ -13,12 +13,12 @@ import fakeredis
 import pytest
 
 from judgekit.cli import main
-from judgekit.judges.cassettes import Cassette
-from judgekit.judges.client import Reply
+from judgekit.judges.cache.cassettes import Cassette
+from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.layers import open_spending
-from judgekit.judges.redis_address import RedisAddress
-from judgekit.judges.replies import RecordedReply, ReplyDatabase
-from judgekit.judges.spending import Amount, Limits, SQLiteSpending
+from judgekit.judges.limits.spending import Amount, Limits, SQLiteSpending
+from judgekit.judges.redis.address import RedisAddress
+from judgekit.judges.request import Reply
 from judgekit.traces.message import Usage
 
 CACHE = Path(".judgekit/cache.sqlite")
@@ -316,7 +316,7 @@ SHARED = "redis://127.0.0.1:1"
 @pytest.fixture
 def fake_redis(monkeypatch):
     server = fakeredis.FakeServer(server_type="redis", version=(7,))
-    monkeypatch.setattr("judgekit.judges.redis_server.connect", lambda _: (fakeredis.FakeRedis(server=server), None))
+    monkeypatch.setattr("judgekit.judges.redis.server.connect", lambda _: (fakeredis.FakeRedis(server=server), None))
 
 
 @pytest.mark.usefixtures("fake_redis", "three")

@@ -17,8 +17,8 @@ import fakeredis
 import fakeredis.aioredis
 import pytest
 
-from judgekit.judges.client import ChatMessage, Reply, Request
-from judgekit.judges.redis_address import RedisAddress
+from judgekit.judges.redis.address import RedisAddress
+from judgekit.judges.request import ChatMessage, Reply, Request
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import Sample
 
@@ -224,7 +224,7 @@ class FakeRedisServer:
 @pytest.fixture
 def redis_server(monkeypatch) -> FakeRedisServer:
     server = FakeRedisServer()
-    monkeypatch.setattr("judgekit.judges.redis_server.connect", server.connect)
+    monkeypatch.setattr("judgekit.judges.redis.server.connect", server.connect)
     return server
 
 

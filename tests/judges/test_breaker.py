@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from judgekit.errors import BudgetError, JudgeDownError, LostError, OverloadError, RefusalError, UnreachableError
 from judgekit.jobs.api import arun, run
 from judgekit.judges.breaker import Circuit, CircuitBreaker
-from judgekit.judges.client import Reply
-from judgekit.judges.concurrency import ConcurrencyLimit
 from judgekit.judges.judge import Judge
-from judgekit.judges.rate_limit import Account, RateLimit
+from judgekit.judges.limits.concurrency import ConcurrencyLimit
+from judgekit.judges.limits.rate_limit import Account, RateLimit
+from judgekit.judges.limits.spending import Limits
+from judgekit.judges.request import Reply
 from judgekit.judges.retry import Retry
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.judges.spending import Limits
 from judgekit.score import Score, ledger, outage_memory
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scorers.repeat import Repeat

@@ -13,8 +13,8 @@ import pytest
 
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
-from judgekit.judges.spending import Limits, SQLiteSpending
+from judgekit.judges.limits.spending import Limits, SQLiteSpending
+from judgekit.judges.providers.price import Price
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample

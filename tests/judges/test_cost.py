@@ -16,10 +16,10 @@ import pytest
 from judgekit.errors import JudgekitError
 from judgekit.jobs.job import ScoringJob
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
+from judgekit.judges.limits.rate_limit import requests_in_flight
+from judgekit.judges.limits.spending import Limits
 from judgekit.judges.prompt import Prompt
-from judgekit.judges.rate_limit import requests_in_flight
-from judgekit.judges.spending import Limits
+from judgekit.judges.providers.price import Price
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.results import Run
 from judgekit.runs.rows import RunRecord, ScorerRecord

@@ -10,7 +10,7 @@ import pytest
 
 from judgekit.judges.doctor import JudgeDiagnosis, diagnose
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
+from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.traces.message import Usage
 

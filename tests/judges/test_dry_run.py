@@ -9,7 +9,7 @@ from judgekit import run
 from judgekit.errors import PlannedError
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
+from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import ledger, planning
 from judgekit.scorers.goal import AgentGoalAccuracyWithReference

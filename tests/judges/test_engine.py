@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 
 from judgekit.errors import AuthenticationError, ContextError, LostError, ModelError, ReplyError, TruncatedError
 from judgekit.jobs.api import run
+from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import load_prompt
-from judgekit.judges.replies import ReplyDatabase
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import independent_draw, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference

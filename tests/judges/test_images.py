@@ -14,10 +14,10 @@ from pydantic import BaseModel
 
 from judgekit.errors import BudgetError, ConfigError, RejectedError
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
+from judgekit.judges.limits.spending import Limits
 from judgekit.judges.prompt import load_prompt
+from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.judges.spending import Limits
 from judgekit.runs.hashed_media import hash_media
 from judgekit.scorers.pairwise import Pairwise
 from judgekit.scorers.prompted import PromptScorer

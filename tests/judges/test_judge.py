@@ -31,14 +31,14 @@ from judgekit.errors import (
     TruncatedError,
 )
 from judgekit.formats.reading import read
-from judgekit.judges.client import Reply
+from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.judge import Judge, Judgment
-from judgekit.judges.price import Price
+from judgekit.judges.limits.spending import Limits
 from judgekit.judges.prompt import load_prompt
-from judgekit.judges.replies import RecordedReply, ReplyDatabase
+from judgekit.judges.providers.price import Price
+from judgekit.judges.request import Reply
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
-from judgekit.judges.spending import Limits
 from judgekit.score import JudgeCall, independent_draw, ledger, outage_memory
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference, GoalAnswer
 from judgekit.scorers.topic import TopicAdherence

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.judges.client import TokenLogprob
 from judgekit.judges.label_probability import label_probability
+from judgekit.judges.request import TokenLogprob
 
 LABELS = ("done", "done_in_part", "not_done", "not_applicable")
 

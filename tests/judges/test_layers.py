@@ -8,20 +8,20 @@ import pytest
 
 from judgekit.errors import AuthenticationError, BudgetError, OfflineError, StoreError
 from judgekit.judges.breaker import CircuitBreaker
-from judgekit.judges.budget import Budget
-from judgekit.judges.cache import Cache, ReplayClient
-from judgekit.judges.cassettes import Cassette
-from judgekit.judges.client import Reply
-from judgekit.judges.deferred import DeferredClient
+from judgekit.judges.cache.cache import Cache, ReplayClient
+from judgekit.judges.cache.cassettes import Cassette
+from judgekit.judges.cache.store import SQLiteReplyStore
 from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import _warn_uncached, build_client
+from judgekit.judges.limits.budget import Budget
+from judgekit.judges.limits.rate_limit import RateLimit
+from judgekit.judges.limits.spending import Limits, SQLiteSpending
 from judgekit.judges.offline import OfflineClient
-from judgekit.judges.price import Price
-from judgekit.judges.rate_limit import RateLimit
+from judgekit.judges.providers.deferred import DeferredClient
+from judgekit.judges.providers.price import Price
+from judgekit.judges.request import Reply
 from judgekit.judges.retry import Retry
-from judgekit.judges.spending import Limits, SQLiteSpending
-from judgekit.judges.store import SQLiteReplyStore
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import ledger, planning
 

@@ -6,9 +6,9 @@ import socket
 import pytest
 
 from judgekit.errors import OfflineError
-from judgekit.judges.connection import Connection
 from judgekit.judges.offline import OfflineClient, is_local_address
-from judgekit.judges.openai import OpenAIClient
+from judgekit.judges.providers.connection import Connection
+from judgekit.judges.providers.openai import OpenAIClient
 
 LOCAL = "http://localhost:8000/v1"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.judges.replies import ReplyDatabase
+from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.runs.rows import Row
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -28,11 +28,11 @@ COMMAND = """
 import sys, time
 from pathlib import Path
 import openai
-import judgekit.judges.leases, judgekit.judges.reply_file
+import judgekit.judges.cache.leases, judgekit.judges.cache.reply_file
 from judgekit.cli import main
 
 lease, ready = sys.argv[1:3]
-judgekit.judges.leases.CLAIM_LEASE_SECONDS = judgekit.judges.reply_file.CLAIM_LEASE_SECONDS = float(lease)
+judgekit.judges.cache.leases.CLAIM_LEASE_SECONDS = judgekit.judges.cache.reply_file.CLAIM_LEASE_SECONDS = float(lease)
 del sys.argv[1:3]
 Path(ready).touch()
 while not Path("go").exists():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from judgekit import PromptScorer, ScriptedJudge
 from judgekit.errors import PromptError
-from judgekit.judges.client import ChatMessage
 from judgekit.judges.prompt import PROMPT_INPUTS, load_prompt, shipped_prompts
+from judgekit.judges.request import ChatMessage
 from judgekit.resources import resource_folder
 from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, OtherPart, ToolCall, ToolMessage

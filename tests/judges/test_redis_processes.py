@@ -22,13 +22,13 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from judgekit.errors import StoreError
-from judgekit.judges.client import Reply
-from judgekit.judges.redis_address import RedisAddress
-from judgekit.judges.redis_replies import RedisReplyStore
-from judgekit.judges.redis_server import RedisServer, ServerReport, _warn_once
-from judgekit.judges.redis_spending import RedisSpending
-from judgekit.judges.replies import Claim
-from judgekit.judges.spending import Amount, Limits
+from judgekit.judges.cache.redis_replies import RedisReplyStore
+from judgekit.judges.cache.replies import Claim
+from judgekit.judges.limits.redis_spending import RedisSpending
+from judgekit.judges.limits.spending import Amount, Limits
+from judgekit.judges.redis.address import RedisAddress
+from judgekit.judges.redis.server import RedisServer, ServerReport, _warn_once
+from judgekit.judges.request import Reply
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -44,14 +44,16 @@ BURST = 0.25
 WORKER = '''
 import asyncio, json, sys
 from judgekit.errors import BudgetError
-from judgekit.judges import budget, leases, redis_rates, redis_replies, redis_server, redis_spending
-from judgekit.judges.budget import Budget, max_amount
-from judgekit.judges.cache import Cache
-from judgekit.judges.client import ChatMessage, Reply, Request
-from judgekit.judges.concurrency import ConcurrencyLimit
-from judgekit.judges.rate_limit import Account, RateLimit
-from judgekit.judges.redis_address import RedisAddress
-from judgekit.judges.spending import Limits
+from judgekit.judges.cache import leases, redis_replies
+from judgekit.judges.limits import budget, redis_rates, redis_spending
+from judgekit.judges.redis import server as redis_server
+from judgekit.judges.limits.budget import Budget, max_amount
+from judgekit.judges.cache.cache import Cache
+from judgekit.judges.request import ChatMessage, Reply, Request
+from judgekit.judges.limits.concurrency import ConcurrencyLimit
+from judgekit.judges.limits.rate_limit import Account, RateLimit
+from judgekit.judges.redis.address import RedisAddress
+from judgekit.judges.limits.spending import Limits
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.message import Usage
 
@@ -367,7 +369,8 @@ def test_no_window_has_more_requests_than_the_limit_and_the_burst(provider, work
 
 COMMAND = """
 from judgekit.cli import main
-from judgekit.judges import leases, redis_replies, redis_server
+from judgekit.judges.cache import leases, redis_replies
+from judgekit.judges.redis import server as redis_server
 
 leases.CLAIM_LEASE_SECONDS = redis_replies.CLAIM_LEASE_SECONDS = redis_server.PATIENCE_SECONDS = 1.0
 main()

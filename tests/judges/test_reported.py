@@ -8,10 +8,10 @@ import pytest
 
 from judgekit import Run, compare, read, run
 from judgekit.analysis.gates import check_gates
-from judgekit.judges.cache import CacheMode
-from judgekit.judges.cassettes import write_cassette
+from judgekit.judges.cache.cache import CacheMode
+from judgekit.judges.cache.cassettes import write_cassette
+from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.judge import Judge
-from judgekit.judges.replies import ReplyDatabase
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.csv_export import csv_lines
 from judgekit.reports.html import html_report

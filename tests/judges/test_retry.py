@@ -28,8 +28,8 @@ from judgekit.errors import (
     UnreachableError,
 )
 from judgekit.judges import retry
-from judgekit.judges.client import Reply
 from judgekit.judges.judge import Judge
+from judgekit.judges.request import Reply
 from judgekit.judges.retry import Retry
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import ledger

@@ -8,10 +8,10 @@ import pytest
 
 from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
-from judgekit.judges.redaction import PATTERNS
+from judgekit.judges.limits.spending import Limits
+from judgekit.judges.providers.price import Price
+from judgekit.judges.redaction.redact import PATTERNS
 from judgekit.judges.settings import JudgeSettings
-from judgekit.judges.spending import Limits
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.scoring import signature
 

@@ -21,7 +21,7 @@ from judgekit.errors import (
     TruncatedError,
 )
 from judgekit.judges import structured_output
-from judgekit.judges.client import ChatMessage, Reply
+from judgekit.judges.request import ChatMessage, Reply
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import JudgeCall, ledger
 from judgekit.traces.message import Usage

@@ -7,7 +7,7 @@ import pytest
 
 from judgekit.errors import RefusalError
 from judgekit.jobs.api import run
-from judgekit.judges.client import Request
+from judgekit.judges.request import Request
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.probes.outcome import ProbeOutcome, probe_outcomes, verdict
 from judgekit.probes.suite import ProbePair, ProbeVerdict, probe_pairs, probe_samples

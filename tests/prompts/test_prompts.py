@@ -36,8 +36,8 @@ from judgekit import (
     read,
 )
 from judgekit.errors import RejectedError
-from judgekit.judges.client import Request
 from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, RenderOptions, shipped_prompts
+from judgekit.judges.request import Request
 from judgekit.score import Score
 from judgekit.scoring import Scorer, run_sync
 from judgekit.traces.trace import ToolDefinition

@@ -9,8 +9,8 @@ import pytest
 from judgekit.analysis.gates import check_gates
 from judgekit.errors import AuthenticationError, QuotaError
 from judgekit.jobs.api import arun, run
-from judgekit.judges.client import Reply
 from judgekit.judges.prompt import Prompt
+from judgekit.judges.request import Reply
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.reports.export import report
 from judgekit.runs.recorder import Recorder

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.errors import BudgetError, ConfigError, OverloadError, RefusalError
-from judgekit.judges.client import Reply, Request
 from judgekit.judges.judge import Judge
+from judgekit.judges.request import Reply, Request
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import Row
 from judgekit.runs.summary import Summary

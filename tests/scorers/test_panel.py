@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, BudgetError, ConfigError, JudgeDownError, OverloadError, QuotaError
 from judgekit.judges.judge import Judge
-from judgekit.judges.price import Price
 from judgekit.judges.prompt import Prompt
+from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import JudgeCall, Score, current_draw, planning, record_calls
 from judgekit.scorers.panel import Panel

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from judgekit.errors import ConfigError, OverloadError
-from judgekit.judges.client import Reply, TokenLogprob
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
+from judgekit.judges.request import Reply, TokenLogprob
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import JudgeCall, Score, planning, record_calls
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference

@@ -1,0 +1,237 @@
+"""The cache, the outermost layer: a question that was answered before is not sent again."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Literal, TypeAlias
+from uuid import uuid4
+
+from judgekit.errors import ReplayError, ReplyError, StoreError
+from judgekit.judges.cache.leases import ClaimRenewer
+from judgekit.judges.cache.replies import Claim
+from judgekit.judges.cache.store import ReplySource, ReplyStore
+from judgekit.judges.cache.textless_replies import without_judge_text
+from judgekit.judges.request import Client, Reply, Request
+from judgekit.score import JudgeCall, ledger, record_calls
+from judgekit.traces.message import construct
+
+CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
+
+_FIRST_LOOK, _LONGEST_PAUSE = 0.01, 0.25
+"""Seconds between checks for a reply that another client is getting."""
+
+
+@dataclass(frozen=True)
+class ReplayClient:
+    """A client that answers from stored replies alone: a missing reply is an error, never a request."""
+
+    replies: ReplySource
+
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the stored reply."""
+        if (kept := await cached_reply(self.replies, request)) is None:
+            missing = f"no reply is recorded for this request of {request.prompt}, and replay mode sends no requests"
+            raise ReplayError(f"{missing}; {await explain_miss(self.replies, request)}")
+        return kept
+
+    async def aclose(self) -> None:
+        """Close the file."""
+        await self.replies.aclose()
+
+
+async def explain_miss(replies: ReplySource, request: Request) -> str:
+    """Return why a request has no reply: the parts that differ from the nearest stored request of its prompt."""
+    wanted = request.digests
+    of_prompt = await replies.digests(request.prompt.partition("@")[0])
+    nearest = max(
+        of_prompt or await replies.digests(), key=lambda kept: len(kept.items() & wanted.items()), default=None
+    )
+    if nearest is None:
+        return "nothing is recorded"
+    changed = sorted(name for name in wanted.keys() | nearest.keys() if wanted.get(name) != nearest.get(name))
+    return f"the nearest recorded request differs in {', '.join(changed) or 'only its key'}"
+
+
+@dataclass
+class Cache:
+    """A layer that answers from stored replies and stores new ones. Failed requests are not stored.
+
+    Equal requests under way share one request. Its waiters can be cancelled one by one; with the last one, the request
+    is cancelled too. Users of the same store, in this process or another, claim a request before they send it, and wait
+    for each other's replies. If another user is still faster, its reply is used. In the mode ``refresh``, each request
+    is sent, and the new reply replaces an older one. Without ``store_text``, no text of the judge is stored; see
+    `without_judge_text`.
+    """
+
+    inner: Client
+    replies: ReplyStore
+    mode: CacheMode
+    store_text: bool = True
+    _in_flight: "dict[str, _InFlight]" = field(default_factory=dict[str, "_InFlight"], init=False, repr=False)
+    _sent: int = field(default=0, init=False, repr=False)
+    _returned: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+    _leases: ClaimRenewer = field(init=False, repr=False)
+    _owner: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False)
+    _claims: Iterator[int] = field(default_factory=count, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._leases = ClaimRenewer(self.replies.renew)
+
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the stored reply, the reply to an equal request under way, or a new one."""
+        if self.mode != "refresh" and (kept := self.replies.peek(request.key)) is not None:
+            return _recorded_reply(request, kept)
+        asked = self._in_flight.get(request.key)
+        if asked is None or asked.abandoned:
+            asked = _InFlight(self._ask if self.mode == "refresh" else self._ask_once, request)
+            self._in_flight[request.key] = asked
+            asked.task.add_done_callback(lambda _: self._finished(request.key, asked))
+        try:
+            return await asked.reply(request)
+        except StoreError:  # it ends the run, which cancels requests under way; their replies would be paid and lost
+            while self._sent:
+                self._returned.clear()
+                await self._returned.wait()
+            raise
+
+    async def _ask_once(self, request: Request) -> Reply:
+        claim, pause = Claim(request.key, f"{self._owner} {next(self._claims)}"), _FIRST_LOOK
+        with self._leases.renewing(claim):
+            try:
+                while not (found := await self.replies.claim(claim)):
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE)
+                return _recorded_reply(request, found) if isinstance(found, Reply) else await self._ask(request, claim)
+            except BaseException:
+                with suppress(StoreError):
+                    await self.replies.release(claim)
+                raise
+
+    async def _ask(self, request: Request, claim: Claim | None = None) -> Reply:
+        self._sent += 1
+        try:
+            reply = await self.inner.complete(request)
+        finally:
+            self._sent -= 1
+            self._returned.set()
+        if (kept := reply if self.store_text else without_judge_text(request, reply)) is None:
+            if claim is not None:
+                await self.replies.release(claim)
+            return reply
+        stands = await self.replies.put(request, kept, replace=claim is None)
+        if request.repairs is not None:  # this reply answers the original question, also next time
+            stands = await self.replies.put(request.repairs, stands, replace=claim is None)
+        return reply if stands == kept else _accepted(request, stands)
+
+    def _finished(self, key: str, request: "_InFlight") -> None:
+        if self._in_flight[key] is request:
+            del self._in_flight[key]
+        if not request.task.cancelled():
+            request.task.exception()  # marks the error as retrieved, since all waiters may be gone
+
+    async def aclose(self) -> None:
+        """Cancel the requests under way, and close the file and the inner client."""
+        if under_way := [asked.task for asked in self._in_flight.values()]:
+            for task in under_way:
+                task.cancel()
+            await asyncio.wait(under_way)
+        self._leases.close()
+        try:
+            await self.replies.aclose()
+        finally:  # closing may be cancelled at the end of an event loop
+            await self.inner.aclose()
+
+
+class _InFlight:
+    """A request under way and the waiters for its reply, of which the first that is not cancelled pays for it."""
+
+    def __init__(self, ask: Callable[[Request], Coroutine[object, object, Reply]], request: Request) -> None:
+        self.abandoned = False
+        self._request = request
+        self._waiting = 0
+        self._paid = False
+        self._calls: list[JudgeCall] = []
+        self.task = asyncio.create_task(self._send(ask))
+
+    async def _send(self, ask: Callable[[Request], Coroutine[object, object, Reply]]) -> Reply:
+        with ledger(isolated=True) as self._calls:
+            return await ask(self._request)
+
+    async def reply(self, request: Request) -> Reply:
+        """Return the reply, to one more waiter."""
+        self._waiting += 1
+        try:
+            await asyncio.wait((self.task,))
+        except asyncio.CancelledError:
+            if self._waiting == 1:
+                await self._cancel()
+                self._pay()
+            raise
+        finally:
+            self._waiting -= 1
+        is_first = self._pay()
+        reply = self.task.result()
+        if not is_first:
+            return _recorded_reply(request, reply)
+        return reply if request is self._request else _accepted(request, reply)
+
+    async def _cancel(self) -> None:
+        """Cancel the request, and wait until its cost is known, even if the wait itself is cancelled."""
+        self.abandoned = True
+        self.task.cancel()
+        while not self.task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((self.task,))
+
+    def _pay(self) -> bool:
+        """Record the cost in the ledgers that are open here and return true, unless another waiter has done so."""
+        if self._paid:
+            return False
+        self._paid = True
+        record_calls(*self._calls)
+        return True
+
+
+async def cached_reply(replies: ReplySource, request: Request) -> Reply | None:
+    """Return the stored reply to a request, recorded in the ledger at no cost; ``None`` if there is none.
+
+    Raises:
+        ReplyError: The request does not accept the reply.
+    """
+    reply = await replies.get(request.key)
+    return None if reply is None else _recorded_reply(request, reply)
+
+
+def _recorded_reply(request: Request, reply: Reply) -> Reply:
+    """Return a reply that was paid for before, recorded in the ledger at no cost."""
+    _accepted(request, reply)
+    record_calls(
+        construct(
+            JudgeCall,
+            {
+                "judge": request.judge,
+                "prompt": request.prompt,
+                "model": reply.model,
+                "system_fingerprint": reply.system_fingerprint,
+                "cached": True,
+                "usage": reply.usage,
+                "cost_usd": 0.0,
+                "price_list": None,
+                "seconds": 0.0,
+                "error": None,
+                "exchange": request.exchange(reply.text),
+            },
+        )
+    )
+    return reply
+
+
+def _accepted(request: Request, reply: Reply) -> Reply:
+    """Return the reply to an equal request, after checking that this request accepts it too."""
+    try:
+        request.accept(reply.text)
+    except ValueError as error:
+        raise ReplyError(f"the cached reply to this request cannot be used: {error}", text=reply.text) from error
+    return reply

@@ -1,0 +1,255 @@
+"""The stored replies of judges, in a SQLite file that processes share."""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from pydantic import AwareDatetime, Field, ValidationError
+
+from judgekit.judges.cache.reply_file import ENDED_CLAIM_SQL, ReplyFile, lease_times, log
+from judgekit.judges.request import Reply, Request
+from judgekit.traces.message import FrozenModel
+
+_SELECT = "SELECT key, judge, prompt, digests, reply, at, checksum FROM replies WHERE "
+_GET = f"{_SELECT}key = ?"
+_COUNT = "SELECT count(*) FROM replies WHERE "
+_DELETE = "DELETE FROM replies WHERE "
+_REPLACE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING 1"
+_WHICH = "(prompt GLOB :prompt OR substr(prompt, 1, instr(prompt || '@', '@') - 1) GLOB :prompt) AND judge GLOB :judge"
+_CLAIM = (
+    "INSERT INTO claims SELECT :key, :token, :until WHERE NOT EXISTS (SELECT 1 FROM replies WHERE key = :key)"
+    " ON CONFLICT (key) DO UPDATE SET owner = :token, until = :until WHERE "
+)
+_GRANT = f"{_CLAIM}{ENDED_CLAIM_SQL} RETURNING 1"
+
+
+class Claim(NamedTuple):
+    """The right to send a request while others wait for its reply. The token identifies the holder."""
+
+    key: str
+    token: str
+
+
+class RecordedReply(FrozenModel):
+    """A reply with the request that it answers; a line of a cassette.
+
+    ``sample`` is a note for people, and so is a line with ``note`` alone.
+    """
+
+    note: str | None = None
+    key: str = ""
+    digests: dict[str, str] = Field(default_factory=dict[str, str])
+    judge: str = ""
+    prompt: str = ""
+    sample: str | None = None
+    recorded_at: AwareDatetime | None = None
+    reply: Reply | None = None
+
+
+class ImportCounts(NamedTuple):
+    """The numbers of replies that were new, that were stored before, and that differ from the stored reply."""
+
+    added: int
+    unchanged: int
+    conflicting: int
+
+
+class ReplyDatabase(ReplyFile):
+    """The replies in a SQLite file that processes may share, and the claims on requests under way.
+
+    Damaged replies are ignored, with a warning in the log.
+    """
+
+    _parts: list[tuple[str, dict[str, str]]] | None = None
+
+    def get_nowait(self, key: str, /) -> Reply | None:
+        """Return the result of `get` without waiting, even while another thread writes.
+
+        Raises:
+            sqlite3.Error: The result is not available at once.
+        """
+        if not (rows := self._execute_without_waiting(_GET, (key,))):
+            return None
+        if (reply := _read(rows[0])) is None:
+            raise sqlite3.DatabaseError("damaged")
+        return reply
+
+    def claim_nowait(self, claim: Claim, /) -> bool:
+        """Return whether a claim is granted without waiting; if not, `claim` may wait and says more."""
+        return self._write_without_waiting(_GRANT, {**lease_times(), **claim._asdict()})
+
+    def put_nowait(self, request: Request, reply: Reply, /) -> bool:
+        """Return whether a reply is stored without waiting, as the first one; if not, `put` may wait and says more."""
+        return self._write_without_waiting(_ADD, _row_of(request, reply))
+
+    def get(self, key: str, /) -> Reply | None:
+        """Return the reply to the request with this key."""
+        rows = self._execute(_GET, (key,))
+        if not rows:
+            return None
+        if (reply := self._intact(rows[0])) is None and not self._read_only:
+            self._execute(f"{_DELETE}key = ? AND checksum IS ?", (key, rows[0][-1]))
+        return reply
+
+    def _intact(self, row: Sequence[Any]) -> Reply | None:
+        """Return the reply in a row, or ``None`` if it is damaged."""
+        if (reply := _read(row)) is None:
+            log.warning("%s: ignoring a damaged reply", self._path)
+        return reply
+
+    def claim(self, claim: Claim, /) -> Reply | bool:
+        """Return the stored reply, or else whether the claim is granted, and the request is to be sent from here."""
+
+        def work() -> Reply | bool:
+            if (kept := self.get(claim.key)) is not None:
+                return kept
+            return bool(self._execute(_GRANT, {**lease_times(), **claim._asdict()}))
+
+        return self.write(work)
+
+    def renew(self, claims: Iterable[Claim], /) -> None:
+        """Extend the leases of those claims that still hold."""
+        lines = [{**lease_times(), **claim._asdict()} for claim in claims]
+        sql = "UPDATE claims SET until = :until WHERE key = :key AND owner = :token"
+        self.write(lambda: self._db.executemany(sql, lines))
+
+    def release(self, claim: Claim, /) -> None:
+        """Give up a claim without a reply."""
+        self.write(lambda: self._execute("DELETE FROM claims WHERE key = ? AND owner = ?", claim))
+
+    def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
+        """Store a reply and end all claims on it.
+
+        Returns:
+            The reply that stands: an earlier one, unless it is to be replaced.
+        """
+        return self._put(_row_of(request, reply), reply, replace=replace)
+
+    def _put(self, row: Sequence[Any], reply: Reply, *, replace: bool) -> Reply:
+        def work() -> Reply:
+            if not replace:
+                if self._execute(_ADD, row):
+                    return reply
+                if (stands := self.get(row[0])) is not None:
+                    return stands
+            self._execute(_REPLACE, row)
+            return reply
+
+        return self.write(work)
+
+    def add(self, lines: Iterable[RecordedReply], *, replace: bool) -> ImportCounts:
+        """Store replies that were recorded elsewhere.
+
+        Args:
+            lines: The replies.
+            replace: Whether to replace a stored reply to the same request that differs.
+        """
+        new = same = other = 0
+        for line in lines:
+            if line.reply is None:
+                continue
+            kept = self.get(line.key)
+            if kept == line.reply:
+                same += 1
+                continue
+            new += kept is None
+            other += kept is not None
+            if kept is None or replace:
+                at = line.recorded_at or datetime.now(UTC)
+                row = _row(line.key, line.judge, line.prompt, line.digests, line.reply, at)
+                self._put(row, line.reply, replace=replace)
+        return ImportCounts(new, same, other)
+
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Keep other processes from writing until the context ends."""
+        self._execute("BEGIN IMMEDIATE")
+        with self._explained():
+            try:
+                yield
+            finally:
+                self._db.execute("COMMIT")
+
+    def prune(self, prompt: str, judge: str, before: datetime | None, *, dry_run: bool) -> int:
+        """Delete replies, and free their disk space.
+
+        Args:
+            prompt: A pattern for the prompt, with or without its version, such as ``agent_goal*``.
+            judge: A pattern for the judge, such as ``openai/*``.
+            before: Delete only replies that were stored before this time; ``None`` for all.
+            dry_run: Delete nothing.
+
+        Returns:
+            The number of these replies.
+        """
+        which = {"prompt": prompt, "judge": judge, "before": None if before is None else _written(before)}
+        found = self._execute(f"{_COUNT if dry_run else _DELETE}{_WHICH} AND (:before IS NULL OR at < :before)", which)
+        if not dry_run:
+            found = self._execute("SELECT changes()")
+            self._execute("VACUUM")
+            self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return int(found[0][0])
+
+    def recorded(self, prompt: str = "*", judge: str = "*") -> Iterator[RecordedReply]:
+        """Yield the replies with their requests, sorted by prompt, judge and key. See `prune` for the patterns.
+
+        Damaged replies are left out, with a warning in the log.
+        """
+        sql = f"{_SELECT}{_WHICH} ORDER BY prompt, judge, key"
+        with self._explained():
+            for row in self._db.execute(sql, {"prompt": prompt, "judge": judge}):
+                if (reply := self._intact(row)) is not None:
+                    key, judge_, prompt_, digests, _, at, _ = row
+                    yield RecordedReply(
+                        key=key.decode(),
+                        digests=json.loads(digests),
+                        judge=judge_.decode(),
+                        prompt=prompt_.decode(),
+                        recorded_at=datetime.fromisoformat(at.decode()),
+                        reply=reply,
+                    )
+
+    def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
+        """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
+        if self._parts is None or not self._read_only:  # if one request is missing, thousands may be
+            rows = self._execute(f"{_SELECT}digests <> '{{}}'")
+            intact = (row for row in rows if self._intact(row) is not None)
+            self._parts = [(row[2].decode().partition("@")[0], json.loads(row[3])) for row in intact]
+        return [digests for name, digests in self._parts if prompt in (None, name)]
+
+
+def _row_of(request: Request, reply: Reply) -> tuple[str | bytes, ...]:
+    return _row(request.key, request.judge, request.prompt, request.digests, reply, datetime.now(UTC))
+
+
+def _row(
+    key: str, judge: str, prompt: str, digests: Mapping[str, str], reply: Reply, recorded_at: datetime
+) -> tuple[str | bytes, ...]:
+    said = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
+    row = [
+        text.encode(errors="replace")  # lone surrogates cannot be encoded
+        for text in (key, judge, prompt, json.dumps(digests), said, _written(recorded_at))
+    ]
+    return (*(text.decode() for text in row), _checksum(row))
+
+
+def _written(at: datetime) -> str:
+    """Return a time as text that sorts by time."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _read(row: Sequence[Any]) -> Reply | None:
+    """Return the reply in a row, or ``None`` if it is damaged."""
+    try:
+        return Reply.model_validate_json(row[4]) if _checksum(row[:-1]) == row[-1] else None
+    except (TypeError, ValidationError):
+        return None
+
+
+def _checksum(row: Sequence[bytes]) -> bytes:
+    return hashlib.sha256(b"\n".join(row)).digest()

@@ -1,0 +1,270 @@
+"""The layer that limits the rate of requests, for all judges of an account together."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, UnreachableError
+from judgekit.judges.breaker import Circuit
+from judgekit.judges.limits.budget import estimated_tokens
+from judgekit.judges.limits.concurrency import ConcurrencyLimit
+from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
+from judgekit.judges.request import Client, Reply, Request
+
+
+@dataclass
+class Throttle:
+    """A limit on units per minute, spread evenly."""
+
+    per_minute: float
+    free_at: float = 0.0
+    """The time at which the next unit may be used."""
+
+    def consume(self, units: float, now: float) -> None:
+        """Use units, for whose share of the minute the next ones have to wait."""
+        self.free_at = max(self.free_at, now) + units * 60 / self.per_minute
+
+    def adjust(self, units: float) -> None:
+        """Use more units, or return some (negative), once their number is known."""
+        self.free_at += units * 60 / self.per_minute
+
+
+class SharedRates(Protocol):
+    """Requests and tokens per minute of an account whose limits machines share."""
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether there is a limit on tokens."""
+        ...
+
+    def apply_limits(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
+        """Apply the limits of another judge too; the strictest hold."""
+        ...
+
+    async def take(self, judge: str, tokens: Sequence[int]) -> float:
+        """Return 0 if the first request in line may start now, or the seconds to wait before asking again.
+
+        Args:
+            judge: The judge of the first request.
+            tokens: The estimated tokens of the first requests in line, which could start one after another.
+
+        Raises:
+            JudgeError: The account turned away a request of another process.
+        """
+        ...
+
+    def adjust(self, requests: int, tokens: int) -> None:
+        """Use more units, or return some (negative), once their number is known."""
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Start no request for a number of seconds, and then not all at once."""
+        ...
+
+    def fail_waiting(self, failure: Exception, judge: str) -> None:
+        """Fail the requests of other processes too if the account turned one away, or only those for one judge."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connection, which another judge of the account opens again if it needs one."""
+        ...
+
+
+@dataclass(eq=False)
+class Account:
+    """The limits of an account at a provider: requests at once, requests and tokens per minute, and its circuit.
+
+    Requests at once are limited for this process. If the rates are ``shared``, they are those of all machines.
+    """
+
+    concurrency: ConcurrencyLimit
+    shared: SharedRates | None = None
+    requests: Throttle | None = None
+    tokens: Throttle | None = None
+    circuit: Circuit = field(default_factory=Circuit, init=False)
+    _paused_until: float = field(default=0.0, init=False)
+    _failures: dict[str, Exception] = field(default_factory=dict[str, Exception], init=False)
+    _line: dict[object, int] = field(default_factory=dict[object, int], init=False, repr=False)
+    _queue_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
+
+    def apply_limits(self, concurrency: int, requests_a_minute: int | None, tokens_a_minute: int | None) -> None:
+        """Apply the limits of another judge too; the strictest hold."""
+        self.concurrency.maximum = min(self.concurrency.maximum, concurrency)
+        self.concurrency.limit = min(self.concurrency.limit, float(concurrency))
+        if self.shared is not None:
+            self.shared.apply_limits(requests_a_minute, tokens_a_minute)
+            return
+        self.requests = _lower_limit(self.requests, requests_a_minute)
+        self.tokens = _lower_limit(self.tokens, tokens_a_minute)
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether there is a limit on tokens per minute."""
+        return self.tokens is not None if self.shared is None else self.shared.limits_tokens
+
+    async def acquire(self, judge: str, tokens: int) -> int:
+        """Wait until another request may start; first come, first served.
+
+        Args:
+            judge: The judge of the request.
+            tokens: The estimated number of tokens of the request.
+
+        Returns:
+            The time of the start, for the `ConcurrencyLimit` of the account.
+
+        Raises:
+            JudgeError: The account turned away all waiting requests, or those for this judge.
+        """
+        place = object()
+        self._line[place] = tokens
+        try:
+            return await self._acquire(judge, tokens)
+        finally:
+            del self._line[place]
+
+    async def _acquire(self, judge: str, tokens: int) -> int:
+        before = self._failures_of(judge)
+        async with self._queue_lock:  # its holder is the first in line
+            while self._failures_of(judge) == before and (wait := await self._wait(judge)) != 0:
+                self._changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self._changed.wait()
+            for failure in self._failures_of(judge) - before:
+                raise copy(failure)
+            for pace, units in ((self.requests, 1), (self.tokens, tokens)):
+                if pace is not None:
+                    pace.consume(units, _now())
+            return self.concurrency.acquire()
+
+    def _failures_of(self, judge: str) -> set[Exception]:
+        return {failure for name in ("", judge) if (failure := self._failures.get(name)) is not None}
+
+    async def _wait(self, judge: str) -> float | None:
+        """Return the seconds until the first in line may start; ``None`` if that is unknown."""
+        if self.concurrency.is_full:
+            return None
+        free_at = [self._paused_until, *(pace.free_at for pace in (self.requests, self.tokens) if pace is not None)]
+        wait = max(0.0, max(free_at) - _now())
+        if self.shared is None or wait:
+            return wait
+        return await self.shared.take(judge, [*islice(self._line.values(), self.concurrency.free)])
+
+    def release(self) -> None:
+        """Make room after a request, successful or not."""
+        self.concurrency.release()
+        self._changed.set()
+
+    def refund(self, tokens: int) -> None:
+        """Return the units of a request that never reached the server."""
+        self._adjust(-1, -tokens)
+
+    def correct(self, tokens: int) -> None:
+        """Use more tokens for a request than were estimated, or less (negative)."""
+        self._adjust(0, tokens)
+
+    def _adjust(self, requests: int, tokens: int) -> None:
+        if self.shared is not None:
+            self.shared.adjust(requests, tokens)
+        for pace, units in ((self.requests, requests), (self.tokens, tokens)):
+            if pace is not None:
+                pace.adjust(units)
+
+    def pause(self, seconds: float) -> None:
+        """Start no request for a number of seconds."""
+        self._paused_until = max(self._paused_until, _now() + seconds)
+        if self.shared is not None:
+            self.shared.pause(seconds)
+
+    def fail_waiting(self, failure: Exception, judge: str = "") -> None:
+        """Fail all waiting requests with an error, or only those for one judge."""
+        self._failures[judge] = failure
+        if self.shared is not None:
+            self.shared.fail_waiting(failure, judge)
+        self._changed.set()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _lower_limit(throttle: Throttle | None, a_minute: int | None) -> Throttle | None:
+    if throttle is None or a_minute is None:
+        return throttle if a_minute is None else Throttle(a_minute)
+    return Throttle(min(throttle.per_minute, a_minute), throttle.free_at)
+
+
+# Judges share accounts by name, separately in each event loop. An account is dropped with the last of its judges.
+_accounts: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[object, Account]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def get_account(name: object, concurrency: int, share: Callable[[], SharedRates] | None = None) -> Account:
+    """Return the account with a name in the running event loop; ``share`` makes the rates that machines share."""
+    with _lock:
+        accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+        if (known := accounts.get(name)) is None:
+            known = accounts[name] = Account(ConcurrencyLimit(concurrency), share and share())
+        return known
+
+
+def requests_in_flight() -> int:
+    """Return the number of requests that are with providers now, for all accounts. Any thread may call this."""
+    with _lock:
+        return sum(account.concurrency.in_flight for accounts in _accounts.values() for account in accounts.values())
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """A layer that sends a request when the limits of its account allow it.
+
+    If a key is rejected, or the server cannot be reached, all waiting requests fail; if a quota is spent, those for the
+    same model fail, since other models may have quotas of their own.
+    """
+
+    inner: Client
+    account: Account
+
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the reply, once it is the turn of this request."""
+        account = self.account
+        expected = estimated_tokens(request) if account.limits_tokens else 0
+        sent = await account.acquire(request.judge, expected)
+        try:
+            reply = await self.inner.complete(request)
+        except OverloadError as error:
+            if error.retry_after is not None and error.retry_after <= MAX_RETRY_AFTER_SECONDS:
+                account.pause(error.retry_after)
+            if isinstance(error, RateLimitError):
+                account.concurrency.rate_limited(sent)
+            raise
+        except AuthenticationError as error:
+            account.fail_waiting(error)
+            raise
+        except QuotaError as error:
+            account.fail_waiting(error, request.judge)
+            raise
+        except UnreachableError as error:
+            account.refund(expected)
+            account.fail_waiting(error)
+            raise
+        finally:
+            account.release()
+        account.concurrency.succeeded(sent)
+        usage = reply.usage
+        if account.limits_tokens and usage and usage.input_tokens is not None and usage.output_tokens is not None:
+            account.correct(usage.input_tokens + usage.output_tokens - expected)
+        return reply
+
+    async def aclose(self) -> None:
+        """Close the inner client, and the connection to shared rates."""
+        if self.account.shared is not None:
+            await self.account.shared.aclose()
+        await self.inner.aclose()

@@ -1,0 +1,253 @@
+"""The litellm provider: any model that litellm can reach. An extra, ``judgekit[litellm]``, imported on first use.
+
+Each request is attempted once. The errors that litellm raises differ between its versions and between providers, so the
+HTTP response among an error's causes is read instead.
+"""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Coroutine, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol, cast
+from weakref import WeakKeyDictionary
+
+from judgekit import errors
+from judgekit.judges.providers.completion import http_status_error, parse_completion, shorten_server_text
+from judgekit.judges.providers.connection import (
+    Connection,
+    connection_failure,
+    error_chain,
+    proxy_passwords,
+    request_was_sent,
+)
+from judgekit.judges.providers.openai import chat_messages, response_format
+from judgekit.judges.providers.secrets import SecretMask, environment_secrets
+from judgekit.judges.request import ChatMessage, Reply, Request
+
+_QUIET = {
+    "LITELLM_MODE": "PRODUCTION",  # or it reads a .env file
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # or it fetches a table of prices
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",  # or it fetches a table of headers
+}
+"""Environment variables that are set before litellm is imported, unless the user has set them."""
+
+_OWN = {400, 401, 402, 403, 404, 429}
+"""Statuses of errors without an HTTP response. litellm's other statuses stand for a reply that it could not parse."""
+
+_NO_KEY = re.compile(
+    r"missing credentials|missing .{0,40}\bapi[ _]key|api[ _]key is not set|locate credentials", re.IGNORECASE
+)
+
+
+class _Clients(Protocol):
+    cache_dict: MutableMapping[str, Any]
+
+    def update_cache_key_with_event_loop(self, key: str) -> str: ...
+    def delete_cache(self, key: str) -> None: ...
+
+
+class _Completion(Protocol):
+    def model_dump(self, *, warnings: bool) -> dict[str, Any]: ...
+
+
+class _Litellm(Protocol):
+    """The part of litellm that is used."""
+
+    suppress_debug_info: bool
+    disable_hf_tokenizer_download: bool | None
+    openai_compatible_providers: Sequence[str]
+    in_memory_llm_clients_cache: _Clients
+
+    def get_llm_provider(self, model: str, *, api_base: str | None) -> tuple[str, str, str | None, str | None]: ...
+    def get_supported_openai_params(self, model: str, custom_llm_provider: str) -> list[str] | None: ...
+    def acompletion(self, **arguments: object) -> Coroutine[object, object, _Completion]: ...
+
+
+class LitellmClient:
+    """A client that sends requests through litellm, without litellm's own retries and cache.
+
+    Callbacks that a program has registered with litellm are not called. litellm follows redirects, and with some
+    providers it sends a request again by itself if the connection breaks before the reply.
+
+    Args:
+        connection: The settings of the connection, with headers but no query. Without a ``base_url``, requests go to
+            the provider's own server; without an ``api_key``, litellm reads the provider's own environment variable.
+            litellm reads and decompresses a whole reply before its length is known.
+
+    Raises:
+        ConfigError: litellm cannot be imported, or the connection has query parameters.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        extras = connection.extras
+        if extras.query:
+            raise errors.ConfigError(
+                "litellm does not support query: use its own parameters, such as params = {api_version = ...}"
+            )
+        self._litellm, self._unlogged = _load()
+        _warm_up()
+        self._base_url = connection.base_url or None
+        self._key = connection.api_key
+        self._masked = SecretMask((self._key or "", *extras.secrets, *environment_secrets(), *proxy_passwords()))
+        self._headers = dict(extras.headers)
+        self._max_reply_bytes = connection.max_reply_bytes
+        self._timeout = connection.timeout
+        self._price = connection.price
+
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the reply of the model.
+
+        Raises:
+            JudgeError: There is no usable reply.
+        """
+        where = f"{request.judge} at {self._base_url}" if self._base_url else request.judge
+        handled = sys.exception()
+        _asking.setdefault(asyncio.get_running_loop(), set()).add(self)
+        try:
+            async with asyncio.timeout(self._timeout):
+                body = await self._send(request, where)
+        except TimeoutError:
+            problem: errors.JudgeError = errors.LostError(f"{where}: no reply within {self._timeout:g} s")
+        except errors.JudgeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - litellm may raise anything, and quotes the server
+            problem = self._refused(error_chain(error, handled), where)
+        else:
+            if len(body) > self._max_reply_bytes:
+                found = f"the reply has more than {self._max_reply_bytes:,} bytes (max_reply_bytes)"
+                raise errors.ReplyError(f"{where}: {found}", text="")
+            return parse_completion(body, self._masked, where, self._price)
+        raise problem  # outside the handler, so that no error is chained that may show a key
+
+    async def _send(self, request: Request, where: str) -> bytes:
+        model, provider, _, _ = self._litellm.get_llm_provider(request.model, api_base=self._base_url)
+        form = response_format(request)
+        allowed = list(cast("list[str]", request.params.get("allowed_openai_params", [])))
+        known = self._litellm.get_supported_openai_params(model, provider)
+        if (
+            form and known and "response_format" not in [*known, *allowed]
+        ):  # litellm may be configured to drop it silently
+            raise errors.FormatError(f"{where}: litellm does not support response_format for this model")
+        if provider in self._litellm.openai_compatible_providers:
+            allowed.append("max_retries")  # litellm loses it for some of them, and sends requests three times
+        before = self._unlogged.set(True)
+        try:
+            completion = await self._litellm.acompletion(
+                **{
+                    **request.params_with_limit("max_tokens"),  # litellm knows each provider's name for it
+                    **form,
+                    "model": request.model,
+                    "messages": chat_messages(request),
+                    "api_base": self._base_url,
+                    "api_key": self._key,
+                    "extra_headers": self._headers or None,
+                    "timeout": self._timeout,
+                    "num_retries": 0,  # also stands for max_retries
+                    "caching": False,
+                    "allowed_openai_params": allowed,
+                }
+            )
+        finally:
+            self._unlogged.reset(before)
+        return _as_provider_json(completion.model_dump(warnings=False)).encode()
+
+    def _refused(self, chain: list[BaseException], where: str) -> errors.JudgeError:
+        causes = {kind.__name__: cause for cause in chain for kind in type(cause).__mro__}
+        if (status_error := causes.get("HTTPStatusError")) is not None:
+            response: Any = cast("Any", status_error).response
+            return http_status_error(response.status_code, response.content, response.headers.get, self._masked, where)
+        said, root = str(chain[0]), str(chain[-1])
+        said = self._masked(said if root in said else f"{said} {root}")
+        found = f"{where}: {shorten_server_text(said)}"
+        if not request_was_sent(chain):
+            return errors.UnreachableError(f"{where}: {self._masked(connection_failure(chain))}")
+        if (missing := causes.get("ModuleNotFoundError")) is not None:
+            return errors.ModelError(
+                f"{where}: {self._masked(str(missing))}. litellm needs this package for this model: install it"
+            )
+        if _NO_KEY.search(said):
+            return errors.AuthenticationError(found)
+        if (status := getattr(chain[0], "status_code", None)) in _OWN:
+            return http_status_error(status, said.encode(errors="replace"), lambda _: None, self._masked, where)
+        return errors.LostError(found)
+
+    async def aclose(self) -> None:
+        """Close the connections, unless another client uses litellm in this event loop."""
+        loop = asyncio.get_running_loop()
+        asking = _asking.get(loop, set())
+        last = asking == {self}
+        asking.discard(self)
+        if not last:
+            return
+        cache = self._litellm.in_memory_llm_clients_cache
+        of_this_loop = cache.update_cache_key_with_event_loop("")
+        closing: list[Any] = []
+        for key in [key for key in list(cache.cache_dict) if key.endswith(of_this_loop)]:
+            closing.append(cache.cache_dict[key])
+            cache.delete_cache(key)  # or litellm uses it again, though it is closed
+        for client in closing:
+            await client.close()
+
+
+_asking: WeakKeyDictionary[asyncio.AbstractEventLoop, set[LitellmClient]] = WeakKeyDictionary()
+"""The clients in each event loop. In a loop, litellm has one HTTP client per server, which it never closes."""
+
+
+def _load() -> tuple[_Litellm, ContextVar[bool]]:
+    """Return litellm, and a variable that, if set, keeps it from holding every reply until it is logged.
+
+    The import takes seconds, so a thread runs it before the first timeout begins.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        litellm = cast("_Litellm", import_module("litellm"))
+    except ImportError as error:
+        raise errors.ConfigError(f"litellm cannot be imported ({error}): pip install 'judgekit[litellm]'") from error
+    litellm.suppress_debug_info = True  # or it prints an advertisement with every error
+    litellm.disable_hf_tokenizer_download = True  # or it downloads one to count tokens that a provider did not
+    internal = sys.modules.get("litellm._internal_context")
+    unlogged: ContextVar[bool] = getattr(internal, "is_internal_call", ContextVar("unlogged"))
+    return litellm, unlogged
+
+
+@cache
+def _warm_up() -> None:
+    """Let litellm answer one mock request, since it loads much of its code with the first."""
+
+    def answer() -> None:
+        litellm, unlogged = _load()
+        unlogged.set(True)
+        asked: dict[str, object] = {
+            "model": "openai/m",
+            "messages": [ChatMessage("user", "?")._asdict()],
+            "api_key": "no-key",
+        }
+        asyncio.run(litellm.acompletion(**asked, mock_response="!", num_retries=0))
+
+    with suppress(Exception), ThreadPoolExecutor(1) as thread:  # if this fails, the first request is slow
+        import_module("openai.resources.chat")
+        thread.submit(answer).result()
+
+
+def _as_provider_json(completion: dict[str, Any]) -> str:
+    """Return a completion as the provider sent it: without zeros for uncounted tokens, and with its refusal."""
+    usage: dict[str, Any] = completion.get("usage") or {}
+    completion["usage"] = {name: value for name, value in usage.items() if value} or None
+    for choice in completion["choices"]:
+        choice["message"].setdefault("refusal", _own_fields(choice["message"]).get("refusal"))
+        if _own_fields(choice).get("native_finish_reason") == "error":
+            choice["finish_reason"] = "error"
+    return json.dumps(completion)
+
+
+def _own_fields(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a provider that litellm has no field for."""
+    return part.get("provider_specific_fields") or {}

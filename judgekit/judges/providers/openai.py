@@ -1,0 +1,186 @@
+"""The OpenAI provider: Chat Completions, of OpenAI or of any compatible server. Each request is attempted once.
+
+It uses the HTTP client of the SDK, of version 2 or 3, on aiohttp if that is installed, and no more of the SDK: that would
+traverse each body, send headers that it finds in the environment, and decompress replies of any size.
+"""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Mapping
+from datetime import date
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from pydantic import JsonValue
+from pydantic_core import from_json, to_json
+
+from judgekit.errors import ConfigError, JudgeError, LostError, ReplyError, UnreachableError
+from judgekit.judges.providers.bodies import ACCEPT_ENCODING, read_body
+from judgekit.judges.providers.completion import http_status_error, parse_completion
+from judgekit.judges.providers.connection import (
+    Connection,
+    connection_failure,
+    error_chain,
+    proxy_passwords,
+    request_was_sent,
+)
+from judgekit.judges.providers.secrets import SecretMask
+from judgekit.judges.request import Reply, Request
+from judgekit.traces.images import Image
+from judgekit.traces.message import JsonObject
+
+_CONNECTING = 5.0
+"""The maximum number of seconds to connect to a server."""
+
+_LOOKUP = 10.0
+"""The maximum number of seconds to look up a model, which is not worth a longer wait."""
+
+_OPENAI = (".openai.com", ".openai.azure.com")
+"""Hosts whose reasoning models reject ``max_tokens``. Many other servers know only that."""
+
+_ACCOUNT = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+"""The headers that OpenAI itself is sent from the environment, and their variables."""
+
+
+class OpenAIClient:
+    """A client that sends requests over HTTP, without retries.
+
+    Args:
+        connection: The settings of the connection. At most ``max_reply_bytes`` of a reply are read, decompressed.
+
+    Raises:
+        ConfigError: The connection cannot be set up, because the address, a proxy or a certificate cannot be used.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._timeout = connection.timeout
+        self._price = connection.price
+        self._host = urlsplit(connection.base_url).hostname or ""
+        self._max_reply_bytes = connection.max_reply_bytes
+        key = connection.api_key or "no-key"
+        self._masked = SecretMask((key, *connection.extras.secrets, *proxy_passwords()))
+        try:
+            self._http = _connect(connection)
+            self._headers, self._query = _headers(connection, key), connection.extras.query or None
+            self._base_url = connection.base_url.rstrip("/")
+            self._empty = self._request("chat/completions")
+        except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
+            problem = ConfigError(f"{connection.base_url}: cannot set up a connection: {self._masked(str(error))}")
+        else:
+            return
+        raise problem  # outside the handler, so that no error is chained that may show a password
+
+    async def complete(self, request: Request, /) -> Reply:
+        """Return the reply of the server.
+
+        Raises:
+            JudgeError: There is no usable reply.
+        """
+        where = f"{request.judge} at {request.base_url}"
+        handled = sys.exception()
+        try:
+            async with asyncio.timeout(self._timeout):
+                status, headers, body = await self._send(request)
+        except Exception as error:  # noqa: BLE001 - HTTP clients and their transports raise errors of many kinds
+            problem = self._problem(error, handled, where)
+        else:
+            if status // 100 == 2:
+                return parse_completion(body, self._masked, where, self._price)
+            problem = http_status_error(status, body, headers.get, self._masked, where)
+        raise problem  # outside the handler, so that no error is chained that may show a key
+
+    async def find_shutdown_date(self, model: str) -> date | None:
+        """Return the date on which the server will shut down a model, or did; ``None`` if it does not say."""
+        try:
+            async with asyncio.timeout(min(self._timeout, _LOOKUP)):
+                response = await self._http.send(self._request(f"models/{quote(model, safe=':')}"), stream=True)
+                body = await read_body(self._max_reply_bytes, response)
+            return date.fromisoformat(from_json(body)["shutdown_date"]) if response.is_success else None
+        except Exception:  # noqa: BLE001 - most servers have no such date, many no such route
+            return None
+
+    def _request(self, path: str) -> Any:
+        """Return a request without a body, of httpx or httpx2."""
+        return self._http.build_request("GET", f"{self._base_url}/{path}", params=self._query, headers=self._headers)
+
+    async def _send(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
+        """Return the status, the headers and the body of the response."""
+        params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
+        body = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
+        empty = self._empty
+        full = type(empty)("POST", empty.url, headers=empty.headers, content=to_json(body), extensions=empty.extensions)
+        response = await self._http.send(full, stream=True)
+        return response.status_code, response.headers, await read_body(self._max_reply_bytes, response)
+
+    def _problem(self, error: Exception, handled: BaseException | None, where: str) -> JudgeError:
+        chain = error_chain(error, handled)
+        if isinstance(chain[-1], ReplyError):
+            return ReplyError(f"{where}: {chain[-1]}", text="")
+        if isinstance(error, TimeoutError):
+            return LostError(f"{where}: no reply within {self._timeout:g} s")
+        if not request_was_sent(chain):
+            return UnreachableError(f"{where}: {self._masked(connection_failure(chain))}")
+        return LostError(f"{where}: {self._masked(str(error)) or type(error).__name__}")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+
+def _connect(connection: Connection) -> Any:
+    """Return an HTTP client of httpx or httpx2."""
+    import openai  # noqa: PLC0415 - takes half a second
+
+    timeout = openai.Timeout(connection.timeout, connect=min(_CONNECTING, connection.timeout / 2))
+    # No redirects: conversations go only to the server that the user names.
+    options: dict[str, Any] = {"follow_redirects": False, "timeout": timeout}
+    try:
+        return openai.DefaultAioHttpClient(**options)
+    except RuntimeError:  # aiohttp is not installed
+        return openai.DefaultAsyncHttpxClient(**options)
+
+
+def _headers(connection: Connection, api_key: str) -> dict[str, str]:
+    is_openai = (urlsplit(connection.base_url).hostname or "").endswith(".openai.com")
+    return {
+        "accept": "application/json",
+        "accept-encoding": ACCEPT_ENCODING,
+        "authorization": f"Bearer {api_key}",
+        "content-type": "application/json",
+        "user-agent": f"judgekit/{version('judgekit')}",
+        **{name: os.environ[key] for name, key in _ACCOUNT.items() if is_openai and os.environ.get(key)},
+        **{name.lower(): value for name, value in connection.extras.headers.items()},
+    }
+
+
+def chat_messages(request: Request) -> list[JsonValue]:
+    """Return the messages in the form of Chat Completions, with images in their places."""
+    if not request.images:
+        return [message._asdict() for message in request.messages]
+    return [
+        {"role": message.role, "content": [_part(part) for part in request.content(message)]}
+        if message.role == "user"
+        else message._asdict()
+        for message in request.messages
+    ]
+
+
+def _part(part: str | Image) -> JsonValue:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    detail: JsonObject = {} if part.detail == "auto" else {"detail": part.detail}
+    return {"type": "image_url", "image_url": {"url": part.url, **detail}}
+
+
+def response_format(request: Request) -> JsonObject:
+    """Return the parameter of Chat Completions that holds the model to the form of its reply."""
+    if request.output_mode == "text":
+        return {}
+    if request.output_mode == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    name = re.sub(r"[^\w-]", "_", request.schema_name, flags=re.ASCII)[:64]  # other names are rejected
+    schema: JsonObject = {"name": name, "schema": request.schema, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}

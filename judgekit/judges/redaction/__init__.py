@@ -1,0 +1,1 @@
+"""What judges must not see."""

@@ -1,0 +1,1 @@
+"""Redis servers, which caches and limits share."""

@@ -1,0 +1,921 @@
+"""The outermost layer: what is answered is not asked again."""
+
+import asyncio
+import gc
+import logging
+import sqlite3
+import threading
+import time
+from typing import Literal
+
+import openai
+import pytest
+from pydantic import BaseModel
+
+from judgekit.errors import (
+    FilterError,
+    JudgeError,
+    OverloadError,
+    RefusalError,
+    ReplayError,
+    ReplyError,
+    StoreError,
+    TruncatedError,
+)
+from judgekit.jobs.api import arun, run
+from judgekit.judges.answer import read_answer
+from judgekit.judges.cache.cache import Cache, ReplayClient, explain_miss
+from judgekit.judges.cache.cassettes import Cassette
+from judgekit.judges.cache.replies import Claim, RecordedReply, ReplyDatabase
+from judgekit.judges.cache.store import SQLiteReplyStore
+from judgekit.judges.judge import Judge
+from judgekit.judges.request import Reply, TokenLogprob
+from judgekit.judges.schema import strict_schema
+from judgekit.score import JudgeCall, ledger, record_calls
+from judgekit.scorers.goal import AgentGoalAccuracyWithReference
+from judgekit.scoring import scorer
+from judgekit.traces.message import Usage
+
+REPLY = Reply(text="fine", model="m", system_fingerprint="fp", usage=Usage(input_tokens=3), cost_usd=0.1)
+REMEMBERED = JudgeCall(
+    judge="openai/judge-1",
+    prompt="goodness@12345678",
+    model="m",
+    system_fingerprint="fp",
+    cached=True,
+    usage=Usage(input_tokens=3),
+    cost_usd=0.0,
+)
+
+
+def without_exchange(calls):
+    return [call.model_copy(update={"exchange": None}) for call in calls]
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """The file of the cache, to look into."""
+    replies = ReplyDatabase(tmp_path / "cache.sqlite")
+    yield replies
+    replies.close()
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """The same file as a store."""
+    replies = SQLiteReplyStore(tmp_path / "cache.sqlite")
+    yield replies
+    asyncio.run(replies.aclose())
+
+
+def unacceptable(_):
+    raise ValueError("good: is missing")
+
+
+def test_an_answered_question_is_not_asked_again_and_costs_nothing(stub, shared, question):
+    asked = stub([REPLY])
+    cache = Cache(asked, shared, "read_write")
+    with ledger() as calls:
+        assert asyncio.run(cache.complete(question())) == REPLY
+        assert calls == []  # who asks writes down what it costs
+        assert asyncio.run(cache.complete(question())) == REPLY
+    assert without_exchange(calls) == [REMEMBERED]
+    assert [call.exchange for call in calls] == [question().exchange("fine")]
+    assert len(asked.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"provider": "azure"},
+        {"base_url": "https://other.test/v1"},
+        {"model": "judge-2"},
+        {"params": {}},
+        {"messages": ()},
+        {"schema_name": "badness"},
+        {"schema": {}},
+        {"draw": 1},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_another_question_is_asked(stub, shared, question, changes):
+    asked = stub([REPLY, Reply(text="other")])
+    cache = Cache(asked, shared, "read_write")
+    assert asyncio.run(cache.complete(question())).text == "fine"
+    assert asyncio.run(cache.complete(question(**changes))).text == "other"
+    assert asyncio.run(cache.complete(question())).text == "fine"
+    assert asked.requests == [question(), question(**changes)]
+
+
+def test_refresh_asks_again_and_keeps_the_new_reply(stub, kept, shared, question):
+    kept.put(question(), REPLY)
+    asked = stub([Reply(text="second"), Reply(text="third")])
+    assert [asyncio.run(Cache(asked, shared, "refresh").complete(question())).text for _ in range(2)] == [
+        "second",
+        "third",
+    ]
+    assert asyncio.run(Cache(asked, shared, "read_write").complete(question())).text == "third"
+    assert len(asked.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OverloadError("busy"),
+        RefusalError("no"),
+        FilterError("no"),
+        TruncatedError("cut"),
+        ReplyError("broken", text="{"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_failed_is_not_kept(stub, kept, shared, question, error):
+    cache = Cache(stub([error, REPLY]), shared, "read_write")
+    with pytest.raises(type(error)):
+        asyncio.run(cache.complete(question()))
+    assert kept.get(question().key) is None
+    assert asyncio.run(cache.complete(question())) == REPLY
+
+
+def test_a_kept_reply_that_no_longer_fits_is_an_error_with_its_text(stub, kept, shared, question):
+    kept.put(question(), REPLY)
+    asked = stub()
+    with (
+        ledger() as calls,
+        pytest.raises(ReplyError, match=r"cached reply to this request .* good: is missing") as info,
+    ):
+        asyncio.run(Cache(asked, shared, "read_write").complete(question(accept=unacceptable)))
+    assert info.value.text == "fine"
+    assert asked.requests == calls == []
+
+
+# Single flight
+
+
+def gated(stub, *lines):
+    """A stub that answers when its gate is opened."""
+    return stub(list(lines) or [REPLY], gate=asyncio.Event())
+
+
+async def started(cache, requests):
+    """Asks all at once, each with a ledger of its own, and waits until what is to be sent has been sent."""
+
+    async def ask(request):
+        with ledger() as calls:
+            try:
+                return await cache.complete(request), calls
+            except JudgeError as error:
+                return error, calls
+
+    tasks = [asyncio.create_task(ask(request)) for request in requests]
+    await claimed(cache)
+    return tasks
+
+
+async def claimed(cache):
+    """Wait until what was asked up to now is claimed and sent."""
+    for _ in range(2):
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await asyncio.wrap_future(cache.replies._thread.submit(int))
+
+
+@pytest.mark.parametrize("mode", ["read_write", "refresh"])
+def test_equal_questions_at_once_are_one_request_that_is_paid_once(stub, shared, question, mode):
+    asked = gated(stub)
+
+    async def ask():
+        tasks = await started(Cache(asked, shared, mode), [question() for _ in range(50)])
+        asked.gate.set()
+        return await asyncio.gather(*tasks)
+
+    first, *others = asyncio.run(ask())
+    assert len(asked.requests) == 1
+    assert first == (REPLY, [])
+    assert [(reply, without_exchange(calls)) for reply, calls in others] == [(REPLY, [REMEMBERED])] * 49
+
+
+def test_different_questions_at_once_do_not_wait_for_each_other(stub, shared, question):
+    asked = gated(stub)
+
+    async def ask():
+        tasks = await started(Cache(asked, shared, "read_write"), [question(draw=draw) for draw in range(9)])
+        async with asyncio.timeout(5):
+            while asked.under_way < 9:  # noqa: ASYNC110 - the stub has no event for it
+                await asyncio.sleep(0.001)
+        asked.gate.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("cancelled", [0, 1, 4])
+def test_a_waiter_that_is_cancelled_leaves_the_others_their_reply(stub, shared, question, cancelled):
+    asked = gated(stub)
+
+    async def ask():
+        tasks = await started(Cache(asked, shared, "read_write"), [question() for _ in range(5)])
+        tasks.pop(cancelled).cancel()
+        await asyncio.sleep(0)
+        asked.gate.set()
+        return await asyncio.gather(*tasks)
+
+    assert [reply for reply, _ in asyncio.run(ask())] == [REPLY] * 4
+    assert len(asked.requests) == 1
+
+
+class Paying:
+    """Answers when its gate is opened, as a provider that is paid, also for a request that is cancelled."""
+
+    def __init__(self, line: Reply | Exception = REPLY) -> None:
+        self.gate = asyncio.Event()
+        self.requests = 0
+        self._line = line
+
+    async def complete(self, request):
+        self.requests += 1
+        error: str | None = "CancelledError"
+        try:
+            await self.gate.wait()
+            error = type(self._line).__name__ if isinstance(self._line, Exception) else None
+        finally:
+            record_calls(JudgeCall(judge=request.judge, prompt=request.prompt, cost_usd=0.25, error=error))
+        if isinstance(self._line, Exception):
+            raise self._line
+        return self._line
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+
+def paid(calls):
+    return [call.error for call in calls if not call.cached]
+
+
+@pytest.mark.parametrize("mode", ["read_write", "refresh"])
+@pytest.mark.parametrize("line", [REPLY, OverloadError("busy")], ids=["reply", "error"])
+@pytest.mark.parametrize("cancelled", [[0], [1], [0, 1], [0, 2], [1, 2]])
+def test_a_shared_request_is_paid_once_by_the_first_that_stays(shared, question, cancelled, line, mode):
+    async def ask():
+        asked = Paying(line)
+        ledgers: list[list[JudgeCall]] = []
+
+        async def one():
+            with ledger() as calls:
+                ledgers.append(calls)
+                return await Cache.complete(cache, question())
+
+        cache = Cache(asked, shared, mode)
+        tasks = [asyncio.create_task(one()) for _ in range(3)]
+        await claimed(cache)
+        for place in cancelled:
+            tasks[place].cancel()
+        await asyncio.sleep(0)
+        assert [paid(calls) for calls in ledgers] == [[], [], []]
+        asked.gate.set()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert asked.requests == 1
+        return ends, ledgers
+
+    ends, ledgers = asyncio.run(ask())
+    staying = [place for place in range(3) if place not in cancelled]
+    assert [isinstance(end, asyncio.CancelledError) for end in ends] == [place in cancelled for place in range(3)]
+    assert [ends[place] for place in staying] == [line] * len(staying)
+    error = None if line is REPLY else "OverloadError"
+    assert [paid(calls) for calls in ledgers] == [[error] if place == staying[0] else [] for place in range(3)]
+    again = sum(call.cached for calls in ledgers for call in calls)
+    assert again == (len(staying) - 1 if line is REPLY else 0)
+
+
+def test_one_who_stays_and_accepts_less_has_paid_all_the_same(shared, question):
+    async def ask():
+        asked = Paying()
+        cache = Cache(asked, shared, "read_write")
+        tasks = await started(cache, [question(), question(accept=unacceptable)])
+        tasks.pop(0).cancel()
+        asked.gate.set()
+        return await tasks[0]
+
+    error, calls = asyncio.run(ask())
+    assert (type(error), paid(calls)) == (ReplyError, [None])
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_request_whose_waiters_are_all_cancelled_is_cancelled_and_the_last_one_knows_its_cost(
+    shared, question, times
+):
+    async def ask():
+        asked = Paying()
+        cache = Cache(asked, shared, "read_write")
+        with ledger() as calls:
+            tasks = [asyncio.create_task(cache.complete(question())) for _ in range(3)]
+            await claimed(cache)
+            for _ in range(times):
+                for task in tasks:
+                    task.cancel()
+                await asyncio.sleep(0)
+            again = asyncio.create_task(cache.complete(question()))
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+            assert [type(end) for end in ends] == [asyncio.CancelledError] * 3
+            assert paid(calls) == ["CancelledError"]
+            asked.gate.set()
+            assert await again == REPLY  # whoever asks after them asks anew
+        assert (asked.requests, paid(calls)) == (2, ["CancelledError", None])
+
+    asyncio.run(ask())
+    gc.collect()  # an exception that nobody saw is reported when its task is forgotten
+
+
+def test_waiters_that_are_cancelled_as_the_reply_comes_pay_for_it_once(kept, shared, question):
+    async def ask():
+        asked = Paying()
+        cache = Cache(asked, shared, "read_write")
+        with ledger() as calls:
+            tasks = [asyncio.create_task(cache.complete(question())) for _ in range(3)]
+            await claimed(cache)
+            under_way = cache._in_flight[question().key].task
+            under_way.add_done_callback(lambda _: [task.cancel() for task in tasks])
+            asked.gate.set()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return paid(calls)
+
+    assert asyncio.run(ask()) == [None]
+    assert kept.get(question().key) == REPLY
+
+
+def test_a_loop_that_ends_while_a_request_is_under_way_ends_quietly(stub, kept, shared, question):
+    async def ask():
+        await started(Cache(gated(stub), shared, "read_write"), [question()] * 2)
+
+    asyncio.run(ask())
+    gc.collect()
+    assert kept.get(question().key) is None
+
+
+def test_a_shared_request_that_fails_fails_all_waiters_and_the_next_one_asks_again(stub, shared, question):
+    asked = gated(stub, OverloadError("busy"), REPLY)
+
+    async def ask():
+        cache = Cache(asked, shared, "read_write")
+        tasks = await started(cache, [question() for _ in range(5)])
+        asked.gate.set()
+        ends = await asyncio.gather(*tasks)
+        return ends, await cache.complete(question())
+
+    ends, later = asyncio.run(ask())
+    assert [type(error) for error, _ in ends] == [OverloadError] * 5
+    assert later == REPLY
+    assert len(asked.requests) == 2
+
+
+def test_a_waiter_that_checks_more_than_the_one_who_asked_does_not_get_what_it_would_refuse(stub, shared, question):
+    asked = gated(stub)
+
+    async def ask():
+        tasks = await started(Cache(asked, shared, "read_write"), [question(), question(accept=unacceptable)])
+        asked.gate.set()
+        return await asyncio.gather(*tasks)
+
+    (first, _), (second, calls) = asyncio.run(ask())
+    assert first == REPLY
+    assert isinstance(second, ReplyError)
+    assert second.text == "fine"
+    assert calls == []
+
+
+# Others that use the same file
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "cache.sqlite"
+
+
+@pytest.fixture
+def two_caches(stub, path):
+    """Two caches on one file, as two judges have them, over one client."""
+    asked = gated(stub)
+    caches = [Cache(asked, SQLiteReplyStore(path), "read_write") for _ in range(2)]
+    yield asked, *caches
+    for cache in caches:
+        asyncio.run(cache.aclose())
+
+
+def claims(path):
+    database = sqlite3.connect(path)
+    rows = database.execute("SELECT key, until FROM claims").fetchall()
+    database.close()
+    return dict(rows)
+
+
+def test_what_another_is_asking_is_waited_for_and_costs_nothing(two_caches, question):
+    asked, one, other = two_caches
+
+    async def ask():
+        tasks = [*await started(one, [question()]), *await started(other, [question()] * 3)]
+        asked.gate.set()
+        return await asyncio.gather(*tasks)
+
+    first, *others = asyncio.run(ask())
+    assert len(asked.requests) == 1
+    assert first == (REPLY, [])
+    assert [(reply, without_exchange(calls)) for reply, calls in others] == [(REPLY, [REMEMBERED])] * 3
+
+
+def test_two_threads_with_a_loop_each_send_each_request_once(stub, path, question):
+    requests = [question(draw=draw) for draw in range(40)]
+    stubs = [stub([REPLY]), stub([REPLY])]
+    ready = threading.Barrier(2)
+
+    def work(asked):
+        async def ask():
+            cache = Cache(asked, SQLiteReplyStore(path), "read_write")
+            replies = await asyncio.gather(*map(cache.complete, requests))
+            await cache.aclose()
+            assert replies == [REPLY] * 40
+
+        ready.wait()
+        asyncio.run(ask())
+
+    threads = [threading.Thread(target=work, args=(asked,)) for asked in stubs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one.draw for asked in stubs for one in asked.requests) == list(range(40))
+
+
+@pytest.mark.parametrize("error", [OverloadError("busy"), RefusalError("no")], ids=lambda error: type(error).__name__)
+def test_what_another_failed_to_get_is_asked_again_at_once(two_caches, question, path, error):
+    asked, one, other = two_caches
+    asked.lines = [error, REPLY]
+
+    async def ask():
+        tasks = [*await started(one, [question()]), *await started(other, [question()])]
+        asked.gate.set()
+        return await asyncio.wait_for(asyncio.gather(*tasks), timeout=5)  # a lease would take ten seconds
+
+    (first, _), (second, calls) = asyncio.run(ask())
+    assert type(first) is type(error)
+    assert (second, calls) == (REPLY, [])
+    assert len(asked.requests) == 2
+    assert claims(path) == {}
+
+
+def test_a_request_that_is_cancelled_is_left_to_others(two_caches, question, path):
+    asked, one, other = two_caches
+
+    async def cancelled():
+        await started(one, [question()])
+        assert claims(path).keys() == {question().key}
+
+    asyncio.run(cancelled())
+    one.replies._thread.submit(int).result()
+    assert claims(path) == {}
+    asked.gate.set()
+    assert asyncio.run(other.complete(question())) == REPLY
+
+
+def test_a_waiter_that_is_cancelled_leaves_the_claim_of_another_alone(two_caches, question, path):
+    _, one, other = two_caches
+
+    async def ask():
+        await started(one, [question()])
+        [waiting] = await started(other, [question()])
+        await asyncio.sleep(0.03)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        await claimed(other)
+        assert claims(path).keys() == {question().key}
+
+    asyncio.run(ask())
+
+
+def test_the_requests_of_one_who_was_killed_are_asked_when_the_lease_has_ended(stub, path, question, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.cache.reply_file.CLAIM_LEASE_SECONDS", 0.2)
+    dead = ReplyDatabase(path)
+    assert dead.claim(Claim(question().key, "dead")) is True
+    [until] = claims(path).values()
+    cache = Cache(stub([REPLY]), SQLiteReplyStore(path), "read_write")
+    assert asyncio.run(cache.complete(question())) == REPLY
+    assert time.time() > until
+    dead.close()
+    asyncio.run(cache.aclose())
+
+
+def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, question, path, monkeypatch):
+    monkeypatch.setattr(
+        "judgekit.judges.cache.leases.CLAIM_LEASE_SECONDS", 0.03
+    )  # so that it is renewed every hundredth of a second
+    asked, one, _ = two_caches
+
+    async def ask():
+        [task] = await started(one, [question()])
+        [first] = claims(path).values()
+        for times in range(1, 4):
+            while claims(path)[question().key] < first + times * 0.02:  # noqa: ASYNC110 - it is waited for in a file
+                await asyncio.sleep(0.01)
+        asked.gate.set()
+        await task
+
+    asyncio.run(ask())
+
+
+def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, path, question, monkeypatch):
+    for module in ("leases", "reply_file"):
+        monkeypatch.setattr(f"judgekit.judges.cache.{module}.CLAIM_LEASE_SECONDS", 0.3)
+    asked, late = stub([REPLY]), stub([Reply(text="late")])
+    blocked = threading.Event()
+
+    async def block():
+        asked.gate = asyncio.Event()
+        cache = Cache(asked, SQLiteReplyStore(path), "read_write")
+        [task] = await started(cache, [question()])
+        blocked.set()
+        time.sleep(1)  # noqa: ASYNC251 - on purpose
+        asked.gate.set()
+        assert await task == (REPLY, [])
+        await cache.aclose()
+
+    async def ask():
+        cache = Cache(late, SQLiteReplyStore(path), "read_write")
+        assert await cache.complete(question()) == REPLY
+        await cache.aclose()
+
+    thread = threading.Thread(target=lambda: asyncio.run(block()))
+    thread.start()
+    assert blocked.wait(5)
+    asyncio.run(ask())
+    thread.join()
+    assert (len(asked.requests), late.requests) == (1, [])
+
+
+def test_a_holder_that_stalled_uses_the_reply_that_stands_and_pays_its_own(kept, shared, question):
+    class Paid:
+        async def complete(self, request):
+            record_calls(JudgeCall(judge=request.judge, prompt=request.prompt, cost_usd=0.25))
+            kept.put(request, REPLY)  # another process, after the lease has ended
+            return Reply(text="too late")
+
+    with ledger() as calls:
+        assert asyncio.run(Cache(Paid(), shared, "read_write").complete(question())) == REPLY
+    assert [call.cost_usd for call in calls] == [0.25]
+    assert kept.get(question().key) == REPLY
+
+
+def test_a_mended_reply_gives_way_to_the_one_that_stands_for_the_question(stub, kept, shared, question):
+    kept.put(question(), REPLY)
+    repaired = question().correction_request("{", "no JSON")
+    cache = Cache(stub([Reply(text="mended")]), shared, "read_write")
+    assert asyncio.run(cache.complete(repaired)) == REPLY
+
+
+def test_nothing_is_renewed_where_nothing_is_under_way(stub, shared, question, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.cache.leases.CLAIM_LEASE_SECONDS", 1.5)
+    renewed = []
+    monkeypatch.setattr(shared, "renew", renewed.append)
+    cache = Cache(stub([REPLY]), shared, "read_write")
+
+    async def ask():
+        for draw in range(2):
+            await cache.complete(question(draw=draw))
+            while cache._leases._timer is not None:  # noqa: ASYNC110 - a thread ends
+                await asyncio.sleep(0.01)
+
+    asyncio.run(ask())
+    assert renewed == []
+
+
+def test_a_renewal_that_fails_is_nobodys_error(two_caches, question, monkeypatch, caplog):
+    monkeypatch.setattr("judgekit.judges.cache.leases.CLAIM_LEASE_SECONDS", 0.03)
+    asked, one, _ = two_caches
+    tried = threading.Event()
+
+    def renew(_):
+        tried.set()
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(one._leases, "_renew", renew)
+
+    async def ask():
+        [task] = await started(one, [question()])
+        assert await asyncio.to_thread(tried.wait, 5)
+        asked.gate.set()
+        return await task
+
+    assert asyncio.run(ask()) == (REPLY, [])
+    assert caplog.records == []
+
+
+def test_refresh_waits_for_nobody_and_claims_nothing(two_caches, question, path):
+    asked, one, other = two_caches
+    other.mode = "refresh"
+
+    async def ask():
+        tasks = [*await started(one, [question()]), *await started(other, [question()])]
+        assert len(asked.requests) == 2
+        assert len(claims(path)) == 1
+        asked.gate.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(ask())
+
+
+def test_a_reply_that_cannot_be_kept_is_an_error_and_the_claim_is_given_back(stub, path, question):
+    replies = SQLiteReplyStore(path)
+    for db in (replies._file._db, replies._file._nonwaiting_db):
+        db.execute("PRAGMA max_page_count = 12")
+    cache = Cache(stub([Reply(text="x" * 100_000), REPLY]), replies, "read_write")
+    with pytest.raises(StoreError, match="disk is full"):
+        asyncio.run(cache.complete(question()))
+    assert claims(path) == {}
+    assert asyncio.run(cache.complete(question())) == REPLY
+    asyncio.run(cache.aclose())
+
+
+def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, question, caplog):
+    asked = gated(stub)
+
+    async def close():
+        cache = Cache(asked, SQLiteReplyStore(path), "read_write")
+        tasks = await started(cache, [question(draw=draw) for draw in range(3)])
+        assert len(claims(path)) == 3
+        await cache.aclose()
+        assert claims(path) == {}
+        assert cache._leases._timer is None
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [type(end) for end in asyncio.run(close())] == [asyncio.CancelledError] * 3
+    assert asked.under_way == 0
+    assert asked.closed == 1
+    assert [one for one in caplog.records if one.levelno >= logging.WARNING] == []
+
+
+def test_what_one_judge_answered_is_no_answer_of_another(server, achieved, sample, path):
+    server.script = [server.says(achieved)]
+    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(20)]
+    settings = {"base_url": server.url, "cache": path}
+    for sent, judge in (
+        (20, Judge("openai/a", **settings)),
+        (40, Judge("openai/b", **settings)),
+        (60, Judge("openai/a", params={"temperature": 1}, **settings)),
+        (60, Judge("openai/a", **settings)),
+    ):
+        scores = run(samples, [AgentGoalAccuracyWithReference(judge)])
+        assert [row.score.value for row in scores] == [1.0] * 20
+        assert len(server.requests) == sent
+
+
+def test_a_cache_that_is_deleted_during_a_run_keeps_what_comes_after(server, achieved, sample, path, caplog):
+    def answer(_):
+        if len(server.requests) == 10:
+            path.unlink()
+        return server.says(achieved)
+
+    server.script = [answer]
+    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(20)]
+    judge = {"model": "openai/a", "base_url": server.url, "cache": path}
+    scores = run(samples, [AgentGoalAccuracyWithReference(Judge(**judge))], concurrency=1)
+    assert [row.score.value for row in scores] == [1.0] * 20
+    assert len(server.requests) == 20
+    assert [one.getMessage() for one in caplog.records if one.name == "judgekit"] == [
+        f"{path}: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
+    ]
+    run(samples, [AgentGoalAccuracyWithReference(Judge(**judge))])
+    assert len(server.requests) == 20 + 9  # those before the file was deleted
+
+
+def test_a_slow_sync_function_beside_a_judge_takes_nothing_of_its_deadline(server, achieved, sample, path):
+    @scorer
+    def slow(_):
+        time.sleep(1)
+        return 1.0
+
+    def answer(_):
+        time.sleep(0.1)
+        return server.says(achieved)
+
+    async def both():
+        pauses, last = [], time.monotonic()
+
+        async def beat():
+            nonlocal last
+            while True:
+                await asyncio.sleep(0.01)
+                pauses.append(time.monotonic() - last)
+                last = time.monotonic()
+
+        beating = asyncio.create_task(beat())
+        found = await arun(samples, [AgentGoalAccuracyWithReference(judge), slow], concurrency=4)
+        beating.cancel()
+        return found, max(pauses)
+
+    server.script = [answer]
+    samples = [sample.model_copy(update={"reference": f"Booked {number}."}) for number in range(8)]
+    judge = Judge("openai/a", base_url=server.url, cache=path, timeout=0.7, attempts=1)
+    openai.AsyncOpenAI(api_key="-")  # whose import is no matter of this test
+    found, longest = asyncio.run(both())
+    assert [row.score.reason for row in found if row.score.value != 1] == []
+    assert longest < 0.6
+
+
+def test_closing_that_is_cancelled_closes_what_is_inside(stub, shared):
+    inner = stub()
+
+    async def close():
+        task = asyncio.create_task(Cache(inner, SQLiteReplyStore(shared._file._path), "read_write").aclose())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(close())
+    assert inner.closed == 1
+
+
+# Without the judge's words
+
+
+class Opinion(BaseModel):
+    reason: str
+    verdict: Literal["good", "bad"]
+
+
+def asks_for_opinion(question, check=lambda _: None):
+    return question(schema=strict_schema(Opinion), accept=lambda text: check(read_answer(text, Opinion)))
+
+
+SAID = Reply(
+    text='{"reason": "Smith said so.", "verdict": "bad"}',
+    model="m",
+    usage=Usage(input_tokens=3),
+    cost_usd=0.1,
+    logprobs=(TokenLogprob(token="Smith", logprob=-0.1),),  # noqa: S106 - a part of a word
+)
+
+
+def test_without_text_the_verdict_alone_is_kept_and_whoever_asked_still_gets_it_all(stub, shared, question, path):
+    cache = Cache(stub([SAID]), shared, "read_write", store_text=False)
+    assert asyncio.run(cache.complete(asks_for_opinion(question))) == SAID
+    remembered = asyncio.run(cache.complete(asks_for_opinion(question)))
+    assert remembered == Reply(text='{"reason":"","verdict":"bad"}', model="m", usage=SAID.usage, cost_usd=0.1)
+    assert len(cache.inner.requests) == 1
+    for file in path.parent.iterdir():
+        assert b"Smith" not in file.read_bytes()
+
+
+def test_without_text_what_only_words_can_tell_is_asked_again(stub, shared, question, path):
+    def check(answer):
+        if not answer.reason:
+            raise ValueError("reason: is missing")
+
+    cache = Cache(stub([SAID]), shared, "read_write", store_text=False)
+    for _ in range(2):
+        assert asyncio.run(cache.complete(asks_for_opinion(question, check))) == SAID
+    assert len(cache.inner.requests) == 2
+    assert claims(path) == {}
+
+
+# Replay
+
+
+@pytest.fixture(params=["sqlite", "jsonl"])
+def recorded(request, tmp_path, question):
+    """One reply in a file of each kind."""
+    path = tmp_path / f"replies.{request.param}"
+    if request.param == "jsonl":
+        about = RecordedReply(note="By hand.").model_dump_json(exclude_unset=True)
+        line = RecordedReply(key=question().key, digests=question().digests, reply=REPLY).model_dump_json()
+        path.write_text(f"{about}\n{line}\n")
+        replies = Cassette(path)
+    else:
+        kept = ReplyDatabase(path)
+        kept.put(question(), REPLY)
+        kept.close()
+        replies = SQLiteReplyStore(path, read_only=True)
+    yield replies
+    asyncio.run(replies.aclose())
+
+
+def test_replay_answers_from_what_is_kept_at_no_cost(recorded, question):
+    with ledger() as calls:
+        assert asyncio.run(ReplayClient(recorded).complete(question())) == REPLY
+    assert without_exchange(calls) == [REMEMBERED]
+
+
+@pytest.mark.parametrize(
+    ("changes", "differs"),
+    [
+        ({"model": "judge-2"}, "model"),
+        ({"params": {}}, "params"),
+        ({"draw": 3, "base_url": "?"}, "base_url, draw"),
+        ({"messages": ()}, "messages, messages[0] (system), messages[1] (user)"),
+    ],
+    ids=["model", "params", "two parts", "messages"],
+)
+def test_a_question_that_is_not_kept_is_an_error_that_names_what_differs(recorded, question, changes, differs):
+    with ledger() as calls, pytest.raises(ReplayError) as info:
+        asyncio.run(ReplayClient(recorded).complete(question(**changes)))
+    assert str(info.value) == (
+        "no reply is recorded for this request of goodness@12345678, and replay mode sends no requests; "
+        f"the nearest recorded request differs in {differs}"
+    )
+    assert calls == []
+
+
+def test_the_nearest_is_the_recorded_request_that_differs_in_the_fewest_parts(kept, shared, question):
+    for far in ({"model": "x", "params": {}}, {"draw": 1}, {"model": "y", "schema": {}, "base_url": "?"}):
+        kept.put(question(**far), REPLY)
+    with pytest.raises(ReplayError, match=r"differs in draw$"):
+        asyncio.run(ReplayClient(shared).complete(question()))
+
+
+def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, shared, question):
+    kept.put(question(prompt="badness@1"), REPLY)
+    asked = question(model="other", params={}, draw=1)
+    kept.put(question(prompt="goodness@0", messages=()), REPLY)
+    assert asyncio.run(explain_miss(shared, asked)) == (
+        "the nearest recorded request differs in draw, messages, messages[0] (system), messages[1] (user), model, params"
+    )
+    assert asyncio.run(explain_miss(shared, question(prompt="third@1", model="other"))) == (
+        "the nearest recorded request differs in model"
+    )
+
+
+def test_a_request_whose_key_alone_was_changed_by_hand_is_said_to_differ_in_it(question, tmp_path):
+    path = tmp_path / "replies.jsonl"
+    path.write_text(RecordedReply(key="k", digests=question().digests, reply=REPLY).model_dump_json())
+    assert asyncio.run(explain_miss(Cassette(path), question())) == (
+        "the nearest recorded request differs in only its key"
+    )
+
+
+def test_a_reply_that_is_damaged_is_as_good_as_not_recorded(question, tmp_path):
+    path = tmp_path / "cache.sqlite"
+    replies = ReplyDatabase(path)
+    replies.put(question(), REPLY)
+    replies.close()
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("UPDATE replies SET reply = '{'")
+    database.close()
+    replay = ReplayClient(SQLiteReplyStore(path, read_only=True))
+    with pytest.raises(ReplayError, match="nothing is recorded"):
+        asyncio.run(replay.complete(question()))
+    asyncio.run(replay.aclose())
+
+
+def test_where_nothing_is_kept_replay_says_so(shared, question):
+    with pytest.raises(ReplayError, match=r"replay mode sends no requests; nothing is recorded$"):
+        asyncio.run(ReplayClient(shared).complete(question()))
+
+
+def test_a_recorded_reply_that_no_longer_fits_is_an_error_with_its_text(recorded, question):
+    with pytest.raises(ReplyError, match=r"cached reply to this request .* good: is missing") as info:
+        asyncio.run(ReplayClient(recorded).complete(question(accept=unacceptable)))
+    assert info.value.text == "fine"
+
+
+def test_closing_closes_the_files_and_what_is_inside(stub, path, tmp_path):
+    inner = stub()
+    for layer in (
+        Cache(inner, SQLiteReplyStore(path), "read_write"),
+        ReplayClient(SQLiteReplyStore(tmp_path / "b.sqlite")),
+    ):
+        asyncio.run(layer.aclose())
+        with pytest.raises(Exception, match="closed database"):
+            layer.replies._file.get("key")
+        with pytest.raises(Exception, match="closed database"):
+            layer.replies._file.get_nowait("key")
+    assert inner.closed == 1
+
+
+def test_when_the_store_fails_requests_under_way_are_waited_for_and_their_replies_put(path, stub, question):
+    class Failing(SQLiteReplyStore):
+        put_keys: set[str] = set()  # noqa: RUF012 - of this test
+
+        async def put(self, request, reply, /, *, replace=False):
+            self.put_keys.add(request.key)
+            raise StoreError("the store is away")
+
+    async def ask():
+        gate = asyncio.Event()
+        slow, fast = question(draw=1), question(draw=2)
+        providers = {slow.key: stub(gate=gate), fast.key: stub()}
+
+        class Provider:
+            async def complete(self, request, /):
+                return await providers[request.key].complete(request)
+
+            async def aclose(self):
+                pass
+
+        cache = Cache(Provider(), Failing(path), "read_write")
+        asking = [asyncio.create_task(cache.complete(one)) for one in (slow, fast)]
+        await asyncio.sleep(0.1)
+        assert not any(one.done() for one in asking)
+        gate.set()
+        for error in await asyncio.gather(*asking, return_exceptions=True):
+            assert str(error) == "the store is away"
+        assert Failing.put_keys == {slow.key, fast.key}
+        await cache.aclose()
+
+    asyncio.run(ask())

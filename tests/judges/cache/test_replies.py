@@ -1,0 +1,865 @@
+"""Where replies are kept: a SQLite file that grows, and that processes share."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import StoreError
+from judgekit.judges.cache.replies import Claim, ImportCounts, RecordedReply, ReplyDatabase, _checksum
+from judgekit.judges.request import Reply, TokenLogprob
+from judgekit.traces.message import Usage
+
+REPLY = Reply(text='{"good": "é\\u0000"}', model="m", usage=Usage(input_tokens=3, extra={"a": [1]}), cost_usd=0.1)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Opens a cache file, as often as asked, and closes all."""
+    held = []
+
+    def open_(path=tmp_path / "cache.sqlite", **options):
+        held.append(ReplyDatabase(path, **options))
+        return held[-1]
+
+    yield open_
+    for replies in held:
+        replies.close()
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    """Where the cache file of a test is."""
+    return tmp_path / "cache.sqlite"
+
+
+def by_hand(path, *statements):
+    """Does something to a file past judgekit."""
+    database = sqlite3.connect(path, isolation_level=None)
+    rows = [row for statement in statements for row in database.execute(statement)]
+    database.close()
+    return rows
+
+
+def is_sound(path):
+    return by_hand(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+def beside(path):
+    """All files of a folder with what is in them."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+def test_a_cached_reply_is_found_by_its_key_with_all_that_it_says(opened, question):
+    replies = opened()
+    replies.put(question(), REPLY)
+    assert replies.get(question().key) == REPLY
+    assert replies.get(question(draw=1).key) is None
+    assert list(replies.digests()) == [question().digests]
+
+
+LOGPROBS = st.builds(TokenLogprob, token=st.text(), logprob=st.floats(max_value=0, allow_nan=False))
+REPLIES = st.builds(
+    Reply,
+    text=st.text(),
+    model=st.none() | st.text(),
+    usage=st.none() | st.builds(Usage, input_tokens=st.none() | st.integers(0, 2**40)),
+    cost_usd=st.none() | st.floats(0, 1e6),
+    logprobs=st.none() | st.lists(LOGPROBS).map(tuple),
+)
+
+
+@given(reply=REPLIES)
+def test_whatever_a_judge_says_comes_back_as_it_was(question, tmp_path_factory, reply):
+    replies = ReplyDatabase(tmp_path_factory.getbasetemp() / "any.sqlite")
+    replies.put(question(), reply, replace=True)
+    assert replies.get(question().key) == reply
+    replies.close()
+
+
+def test_what_no_file_can_hold_is_kept_as_a_question_mark(opened, question):
+    replies = opened()
+    replies.put(question(), Reply(text="a\ud800b"))
+    assert replies.get(question().key) == Reply(text="a?b")
+
+
+def test_the_first_reply_stands_and_a_later_one_takes_its_place_on_purpose_alone(opened, question):
+    replies = opened()
+    assert replies.put(question(), REPLY) == REPLY
+    assert replies.put(question(), Reply(text="newer")) == REPLY
+    assert replies.get(question().key) == REPLY
+    assert replies.put(question(), Reply(text="newer"), replace=True) == Reply(text="newer")
+    assert replies.get(question().key) == Reply(text="newer")
+    assert len(list(replies.digests())) == 1
+
+
+def test_replies_outlive_the_connection_and_are_seen_by_another_at_once(opened, question):
+    one, other = opened(), opened()
+    one.put(question(), REPLY)
+    assert other.get(question().key) == REPLY
+    one.close()
+    other.close()
+    assert opened().get(question().key) == REPLY
+
+
+def test_a_file_holds_text_that_any_program_can_read(opened, question, path):
+    opened().put(question(), REPLY)
+    [row] = by_hand(path, "SELECT key, judge, prompt, digests, reply, at FROM replies")
+    assert row[:3] == (question().key, "openai/judge-1", "goodness@12345678")
+    assert json.loads(row[3]) == question().digests
+    assert json.loads(row[4])["text"] == REPLY.text
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(row[5])) < timedelta(minutes=1)
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from judgekit.judges.request import Reply, Request, ChatMessage
+from judgekit.judges.cache.replies import ReplyDatabase
+folder, name = Path(sys.argv[1]), sys.argv[2]
+(folder / f"{name}.ready").touch()
+while not (folder / "go").exists():
+    time.sleep(0.001)
+replies = ReplyDatabase(folder / "new" / "cache.sqlite")
+for draw in range(100):
+    request = Request("p", "u", name, {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, draw=draw)
+    replies.put(request, Reply(text=f"{name} {draw}"))
+    assert replies.get(request.key).text == f"{name} {draw}"
+replies.close()
+"""
+
+
+def test_processes_that_start_at_once_share_a_file_and_lose_nothing(opened, tmp_path):
+    names = ["a", "b", "c"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    running = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name], env=environment)  # noqa: S603 - this Python
+        for name in names
+    ]
+    while not all((tmp_path / f"{name}.ready").exists() for name in names):
+        assert all(process.poll() is None for process in running)
+    (tmp_path / "go").touch()
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert len(list(opened(tmp_path / "new" / "cache.sqlite").digests())) == 300
+
+
+def test_a_file_in_which_another_process_is_writing_is_waited_for(opened, question, path):
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")  # under which SQLite refuses to switch to WAL, without waiting
+    soon = threading.Timer(0.02, lambda: other.execute("COMMIT"))
+    soon.start()
+    replies = opened()
+    soon.join()
+    other.close()
+    replies.put(question(), REPLY)
+    assert opened().get(question().key) == REPLY
+
+
+def test_the_folder_of_a_new_cache_is_made_and_is_not_for_git(opened, tmp_path):
+    opened(tmp_path / ".judgekit" / "cache.sqlite")
+    assert (tmp_path / ".judgekit" / ".gitignore").read_text() == "*\n!/.gitignore\n!/receipts/\n!/receipts/*.json\n"
+
+
+def test_a_folder_that_was_there_is_left_to_git(opened, tmp_path):
+    opened(tmp_path / "cache.sqlite")
+    assert not (tmp_path / ".gitignore").exists()
+
+
+def test_another_process_may_make_the_folder_first(opened, tmp_path, monkeypatch):
+    made = Path.mkdir
+
+    def mkdir(path, *args, **options):
+        made(path, parents=True, exist_ok=True)  # the other process
+        made(path, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    assert list(opened(tmp_path / ".judgekit" / "cache.sqlite").digests()) == []
+
+
+def test_a_folder_of_the_users_own_choice_is_not_hidden_from_git(tmp_path):
+    ReplyDatabase(tmp_path / "verdicts" / "cache.sqlite").close()
+    assert not (tmp_path / "verdicts" / ".gitignore").exists()
+
+
+# Files that are not caches
+
+
+def foreign(path):
+    by_hand(path, "CREATE TABLE replies (something TEXT)")
+
+
+def newer(path):
+    ReplyDatabase(path).close()
+    by_hand(path, "PRAGMA user_version = 2")
+
+
+def of_others(path):
+    by_hand(path, "PRAGMA application_id = 7")
+
+
+UNUSABLE = [
+    pytest.param(
+        newer, "written by a newer judgekit (schema 2); update judgekit, or name another file", id="newer schema"
+    ),
+    pytest.param(foreign, "belongs to another program; name another file", id="tables of another program"),
+    pytest.param(of_others, "belongs to another program; name another file", id="another program"),
+    pytest.param(Path.mkdir, "cannot be used as a cache: it is a folder; name a file in it", id="folder"),
+]
+
+
+@pytest.mark.parametrize(("make", "found"), UNUSABLE)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_is_no_cache_is_left_as_it_is_and_reported_in_words(path, make, found, read_only):
+    make(path)
+    before = None if path.is_dir() else beside(path)
+    with pytest.raises(StoreError) as info:
+        ReplyDatabase(path, read_only=read_only)
+    assert str(info.value) == f"{path}: {found}"
+    assert before == (None if path.is_dir() else beside(path))
+    assert open_files(path) == []
+
+
+def open_files(path):
+    """The handles on a file that this process holds (where the system tells)."""
+    handles = Path("/proc/self/fd")
+    links = [str(handle.readlink()) for handle in handles.iterdir() if handle.is_symlink()] if handles.is_dir() else []
+    return [link for link in links if link.startswith(str(path))]
+
+
+def test_a_folder_that_cannot_be_made_is_reported_in_words(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"file/folder/cache\.sqlite: cannot be used as a cache: .*Not a directory"):
+        ReplyDatabase(tmp_path / "file" / "folder" / "cache.sqlite")
+
+
+def test_an_empty_file_is_a_new_cache(opened, question, path):
+    path.touch()
+    opened().put(question(), REPLY)
+    assert opened().get(question().key) == REPLY
+
+
+def test_a_table_that_somebody_took_away_is_reported_in_words(opened, path):
+    replies = opened()
+    by_hand(path, "DROP TABLE replies")
+    for use in (lambda: replies.get("k"), replies.digests, lambda: list(replies.recorded())):
+        with pytest.raises(StoreError, match=r"cannot be used as a cache: no such table: replies; name another file$"):
+            use()
+
+
+# Corruption
+
+
+def noise(path):
+    path.write_bytes(b"x" * 5000)
+
+
+def short(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def torn_pages(path):
+    """All pages but the first are overwritten, so that the file opens well."""
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+
+
+def garbled_schema(path):
+    """SQLite's own message then quotes what is no UTF-8."""
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE replies", b"CREATE T\xf9BLE replies"))
+
+
+@pytest.fixture
+def filled(path, question) -> Path:
+    """A cache file that was used and closed."""
+    replies = ReplyDatabase(path)
+    for draw in range(50):
+        replies.put(question(draw=draw), REPLY)
+    replies.close()
+    return path
+
+
+def set_aside(path):
+    """The files that were renamed, by what stands behind the time in their names."""
+    renamed = [file for file in path.parent.iterdir() if file.name.startswith(f"{path.name}.corrupt-2")]
+    return {file.name.partition("Z")[2]: file for file in renamed}
+
+
+@pytest.mark.parametrize("damage", [noise, short, torn_pages, garbled_schema], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("name", ["cache.sqlite", "cache.sqlite3", "cache.DB"])
+def test_a_corrupt_file_is_set_aside_and_the_work_goes_on_in_a_new_one(opened, question, filled, damage, name, caplog):
+    path = filled.rename(filled.with_name(name))
+    damage(path)
+    damaged = path.read_bytes()
+    replies = opened(path)
+    assert replies.get(question().key) is None
+    replies.put(question(), REPLY)
+    assert opened(path).get(question().key) == REPLY
+    aside = set_aside(path)
+    assert aside.keys() == {""}
+    assert aside[""].read_bytes() == damaged
+    [warning] = caplog.records
+    assert (warning.name, warning.levelname) == ("judgekit", "WARNING")
+    assert warning.getMessage().startswith(f"{path}: is corrupt (")
+    assert warning.getMessage().endswith(f"); it was renamed to {aside['']}, and judgekit starts a new cache")
+
+
+@pytest.mark.parametrize("use", ["get", "claim", "put"])
+def test_a_file_that_becomes_corrupt_in_use_is_set_aside(opened, question, filled, use, caplog):
+    replies = opened()
+    filled.write_bytes(b"x" * filled.stat().st_size)
+    asked = question(draw=99)
+    calls = {
+        "get": lambda: replies.get(asked.key),
+        "claim": lambda: replies.claim(Claim(asked.key, "a")),
+        "put": lambda: replies.put(asked, REPLY),
+    }
+    calls[use]()
+    assert "" in set_aside(filled)
+    replies.put(question(), Reply(text="new"))
+    assert opened().get(question().key) == Reply(text="new")
+    assert is_sound(filled)
+    assert len(caplog.records) == 1
+
+
+def test_the_log_of_a_corrupt_file_that_others_still_use_is_set_aside_with_it(opened, question, filled):
+    replies, other = opened(), opened()
+    other.put(question(), REPLY)
+    filled.write_bytes(b"x" * 5000)
+    replies.put(question(draw=1), REPLY)
+    assert set_aside(filled).keys() == {"", "-wal", "-shm"}
+    other.close()
+    assert replies.get(question(draw=1).key) == REPLY
+    assert opened().get(question(draw=1).key) == REPLY
+    assert is_sound(filled)
+
+
+@pytest.mark.parametrize("name", ["cache", "notes.txt", "recorded.jsonl"])
+def test_a_file_that_is_by_its_name_no_database_is_never_renamed(tmp_path, name):
+    path = tmp_path / name
+    noise(path)
+    before = beside(path)
+    with pytest.raises(StoreError, match=r"file is not a database; name another file$"):
+        ReplyDatabase(path)
+    assert beside(path) == before
+
+
+def test_a_corrupt_file_that_is_only_read_stays_where_it_is(path):
+    noise(path)
+    before = beside(path)
+    with pytest.raises(StoreError, match=r"file is not a database; name another file$"):
+        ReplyDatabase(path, read_only=True)
+    assert beside(path) == before
+
+
+def test_a_new_file_that_another_process_began_meanwhile_is_not_set_aside(opened, question, path, monkeypatch):
+    noise(path)
+    open_ = ReplyDatabase._open
+    others = []
+
+    def late(replies):
+        try:
+            open_(replies)
+        except sqlite3.DatabaseError:
+            if not others:  # the other process comes between the error and its consequence
+                others.append(None)
+                others.append(opened(path))
+                others[1].put(question(), REPLY)
+            raise
+
+    monkeypatch.setattr(ReplyDatabase, "_open", late)
+    assert opened(path).get(question().key) == REPLY
+    assert len(set_aside(path)) == 1
+
+
+def test_corrupt_files_of_one_second_do_not_replace_each_other(opened, path):
+    for _ in range(3):
+        noise(path)
+        opened().close()
+    assert len(beside(path)) == 4
+
+
+# Damaged rows
+
+DAMAGE = {
+    "another verdict": "reply = replace(reply, 'good', 'evil')",
+    "another time": "at = '1999-01-01T00:00:00Z'",
+    "another prompt": "prompt = 'badness@12345678'",
+    "no JSON": "reply = '{'",
+    "no UTF-8": "reply = CAST(x'ff' AS TEXT)",
+    "no checksum": "checksum = x''",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_row_that_was_damaged_is_a_miss_and_is_replaced(opened, question, path, damage, caplog):
+    replies = opened()
+    replies.put(question(), REPLY)
+    replies.put(question(draw=1), REPLY)
+    by_hand(path, f"UPDATE replies SET {damage} WHERE key = '{question().key}'")  # noqa: S608
+    assert [line.key for line in replies.recorded()] == [question(draw=1).key]
+    assert replies.digests() == [question(draw=1).digests]
+    caplog.clear()
+    assert replies.get(question().key) is None
+    [warning] = caplog.records
+    assert warning.getMessage() == f"{path}: ignoring a damaged reply"
+    assert warning.name == "judgekit"
+    assert replies.claim(Claim(question().key, "a")) is True
+    replies.put(question(), Reply(text="again"))
+    assert replies.get(question().key) == Reply(text="again")
+
+
+def test_a_value_of_another_type_is_damage_too(opened, question, path):
+    replies = opened()
+    replies.put(question(), REPLY)
+    by_hand(  # as after a flipped bit in the header of a row; what is not STRICT takes any type
+        path,
+        "PRAGMA writable_schema = 1",
+        "UPDATE sqlite_schema SET sql = replace(sql, ' STRICT', '') WHERE name = 'replies'",
+        "PRAGMA writable_schema = RESET",
+        "UPDATE replies SET reply = x'00', at = 3",
+    )
+    assert replies.get(question().key) is None
+
+
+def test_a_reply_that_another_version_of_judgekit_wrote_is_a_miss(opened, question, path):
+    replies = opened()
+    replies.put(question(), REPLY)
+    [row] = by_hand(path, "SELECT key, judge, prompt, digests, reply, at FROM replies")
+    changed = [*row[:4], '{"text": "fine", "unheard_of": 1}', row[5]]
+    checksum = _checksum([value.encode() for value in changed])
+    by_hand(path, f"UPDATE replies SET reply = '{changed[4]}', checksum = x'{checksum.hex()}'")  # noqa: S608
+    assert replies.get(question().key) is None
+
+
+# Claims
+
+
+def end_leases(path, seconds=1):
+    by_hand(path, f"UPDATE claims SET until = {time.time() - seconds}")  # noqa: S608
+
+
+def test_a_claim_that_another_made_while_this_one_waited_for_its_turn_to_write_is_seen(opened, path):
+    one, other = opened(), opened()
+    one.claim(Claim("k", "one"))
+    end_leases(path, -10.5)  # made half a second after the other looked at the clock
+    assert other.claim(Claim("k", "other")) is False
+
+
+def test_what_was_claimed_by_a_process_that_was_killed_is_swept_out_in_time(opened, path):
+    opened().claim(Claim("old", "a"))
+    end_leases(path)
+    opened().claim(Claim("new", "b"))
+    opened()
+    assert by_hand(path, "SELECT key FROM claims") == [("new",)]
+
+
+@pytest.mark.parametrize("seconds", [60, 86_400 * 365])
+def test_a_lease_that_ends_too_late_to_be_true_holds_nobody_back(opened, path, seconds):
+    """A clock may be set back; what was claimed before then would be claimed for a year."""
+    one, other = opened(), opened()
+    one.claim(Claim("k", "one"))
+    end_leases(path, -seconds)
+    assert other.claim(Claim("k", "other")) is True
+    assert one.claim(Claim("k", "one")) is False
+
+
+# A file that goes away while it is in use
+
+
+def gone(path):
+    path.unlink()
+
+
+def gone_with_its_log(path):
+    for file in path.parent.iterdir():
+        file.unlink()
+
+
+def gone_with_its_folder(path):
+    shutil.rmtree(path.parent)
+
+
+def begun_anew_by_another(path):
+    path.unlink()
+    ReplyDatabase(path).close()
+
+
+@pytest.mark.parametrize(
+    "go", [gone, gone_with_its_log, gone_with_its_folder, begun_anew_by_another], ids=lambda go: go.__name__
+)
+@pytest.mark.parametrize("use", ["claim", "put"])
+def test_a_file_that_is_deleted_in_use_is_begun_anew_and_what_comes_after_is_kept(
+    opened, question, tmp_path, go, use, caplog
+):
+    path = tmp_path / "folder" / "cache.sqlite"
+    replies, other = opened(path), opened(path)
+    replies.put(question(), REPLY)
+    go(path)
+    if use == "claim":
+        assert replies.claim(Claim(question(draw=1).key, "a")) is True
+    replies.put(question(draw=1), REPLY)
+    assert other.put(question(draw=2), REPLY) == REPLY
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
+    ] * 2
+    found = opened(path)
+    assert [found.get(question(draw=draw).key) for draw in range(3)] == [None, REPLY, REPLY]
+    assert replies.get_nowait(question(draw=2).key) == REPLY
+    assert is_sound(path)
+
+
+def test_the_log_of_a_file_that_was_deleted_is_not_taken_for_that_of_a_new_one(opened, question, path):
+    replies = opened()
+    for draw in range(50):
+        replies.put(question(draw=draw), REPLY)
+    path.unlink()
+    new = opened()
+    new.put(question(draw=99), REPLY)
+    replies.put(question(draw=98), REPLY)
+    assert sorted(line.key for line in opened().recorded()) == sorted(question(draw=draw).key for draw in (98, 99))
+    assert is_sound(path)
+
+
+# What cannot be written
+
+
+def test_a_full_disk_is_reported_with_what_to_do_and_what_was_kept_stays(opened, question, path):
+    replies = opened()
+    replies.put(question(), REPLY)
+    replies._db.execute("PRAGMA max_page_count = 12")
+    with pytest.raises(StoreError) as info:
+        replies.put(question(draw=1), Reply(text="x" * 100_000))
+    assert str(info.value) == (
+        f"{path}: cannot be used as a cache: database or disk is full; "
+        "free some disk space and try again; the replies so far are saved"
+    )
+    assert replies.get(question().key) == REPLY
+    assert is_sound(path)
+    replies._db.execute("PRAGMA max_page_count = 1000")
+    replies.put(question(draw=2000), REPLY)
+    assert opened().get(question(draw=2000).key) == REPLY
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real disk of 300 kB, where this process may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    options = ["-t", "tmpfs", "-o", "size=300k", "judgekit", str(folder)]
+    if mount is None or subprocess.run([mount, *options], capture_output=True, check=False).returncode:  # noqa: S603
+        pytest.skip("no disk can be mounted here")
+    yield folder
+    subprocess.run([shutil.which("umount"), str(folder)], check=True)  # noqa: S603
+
+
+def test_a_disk_that_is_really_full_leaves_the_file_whole(question, small_disk):
+    path = small_disk / "cache.sqlite"
+    replies = ReplyDatabase(path)
+    kept = []
+
+    def fill():
+        for draw in range(1000):
+            replies.put(question(draw=draw), Reply(text="x" * 1000))
+            kept.append(question(draw=draw).key)
+
+    try:
+        with pytest.raises(StoreError, match=r"cannot be used as a cache: .*free some disk space"):
+            fill()
+        assert len(kept) > 10
+        assert all(replies.get(key) is not None for key in kept)
+    finally:
+        replies.close()  # or the disk could not be taken away
+    again = ReplyDatabase(path, read_only=True)
+    assert all(again.get(key) is not None for key in kept)
+    again.close()
+    assert is_sound(path)
+
+
+@pytest.fixture
+def open_to_all():
+    """A folder that every user may reach; files in it are owned by whoever runs the tests."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def no_longer_root():
+    """From when it is called, the files of root are those of somebody else."""
+    was = os.geteuid()
+    yield lambda: os.seteuid(65_534 if was == 0 else was)
+    os.seteuid(was)
+
+
+@pytest.fixture
+def protect(open_to_all, no_longer_root):
+    """Takes the right to write from a folder and from all that is in it."""
+
+    def protect():
+        for file in open_to_all.iterdir():
+            file.chmod(0o444)
+        open_to_all.chmod(0o555)
+        no_longer_root()
+
+    return protect
+
+
+@pytest.mark.parametrize("name", ["cache.sqlite", "new.sqlite", "folder/new.sqlite"])
+def test_a_read_only_folder_is_reported_with_what_to_do(open_to_all, protect, name):
+    ReplyDatabase(open_to_all / "cache.sqlite").close()
+    protect()
+    with pytest.raises(StoreError, match=r"cannot be used as a cache: .*(cache_mode='replay' only reads|denied)"):
+        ReplyDatabase(open_to_all / name)
+
+
+def test_a_read_only_file_is_reported_before_anything_is_asked(open_to_all, no_longer_root):
+    path = open_to_all / "cache.sqlite"
+    ReplyDatabase(path).close()
+    path.chmod(0o444)
+    open_to_all.chmod(0o777)
+    no_longer_root()
+    with pytest.raises(StoreError, match=r"readonly database; .*cache_mode='replay' only reads$"):
+        ReplyDatabase(path)
+
+
+def test_a_file_in_which_another_program_writes_for_too_long_is_reported_with_what_to_do(opened, question, path):
+    replies = opened()
+    replies._db.execute("PRAGMA busy_timeout = 20")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match=r"database is locked; another program is writing to it; try again"):
+        replies.put(question(), REPLY)
+    other.close()
+    replies.put(question(), REPLY)
+    assert replies.get(question().key) == REPLY
+
+
+# Only reading
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from judgekit.judges.request import Reply, Request, ChatMessage
+from judgekit.judges.cache.replies import ReplyDatabase
+replies = ReplyDatabase(Path(sys.argv[1]))
+replies.put(Request("p", "u", "m", {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str), Reply(text="last words"))
+os._exit(9)
+"""
+
+
+def killed_after_writing(path):
+    """Leaves a file behind whose last reply is not yet in it, but in the log beside it. Returns the request's key."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], env=environment, check=False)  # noqa: S603
+    assert ended.returncode == 9
+    assert Path(f"{path}-wal").stat().st_size > 0
+
+
+def test_only_reading_makes_and_changes_nothing(opened, question, filled):
+    before = beside(filled)
+    replies = opened(read_only=True)
+    assert replies.get(question().key) == REPLY
+    assert replies.get("k") is None
+    assert len(replies.digests()) == 50
+    assert beside(filled) == before
+    replies.close()
+    assert beside(filled) == before
+
+
+def test_only_reading_leaves_a_damaged_row_where_it_is(opened, question, filled):
+    by_hand(filled, "UPDATE replies SET reply = '{'")
+    before = beside(filled)
+    assert opened(read_only=True).get(question().key) is None
+    assert beside(filled) == before
+
+
+def test_only_reading_sees_what_another_process_is_writing(opened, question):
+    writing = opened()
+    writing.put(question(), REPLY)
+    reading = opened(read_only=True)
+    assert reading.get(question().key) == REPLY
+    writing.put(question(draw=1), REPLY)
+    assert reading.get(question(draw=1).key) == REPLY
+
+
+def test_only_reading_sees_what_a_killed_process_left(opened, path):
+    killed_after_writing(path)
+    [line] = opened(read_only=True).recorded()
+    assert line.reply == Reply(text="last words")
+
+
+def test_only_reading_an_empty_file_finds_nothing_and_leaves_it_empty(opened, path):
+    path.touch()
+    replies = opened(read_only=True)
+    assert replies.get("k") is None
+    assert replies.digests() == []
+    assert beside(path) == {path.name: b""}
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_read_only_file_in_a_read_only_folder_can_be_read(open_to_all, protect, question, killed):
+    path = open_to_all / "cache.sqlite"
+    ReplyDatabase(path).close()
+    if killed:
+        killed_after_writing(path)
+    else:
+        replies = ReplyDatabase(path)
+        replies.put(question(), Reply(text="last words"))
+        replies.close()
+    before = beside(path)
+    protect()
+    replies = ReplyDatabase(path, read_only=True)
+    assert [line.reply.text for line in replies.recorded()] == ["last words"]
+    replies.close()
+    assert beside(path) == before
+
+
+def test_a_log_that_cannot_be_read_is_an_error_and_not_a_miss(open_to_all, protect):
+    path = open_to_all / "cache.sqlite"
+    killed_after_writing(path)
+    Path(f"{path}-shm").unlink()
+    protect()
+    with pytest.raises(
+        StoreError, match=r"it must be readable, with the -wal and -shm files that SQLite may have left"
+    ):
+        ReplyDatabase(path, read_only=True)
+
+
+# Without a write-ahead log
+
+
+def test_a_file_system_without_a_shared_log_is_said_once_and_used_all_the_same(
+    opened, question, path, monkeypatch, caplog
+):
+    connect = sqlite3.connect
+    without_shared_memory = "&vfs=unix-dotfile"  # a file system of SQLite's own that has none, like NFS
+    monkeypatch.setattr(sqlite3, "connect", lambda name, **options: connect(name + without_shared_memory, **options))
+    replies, other = opened(), opened()
+    replies.put(question(), REPLY)
+    assert other.get(question().key) == REPLY
+    [warning] = caplog.records
+    assert warning.getMessage().startswith(f"{path}: SQLite cannot use a write-ahead log here (journal_mode is delete)")
+    assert not Path(f"{path}-wal").exists()
+
+
+# Many at once
+
+
+def test_replies_come_in_the_order_of_prompt_and_judge_whenever_they_were_kept(opened, question):
+    replies = opened()
+    asked = [
+        question(prompt=prompt, model=model, params={prompt: 0})
+        for prompt in ("b@2", "a@2", "a@1")
+        for model in ("z", "y")
+    ]
+    for request in asked:
+        replies.put(request, REPLY)
+    assert [(line.prompt, line.judge) for line in replies.recorded()] == [
+        ("a@1", "openai/y"),
+        ("a@1", "openai/z"),
+        ("a@2", "openai/y"),
+        ("a@2", "openai/z"),
+        ("b@2", "openai/y"),
+        ("b@2", "openai/z"),
+    ]
+    [first, *_] = replies.recorded()
+    assert first.key == asked[5].key
+    assert first.digests == asked[5].digests
+    assert first.reply == REPLY
+    assert abs(datetime.now(UTC) - first.recorded_at) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "judge", "found"),
+    [
+        ("*", "*", "abcd"),
+        ("goal_with", "*", "ab"),
+        ("goal_with@1", "*", "a"),
+        ("goal_*", "*", "abc"),
+        ("*", "openai/*", "abc"),
+        ("goal_*", "openai/small", "a"),
+        ("goal", "*", ""),
+        ("", "*", ""),
+    ],
+)
+def test_patterns_choose_by_prompt_with_or_without_its_version_and_by_judge(opened, question, prompt, judge, found):
+    replies = opened()
+    for text, asked_prompt, asked_judge in (
+        ("a", "goal_with@1", "openai/small"),
+        ("b", "goal_with@2", "openai/big"),
+        ("c", "goal_without@1", "openai/big"),
+        ("d", "topics@1", "litellm/x/y"),
+    ):
+        provider, _, model = asked_judge.partition("/")
+        replies.put(question(prompt=asked_prompt, provider=provider, model=model, params={text: 0}), Reply(text=text))
+    assert "".join(sorted(line.reply.text for line in replies.recorded(prompt, judge))) == found
+    assert replies.prune(prompt, judge, None, dry_run=True) == len(found)
+    assert replies.prune(prompt, judge, None, dry_run=False) == len(found)
+    assert "".join(sorted(line.reply.text for line in replies.recorded())) == "".join(sorted(set("abcd") - set(found)))
+
+
+def test_the_parts_of_requests_are_those_of_one_prompt_whatever_its_version(opened, question):
+    replies = opened()
+    asked = [question(prompt=prompt, model=prompt) for prompt in ("goal@1", "goal@2", "goals@1", "goal")]
+    for request in asked:
+        replies.put(request, REPLY)
+    assert replies.digests("goal") == [request.digests for request in (asked[0], asked[1], asked[3])]
+    assert len(replies.digests()) == 4
+
+
+def test_replies_that_are_too_old_are_thrown_away_and_their_space_is_given_back(opened, question, path):
+    replies = opened()
+    now = datetime.now(UTC)
+    lines = [
+        RecordedReply(key=f"{day}", prompt="p@1", recorded_at=now - timedelta(days=day), reply=Reply(text="x" * 5000))
+        for day in range(100)
+    ]
+    assert replies.add(lines, replace=False) == ImportCounts(added=100, unchanged=0, conflicting=0)
+    opened().close()
+    before = now - timedelta(days=9, hours=12)
+    size = size_of(path)
+    assert replies.prune("*", "*", before, dry_run=True) == 90
+    assert size_of(path) == size
+    assert replies.prune("*", "*", before, dry_run=False) == 90
+    assert sorted(line.key for line in replies.recorded()) == [f"{day}" for day in range(10)]
+    assert size_of(path) < size / 5
+    assert is_sound(path)
+
+
+def size_of(path):
+    log = Path(f"{path}-wal")
+    return path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+
+
+def test_replies_are_added_once_and_others_only_replace_those_that_are_there_if_asked_to(opened):
+    replies = opened()
+    lines = [RecordedReply(note="By hand."), *(RecordedReply(key=key, reply=Reply(text=key)) for key in "abc")]
+    assert replies.add(lines, replace=False) == ImportCounts(added=3, unchanged=0, conflicting=0)
+    others = [RecordedReply(key=key, reply=Reply(text=text)) for key, text in (("a", "a"), ("b", "other"), ("d", "d"))]
+    assert replies.add(others, replace=False) == ImportCounts(added=1, unchanged=1, conflicting=1)
+    assert replies.get("b") == Reply(text="b")
+    assert replies.add(others, replace=True) == ImportCounts(added=0, unchanged=2, conflicting=1)
+    assert replies.get("b") == Reply(text="other")
+
+
+def test_what_is_added_comes_back_as_it_was(opened, question, tmp_path):
+    one, other = opened(), opened(tmp_path / "other.sqlite")
+    one.put(question(), REPLY)
+    one.put(question(draw=1), Reply(text="two"))
+    other.add(one.recorded(), replace=False)
+    assert list(other.recorded()) == list(one.recorded())

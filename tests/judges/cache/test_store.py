@@ -1,0 +1,399 @@
+"""The contract of every store of replies."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from judgekit.errors import StoreError
+from judgekit.judges.cache.redis_replies import RedisReplyStore
+from judgekit.judges.cache.replies import Claim, ReplyDatabase
+from judgekit.judges.cache.store import SQLiteReplyStore
+from judgekit.judges.redis.server import RedisServer
+from judgekit.judges.request import Reply
+
+REPLY, OTHER = Reply(text="fine"), Reply(text="other")
+
+
+def ended_in_sqlite(tmp_path):
+    """End all leases, as time would."""
+    database = sqlite3.connect(tmp_path / "cache.sqlite", isolation_level=None)
+    database.execute("UPDATE claims SET until = ?", (time.time() - 1,))
+    database.close()
+
+
+@pytest.fixture
+def in_sqlite(tmp_path):
+    return lambda: SQLiteReplyStore(tmp_path / "cache.sqlite"), lambda: ended_in_sqlite(tmp_path)
+
+
+@pytest.fixture
+def in_redis(redis_server):
+    return lambda: RedisReplyStore(RedisServer(redis_server.address)), redis_server.end_claims
+
+
+@pytest.fixture(params=["in_sqlite", "in_redis"])
+def kind(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def end_leases(kind):
+    return kind[1]
+
+
+@pytest.fixture
+def two(kind):
+    """Run a test with two stores of the same replies, as two processes have them."""
+
+    def run(test):
+        async def body():
+            one, other = kind[0](), kind[0]()
+            try:
+                await test(one, other)
+            finally:
+                await one.aclose()
+                await other.aclose()
+
+        asyncio.run(body())
+
+    return run
+
+
+class TestStore:
+    """What holds for each store."""
+
+    def test_a_reply_is_seen_by_others_at_once(self, two, question):
+        async def test(one, other):
+            assert await other.get(question().key) is None
+            assert await one.put(question(), REPLY) == REPLY
+            assert await other.get(question().key) == await one.get(question().key) == REPLY
+            assert other.peek(question().key) in (REPLY, None)
+            assert list(await other.digests()) == list(await other.digests("goodness")) == [question().digests]
+            assert list(await other.digests("badness")) == []
+
+        two(test)
+
+    def test_the_first_reply_stands(self, two, question):
+        async def test(one, other):
+            assert await one.put(question(), REPLY) == REPLY
+            assert await other.put(question(), OTHER) == REPLY
+            assert await other.get(question().key) == REPLY
+
+        two(test)
+
+    def test_a_reply_is_replaced_on_purpose(self, two, question):
+        async def test(one, other):
+            await one.put(question(), REPLY)
+            assert await other.put(question(), OTHER, replace=True) == OTHER
+            assert await one.get(question().key) == OTHER
+
+        two(test)
+
+    def test_a_request_is_claimed_by_one_alone_until_it_is_released(self, two):
+        async def test(one, other):
+            assert await one.claim(Claim("k", "one")) is True
+            assert await other.claim(Claim("k", "other")) is False
+            assert await one.claim(Claim("k", "one again")) is False  # who asks twice waits for the first as well
+            assert await other.claim(Claim("another", "other")) is True
+            await one.release(Claim("k", "one"))
+            assert await other.claim(Claim("k", "other")) is True
+
+        two(test)
+
+    def test_what_others_claimed_is_not_released(self, two):
+        async def test(one, other):
+            await one.claim(Claim("k", "one"))
+            await other.release(Claim("k", "other"))
+            assert await other.claim(Claim("k", "other")) is False
+
+        two(test)
+
+    def test_a_reply_ends_the_claim_and_answers_the_next_one(self, two, question):
+        async def test(one, other):
+            await one.claim(Claim(question().key, "one"))
+            await one.put(question(), REPLY)
+            assert await other.claim(Claim(question().key, "other")) == REPLY
+
+        two(test)
+
+    def test_a_claim_that_ended_is_anothers_and_its_holder_cannot_have_it_back(self, two, end_leases):
+        async def test(one, other):
+            await one.claim(Claim("k", "one"))
+            end_leases()
+            assert await other.claim(Claim("k", "other")) is True
+            await asyncio.to_thread(one.renew, [Claim("k", "one")])
+            await one.release(Claim("k", "one"))
+            assert await one.claim(Claim("k", "one")) is False
+
+        two(test)
+
+    def test_a_claim_that_is_renewed_holds(self, two, end_leases):
+        async def test(one, other):
+            held = [Claim("k", "one"), Claim("l", "one")]
+            for claim in held:
+                await one.claim(claim)
+            end_leases()
+            await asyncio.to_thread(one.renew, held)
+            assert [await other.claim(Claim(key, "other")) for key in "kl"] == [False, False]
+
+        two(test)
+
+    def test_a_holder_that_stalled_gets_the_reply_that_stands(self, two, question, end_leases):
+        async def test(one, other):
+            key = question().key
+            await one.claim(Claim(key, "one"))
+            end_leases()
+            await other.claim(Claim(key, "other"))
+            assert await other.put(question(), REPLY) == REPLY
+            assert await one.put(question(), OTHER) == REPLY
+            assert await other.get(key) == REPLY
+
+        two(test)
+
+    def test_of_many_at_once_one_claims_each_request(self, two):
+        async def test(one, other):
+            claims = [Claim(f"{key}", f"{token}") for key in range(50) for token in range(2)]
+            granted = await asyncio.gather(*((one, other)[int(claim.token)].claim(claim) for claim in claims))
+            assert sum(granted) == 50
+            assert [sum(pair) for pair in zip(granted[::2], granted[1::2], strict=True)] == [1] * 50
+
+        two(test)
+
+    def test_what_is_begun_is_finished_where_the_caller_is_cancelled(self, two, question):
+        async def test(one, other):
+            tasks = [asyncio.create_task(one.put(question(draw=draw), REPLY)) for draw in range(20)]
+            await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            await one.claim(Claim("k", "one"))
+            assert [await other.get(question(draw=draw).key) for draw in range(20)] == [REPLY] * 20
+
+        two(test)
+
+
+# SQLite
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "cache.sqlite"
+
+
+async def locked(path):
+    """A store in whose file another program writes for a moment, so that its writes wait for the thread."""
+    store = SQLiteReplyStore(path)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.1, lambda: (other.execute("COMMIT"), other.close())).start()
+    return store
+
+
+async def unlocked(path):
+    """A store that writes at once."""
+    return SQLiteReplyStore(path)
+
+
+def test_writing_that_waits_for_another_program_leaves_the_loop_alone(path, question):
+    async def ask():
+        store = SQLiteReplyStore(path)
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(1, lambda: other.execute("COMMIT")).start()
+        put = asyncio.create_task(store.put(question(), REPLY))
+        longest, last = 0.0, time.monotonic()
+        while not put.done():
+            assert await store.get("unknown") is None
+            await asyncio.sleep(0.01)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        assert await put == REPLY
+        await store.aclose()
+        other.close()
+        return longest
+
+    assert asyncio.run(ask()) < 0.6
+
+
+def test_closing_waits_for_what_is_being_written(path, question):
+    async def ask():
+        store = await locked(path)
+        puts = [asyncio.create_task(store.put(question(draw=draw), REPLY)) for draw in range(20)]
+        await asyncio.sleep(0)
+        await store.aclose()
+        await asyncio.gather(*puts)
+
+    asyncio.run(ask())
+    kept = ReplyDatabase(path)
+    assert len(list(kept.recorded())) == 20
+    kept.close()
+
+
+def test_closing_that_is_cancelled_closes_all_the_same(path, question):
+    async def ask():
+        store = await locked(path)
+        put = asyncio.create_task(store.put(question(), REPLY))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(store.aclose())
+        await asyncio.sleep(0)
+        closing.cancel()
+        assert await put == REPLY
+        return store
+
+    store = asyncio.run(ask())
+    store._thread.shutdown(wait=True)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        store._file.get_nowait("k")
+
+
+@pytest.mark.parametrize("opened", [unlocked, locked])
+def test_a_write_that_fails_fails_alone(path, question, opened):
+    async def ask():
+        store = await opened(path)
+        for db in (store._file._db, store._file._nonwaiting_db):
+            db.execute("PRAGMA max_page_count = 12")
+        replies = [REPLY, Reply(text="x" * 100_000), REPLY]
+        puts = [store.put(question(draw=draw), reply) for draw, reply in enumerate(replies)]
+        ends = await asyncio.gather(*puts, return_exceptions=True)
+        kept = [await store.get(question(draw=draw).key) for draw in range(3)]
+        await store.aclose()
+        return ends, kept
+
+    ends, kept = asyncio.run(ask())
+    assert kept == [REPLY, None, REPLY]
+    assert (ends[0], ends[2]) == (REPLY, REPLY)
+    assert isinstance(ends[1], StoreError)
+
+
+def test_writes_that_wait_together_are_one_transaction(path, question):
+    async def ask():
+        store = await locked(path)
+        done: list[str] = []
+        store._file._db.set_trace_callback(done.append)
+        await asyncio.gather(*(store.put(question(draw=draw), REPLY) for draw in range(32)))
+        store._file._db.set_trace_callback(None)
+        await store.aclose()
+        return done.count("COMMIT")
+
+    assert asyncio.run(ask()) <= 3
+
+
+def test_where_nobody_else_writes_no_thread_is_woken(path, question):
+    async def ask():
+        store = SQLiteReplyStore(path)
+        before = set(threading.enumerate())
+        for draw in range(5):
+            request = question(draw=draw)
+            assert await store.claim(Claim(request.key, "one"))
+            assert await store.put(request, REPLY) == REPLY
+        after = set(threading.enumerate())
+        await store.aclose()
+        return before, after
+
+    before, after = asyncio.run(ask())
+    assert not after - before  # a thread of an earlier test may just have ended
+
+
+def test_the_log_of_a_long_run_is_folded_into_the_file(path, question):
+    async def ask():
+        store = SQLiteReplyStore(path)
+        for draw in range(2_000):
+            request = question(draw=draw)
+            claim = Claim(request.key, "one")
+            await store.claim(claim)
+            if draw % 500 == 0:
+                await asyncio.to_thread(store.renew, [claim])  # as every few seconds
+            await store.put(request, Reply(text="x" * 3_000))
+        size = await asyncio.to_thread(Path(f"{path}-wal").stat)
+        await store.aclose()
+        return size.st_size
+
+    assert asyncio.run(ask()) < 25_000_000  # of 70 that are written
+
+
+def test_the_log_is_not_folded_into_the_file_on_the_event_loop(path, question):
+    async def ask():
+        store = SQLiteReplyStore(path)
+        for draw in range(500):
+            await store.put(question(draw=draw), Reply(text="x" * 9_000))
+        size = await asyncio.to_thread(Path(f"{path}-wal").stat)
+        await store.aclose()
+        return size.st_size
+
+    assert asyncio.run(ask()) > 6_000_000  # SQLite by itself would begin the log anew at 4
+
+
+def test_where_there_is_no_log_each_write_is_done_by_the_thread(path, question, monkeypatch):
+    monkeypatch.setattr("judgekit.judges.cache.reply_file.enable_wal", lambda _: "no shared memory here")
+
+    async def ask():
+        store = SQLiteReplyStore(path)
+        alone = threading.get_ident()
+        writers = set[int]()
+        store._file._nonwaiting_db.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
+        store._file._db.set_trace_callback(lambda sql: writers.add(threading.get_ident()))
+        assert await store.claim(Claim(question().key, "one"))
+        assert await store.put(question(), REPLY) == REPLY
+        store._file._db.set_trace_callback(None)
+        store._file._nonwaiting_db.set_trace_callback(None)
+        await store.aclose()
+        return writers - {alone} == writers
+
+    assert asyncio.run(ask())
+
+
+def test_a_damaged_reply_is_found_by_a_glance_and_deleted_in_the_thread(path, question, caplog):
+    async def ask():
+        store = SQLiteReplyStore(path)
+        await store.put(question(), REPLY)
+        database = sqlite3.connect(path, isolation_level=None)
+        database.execute("UPDATE replies SET reply = replace(reply, 'fine', 'evil')")
+        assert await store.get(question().key) is None
+        assert database.execute("SELECT count(*) FROM replies").fetchall() == [(0,)]
+        database.close()
+        assert await store.put(question(), OTHER) == OTHER
+        await store.aclose()
+
+    asyncio.run(ask())
+    assert [record.getMessage() for record in caplog.records] == [f"{path}: ignoring a damaged reply"]
+
+
+def test_a_file_that_is_deleted_in_use_is_read_anew(path, question):
+    async def ask():
+        store = SQLiteReplyStore(path)
+        await store.put(question(), REPLY)
+        path.unlink()
+        await store.put(question(draw=1), OTHER)
+        found = [await store.get(question(draw=draw).key) for draw in range(2)]
+        await store.aclose()
+        return found
+
+    assert asyncio.run(ask()) == [None, OTHER]
+
+
+ENDS = """
+import asyncio, os, sys
+from pathlib import Path
+from judgekit.judges.request import Reply, Request, ChatMessage
+from judgekit.judges.cache.store import SQLiteReplyStore
+
+async def ask():
+    store = SQLiteReplyStore(Path(sys.argv[1]))
+    for draw in range(20):
+        request = Request("p", "u", "m", {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, draw=draw)
+        await store.put(request, Reply(text="last words"))
+    os._exit(9)
+
+asyncio.run(ask())
+"""
+
+
+def test_what_was_put_outlives_a_process_that_is_killed(path):
+    assert subprocess.run([sys.executable, "-c", ENDS, str(path)], check=False).returncode == 9  # noqa: S603
+    kept = ReplyDatabase(path)
+    assert len(list(kept.recorded())) == 20
+    kept.close()

@@ -1,0 +1,416 @@
+"""The layer that holds back, for all judges of an account together. Its minutes pass at once here."""
+
+import asyncio
+import gc
+import weakref
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.errors import AuthenticationError, LostError, OverloadError, QuotaError, RateLimitError, ReplyError
+from judgekit.judges.limits import rate_limit
+from judgekit.judges.limits.budget import estimated_tokens
+from judgekit.judges.limits.concurrency import ConcurrencyLimit
+from judgekit.judges.limits.rate_limit import Account, RateLimit, get_account, requests_in_flight
+from judgekit.judges.request import Reply
+from judgekit.judges.retry import Retry
+from judgekit.traces.message import Usage
+
+REPLY = Reply(text="fine")
+
+
+class VirtualTime(asyncio.SelectorEventLoop):
+    """A loop whose clock stands still while there is something to do, and then goes on to what is due next."""
+
+    def __init__(self):
+        super().__init__()
+        self._now = 0.0
+        self._wait, self._selector.select = self._selector.select, self._skip
+
+    def _skip(self, timeout):
+        assert timeout is not None, "everybody waits, and nothing is ever going to happen"
+        self._now += timeout
+        return self._wait(0)
+
+    def time(self):
+        return self._now
+
+
+def run(work):
+    """What a coroutine returns; the minutes that it waits are over at once."""
+    with asyncio.Runner(loop_factory=VirtualTime) as runner:
+        return runner.run(work)
+
+
+def now():
+    return asyncio.get_running_loop().time()
+
+
+@dataclass
+class Slow:
+    """A provider that takes its time, and notes when it was asked; ``ends`` may hold replies and errors by draw."""
+
+    seconds: float = 0.0
+    ends: dict = field(default_factory=dict)
+    asked: list = field(default_factory=list)
+    under_way: int = 0
+
+    async def complete(self, request, /):
+        self.asked.append((request.draw, now()))
+        self.under_way += 1
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.under_way -= 1
+        end = self.ends.get(request.draw, REPLY)
+        if isinstance(end, Exception):
+            raise end
+        return end
+
+    @property
+    def times(self):
+        return [time for _, time in self.asked]
+
+
+def account(most=20, requests=None, tokens=None):
+    found = Account(ConcurrencyLimit(most))
+    found.apply_limits(most, requests, tokens)
+    return found
+
+
+async def ask(limited, requests):
+    """What becomes of all the requests, sent at once."""
+    return await asyncio.gather(*map(limited.complete, requests), return_exceptions=True)
+
+
+# How many at once
+
+
+@pytest.mark.parametrize("line", [REPLY, OverloadError("busy"), ReplyError("no", text="")], ids=str)
+@pytest.mark.parametrize("most", [1, 3, 8])
+def test_as_many_requests_as_allowed_are_under_way_and_never_more(stub, question, most, line):
+    asked = stub([line])
+    limited = RateLimit(asked, account(most))
+    assert asyncio.run(ask(limited, [question()] * 20)) == [line] * 20
+    assert asked.most_at_once == most
+    assert asked.under_way == limited.account.concurrency.in_flight == 0
+
+
+def test_more_go_at_once_as_long_as_all_goes_well(question):
+    asked = Slow(1)
+    run(ask(RateLimit(asked, account(20)), [question()] * 60))
+    assert [asked.times.count(second) for second in range(4)] == [8, 20, 20, 12]
+
+
+def test_a_rate_limit_makes_them_fewer_and_an_overload_does_not(stub, question):
+    for error, limit in [(RateLimitError("busy"), 4), (OverloadError("busy"), 8), (LostError("gone"), 8)]:
+        limited = RateLimit(stub([error]), account())
+        asyncio.run(ask(limited, [question()] * 8))
+        assert limited.account.concurrency.limit == pytest.approx(limit)
+
+
+def test_those_that_wait_go_in_the_order_in_which_they_came(question):
+    asked = Slow(1)
+    run(ask(RateLimit(asked, account(2)), [question(draw=draw) for draw in range(10)]))
+    assert [draw for draw, _ in asked.asked] == list(range(10))
+    assert asked.times == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+@pytest.mark.parametrize("cancelled", [0, 1, 2], ids=["one under way", "the first in line", "the last in line"])
+def test_a_cancelled_request_gives_its_turn_back(stub, question, cancelled):
+    asked = stub([REPLY])
+
+    async def ask_and_cancel():
+        asked.gate = asyncio.Event()
+        limited = RateLimit(asked, account(1))
+        tasks = [asyncio.create_task(limited.complete(question())) for _ in range(3)]
+        await asyncio.sleep(0)
+        tasks.pop(cancelled).cancel()
+        await asyncio.sleep(0)
+        asked.gate.set()
+        return await asyncio.wait_for(asyncio.gather(*tasks), 1)
+
+    assert asyncio.run(ask_and_cancel()) == [REPLY] * 2
+    assert asked.most_at_once == 1
+
+
+@given(
+    most=st.integers(1, 5),
+    paced=st.booleans(),
+    cancels=st.lists(st.none() | st.floats(0, 10), min_size=1, max_size=20),
+    ends=st.dictionaries(
+        st.integers(0, 19), st.sampled_from([OverloadError("busy"), RateLimitError("b", retry_after=1)])
+    ),
+)
+def test_whenever_requests_are_cancelled_no_turn_is_lost(question, most, paced, cancels, ends):
+    asked = Slow(1, ends)
+    limited = RateLimit(asked, account(most, requests=120 if paced else None))
+
+    async def ask_and_cancel(draw, after):
+        task = asyncio.create_task(limited.complete(question(draw=draw)))
+        await asyncio.wait((task,), timeout=after)
+        task.cancel()
+        await asyncio.wait((task,))
+        if after is None:
+            assert draw in ends or task.result() == REPLY
+
+    async def ask_all():
+        await asyncio.gather(*(ask_and_cancel(draw, after) for draw, after in enumerate(cancels)))
+        assert asked.under_way == limited.account.concurrency.in_flight == 0
+        before = now()
+        await limited.complete(question(draw=99))
+        return asked.times[-1] - before
+
+    assert run(ask_all()) < 1.001  # a pause or a pace at most
+
+
+def test_a_provider_that_bears_ten_at_once_is_kept_busy_and_seldom_has_to_refuse(question):
+    class Busy(Slow):
+        refused = 0
+
+        async def complete(self, request, /):
+            if self.under_way == 10:
+                self.refused += 1
+                raise RateLimitError("busy")
+            return await super().complete(request)
+
+    asked = Busy(1)
+    ends = run(ask(Retry(RateLimit(asked, account(100)), 10), [question(draw=draw) for draw in range(600)]))
+    assert ends == [REPLY] * 600
+    assert max(asked.times) < 1.5 * 600 / 10
+    assert asked.refused < 0.15 * 600
+
+
+# How many a minute
+
+
+def most_in_a_minute(times, weights):
+    """The largest sum of weights in any minute, its end excluded."""
+    return max(sum(w for t, w in zip(times, weights, strict=True) if start <= t < start + 60) for start in times)
+
+
+def test_requests_are_spread_evenly_over_the_minute(question):
+    asked = Slow()
+    run(ask(RateLimit(asked, account(requests=120)), [question()] * 300))
+    assert asked.times == pytest.approx([index / 2 for index in range(300)])
+    assert most_in_a_minute(asked.times, [1] * 300) in (120, 121)
+
+
+def test_a_pause_saves_nothing_up(question):
+    asked = Slow()
+
+    async def ask_twice():
+        limited = RateLimit(asked, account(requests=60))
+        await ask(limited, [question()] * 2)
+        await asyncio.sleep(100)
+        await ask(limited, [question()] * 3)
+
+    run(ask_twice())
+    assert asked.times == pytest.approx([0, 1, 101, 102, 103])
+
+
+def test_tokens_are_spread_evenly_over_the_minute(question):
+    asked = Slow()
+    requests = [question(params={"max_tokens": 10 * draw}) for draw in range(100)]
+    tokens = [estimated_tokens(request) for request in requests]
+    run(ask(RateLimit(asked, account(tokens=6_000)), requests))
+    assert asked.times == pytest.approx([sum(tokens[:index]) / 100 for index in range(100)])
+    assert 5_000 < most_in_a_minute(asked.times, tokens) <= 6_000 + max(tokens)
+
+
+def test_the_stricter_of_the_two_limits_holds(question):
+    each = estimated_tokens(question())
+    for requests, tokens, seconds in [(60, 120 * each, 1), (120, 60 * each, 1), (30, 60 * each, 2)]:
+        asked = Slow()
+        run(ask(RateLimit(asked, account(requests=requests, tokens=tokens)), [question()] * 9))
+        assert asked.times == pytest.approx([index * seconds for index in range(9)])
+
+
+@pytest.mark.parametrize("share", [0.1, 3])
+def test_what_a_reply_really_took_corrects_the_pace(question, share):
+    each = estimated_tokens(question())
+    used = Usage(input_tokens=int(each * share), output_tokens=0)
+    asked = Slow(0, dict.fromkeys(range(1, 40), Reply(text="", usage=used)))
+    run(ask(RateLimit(asked, account(tokens=60 * each)), [question(draw=draw) for draw in range(40)]))
+    assert asked.times[:2] == pytest.approx([0, 1])  # the first reply does not say
+    gaps = [later - sooner for sooner, later in zip(asked.times[1:], asked.times[2:], strict=False)]
+    assert gaps == pytest.approx([share] * len(gaps), rel=0.01)
+
+
+def test_a_request_that_waits_goes_as_soon_as_tokens_are_given_back(question):
+    each = estimated_tokens(question())
+    asked = Slow(5, {0: Reply(text="", usage=Usage(input_tokens=0, output_tokens=0))})
+    run(ask(RateLimit(asked, account(tokens=each)), [question(draw=draw) for draw in range(2)]))  # one a minute
+    assert asked.times == pytest.approx([0, 5])
+
+
+def test_a_request_that_takes_more_than_a_minutes_tokens_goes_all_the_same(question):
+    asked = Slow()
+    run(ask(RateLimit(asked, account(tokens=estimated_tokens(question()) // 2)), [question()] * 3))
+    assert asked.times == pytest.approx([0, 120, 240], rel=0.01)
+
+
+def test_a_request_that_is_cancelled_while_it_waits_takes_nothing(question):
+    asked = Slow()
+
+    async def ask_and_cancel():
+        limited = RateLimit(asked, account(requests=1))
+        tasks = [asyncio.create_task(limited.complete(question())) for _ in range(5)]
+        await asyncio.sleep(1)
+        for task in tasks[1:4]:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    run(ask_and_cancel())
+    assert asked.times == pytest.approx([0, 60])
+
+
+# A provider that asks to wait
+
+
+@pytest.mark.parametrize("kind", [RateLimitError, OverloadError])
+def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, kind):
+    asked, other, stranger = (Slow(1, {0: kind("busy", retry_after=30)}) for _ in range(3))
+    shared = account(1)
+
+    async def ask_all():
+        await asyncio.gather(
+            ask(RateLimit(asked, shared), [question(draw=draw) for draw in range(3)]),
+            ask(RateLimit(other, shared), [question(draw=9)]),
+            ask(RateLimit(stranger, account(1)), [question(draw=9)] * 2),
+        )
+
+    run(ask_all())
+    assert asked.times == [0, 31, 32]
+    assert other.times == [33]
+    assert stranger.times == [0, 1]
+
+
+def test_the_longest_of_several_waits_holds(question):
+    asked = Slow(1, {0: RateLimitError("busy", retry_after=30), 1: RateLimitError("busy", retry_after=10)})
+    run(ask(RateLimit(asked, account(2)), [question(draw=draw) for draw in range(3)]))
+    assert asked.times == [0, 0, 31]
+
+
+def test_a_wait_of_more_than_a_minute_holds_nobody_up(question):
+    asked = Slow(1, {0: OverloadError("busy", retry_after=60.1)})
+    run(ask(RateLimit(asked, account(1)), [question(draw=draw) for draw in range(2)]))
+    assert asked.times == [0, 1]
+
+
+# A key or a quota that fails
+
+
+@pytest.mark.parametrize("kind", [AuthenticationError, QuotaError])
+@pytest.mark.parametrize("pace", [None, 1], ids=["for a place", "for their time"])
+def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come_later(question, kind, pace):
+    failure = kind("it is over")
+    failure.add_note("pay")
+    asked = Slow(1, {0: failure})
+    limited = RateLimit(asked, account(1, requests=pace))
+
+    async def ask_and_ask_again():
+        ends = await ask(limited, [question(draw=draw) for draw in range(50)])
+        assert now() == 1
+        return ends, await limited.complete(question(draw=99))
+
+    ends, later = run(ask_and_ask_again())
+    assert [(type(end), str(end), end.__notes__) for end in ends] == [(kind, "it is over", ["pay"])] * 50
+    assert len(set(map(id, ends))) == 50  # each its own, with a traceback of its own
+    assert [draw for draw, _ in asked.asked] == [0, 99]
+    assert later == REPLY
+
+
+def test_a_quota_that_is_spent_turns_away_those_alone_that_ask_the_same_model(question):
+    asked = Slow(1, {0: QuotaError("it is over")})
+    limited = RateLimit(asked, account(1))
+    requests = [question(draw=draw, model=f"judge-{draw % 2}") for draw in range(6)]
+    ends = run(ask(limited, requests))
+    assert [type(end) for end in ends] == [QuotaError, Reply] * 3
+    assert [draw for draw, _ in asked.asked] == [0, 1, 3, 5]
+
+
+def test_what_others_have_under_way_is_not_turned_away(question):
+    asked = Slow(1, {0: QuotaError("it is over")})
+    ends = run(ask(RateLimit(asked, account(2)), [question(draw=draw) for draw in range(3)]))
+    assert [type(end) for end in ends] == [QuotaError, Reply, QuotaError]
+
+
+# Accounts
+
+
+def test_judges_of_one_account_share_it_and_the_strictest_limits_hold(question):
+    async def ask_all():
+        one, other = get_account("a", 30), get_account("a", 4)
+        assert one is other
+        assert get_account("b", 30) is not one
+        one.apply_limits(30, 120, None)
+        other.apply_limits(4, 60, 100_000)
+        one.apply_limits(8, 90, 200_000)
+        assert (one.concurrency.maximum, one.concurrency.limit) == (4, 4)
+        assert (one.requests.per_minute, one.tokens.per_minute) == (60, 100_000)
+
+    asyncio.run(ask_all())
+
+
+def test_limits_that_become_stricter_forget_nothing(question):
+    asked = Slow()
+
+    async def ask_and_ask_again():
+        limited = RateLimit(asked, account(requests=2))
+        await limited.complete(question())
+        limited.account.apply_limits(20, 1, None)
+        await ask(limited, [question()] * 2)
+
+    run(ask_and_ask_again())
+    assert asked.times == pytest.approx([0, 30, 90])
+
+
+async def used_account(stub, question):
+    found = get_account("a", 1)
+    await ask(RateLimit(stub([REPLY]), found), [question()] * 3)  # its lock and its event know the loop now
+    return found
+
+
+def test_each_loop_has_accounts_of_its_own(stub, question):
+    first = asyncio.run(used_account(stub, question))
+    assert asyncio.run(used_account(stub, question)) is not first
+
+
+def test_any_thread_may_ask_how_many_requests_are_under_way_to_all_accounts(question):
+    async def ask_both():
+        both = [RateLimit(Slow(0.3), get_account(name, most)) for name, most in (("a", 2), ("b", 8))]
+        asked = [asyncio.create_task(ask(limited, [question()] * 5)) for limited in both]
+        await asyncio.sleep(0.1)
+        found = await asyncio.to_thread(requests_in_flight)
+        await asyncio.gather(*asked)
+        return found, requests_in_flight()
+
+    assert asyncio.run(ask_both()) == (2 + 5, 0)
+
+
+def test_an_account_is_gone_with_its_loop_and_with_its_last_judge(stub, question):
+    async def use():
+        found = weakref.ref(await used_account(stub, question))
+        gc.collect()
+        assert found() is None
+        kept.append(await used_account(stub, question))
+        return weakref.ref(asyncio.get_running_loop())
+
+    kept = []
+    gc.collect()  # the loops of other tests
+    before = len(rate_limit._accounts)
+    loop = asyncio.run(use())
+    account = weakref.ref(kept.pop())
+    gc.collect()
+    assert loop() is None
+    assert account() is None
+    assert len(rate_limit._accounts) == before
+
+
+def test_closing_closes_what_is_inside(stub):
+    inner = stub()
+    asyncio.run(RateLimit(inner, account()).aclose())
+    assert inner.closed == 1

@@ -1,0 +1,308 @@
+"""The limits of an account that machines share: when requests may start, after pauses and rejections."""
+
+import asyncio
+
+import pytest
+
+from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, StoreError, UnreachableError
+from judgekit.judges.limits import redis_rates
+from judgekit.judges.limits.budget import estimated_tokens
+from judgekit.judges.limits.concurrency import ConcurrencyLimit
+from judgekit.judges.limits.rate_limit import Account, RateLimit
+from judgekit.judges.limits.redis_rates import RedisRates
+from judgekit.judges.redis.server import Command, RedisServer
+from judgekit.judges.request import Reply
+from judgekit.score import outage_memory
+from judgekit.traces.message import Usage
+
+BURST = redis_rates._BURST / 1e6
+
+
+class Machine:
+    """The rates as one machine sees them, and the times, in seconds, at which its requests may start."""
+
+    def __init__(self, redis_server, requests=None, tokens=None, account="account"):
+        self.server = RedisServer(redis_server.address)
+        self.rates = RedisRates(self.server, account)
+        self.rates.apply_limits(requests, tokens)
+        self.starts, self.commands = [], 0
+        self._ask, self.server.ask = self.server.ask, self._noted
+
+    async def _noted(self, command):
+        now, *waits = found = await self._ask(command)
+        self.commands += 1
+        self.starts += [(now + wait) / 1e6 for wait in waits if now > 0]
+        return found
+
+    async def sent(self):
+        """Wait until all is sent that nothing waits for."""
+        await self._ask(Command(("PING",)))
+
+    async def take(self, tokens=0, judge="judge"):
+        """Take the units of a request without waiting for its time."""
+        wait = await self.rates.take(judge, [tokens])
+        self.rates._times.clear()
+        return wait
+
+
+@pytest.fixture
+def machine(redis_server):
+    made = []
+
+    def make(*limits, **options):
+        made.append(Machine(redis_server, *limits, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.server.close()
+
+
+@pytest.mark.parametrize(("requests", "tokens"), [(600, None), (None, 6_000), (600, 6_000), (10_000, 6_000)])
+def test_machines_together_keep_to_requests_and_tokens_a_minute(machine, requests, tokens):
+    async def test():
+        machines = [machine(requests, tokens) for _ in range(3)]
+        for _ in range(40):
+            for one in machines:
+                await one.take(10)
+        return sorted(start for one in machines for start in one.starts)
+
+    starts = asyncio.run(test())
+    assert len(starts) == 120
+    for seconds in (0.05, 0.5, 2, 9):
+        most = max(sum(start <= one < start + seconds for one in starts) for start in starts)
+        assert most <= 10 * (seconds + BURST) + 1
+    assert starts[-1] - starts[0] == pytest.approx(120 / 10 - BURST, abs=0.5)
+
+
+def test_without_limits_nobody_waits_and_nothing_is_stored(machine, redis_server):
+    async def test():
+        one = machine()
+        assert [await one.take(10**9) for _ in range(20)] == [0] * 20
+        assert not one.rates.limits_tokens
+
+    asyncio.run(test())
+    assert redis_server.client.keys() == []
+
+
+def test_other_accounts_have_limits_of_their_own(machine):
+    async def test():
+        one, other = machine(60), machine(60, account="other")
+        waits = [await one.take(), await one.take(), await other.take()]
+        assert waits == [0, pytest.approx(1 - BURST, abs=0.1), 0]
+
+    asyncio.run(test())
+
+
+def test_the_strictest_limit_holds(machine):
+    async def test():
+        one = machine(6_000)
+        one.rates.apply_limits(60, 10)
+        one.rates.apply_limits(None, None)
+        one.rates.apply_limits(600, 20)
+        assert (await one.take(), await one.take()) == (0, pytest.approx(1 - BURST, abs=0.1))
+        assert one.rates.limits_tokens
+
+    asyncio.run(test())
+
+
+def test_a_time_that_was_assigned_is_used_by_the_next_in_line(machine):
+    async def test():
+        one, other = machine(60, 6_000), machine(60, 6_000)
+        await one.take(100)
+        wait = await one.rates.take("judge", [100])  # it is cancelled while it waits
+        assert 0 < await one.rates.take("judge", [50]) <= wait
+        one.rates._times[0] = one.rates._times[0][0] - wait, 100
+        assert await one.rates.take("judge", [50]) == 0
+        assert len(one.starts) == 2
+        await one.sent()
+        assert await other.take(1) == pytest.approx(2 - BURST, abs=0.1)  # as after 150 tokens
+
+    asyncio.run(test())
+
+
+def test_a_time_that_nobody_used_is_lost(machine):
+    async def test():
+        one = machine(600)
+        assert await one.rates.take("judge", [0, 0]) == 0
+        ((start, _),) = one.rates._times
+        one.rates._times[0] = start - 2 * BURST, 0
+        await one.rates.take("judge", [0])
+        assert one.commands == 2
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(("requests", "assigned"), [(60, 1), (2_400, 20), (None, 100)])
+def test_those_in_line_get_their_times_together_if_they_may_start_soon(machine, requests, assigned):
+    async def test():
+        one = machine(requests)
+        await one.rates.take("judge", [0] * 100)
+        return one
+
+    one = asyncio.run(test())
+    assert one.commands == 1
+    assert len(one.starts) == pytest.approx(assigned, abs=1)
+    assert one.starts[-1] - one.starts[0] <= BURST
+
+
+def test_tokens_that_were_not_used_are_returned(machine):
+    async def test():
+        one, other = machine(60, 600), machine(60, 600)
+        await one.take(600)
+        one.rates.adjust(0, -590)
+        await one.sent()
+        await one.take(10)
+        assert await other.take(10) < 3
+        one.rates.adjust(-5, -50)
+        await one.sent()
+        assert await other.take(10) == 0
+
+    asyncio.run(test())
+
+
+def test_a_pause_holds_for_all_machines_and_they_begin_again_one_by_one(machine):
+    async def test():
+        machines = [machine() for _ in range(20)]
+        machines[0].rates.pause(30)
+        machines[0].rates.pause(3)  # the longer one holds
+        await machines[0].sent()
+        return [await one.take() for one in machines]
+
+    waits = asyncio.run(test())
+    assert 29 < min(waits) < max(waits) < 31
+    assert max(waits) - min(waits) > 0.3
+
+
+def test_after_a_pause_the_limits_hold_as_well(machine):
+    async def test():
+        machines = [machine(600) for _ in range(4)]
+        machines[0].rates.pause(30)
+        await machines[0].sent()
+        for _ in range(5):
+            for one in machines:
+                await one.take()
+        starts = sorted(start for one in machines for start in one.starts)
+        assert starts[-1] - starts[0] > 1.5
+
+    asyncio.run(test())
+
+
+# The layer
+
+
+def test_no_request_starts_before_its_time_when_another_ends(machine, question):
+    class Quick:
+        starts = []  # noqa: RUF012 - of one test
+
+        async def complete(self, _):
+            self.starts.append(asyncio.get_running_loop().time())
+            await asyncio.sleep(0.01)
+            return Reply(text="")
+
+    async def test():
+        one, inner = machine(1_200), Quick()
+        layer = limited(one, inner)
+        await asyncio.gather(*(layer.complete(question()) for _ in range(25)))
+        assert inner.starts[-1] - inner.starts[0] >= 24 / 20 - BURST - 0.06
+        assert len(one.starts) == 25
+        assert one.commands < 25
+
+    asyncio.run(test())
+
+
+def limited(machine, inner):
+    return RateLimit(inner, Account(ConcurrencyLimit(8), machine.rates))
+
+
+@pytest.mark.parametrize(
+    ("error", "own_kind", "others"),
+    [
+        (AuthenticationError("the key was refused"), AuthenticationError, "rejected the key"),
+        (QuotaError("spent"), QuotaError, "has no quota left"),
+    ],
+)
+def test_an_account_that_turns_one_machine_away_turns_away_all(machine, stub, question, error, own_kind, others):
+    async def test():
+        fine, refused, own = stub(), stub([error]), machine()
+        other, one = limited(machine(), fine), limited(own, refused)
+        with outage_memory():
+            await other.complete(question())
+            with pytest.raises(own_kind):
+                await one.complete(question())
+            await own.sent()
+            with pytest.raises(own_kind, match=f"the provider {others} for another process with this account") as info:
+                await other.complete(question())
+            assert str(error) not in str(info.value)  # it may quote what was sent
+            assert len(fine.requests) == 1
+        with outage_memory():  # the next run tries again
+            await other.complete(question())
+        await other.complete(question())
+        assert len(fine.requests) == 3
+
+    asyncio.run(test())
+
+
+def test_a_spent_quota_is_that_of_one_judge(machine, stub, question):
+    async def test():
+        fine, refused = stub(), stub([QuotaError("spent")])
+        other, one = limited(machine(), fine), limited(machine(), refused)
+        with outage_memory():
+            await other.complete(question(model="another"))
+            with pytest.raises(QuotaError):
+                await one.complete(question())
+            await other.complete(question(model="another"))
+            assert len(fine.requests) == 2
+
+    asyncio.run(test())
+
+
+def test_a_server_that_one_machine_cannot_reach_is_no_matter_of_others(machine, stub, question):
+    async def test():
+        fine, gone, own = stub(), stub([UnreachableError("refused")]), machine(60, 6_000)
+        other, one = limited(machine(60, 6_000), fine), limited(own, gone)
+        with outage_memory():
+            with pytest.raises(UnreachableError):
+                await one.complete(question())
+            await own.sent()
+            await asyncio.wait_for(other.complete(question()), 0.5)  # the units were returned as well
+
+    asyncio.run(test())
+
+
+def test_retry_after_pauses_the_others(machine, stub, question):
+    async def test():
+        one, other = machine(), machine()
+        with pytest.raises(OverloadError):
+            await limited(one, stub([RateLimitError("slow down", retry_after=5)])).complete(question())
+        await one.sent()
+        assert 4 < await other.take() <= 6.1
+
+    asyncio.run(test())
+
+
+def test_the_tokens_of_a_reply_correct_the_estimate(machine, stub, question):
+    async def test():
+        one, other = machine(None, 60_000), machine(None, 60_000)
+        expected = estimated_tokens(question())
+        used = Usage(input_tokens=expected, output_tokens=9_000)
+        await limited(one, stub([Reply(text="", usage=used)])).complete(question())
+        await one.sent()
+        assert await other.take(1) == pytest.approx((expected + 9_000) / 1_000 - BURST, abs=0.3)
+
+    asyncio.run(test())
+
+
+def test_a_limit_that_cannot_be_looked_up_is_an_error_and_nothing_is_sent(machine, stub, question, monkeypatch):
+    async def test():
+        one, inner = machine(), stub()
+
+        async def away(_):
+            raise StoreError("away")
+
+        monkeypatch.setattr(one.server, "ask", away)
+        with pytest.raises(StoreError, match="away"):
+            await limited(one, inner).complete(question())
+        assert inner.requests == []
+
+    asyncio.run(test())

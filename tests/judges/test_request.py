@@ -1,0 +1,238 @@
+"""Requests: what makes two of them equal, and how a reply is shown back."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from judgekit.judges.request import ChatMessage, Client, Reply, RequestTemplate
+from judgekit.judges.scripted import ScriptedClient
+
+OTHER = {
+    "provider": {"provider": "azure"},
+    "base_url": {"base_url": "https://other.test/v1"},
+    "model": {"model": "judge-2"},
+    "value of a parameter": {"params": {"temperature": 1, "seed": 7}},
+    "one parameter more": {"params": {"temperature": 0, "seed": 7, "top_p": 1}},
+    "one parameter less": {"params": {"temperature": 0}},
+    "word of the system part": {"messages": (ChatMessage("system", "You Judge."), ChatMessage("user", "Was it good?"))},
+    "word of the question": {"messages": (ChatMessage("system", "You judge."), ChatMessage("user", "Was it bad?"))},
+    "role": {"messages": (ChatMessage("user", "You judge."), ChatMessage("user", "Was it good?"))},
+    "place of a word": {"messages": (ChatMessage("system", "You judge.Was"), ChatMessage("user", " it good?"))},
+    "order of the messages": {"messages": (ChatMessage("user", "Was it good?"), ChatMessage("system", "You judge."))},
+    "one message more": {
+        "messages": (
+            ChatMessage("system", "You judge."),
+            ChatMessage("user", "Was it good?"),
+            ChatMessage("assistant", ""),
+        )
+    },
+    "one message less": {"messages": (ChatMessage("system", "You judge."),)},
+    "schema_name": {"schema_name": "badness"},
+    "schema": {"schema": {"type": "object", "properties": {"good": {"type": "integer"}}}},
+    "draw": {"draw": 1},
+}
+SAME = {
+    "order of the parameters": {"params": {"seed": 7, "temperature": 0}},
+    "prompt, whose words are in the messages": {"prompt": "another@87654321"},
+    "accept, which is code": {"accept": len},
+    "step, by which the same is asked in another way": {"output_mode": "text"},
+}
+
+
+@pytest.mark.parametrize("changes", OTHER.values(), ids=OTHER)
+def test_a_request_that_differs_in_what_the_reply_may_depend_on_has_another_key(question, changes):
+    assert question(**changes).key != question().key
+    assert question(**changes).digests != question().digests
+
+
+@pytest.mark.parametrize("changes", SAME.values(), ids=SAME)
+def test_a_request_that_differs_in_nothing_else_has_the_same_key(question, changes):
+    assert question(**changes).key == question().key
+    assert question(**changes).digests == question().digests
+
+
+def test_a_schema_or_parameters_that_change_in_place_give_the_next_request_another_key(question):
+    settings = {"params": {"seed": 1}, "schema": {"properties": {"verdict": {"enum": [1, 0]}}}}
+    keys = [question(**settings).key]
+    settings["params"]["seed"] = 2
+    keys.append(question(**settings).key)
+    settings["schema"]["properties"]["verdict"]["enum"] = [True, False]
+    keys.append(question(**settings).key)
+    assert len({*keys}) == 3
+
+
+turns = st.lists(
+    st.builds(ChatMessage, st.sampled_from(["system", "user", "assistant"]), st.text(max_size=4)), max_size=3
+)
+
+
+@given(one=turns, other=turns)
+def test_keys_are_equal_if_and_only_if_the_messages_are(question, one, other):
+    assert (question(messages=tuple(one)).key == question(messages=tuple(other)).key) == (one == other)
+
+
+def test_digests_name_the_part_in_which_two_requests_differ(question):
+    changed = question(
+        model="judge-2",
+        params={},
+        messages=(ChatMessage("system", "You judge."), ChatMessage("user", "?"), ChatMessage("user", "!")),
+    )
+    one, other = question().digests, changed.digests
+    assert {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)} == {
+        "model",
+        "params",
+        "messages",
+        "messages[1] (user)",
+        "messages[2] (user)",
+    }
+    assert {len(digest) for digest in one.values()} == {12}
+
+
+ASK = """
+from judgekit.judges.request import Request, ChatMessage
+params = {name: 0 for name in {"temperature", "seed", "top_p", "n"}}
+messages = (ChatMessage("system", "Sé."), ChatMessage("user", "?"))
+request = Request("openai", "u", "m", params, messages, "s", {"type": "object"}, "p@1", str)
+print(request.key)
+"""
+
+HASHED = """{"base_url":"u","draw":0,"messages":2,"model":"m",\
+"params":{"n":0,"seed":0,"temperature":0,"top_p":0},"provider":"openai","schema":["s",{"type":"object"}]}
+system 4
+Sé.
+user 1
+?"""
+
+
+def test_the_key_is_the_same_in_every_process_and_every_version():
+    """Another key for the same question would throw away all replies that users paid for."""
+    keys = [
+        subprocess.run(  # noqa: S603 - this Python, with code from above
+            [sys.executable, "-c", ASK],
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    ]
+    assert keys == [hashlib.sha256(HASHED.encode()).hexdigest()] * 2
+
+
+@given(turns.filter(lambda one: len(one) > 1).map(lambda one: tuple(one[:2])))
+def test_a_template_s_requests_are_those_that_are_made_from_the_settings(question, messages):
+    first = question(
+        messages=(*messages[:1], ChatMessage("user", "Another recording.")), key_parts={"query": {"v": "1"}}
+    )
+    wanted = replace(first, messages=messages, omitted=3, hidden_media={("image", "why"): 1})
+    made = RequestTemplate(first).request(messages, first.accept, (), 3, {("image", "why"): 1})
+    assert made == wanted
+    assert (made.key, made.digests, made.input_tokens) == (wanted.key, wanted.digests, wanted.input_tokens)
+    assert made.correction_request("?", "!").key == wanted.correction_request("?", "!").key
+
+
+def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
+    repaired = question().correction_request('{"good": 1}', "good: not a boolean")
+    assert repaired.messages == (
+        *question().messages,
+        ChatMessage("assistant", '{"good": 1}'),
+        ChatMessage(
+            "user",
+            "That reply cannot be used: good: not a boolean\nAnswer the question again, with one JSON object.",
+        ),
+    )
+    assert repaired == question(messages=repaired.messages, repairs=question(), is_follow_up=True)
+    assert repaired.key != question().key
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", []),
+        ("x" * 20_000, ["x" * 20_000]),
+        (
+            f"{'a' * 10_000}{'b' * 1_234_567}{'c' * 10_000}",
+            [f"{'a' * 10_000}\n[... 1,234,567 characters omitted ...]\n{'c' * 10_000}"],
+        ),
+    ],
+    ids=["nothing", "all of a long one", "the ends of a longer one"],
+)
+def test_no_more_is_shown_back_than_helps(question, text, shown):
+    messages = question().correction_request(text, "bad").messages
+    assert [turn.content for turn in messages if turn.role == "assistant"] == shown
+    assert messages[-1].role == "user"
+
+
+@pytest.mark.parametrize(
+    ("params", "limit", "roomier"),
+    [
+        ({}, None, None),
+        ({"max_tokens": "auto"}, None, None),
+        ({"max_tokens": 100, "top_p": 1}, 100, {"max_tokens": 200, "top_p": 1}),
+        ({"max_completion_tokens": 8}, 8, {"max_completion_tokens": 16}),
+        ({"max_tokens": -1, "max_completion_tokens": None}, None, None),  # no limit, for some servers
+        ({"max_tokens": 5, "max_completion_tokens": 8}, 8, {"max_tokens": 10, "max_completion_tokens": 16}),
+    ],
+    ids=str,
+)
+def test_a_reply_gets_twice_the_room_where_a_limit_is_set(question, params, limit, roomier):
+    request = question(params=params)
+    assert request.output_limit == limit
+    assert request.with_doubled_limit() == (None if roomier is None else question(params=roomier, is_follow_up=True))
+    assert request.params == params
+
+
+def test_judgekit_s_own_limit_is_sent_by_the_server_s_name_doubled_and_no_part_of_the_key(question):
+    request = question(params={"top_p": 1, "max_tokens": None}, max_output_tokens=100)
+    assert request.params_with_limit("max_completion_tokens") == {"top_p": 1, "max_completion_tokens": 100}
+    assert (request.output_limit, request.with_doubled_limit().output_limit) == (100, 200)
+    assert request.key == request.with_doubled_limit().key == question(params={"top_p": 1, "max_tokens": None}).key
+    assert question(params={"top_p": 1}).params_with_limit("max_tokens") == {"top_p": 1}
+
+
+@pytest.mark.parametrize("text", ["x" * 100, "多" * 100, "👩🏾‍🚀" * 20, "\ud800", ""])
+def test_the_most_tokens_are_never_below_the_bytes_that_are_sent(question, text):
+    request = question(
+        messages=(ChatMessage("system", text), ChatMessage("user", text)), params={"tools": ["x" * 1000]}
+    )
+    asked = replace(request, output_mode="text").correction_request(text, "bad")
+    for one in (request, asked):
+        said = sum(len(turn.content.encode(errors="replace")) for turn in one.messages)
+        assert one.most_input_tokens >= said + len(json.dumps(one.schema)) + 1000
+
+
+def test_tokens_are_reckoned_at_four_bytes_each(question):
+    request = question(
+        messages=(ChatMessage("system", "é" * 100), ChatMessage("user", "x" * 200 + "\ud800")), schema={"a": "b" * 90}
+    )
+    assert request.input_tokens == (200 + 200 + 1 + 100) // 4
+
+
+def test_a_reply_keeps_what_the_provider_did_not_say_apart_from_zero():
+    reply = Reply(text="x")
+    nothing = dict.fromkeys(("model", "system_fingerprint", "usage", "cost_usd", "price_list", "logprobs"))
+    assert json.loads(reply.model_dump_json()) == {"text": "x", "finish_reason": "stop", **nothing}
+    with pytest.raises(ValidationError, match="frozen"):
+        reply.text = "y"
+
+
+@given(st.text(max_size=700))
+def test_the_names_that_a_provider_reports_are_cut_once_and_an_empty_one_is_none(said):
+    reply = Reply(text="x", model=said, system_fingerprint=said)
+    assert reply.model == reply.system_fingerprint == (said[:300] or None)
+    assert Reply.model_validate_json(reply.model_dump_json()) == reply
+
+
+def test_whoever_completes_and_closes_is_a_client(stub):
+    assert isinstance(stub(), Client)
+    assert isinstance(ScriptedClient([]), Client)
+    assert not isinstance(object(), Client)
