@@ -52,7 +52,7 @@ def samples(number: int, first: int = 0) -> "Iterator[Sample]":
             update={
                 "id": f"{sample.id}-{at}",
                 "trace": trace,
-                "rival": trace.model_copy(update={"messages": trace.messages[:-1]}),
+                "baseline": trace.model_copy(update={"messages": trace.messages[:-1]}),
                 "reference": sample.reference or "All that the user asked for is booked.",
                 "reference_topics": sample.reference_topics or ("travel", "bookings"),
                 "documents": tuple(message.text for message in sample.trace.messages if message.role == "tool"),

@@ -392,7 +392,7 @@ sample = st.builds(
     Sample,
     id=text.filter(bool),
     trace=trace,
-    rival=st.none() | trace,
+    baseline=st.none() | trace,
     reference=maybe,
     references=st.none() | few(text),
     reference_tool_calls=st.none()

@@ -228,7 +228,7 @@ class _Auditing:
         wanted = {one.row.index for one in self.matched.samples}
         read = self.matched.run.conversations(wanted.__contains__)
         found = {
-            number: len(sample.trace.render()) - (len(sample.rival.render()) if sample.rival else 0)
+            number: len(sample.trace.render()) - (len(sample.baseline.render()) if sample.baseline else 0)
             for number, sample in read
         }
         return found if wanted <= found.keys() else {number: one.messages for number, one in self.efforts.items()}

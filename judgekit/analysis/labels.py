@@ -76,7 +76,7 @@ class HumanLabel(FrozenModel):
 
 LABEL_COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")
 """The names of the columns in a file of labels."""
-DISPLAY_COLUMNS = ("question", "choices", "conversation", "rival", "reference")
+DISPLAY_COLUMNS = ("question", "choices", "conversation", "baseline", "reference")
 """Columns for people who label in a spreadsheet; they are not read."""
 _REQUIRED = ("sample", "scorer", "value")
 _NAMELESS = re.compile(r"column \d+")

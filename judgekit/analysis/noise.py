@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judgekit.stats.components import VarianceComponents
 
 Side: TypeAlias = Literal["draw", "member", "order"]
-_PREFERRED = {"trace": 1.0, "tie": 0.5, "rival": 0.0}
+_PREFERRED = {"trace": 1.0, "tie": 0.5, "baseline": 0.0}
 _Vote: TypeAlias = float | Literal["failed"] | None
 _FEW = 0.1  # a flip rate this low is not worth another draw
 _ALWAYS_ASKED = 2  # members of an escalating panel; their verdicts decide whether others are asked

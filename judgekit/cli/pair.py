@@ -27,9 +27,9 @@ def pair(
             parser=location_text, metavar="FILE", help="Recorded conversations, in any format that judgekit reads."
         ),
     ],
-    rival: Annotated[
+    baseline: Annotated[
         str,
-        typer.Argument(parser=location_text, metavar="RIVAL", help="Recordings of the same tasks, to compare with."),
+        typer.Argument(parser=location_text, metavar="BASELINE", help="Recordings of the same tasks, to compare with."),
     ],
     output: Annotated[
         str,
@@ -43,27 +43,27 @@ def pair(
 ) -> None:
     """Join two files by id, for the scorer pairwise.
 
-    A pair is a sample of the first file, with its references, and with the recording of the second as its rival. A
+    A pair is a sample of the first file, with its references, and with the recording of the second as its baseline. A
     recording without an id is identified by its place in its file. Recordings without exactly one counterpart are left
     out.
     """
-    require_separate_output(output, file, rival)
+    require_separate_output(output, file, baseline)
     problems: list[TraceError] = []
     samples = list(read(file, format, on_error=problems.append))
     ids = Counter(sample.id for sample in samples)
     places = {place for sample in samples for place in _place(sample)}
-    rivals: dict[str, Trace] = {}
-    rival_ids = Counter[str]()
-    for sample in read(rival, format, on_error=problems.append):
-        rival_ids[sample.id] += 1
-        rivals[sample.id] = sample.trace
+    baselines: dict[str, Trace] = {}
+    baseline_ids = Counter[str]()
+    for sample in read(baseline, format, on_error=problems.append):
+        baseline_ids[sample.id] += 1
+        baselines[sample.id] = sample.trace
         places |= _place(sample)
-    paired = {one for one, times in ids.items() if times == rival_ids[one] == 1}
+    paired = {one for one, times in ids.items() if times == baseline_ids[one] == 1}
     left_over = {
-        f"only in {file}": [one for one in ids if one not in rival_ids],
-        f"only in {rival}": [one for one in rival_ids if one not in ids],
+        f"only in {file}": [one for one in ids if one not in baseline_ids],
+        f"only in {baseline}": [one for one in baseline_ids if one not in ids],
         f"more than once in {file}": [one for one, times in ids.items() if times > 1],
-        f"more than once in {rival}": [one for one, times in rival_ids.items() if times > 1],
+        f"more than once in {baseline}": [one for one, times in baseline_ids.items() if times > 1],
     }
     _show(left_over, problems)
     if by_place := len(paired & places):
@@ -73,9 +73,9 @@ def pair(
         )
         print_line(found, console(stderr=True))
     if not paired:
-        raise TraceError(f"nothing was written: no id occurs exactly once in both this file and {rival}", path=file)
+        raise TraceError(f"nothing was written: no id occurs exactly once in both this file and {baseline}", path=file)
     try:
-        write((one.model_copy(update={"rival": rivals[one.id]}) for one in samples if one.id in paired), output)
+        write((one.model_copy(update={"baseline": baselines[one.id]}) for one in samples if one.id in paired), output)
     except BrokenPipeError:  # the reader of the output has closed it
         raise
     except OSError as error:

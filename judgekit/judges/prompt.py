@@ -117,9 +117,9 @@ PROMPT_INPUTS: dict[str, PromptInput] = {
         lambda sample: bool(sample.trace.messages),
         lambda sample, options: _conversation(sample.trace, options),
     ),
-    "rival": PromptInput(
-        lambda sample: sample.rival is not None and bool(sample.rival.messages),
-        lambda sample, options: _conversation(sample.rival or Trace(), options),
+    "baseline": PromptInput(
+        lambda sample: sample.baseline is not None and bool(sample.baseline.messages),
+        lambda sample, options: _conversation(sample.baseline or Trace(), options),
     ),
     "reference": PromptInput(
         lambda sample: _is_not_blank(sample.reference),

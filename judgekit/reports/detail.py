@@ -19,7 +19,7 @@ from judgekit.traces.tree import Branch
 _EXACT = 2**53  # integers up to here are exact in JavaScript
 _SHAPE = bytes.maketrans(b"0123456789[,-", b"0000000000:::")
 _MANY_DIGITS = b":" + b"0" * len(str(_EXACT))
-_NOT_OF_THE_SAMPLE = {"schema_version", "id", "trace", "rival", "domain"}  # these are shown elsewhere
+_NOT_OF_THE_SAMPLE = {"schema_version", "id", "trace", "baseline", "domain"}  # these are shown elsewhere
 _OF_THE_SCORE = ("status", "value", "label", "reason", "error", "warnings")
 _OF_THE_CALL = {"judge", "prompt", "model", "cached", "seconds", "error"}
 _NOT_OF_THE_TRACE = {"schema_version", "messages", "tools", "children", "extra"}
@@ -48,13 +48,13 @@ def sample_detail(
         if calls := {str(place): _exchange(one) for (scorer, place), one in exchanges.items() if scorer == name}:
             said[at] = calls
     trace = sample.trace if sample else None
-    rival = sample.rival if sample else None
+    baseline = sample.baseline if sample else None
     return {
         "scores": [_score(scores[name]) if name in scores else None for name in scorers],
         "exchanges": said,
         "damaged": is_damaged,
         "messages": _messages(Branch(trace)) if trace else None,
-        "rival": _messages(Branch(rival)) if rival else None,
+        "baseline": _messages(Branch(baseline)) if baseline else None,
         "agents": _agents(trace) if trace else [],
         "unlinked": _unlinked(Branch(trace)) if trace else [],
         "about": _about(sample) if sample else {},

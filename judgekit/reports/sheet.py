@@ -26,7 +26,7 @@ from judgekit.traces.trace import Trace
 
 SCRIPTS = ("dom", "conversation", "label")
 _STYLES = ("report", "label")
-_CONVERSATION = ("damaged", "messages", "rival", "unlinked")
+_CONVERSATION = ("damaged", "messages", "baseline", "unlinked")
 _LONGEST_CELL = 32_000  # characters; spreadsheets cut cells off at 32,767
 _YES_OR_NO = {0.0, 1.0}
 _OF_PAIRS = {0.0, 0.5, 1.0}
@@ -84,7 +84,7 @@ class LabelSheet:
             names: Mapping[str, str] = _PAIR if self.scorer.scale.keys() == _PAIR.keys() else {}
             return [(names.get(name, name), name) for name in self.scorer.scale]
         values = {row.score.value for row in self.run.rows(scorer=self.scorer.name, statuses=["scored"])}
-        if values <= _OF_PAIRS and any(sample.rival for sample in self.samples.values()):
+        if values <= _OF_PAIRS and any(sample.baseline for sample in self.samples.values()):
             return [(_PAIR["better"], "1"), (_PAIR["tie"], "0.5"), (_PAIR["worse"], "0")]
         return [("yes", "yes"), ("no", "no")] if values <= _YES_OR_NO else []
 
@@ -160,7 +160,7 @@ class LabelSheet:
                     "question": question,
                     "choices": choices or "a number from 0 (worst) to 1 (best), or n/a: does not apply",
                     "conversation": _rendered(sample.trace) if sample else missing,
-                    "rival": _rendered(sample.rival) if sample and sample.rival else None,
+                    "baseline": _rendered(sample.baseline) if sample and sample.baseline else None,
                     "reference": "\n\n".join(f"{name}: {text}" for name, text in self._known(sample)) if sample else "",
                 }
                 yield [_cut(row.get(name)) for name in names]

@@ -9,7 +9,7 @@ from judgekit.score import STATUSES, Score
 from judgekit.traces.message import JsonObject
 
 _COUNTS = ("min_draws", "max_draws", "requests_saved")
-_SIDES = ("trace", "rival", "tie")
+_SIDES = ("trace", "baseline", "tie")
 
 
 class Draws(NamedTuple):

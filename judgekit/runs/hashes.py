@@ -27,7 +27,7 @@ class SampleHashes(NamedTuple):
         references: The expected results, or whatever the sample is compared with, hashed with the sample's id so that
             samples with equal references cannot be recognized: ``reference``, ``references``, ``reference_tool_calls``
             (without the calls' ids and notes), ``reference_topics``, ``label``, the ``relevance`` of a ranking,
-            ``fields["expected_output"]``, the messages and calls of ``rival``, and ``task`` and ``criteria`` of the
+            ``fields["expected_output"]``, the messages and calls of ``baseline``, and ``task`` and ``criteria`` of the
             metadata, where benchmarks keep the task. The agent's own work is left out: the trace with its labels,
             ``prediction``, ``prediction_score``, the ``retrieved`` items of a ranking, and measured fields. So are
             ``group`` and ``domain``, which are compared separately, and all other ``metadata``.
@@ -62,10 +62,10 @@ class SampleHashes(NamedTuple):
 def recording_key(sample: Sample) -> str:
     """Return a hash of what was said and done in a recording, the same in any file and under any id.
 
-    It covers the messages with their tool calls, those of sub-agents, and the rival of a pair; no references, and no
+    It covers the messages with their tool calls, those of sub-agents, and the baseline of a pair; no references, and no
     metadata.
     """
-    said: JsonValue = [_conversation(sample.trace), None if sample.rival is None else _conversation(sample.rival)]
+    said: JsonValue = [_conversation(sample.trace), None if sample.baseline is None else _conversation(sample.baseline)]
     return _key(canonical_json(said))
 
 
@@ -79,7 +79,7 @@ def _key(text: str) -> str:
 
 
 def _references(sample: Sample) -> JsonValue:
-    calls, ranking, rival = sample.reference_tool_calls, sample.ranking, sample.rival
+    calls, ranking, baseline = sample.reference_tool_calls, sample.ranking, sample.baseline
     return _without_none(
         reference=sample.reference,
         references=_texts(sample.references),
@@ -87,7 +87,7 @@ def _references(sample: Sample) -> JsonValue:
         reference_topics=_texts(sample.reference_topics),
         label=sample.label,
         relevance=None if ranking is None else {**ranking.relevance},
-        rival=None if rival is None else _conversation(rival),
+        baseline=None if baseline is None else _conversation(baseline),
         expected_output=sample.fields.get("expected_output"),
         task=sample.metadata.get("task"),
         criteria=sample.metadata.get("criteria"),

@@ -17,10 +17,10 @@ from judgekit.scoring import gather_all
 from judgekit.traces.rendering import find_media
 from judgekit.traces.sample import Sample
 
-_IN_ORDER = {"first": "trace", "second": "rival", "tie": "tie"}
-_TURNED = {"first": "rival", "second": "trace", "tie": "tie"}
-_LABELS = {"trace": "better", "rival": "worse", "tie": "tie"}
-_IN_WORDS = {"trace": "the trace is better", "rival": "the rival is better", "tie": "a tie"}
+_IN_ORDER = {"first": "trace", "second": "baseline", "tie": "tie"}
+_TURNED = {"first": "baseline", "second": "trace", "tie": "tie"}
+_LABELS = {"trace": "better", "baseline": "worse", "tie": "tie"}
+_IN_WORDS = {"trace": "the trace is better", "baseline": "the baseline is better", "tie": "a tie"}
 _VALUES = {"better": 1.0, "tie": 0.5, "worse": 0.0}
 
 
@@ -37,15 +37,15 @@ class PairAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class Pairwise(ScopedJudgedScorer):
-    """1 if the trace is better than its rival in both orders, 0 if the rival is, 0.5 if neither.
+    """1 if the trace is better than its baseline in both orders, 0 if the baseline is, 0.5 if neither.
 
-    Two concurrent judge requests a sample: one with ``sample.trace`` as the first recording, one with ``sample.rival``.
+    Two concurrent judge requests a sample: one with ``sample.trace`` as the first recording, one with ``sample.baseline``.
     The label is ``better`` or ``worse`` if both orders prefer the same recording, and ``position_bias`` if both prefer
     the same position: such a flip says nothing about the recordings. Everything else is a ``tie``, including a
     preference in one order and a tie in the other. The confidence is the share of the two orders that agree with the
     label: 1 if they agree with each other, 0.5 if one of them is a tie, and 0 for a flip, as neither called it a tie.
 
-    Skipped without a rival, and if one of the two has no messages. Two recordings with the same text and media score 0.5 without
+    Skipped without a baseline, and if one of the two has no messages. Two recordings with the same text and media score 0.5 without
     a request, with the label ``same``: they say nothing about the judge's position bias. Details: ``confidence``
     (``high`` if the two orders agree, else ``low``); ``flipped``; and as ``verdicts``, for each order, which recording
     was ``shown_first``, the remarks on the ``first`` and the ``second`` with the numbers of the messages that support
@@ -112,12 +112,12 @@ class Pairwise(ScopedJudgedScorer):
             "flipped": label == "position_bias",
             "verdicts": [
                 {"shown_first": "trace", **straight.answer.model_dump(), "preferred": one},
-                {"shown_first": "rival", **turned.answer.model_dump(), "preferred": other},
+                {"shown_first": "baseline", **turned.answer.model_dump(), "preferred": other},
             ],
         }
         said = (
             f"with the trace first, {_IN_WORDS[one]}: {straight.answer.reason}",
-            f"with the rival first, {_IN_WORDS[other]}: {turned.answer.reason}",
+            f"with the baseline first, {_IN_WORDS[other]}: {turned.answer.reason}",
         )
         return judgment.score(
             self.name,
@@ -131,7 +131,7 @@ class Pairwise(ScopedJudgedScorer):
 
 def _swapped(sample: Sample) -> Sample:
     """Return the sample with the two recordings swapped."""
-    return sample.model_copy(update={"trace": sample.rival, "rival": sample.trace})
+    return sample.model_copy(update={"trace": sample.baseline, "baseline": sample.trace})
 
 
 def _content(sample: Sample) -> tuple[str, Sequence[str]]:

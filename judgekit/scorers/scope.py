@@ -54,6 +54,6 @@ class ScopedScorer(SyncScore, ABC):
         """Return the score of a sample whose traces have no children outside of the scope."""
 
     def _traces(self, sample: Sample) -> Sequence[Trace]:
-        """Return the recordings that the scorer looks at: few prompts have a rival as input."""
-        reads_rival = any("rival" in (*prompt.inputs, *prompt.optional) for prompt in scorer_prompts(self))
-        return [sample.trace, sample.rival] if reads_rival and sample.rival is not None else [sample.trace]
+        """Return the recordings that the scorer looks at: few prompts have a baseline as input."""
+        reads_baseline = any("baseline" in (*prompt.inputs, *prompt.optional) for prompt in scorer_prompts(self))
+        return [sample.trace, sample.baseline] if reads_baseline and sample.baseline is not None else [sample.trace]

@@ -129,7 +129,7 @@ def _must_differ(ids: Sequence[str], field: str) -> None:
 class References(TypedDict, total=False):
     """The fields of a `Sample` that hold what is known about its trace."""
 
-    rival: Trace | None
+    baseline: Trace | None
     reference: str | None
     references: Many[str] | None
     reference_tool_calls: Many[ToolCall] | None
@@ -152,7 +152,7 @@ class Sample(FrozenModel):
         schema_version: The version of this schema.
         id: The id, by which references and the samples of other runs are matched.
         trace: The conversation; empty if there is none, as for measured numbers.
-        rival: A second trace of the same task, for comparisons.
+        baseline: A second trace of the same task, for comparisons.
         reference: The correct answer, or the desired outcome.
         references: Several answers, each correct on its own.
         reference_tool_calls: The expected calls; an empty list means that no call was expected.
@@ -171,7 +171,7 @@ class Sample(FrozenModel):
     schema_version: Literal[1] = 1
     id: str
     trace: Trace = Field(default_factory=Trace)
-    rival: Trace | None = None
+    baseline: Trace | None = None
     reference: str | None = None
     references: Many[str] | None = None
     reference_tool_calls: Many[ExpectedCall] | None = None
@@ -194,16 +194,16 @@ class Sample(FrozenModel):
 
     @property
     def has_sub_agents(self) -> bool:
-        """Whether the trace or its rival has children."""
-        return bool(self.trace.children) or (self.rival is not None and bool(self.rival.children))
+        """Whether the trace or its baseline has children."""
+        return bool(self.trace.children) or (self.baseline is not None and bool(self.baseline.children))
 
     def without_sub_agents(self) -> "Sample":
         """Return the sample with the agent's own conversations alone, without those of sub-agents."""
         if not self.has_sub_agents:
             return self
         alone = {"children": ()}
-        rival = None if self.rival is None else self.rival.model_copy(update=alone)
-        return self.model_copy(update={"trace": self.trace.model_copy(update=alone), "rival": rival})
+        baseline = None if self.baseline is None else self.baseline.model_copy(update=alone)
+        return self.model_copy(update={"trace": self.trace.model_copy(update=alone), "baseline": baseline})
 
     @classmethod
     def of(cls, messages: Sequence[Message], *, id: str | None = None, **known: Unpack[References]) -> "Sample":

@@ -510,16 +510,16 @@ def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):
 
 def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said):
     def pair(first, other):
-        verdicts = [{"shown_first": "trace", "preferred": first}, {"shown_first": "rival", "preferred": other}]
+        verdicts = [{"shown_first": "trace", "preferred": first}, {"shown_first": "baseline", "preferred": other}]
         details = {"flipped": "tie" not in (first, other) and first != other, "verdicts": verdicts}
         return Score.scored("tone", 0.5, label="position_bias", details=details)
 
     same = Score.scored("tone", 0.5, label="same", details={"flipped": False, "verdicts": []})
-    scores = [pair("trace", "rival")] * 3 + [pair("rival", "trace"), pair("trace", "trace"), pair("tie", "rival"), same]
+    scores = [pair("trace", "baseline")] * 3 + [pair("baseline", "trace"), pair("trace", "trace"), pair("tie", "baseline"), same]
     bias = tone(audit(judged(scores, scale={}), ())).bias
     assert bias["position"].value == pytest.approx(4 / 6)
     assert bias["first place preferred, where it flips"].value == 0.75
-    trials = tone(audit(judged([pair("trace", "rival")] * 8, scale={}, groups=["a"] * 4 + ["b"] * 4), ())).bias
+    trials = tone(audit(judged([pair("trace", "baseline")] * 8, scale={}, groups=["a"] * 4 + ["b"] * 4), ())).bias
     assert {figure.method for figure in trials.values()} == {"modified Wilson, 2 groups"}
 
 

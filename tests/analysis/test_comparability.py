@@ -78,7 +78,7 @@ CHANGES = [
     ({"reference_topics": ["x"]}, {"reference_topics": ["y"]}),
     ({"label": "x"}, {"label": "y"}),
     ({"metadata": {"task": {"id": 1}}}, {"metadata": {"task": {"id": 2}}}),
-    ({"rival": Trace(messages=[AIMessage("x")])}, {"rival": Trace(messages=[AIMessage("y")])}),
+    ({"baseline": Trace(messages=[AIMessage("x")])}, {"baseline": Trace(messages=[AIMessage("y")])}),
 ]
 
 

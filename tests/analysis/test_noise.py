@@ -181,9 +181,9 @@ def test_the_two_orders_of_a_pair_are_two_verdicts():
     said = {"strengths_first": "", "strengths_second": "", "reason": "", "evidence_first": [1], "evidence_second": []}
     places = iter(["first", "second", "first", "first", "tie", "tie", "second", "first"])
     judge = ScriptedJudge(lambda _: {**said, "verdict": next(places)})
-    rival = Trace(messages=[HumanMessage("Book it."), AIMessage("No.")])
-    pairs = [sample().model_copy(update={"rival": rival}) for _ in range(4)]
-    pairs.append(sample().model_copy(update={"rival": sample().trace}))  # nobody is asked about it
+    baseline = Trace(messages=[HumanMessage("Book it."), AIMessage("No.")])
+    pairs = [sample().model_copy(update={"baseline": baseline}) for _ in range(4)]
+    pairs.append(sample().model_copy(update={"baseline": sample().trace}))  # nobody is asked about it
     found = repeatability(list(run(pairs, [Pairwise("Which?", judge)])))
     assert (found.samples, found.draws) == (4, 8)
     assert found.flip_rate.value == found.near.value == 1 / 4  # the second pair

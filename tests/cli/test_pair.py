@@ -75,8 +75,8 @@ def chat(said: str, **beside: object) -> dict:
 
 
 def last_words(path: Path = PAIRS) -> dict[str, tuple[str, str]]:
-    """What trace and rival end with, by id."""
-    return {one.id: (one.trace.messages[-1].text, one.rival.messages[-1].text) for one in read(path, "judgekit")}
+    """What trace and baseline end with, by id."""
+    return {one.id: (one.trace.messages[-1].text, one.baseline.messages[-1].text) for one in read(path, "judgekit")}
 
 
 def test_samples_are_joined_by_id_and_stand_in_the_order_of_the_first_file(cli):
@@ -85,8 +85,8 @@ def test_samples_are_joined_by_id_and_stand_in_the_order_of_the_first_file(cli):
     ended = cli(first, second, "-o", PAIRS)
     assert ended == Ended(0, "", "wrote pairs.jsonl: 3 pairs\n")
     assert list(last_words().items()) == [(one, (f"a {one}", f"b {one}")) for one in "xyz"]
-    mine, rivals = list(read(first)), {one.id: one.trace for one in read(second)}
-    assert list(read(PAIRS)) == [one.model_copy(update={"rival": rivals[one.id]}) for one in mine]
+    mine, baselines = list(read(first)), {one.id: one.trace for one in read(second)}
+    assert list(read(PAIRS)) == [one.model_copy(update={"baseline": baselines[one.id]}) for one in mine]
 
 
 def test_each_file_may_have_a_format_of_its_own(cli):
@@ -95,7 +95,7 @@ def test_each_file_may_have_a_format_of_its_own(cli):
     second.write_bytes(gzip.compress(samples("b", "x")[0].model_dump_json().encode()))
     assert cli(first, second, "-o", PAIRS).code == 0
     (found,) = read(PAIRS)
-    assert (found.reference, found.rival.messages[-1].text, found.trace.source.format) == ("done", "b x", "openai-chat")
+    assert (found.reference, found.baseline.messages[-1].text, found.trace.source.format) == ("done", "b x", "openai-chat")
 
 
 def test_a_pair_can_be_scored(cli):
@@ -264,14 +264,14 @@ def test_arguments_that_are_no_text_are_written_as_they_can_be(cli):
     assert cli(*files, "-o", PAIRS).code == 0
     (found,) = read(PAIRS)
     (before,) = read(files[0])
-    assert (found.trace, found.rival.messages) == (before.trace, before.trace.messages)
+    assert (found.trace, found.baseline.messages) == (before.trace, before.trace.messages)
 
 
 def test_pairs_may_be_written_packed_or_to_standard_output(cli, monkeypatch):
     first, second = write("a.jsonl", samples("a", "x")), write("b.jsonl", samples("b", "x"))
     assert cli(first, second, "-o", "pairs.jsonl.gz").code == 0
     line = gzip.decompress(Path("pairs.jsonl.gz").read_bytes())
-    assert Sample.model_validate_json(line).rival is not None
+    assert Sample.model_validate_json(line).baseline is not None
     with io.TextIOWrapper(io.BytesIO()) as out:
         monkeypatch.setattr(sys, "stdout", out)
         assert cli(first, second, "-o", "-").err == "wrote standard output: 1 pair\n"

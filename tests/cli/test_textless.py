@@ -72,7 +72,7 @@ def sample(secrets: Secrets, number: int) -> Sample:
     return Sample(
         id=f"sample {number}",
         trace=conversation(secrets, call),
-        rival=conversation(secrets, secrets.call()),
+        baseline=conversation(secrets, secrets.call()),
         group=f"group {number // 2}",
         domain=f"domain {number % 2}",
         label=("good", "bad")[number % 2],

@@ -111,7 +111,7 @@ def test_standard_output_is_a_line(capsysbinary):
 
 def test_our_own_format_leaves_out_defaults_but_not_what_tells_kinds(tmp_path):
     inner = Trace(messages=[HumanMessage([TextPart("Hi"), RefusalPart("No", extra={"a": None})])])
-    sample = Sample(id="a", trace=Trace(messages=[SystemMessage(), AIMessage(())], children=[inner]), rival=Trace())
+    sample = Sample(id="a", trace=Trace(messages=[SystemMessage(), AIMessage(())], children=[inner]), baseline=Trace())
     path = tmp_path / "a.jsonl"
     write([sample, Sample(id="b")], path)
     parts = [{"type": "text", "text": "Hi"}, {"type": "refusal", "text": "No", "extra": {"a": None}}]
@@ -122,7 +122,7 @@ def test_our_own_format_leaves_out_defaults_but_not_what_tells_kinds(tmp_path):
             "schema_version": 1,
             "id": "a",
             "trace": {"schema_version": 1, "messages": messages, "children": children},
-            "rival": {"schema_version": 1},
+            "baseline": {"schema_version": 1},
         },
         {"schema_version": 1, "id": "b", "trace": {"schema_version": 1}},
     ]

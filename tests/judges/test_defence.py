@@ -90,7 +90,7 @@ class Attacker:
         return Sample(
             id=f"{number}",
             trace=trace,
-            rival=Trace(messages=self._messages()),
+            baseline=Trace(messages=self._messages()),
             reference=f"x{self.text()}",
             reference_topics=[f"x{self.text()}", self.text()],
             documents=[f"x{self.text()}", self.text()],
@@ -145,7 +145,7 @@ HARMLESS = Sample(
         tools=[ToolDefinition("f")],
         children=[Trace(messages=[AIMessage("Hm.")])] * 3,
     ),
-    rival=Trace(messages=[HumanMessage("Hi."), AIMessage("What?")]),
+    baseline=Trace(messages=[HumanMessage("Hi."), AIMessage("What?")]),
     reference="A greeting.",
     reference_topics=["greetings"],
     documents=["One.", "Two."],
@@ -269,10 +269,10 @@ def test_a_score_says_nothing_of_that_where_the_judge_was_shown_all():
 
 
 def test_both_recordings_of_a_pair_are_shortened_and_counted():
-    pair = LONG.model_copy(update={"rival": Trace(messages=[*LONG.trace.messages, HumanMessage("z" * 5_000)])})
+    pair = LONG.model_copy(update={"baseline": Trace(messages=[*LONG.trace.messages, HumanMessage("z" * 5_000)])})
     [prompt] = [one for one in PROMPTS if one.name == "pairwise"]
     filled = prompt.fill(pair, RenderOptions(300))
-    shown = [one.render(budget_tokens=300) for one in (pair.trace, pair.rival)]
+    shown = [one.render(budget_tokens=300) for one in (pair.trace, pair.baseline)]
     assert filled.omitted == sum(one.omitted for one in shown)
     assert all(one in filled.messages[1].content for one in shown)
 

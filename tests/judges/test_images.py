@@ -319,7 +319,7 @@ def test_redaction_drops_images_and_their_addresses(server, scorer):
 
 def test_calls_and_runs_keep_the_hash_and_not_the_picture(server, scorer):
     server.script = [server.says(GOOD)]
-    sample = recording(image(mime_type="image/png"), rival=recording(image(JPEG)).trace)
+    sample = recording(image(mime_type="image/png"), baseline=recording(image(JPEG)).trace)
     (score,) = scored(scorer(Judge("openai/m", base_url=server.url, images=True)), sample)
     [call] = score.calls
     kept = call.exchange.model_dump_json()
@@ -344,11 +344,11 @@ def test_two_recordings_that_differ_only_in_an_image_are_not_the_same():
         "verdict": "tie",
     }
     judge = ScriptedJudge(lambda _: answer)
-    pair = recording(image(), rival=recording(image(png(7))).trace)
+    pair = recording(image(), baseline=recording(image(png(7))).trace)
     (score,) = scored(Pairwise("Which is better?", judge), pair)
     assert (score.label, len(judge.requests)) == ("tie", 2)
     assert "not shown to the judge" in score.warnings[0]
-    (score,) = scored(Pairwise("Which is better?", judge), recording(image(), rival=recording(image()).trace))
+    (score,) = scored(Pairwise("Which is better?", judge), recording(image(), baseline=recording(image()).trace))
     assert score.label == "same"
 
 

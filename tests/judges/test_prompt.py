@@ -314,15 +314,15 @@ def test_an_optional_input_is_empty_where_the_sample_has_nothing(written, sample
     assert prompt.fill(unknown).messages[1].content.endswith("\n\nWas it?")
 
 
-def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(written, sample):
-    names = ["documents", "tools", "fields", "rival"]
+def test_documents_tools_fields_and_a_baseline_are_fenced_each_where_it_is_named(written, sample):
+    names = ["documents", "tools", "fields", "baseline"]
     prompt = written(file("\n".join(f"{{{{ {name} }}}}" for name in names), f"[{', '.join(names)}]"))
     assert prompt.missing_inputs(sample) == tuple(names)
     full = sample.model_copy(
         update={
             "documents": ("It is dry.", "It\nrains."),
             "fields": {"state": "dry\n| "},
-            "rival": Trace(messages=[HumanMessage("Hi.")]),
+            "baseline": Trace(messages=[HumanMessage("Hi.")]),
             "trace": sample.trace.model_copy(update={"tools": (ToolDefinition("look", description="Looks\nout."),)}),
         }
     )
@@ -333,8 +333,8 @@ def test_documents_tools_fields_and_a_rival_are_fenced_each_where_it_is_named(wr
         '| {"description":"Looks\\nout.","name":"look","parameters":null}'
     ]
     assert block(asked, "fields").split("\n")[1:-1] == ['| {"state":"dry\\n| "}']
-    assert full.rival.render() in asked
-    blank = sample.model_copy(update={"documents": ("", " "), "rival": Trace()})
+    assert full.baseline.render() in asked
+    blank = sample.model_copy(update={"documents": ("", " "), "baseline": Trace()})
     assert prompt.missing_inputs(blank) == tuple(names)
 
 

@@ -70,7 +70,7 @@ FULL = Sample(
         ],
         tools=[ToolDefinition("find_tables", description="Free tables of a day.", parameters={"type": "object"})],
     ),
-    rival=Trace(messages=[HumanMessage("A table for four on Friday at 8, please."), AIMessage("We are full.")]),
+    baseline=Trace(messages=[HumanMessage("A table for four on Friday at 8, please."), AIMessage("We are full.")]),
     reference="A table for four is booked for Friday, 20:00.",
     reference_topics=["tables", "opening hours"],
     documents=["Zur Linde has twelve tables.", "It opens at 17:00."],

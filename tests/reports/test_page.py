@@ -373,18 +373,18 @@ def test_what_a_judge_quotes_and_cites_is_marked_where_it_stands(tmp_path, opene
     @scorer
     def quoting(sample: Sample) -> Score:
         quote = {"message": 1, "quote": "| the seam   (left)", "found": True}
-        verdict = {"shown_first": "rival", "evidence_first": [2], "evidence_second": [1]}
+        verdict = {"shown_first": "baseline", "evidence_first": [2], "evidence_second": [1]}
         return Score.scored("quoting", 1.0, details={"evidence": [quote], "verdicts": [verdict]})
 
     made = Sample.of([HumanMessage("I saw\nthe seam\n(left) leak."), AIMessage("Oh.")], id="a")
-    both = made.model_copy(update={"rival": made.trace})
+    both = made.model_copy(update={"baseline": made.trace})
     report(run([both], [quoting], store=tmp_path / "runs.sqlite"), tmp_path / "report.html")
     with opened(tmp_path / "report.html", "#/sample/0/quoting") as page:
         assert page.locator("mark.quote").all_text_contents() == ["the seam\n(left)"]
         cited = page.evaluate("[...document.querySelectorAll('.is-cited')].map((one) => one.id)")
-        assert cited == ["b-message-1", "b-rival-2"]
-        page.click(".cites .jump >> text=rival 2")
-        assert page.evaluate("document.activeElement.id") == "b-rival-2"
+        assert cited == ["b-message-1", "b-baseline-2"]
+        page.click(".cites .jump >> text=baseline 2")
+        assert page.evaluate("document.activeElement.id") == "b-baseline-2"
         turn_to(page, "#/samples")  # of one scorer, with its reasons
         assert page.locator(".heads .cell").all_inner_texts() == ["#", "id", "quoting", "reason"]
 
@@ -711,7 +711,7 @@ def hostile(tmp_path_factory) -> Path:
         trace = made.trace.model_copy(
             update={"labels": (Label(text, text),), "metadata": {text: text}, "children": (made.trace,)}
         )
-        return made.model_copy(update={"trace": trace, "rival": made.trace})
+        return made.model_copy(update={"trace": trace, "baseline": made.trace})
 
     folder = tmp_path_factory.mktemp("hostile")
     scored = run([one(text) for text in (*HOSTILE, evil)], [unkind], store=folder / "runs.sqlite")

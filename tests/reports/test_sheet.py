@@ -119,12 +119,12 @@ def test_choices_are_of_the_scale_or_of_pairs_or_yes_and_no_or_any_number():
         samples = [sample(number, **known) for number in range(len(values))]
         return [text for text, _ in sheet(judged(values, prompt, samples)).choices]
 
-    rival = sample(9).trace
+    baseline = sample(9).trace
     assert choices([1, 0], "tone")[0] == next(iter(dict(load_prompt("tone").scale)))
     assert choices([1, 0], "agent_goal_with_reference") == ["yes", "no"]
     assert choices([1, 0.3], "agent_goal_with_reference") == []
-    assert choices([1, 0], "pairwise", rival=rival) == ["the first is better", "a tie", "the second is better"]
-    assert choices([1, 0.3], "pairwise", rival=rival) == []
+    assert choices([1, 0], "pairwise", baseline=baseline) == ["the first is better", "a tie", "the second is better"]
+    assert choices([1, 0.3], "pairwise", baseline=baseline) == []
 
 
 def test_the_labels_of_a_pair_are_shown_in_the_words_of_whoever_sees_two():
@@ -197,7 +197,7 @@ def test_what_was_recorded_can_end_no_script():
 def test_a_sheet_shows_what_the_scorer_looks_at(scope):
     """People and the judge decide on the same evidence."""
     inner = Trace(messages=[HumanMessage("inner task"), AIMessage("inner answer")])
-    made = Sample(id="s0", trace=Trace(messages=[HumanMessage("Q"), AIMessage("A")], children=[inner]), rival=inner)
+    made = Sample(id="s0", trace=Trace(messages=[HumanMessage("Q"), AIMessage("A")], children=[inner]), baseline=inner)
     judge = ScriptedJudge([{"reason": "ok", "evidence": [], "verdict": "fitting"}])
     scored = run([made], [PromptScorer("tone", judge, scope=scope)])
     assert scored.scorers[0].scope == scope

@@ -395,9 +395,9 @@ def test_what_failed_is_counted_by_its_class_where_there_is_more_than_one():
 def test_the_shares_of_labels_stand_below_the_table():
     labels = [("better", 1), ("worse", 0), ("better", 1), ("position\x1b[2J bias", 0.5)]
     rows = [row(index, Score.scored("s", value, label=label)) for index, (label, value) in enumerate(labels)]
-    lines = [line.rstrip() for line in shown([*rows, row(4, Score.skipped("s", "no rival"))]).splitlines()]
+    lines = [line.rstrip() for line in shown([*rows, row(4, Score.skipped("s", "no baseline"))]).splitlines()]
     at = lines.index(r's: of 4, better 2 (50%), worse 1 (25%), "position\u001b[2J bias" 1 (25%)')
-    assert lines[at + 1] == "s: 1 skipped: no rival"
+    assert lines[at + 1] == "s: 1 skipped: no baseline"
     assert "better" not in shown(rows[:2])
 
 

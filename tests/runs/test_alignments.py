@@ -36,7 +36,7 @@ def test_a_recording_is_known_by_what_was_said_and_called_alone() -> None:
     assert recording_key(one) == recording_key(Sample.of(messages, id="b", metadata={"seen": "later"}))
     other = [messages[0], AIMessage("", tool_calls=[ToolCall("f", {"x": 2})])]
     assert recording_key(one) != recording_key(Sample.of(other, id="a"))
-    assert recording_key(one) != recording_key(one.model_copy(update={"rival": one.trace}))
+    assert recording_key(one) != recording_key(one.model_copy(update={"baseline": one.trace}))
 
 
 def test_the_role_of_a_group_is_that_of_all_its_samples() -> None:

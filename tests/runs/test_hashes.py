@@ -55,12 +55,12 @@ def calls(*made: dict[str, object]) -> dict[str, object]:
         {"fields": {"expected_output": "x"}},
         {"metadata": {"task": "x"}},
         {"metadata": {"criteria": ["x"]}},
-        {"rival": Trace(messages=[HumanMessage("x")])},
-        {"rival": Trace(messages=[AIMessage("x")])},
-        {"rival": Trace(messages=[AIMessage(tool_calls=[ToolCall("x")])])},
-        {"rival": Trace()},
-        {"rival": Trace(children=[Trace(messages=[HumanMessage("x")])])},
-        {"rival": Trace(children=[Trace(messages=[HumanMessage("x"), AIMessage("y")])])},
+        {"baseline": Trace(messages=[HumanMessage("x")])},
+        {"baseline": Trace(messages=[AIMessage("x")])},
+        {"baseline": Trace(messages=[AIMessage(tool_calls=[ToolCall("x")])])},
+        {"baseline": Trace()},
+        {"baseline": Trace(children=[Trace(messages=[HumanMessage("x")])])},
+        {"baseline": Trace(children=[Trace(messages=[HumanMessage("x"), AIMessage("y")])])},
     ],
     ids=repr,
 )
@@ -75,7 +75,7 @@ def test_whatever_is_known_to_be_right_changes_the_hash_of_references(known):
         {"ranking": Ranking(["d"], {"e": 1})},
         {"fields": {"expected_output": "y"}},
         {"metadata": {"task": "y"}},
-        {"rival": Trace(messages=[HumanMessage("y")])},
+        {"baseline": Trace(messages=[HumanMessage("y")])},
     ]
     assert references(sample(**known)) not in {references(sample(**other)) for other in others}
     assert references(sample(**known)) == references(sample(**known))
@@ -103,10 +103,10 @@ def test_the_order_of_what_was_retrieved_does_not_change_the_hash_of_references(
     assert references(one) == references(other)
 
 
-def test_ids_and_notes_of_expected_calls_and_the_source_of_a_rival_do_not_matter():
+def test_ids_and_notes_of_expected_calls_and_the_source_of_a_baseline_do_not_matter():
     one, other = (sample(**calls({"id": made, "extra": {"note": made}, "args": {"n": 1}})) for made in "ab")
     assert references(one) == references(other)
-    one, other = (sample(rival=Trace(id=made, messages=[AIMessage("x", id=made)])) for made in "ab")
+    one, other = (sample(baseline=Trace(id=made, messages=[AIMessage("x", id=made)])) for made in "ab")
     assert references(one) == references(other)
 
 
@@ -161,13 +161,13 @@ def test_references_that_no_file_can_hold_have_no_hash_or_one_as_all_others():
     assert references(sample(**calls({"args": {"n": 10**5000}}))) is None
 
 
-def test_rivals_that_differ_only_within_a_sub_agent_have_different_hashes():
-    def rival(said: str) -> Trace:
+def test_baselines_that_differ_only_within_a_sub_agent_have_different_hashes():
+    def baseline(said: str) -> Trace:
         return Trace(messages=[HumanMessage("x")], children=[Trace(messages=[AIMessage(said)])])
 
     alone = Trace(messages=[HumanMessage("x")])
-    assert len({references(sample(rival=one)) for one in (rival("a"), rival("b"), alone)}) == 3
-    assert references(sample(rival=rival("a"))) == references(sample(rival=rival("a")))
+    assert len({references(sample(baseline=one)) for one in (baseline("a"), baseline("b"), alone)}) == 3
+    assert references(sample(baseline=baseline("a"))) == references(sample(baseline=baseline("a")))
 
 
 def test_the_agent_of_an_expected_call_is_part_of_the_hash():

@@ -31,8 +31,8 @@ def recording(quality: int, messages: int = 2) -> Trace:
     return Trace(messages=[*asked, AIMessage(f"quality {quality}")])
 
 
-def sample(trace: int = 1, rival: int = 0) -> Sample:
-    return Sample(id="one", trace=recording(trace), rival=recording(rival))
+def sample(trace: int = 1, baseline: int = 0) -> Sample:
+    return Sample(id="one", trace=recording(trace), baseline=recording(baseline))
 
 
 def answer(verdict: str = "first", **changes: object) -> dict:
@@ -54,7 +54,7 @@ def qualities(request: Request) -> tuple[int, int]:
 
 
 def in_orders(straight: object, turned: object) -> ScriptedJudge:
-    """A judge that says one thing with the better trace of `sample` first, and another with its rival first."""
+    """A judge that says one thing with the better trace of `sample` first, and another with its baseline first."""
     return ScriptedJudge(lambda request: straight if qualities(request) == (1, 0) else turned)
 
 
@@ -84,9 +84,9 @@ def test_each_order_is_one_request_which_shows_both_recordings_with_another_one_
 
 def test_the_question_is_that_of_the_author_and_part_of_the_signature():
     judge = ScriptedJudge(by_content)
-    one, other = Pairwise("Which is kinder?", judge), Pairwise("Which is shorter {{ rival }}?", judge)
+    one, other = Pairwise("Which is kinder?", judge), Pairwise("Which is shorter {{ baseline }}?", judge)
     other.score(sample())
-    assert "Which is shorter {{ rival }}?" in judge.requests[0].messages[1].content
+    assert "Which is shorter {{ baseline }}?" in judge.requests[0].messages[1].content
     assert signature(one) == signature(Pairwise("Which is kinder?", judge))
     assert signature(one) != signature(other)
 
@@ -135,7 +135,7 @@ PREFERRED = {
     ("first", "first"): (0.5, "position_bias", "low"),
     ("second", "second"): (0.5, "position_bias", "low"),
 }
-"""Verdicts with the trace first and with the rival first; value, label and confidence."""
+"""Verdicts with the trace first and with the baseline first; value, label and confidence."""
 
 
 def test_every_combination_is_tested():
@@ -153,7 +153,7 @@ def test_only_a_preference_that_outlives_the_change_of_places_counts(verdicts, e
 
 
 @pytest.mark.parametrize("verdicts", PREFERRED, ids=map("-".join, PREFERRED))
-def test_with_trace_and_rival_swapped_the_same_two_answers_mean_the_opposite(verdicts):
+def test_with_trace_and_baseline_swapped_the_same_two_answers_mean_the_opposite(verdicts):
     """The swapped sample takes the same two requests."""
     judge = in_orders(*map(answer, verdicts))
     one, other = tried(judge, sample(1, 0)), tried(judge, sample(0, 1))
@@ -164,16 +164,16 @@ def test_with_trace_and_rival_swapped_the_same_two_answers_mean_the_opposite(ver
 
 
 @given(st.integers(0, 3), st.integers(0, 3))
-def test_a_judge_of_content_prefers_the_better_one_on_either_side(trace, rival):
-    found = tried(ScriptedJudge(by_content), sample(trace, rival))
-    assert found.value == (1 if trace > rival else 0 if trace < rival else 0.5)
+def test_a_judge_of_content_prefers_the_better_one_on_either_side(trace, baseline):
+    found = tried(ScriptedJudge(by_content), sample(trace, baseline))
+    assert found.value == (1 if trace > baseline else 0 if trace < baseline else 0.5)
     assert found.details["confidence"] == "high"
 
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(st.sampled_from(PLACES[:2]), st.integers(0, 9), st.integers(10, 19))
-def test_a_judge_that_goes_by_place_alone_decides_nothing(place, trace, rival):
-    found = tried(ScriptedJudge(lambda _: answer(place)), sample(trace, rival))
+def test_a_judge_that_goes_by_place_alone_decides_nothing(place, trace, baseline):
+    found = tried(ScriptedJudge(lambda _: answer(place)), sample(trace, baseline))
     assert (found.value, found.label, found.details["flipped"]) == (0.5, "position_bias", True)
 
 
@@ -182,11 +182,11 @@ def test_the_details_keep_both_verdicts_and_which_recording_each_is_about():
     found = tried(judge)
     assert found.details["verdicts"] == [
         {"shown_first": "trace", **answer("first"), "preferred": "trace"},
-        {"shown_first": "rival", **answer("tie", reason="equal", evidence_first=[]), "preferred": "tie"},
+        {"shown_first": "baseline", **answer("tie", reason="equal", evidence_first=[]), "preferred": "tie"},
     ]
-    assert found.reason == "with the trace first, the trace is better: said first; with the rival first, a tie: equal"
+    assert found.reason == "with the trace first, the trace is better: said first; with the baseline first, a tie: equal"
     turned = tried(in_orders(answer("second"), answer("first")))
-    assert [one["preferred"] for one in turned.details["verdicts"]] == ["rival", "rival"]
+    assert [one["preferred"] for one in turned.details["verdicts"]] == ["baseline", "baseline"]
 
 
 def test_the_rate_of_flips_is_in_the_summary_of_a_run():
@@ -201,7 +201,7 @@ def test_the_rate_of_flips_is_in_the_summary_of_a_run():
 
 def test_recordings_that_read_the_same_are_worth_a_half_without_a_request():
     judge = ScriptedJudge([])
-    found = tried(judge, Sample(id="one", trace=recording(1), rival=recording(1).model_copy(update={"id": "another"})))
+    found = tried(judge, Sample(id="one", trace=recording(1), baseline=recording(1).model_copy(update={"id": "another"})))
     assert (found.value, found.label, found.calls) == (0.5, "same", ())
     assert (found.details["confidence"], found.details["flipped"]) == ("high", False)
     assert judge.requests == []
@@ -210,22 +210,22 @@ def test_recordings_that_read_the_same_are_worth_a_half_without_a_request():
 @pytest.mark.parametrize("other", ["x", "y"])
 def test_what_is_too_long_to_be_shown_whole_is_compared_whole(other):
     """The judge sees neither middle, and is asked where they differ."""
-    trace, rival = (
+    trace, baseline = (
         Trace(messages=[ToolMessage(f"{'a' * 9_000}{middle}{'b' * 9_000}"), AIMessage("quality 1")])
         for middle in ("x", other)
     )
     judge = ScriptedJudge(by_content)
-    assert tried(judge, Sample(id="one", trace=trace, rival=rival)).label == ("same" if other == "x" else "tie")
+    assert tried(judge, Sample(id="one", trace=trace, baseline=baseline)).label == ("same" if other == "x" else "tie")
     assert len(judge.requests) == (0 if other == "x" else 2)
 
 
 @pytest.mark.parametrize(
     ("of", "lacking"),
     [
-        (Sample(id="one", trace=recording(1)), "rival"),
-        (Sample(id="one", trace=recording(1), rival=Trace()), "rival"),
-        (Sample(id="one", rival=recording(1)), "conversation"),
-        (Sample(id="one", rival=Trace()), "conversation and no rival"),
+        (Sample(id="one", trace=recording(1)), "baseline"),
+        (Sample(id="one", trace=recording(1), baseline=Trace()), "baseline"),
+        (Sample(id="one", baseline=recording(1)), "conversation"),
+        (Sample(id="one", baseline=Trace()), "conversation and no baseline"),
     ],
 )
 def test_without_messages_on_both_sides_it_is_skipped(of, lacking):
@@ -236,7 +236,7 @@ def test_without_messages_on_both_sides_it_is_skipped(of, lacking):
 
 # --- evidence, and what fails
 
-LONG = Sample(id="one", trace=recording(1, messages=3), rival=recording(0, messages=2))
+LONG = Sample(id="one", trace=recording(1, messages=3), baseline=recording(0, messages=2))
 UNUSABLE = {
     "behind the last of the first": (
         answer(evidence_first=[4], evidence_second=[]),
@@ -284,7 +284,7 @@ def test_a_tie_needs_no_evidence():
     assert tried(in_orders(nothing, nothing)).label == "tie"
 
 
-@pytest.mark.parametrize("fails", [0, 1], ids=["trace first", "rival first"])
+@pytest.mark.parametrize("fails", [0, 1], ids=["trace first", "baseline first"])
 def test_where_one_order_fails_the_score_fails_and_keeps_the_cost_of_both(fails):
     said = [answer("first"), answer("second")]
     said[fails] = RefusalError("I do not compare")
@@ -321,7 +321,7 @@ def test_a_score_says_how_much_of_the_recordings_the_judge_was_not_shown():
         for side in (0, 1)
     ]
     judge = ScriptedJudge(by_content, conversation_tokens=400)
-    found = tried(judge, Sample(id="one", trace=long[1], rival=long[0]))
+    found = tried(judge, Sample(id="one", trace=long[1], baseline=long[0]))
     said = sum(len(message.text) for trace in long for message in trace.messages)
     assert found.label == "better"
     assert said / 2 < found.details["omitted_characters"] < said

@@ -112,7 +112,7 @@ def sample(*, changed):
     return Sample(
         id="1",
         trace=Trace(messages=own, children=[child], cost_usd=1),
-        rival=Trace(messages=own, children=[Trace(messages=own, metadata={"call_id": "a"})]),
+        baseline=Trace(messages=own, children=[Trace(messages=own, metadata={"call_id": "a"})]),
         reference="It is done.",
         reference_topics=["search"],
         reference_tool_calls=[ToolCall("ask"), ToolCall("look", {"q": "a"})],
@@ -158,7 +158,7 @@ def test_an_unknown_scope_is_refused():
         CLASSES["topic_adherence"](ScriptedJudge([]), scope="all")
 
 
-def test_sub_agents_of_a_rival_matter_to_scorers_that_look_at_it():
+def test_sub_agents_of_a_baseline_matter_to_scorers_that_look_at_it():
     alone = sample(changed=False)
     alone = alone.model_copy(update={"trace": alone.trace.model_copy(update={"children": ()})})
     judge = ScriptedJudge(lambda request: ANSWERS[request.schema_name])

@@ -45,7 +45,7 @@ _TURN = re.compile(r"(?:\A|\n\n)(Human|Assistant): ?")
 class HuggingFaceReader(RowReader):
     """A reader of rows: conversations, and pairs with a verdict on which one is better.
 
-    In a pair, the trace is the first conversation or the chosen one, and its rival the other. The verdict is a label
+    In a pair, the trace is the first conversation or the chosen one, and its baseline the other. The verdict is a label
     named ``pairwise``: ``better``, ``worse`` or ``tie``, about the trace.
     """
 
@@ -70,15 +70,15 @@ class HuggingFaceReader(RowReader):
         tools = read_tools(row.optional_objects("tools"))
         facts: dict[str, object] = {}
         labels: list[Label] = []
-        rival: list[Message] = []
+        baseline: list[Message] = []
         if shape == "completion":
             messages = [*_taken(row, "prompt", HumanMessage), *_taken(row, "completion", AIMessage)]
         elif shape == "chosen":
             row.take("messages")  # they are the chosen ones
-            messages, rival = _preferred(row)
+            messages, baseline = _preferred(row)
             labels.append(Label(_PAIRWISE, "better"))
         elif shape == "conversation_a":
-            messages, rival = (_of_model(row, f"conversation_{side}", f"model_{side}") for side in "ab")
+            messages, baseline = (_of_model(row, f"conversation_{side}", f"model_{side}") for side in "ab")
             labels += _winner(row)
             if (question := row.id("question_id")) is not None:
                 facts["group"] = question
@@ -87,8 +87,8 @@ class HuggingFaceReader(RowReader):
         else:
             prompt = "\n\n".join(filter(None, (row.text("instruction"), row.text("input"))))
             messages = [HumanMessage(prompt), *_taken(row, "output", AIMessage)]
-        if rival:
-            facts["rival"] = Trace(messages=rival)
+        if baseline:
+            facts["baseline"] = Trace(messages=baseline)
         identity = row.id("id", "conversation_id") or str(index)
         return build_row_sample(row, identity, messages, facts, tools, labels)
 

@@ -57,7 +57,7 @@ class ShareGPTReader:
         labels: list[Label] = []
         chosen, rejected = row.maybe_object("chosen"), row.maybe_object("rejected")
         if rejected is not None:
-            known["rival"] = Trace(messages=[*messages, *_read(rejected)])
+            known["baseline"] = Trace(messages=[*messages, *_read(rejected)])
         if chosen is not None:  # the better of two answers
             messages += _read(chosen)
             labels += [Label("pairwise", "better")] if rejected is not None else []

@@ -21,8 +21,8 @@ class JudgekitWriter:
         """Return the sample as a line."""
         row = sample.model_dump(mode="json", exclude_defaults=True)
         row["trace"] = _trace_row(row.get("trace", {}), sample.trace)
-        if sample.rival is not None:
-            row["rival"] = _trace_row(row["rival"], sample.rival)
+        if sample.baseline is not None:
+            row["baseline"] = _trace_row(row["baseline"], sample.baseline)
         row = {"schema_version": sample.schema_version, **row}
         try:
             line = to_json(row).decode()

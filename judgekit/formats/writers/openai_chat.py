@@ -33,7 +33,7 @@ from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.trace import ToolDefinition
 
-_KNOWN = set(References.__annotations__) - {"rival"}
+_KNOWN = set(References.__annotations__) - {"baseline"}
 
 
 class OpenAIChatWriter:
@@ -93,8 +93,8 @@ def _row(sample: Sample, *, beside: bool) -> JsonObject:
     if trace.usage is not None:
         row["usage"] = _usage(trace.usage)
     row |= sample.model_dump(mode="json", include=_KNOWN, exclude_defaults=True)
-    if sample.rival is not None:
-        row["rival"] = sample.rival.model_dump(mode="json")
+    if sample.baseline is not None:
+        row["baseline"] = sample.baseline.model_dump(mode="json")
     return _merged(trace.extra, row) if beside else row
 
 

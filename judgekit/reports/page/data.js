@@ -89,7 +89,7 @@ function textOf(sample) {
     add(agent.messages, agent.unlinked);
   };
   add(sample.messages, sample.unlinked);
-  add(sample.rival);
+  add(sample.baseline);
   return texts.join("\n");
 }
 

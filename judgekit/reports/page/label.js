@@ -108,9 +108,9 @@ function draw(said = "") {
 function material(content) {
   const made = el("section", { class: "talk" });
   for (const [name, text] of content.known) made.append(el("section", { class: "known" }, el("h2", {}, name), prose(readable(text))));
-  const both = content.rival !== null;
+  const both = content.baseline !== null;
   made.append(el("h2", {}, both ? "The first" : "Conversation"), content.messages ? recording(content.messages, "message-", content.unlinked) : withoutMessages(content));
-  if (both) made.append(el("h2", { class: "second" }, "The second"), recording(content.rival, "rival-"));
+  if (both) made.append(el("h2", { class: "second" }, "The second"), recording(content.baseline, "baseline-"));
   return made;
 }
 

@@ -52,7 +52,7 @@ function neighbours(number, filters, scorer) {
 /** Returns the places of the messages of a sample's recordings. */
 const linksOf = (sample, side) => ({
   trace: placeOf(sample?.messages, `${side}-message-`, sample?.unlinked),
-  rival: placeOf(sample?.rival, `${side}-rival-`),
+  baseline: placeOf(sample?.baseline, `${side}-baseline-`),
 });
 
 function talk(sample, side, scorer, search, title) {
@@ -69,7 +69,7 @@ function talk(sample, side, scorer, search, title) {
   const linked = { ...links.trace, link: (number) => `${base}${base.includes("?") ? "&" : "?"}message=${number}` };
   made.append(conversation(sample.messages, side === "b" ? linked : links.trace, of("trace"), search, sample.unlinked));
   if (sample.agents.length) made.append(fold("effort of each agent", () => agentsOf(sample.agents, links.trace), { class: "made-of" }));
-  if (sample.rival) made.append(el("h3", {}, "The rival"), conversation(sample.rival, links.rival, of("rival"), search));
+  if (sample.baseline) made.append(el("h3", {}, "The baseline"), conversation(sample.baseline, links.baseline, of("baseline"), search));
   if (Object.keys(sample.about).length) made.append(fold("reference and metadata", () => tree(sample.about, links), { class: "made-of" }));
   return made;
 }

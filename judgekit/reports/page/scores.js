@@ -20,10 +20,10 @@ function citationsOf(score, scorer) {
 /** Whether a value is the number of a message, which is a path in a sub-agent. */
 const isNumber = (value) => Number.isInteger(value) || (typeof value === "string" && /^\d+(\.\d+\.\d+)+$/.test(value));
 
-/** Returns the recording that is cited if two were shown: the first one is the trace or its rival. */
+/** Returns the recording that is cited if two were shown: the first one is the trace or its baseline. */
 function sideOf(key, around) {
-  const rivalFirst = around.shown_first === "rival";
-  return (key === "evidence_first" && rivalFirst) || (key === "evidence_second" && !rivalFirst) ? "rival" : "trace";
+  const baselineFirst = around.shown_first === "baseline";
+  return (key === "evidence_first" && baselineFirst) || (key === "evidence_second" && !baselineFirst) ? "baseline" : "trace";
 }
 
 /** Returns a JSON value as a tree, in which message numbers are links. */
@@ -146,7 +146,7 @@ function scoreBody(score, links, marks, exchanges) {
   return [
     error && !reason?.startsWith(error) ? el("p", { class: "problem" }, el("code", {}, error)) : null,
     reason ? reasonText(reason, links, marks) : el("p", { class: "nothing" }, "no reason given"),
-    uncited.length ? el("p", { class: "cites" }, "cites ", uncited.map((one) => [jump(one.message, links[one.side], `${one.side === "rival" ? "rival " : ""}${one.message}`), " "])) : null,
+    uncited.length ? el("p", { class: "cites" }, "cites ", uncited.map((one) => [jump(one.message, links[one.side], `${one.side === "baseline" ? "baseline " : ""}${one.message}`), " "])) : null,
     cited.filter((one) => one.quote).map((one) => el("blockquote", { dir: "auto" }, visible(one.quote))),
     warnings.map((warning) => el("p", { class: "note" }, recorded(warning))),
     diff.length ? diffTable(diff, links) : null,

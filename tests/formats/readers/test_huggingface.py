@@ -27,7 +27,7 @@ ARENA = {
     "turn": 1,
 }
 FILES = {
-    # messages, messages of the rival, labels
+    # messages, messages of the baseline, labels
     "hf_alpaca.jsonl": (["Say hi", "hi"], None, []),
     "hf_arena.jsonl": (["hi", "hello"], ["hi", "no"], [("better", "human")]),
     "hf_conversation.jsonl": (["hi", "hello"], None, []),
@@ -54,7 +54,7 @@ def verdicts(sample):
 def test_the_files_of_others_are_read_whole(shared_data):
     for name, expected in FILES.items():
         [sample] = judgekit.read(shared_data / "exports" / name, on_error="raise")
-        assert (texts(sample.trace), texts(sample.rival), verdicts(sample)) == expected, name
+        assert (texts(sample.trace), texts(sample.baseline), verdicts(sample)) == expected, name
         assert not sample.trace.warnings, name
         assert sample.trace.source.format == ("openai-chat" if name == "hf_messages.jsonl" else "huggingface")
 
@@ -117,10 +117,10 @@ def test_calls_and_tools_of_a_completion_are_read():
         ({"chosen": "hello", "rejected": ""}, ["hello"], [""]),
     ],
 )
-def test_the_chosen_conversation_is_the_trace_and_the_rejected_one_its_rival(row, chosen, rejected):
+def test_the_chosen_conversation_is_the_trace_and_the_rejected_one_its_baseline(row, chosen, rejected):
     assert READER.recognizes(row)
     sample = read(row)
-    assert (texts(sample.trace), texts(sample.rival)) == (chosen, rejected)
+    assert (texts(sample.trace), texts(sample.baseline)) == (chosen, rejected)
     assert verdicts(sample) == [("better", "unknown")]
     assert all("prompt" not in (warning.path or "") for warning in sample.trace.warnings)
 
@@ -147,8 +147,8 @@ def test_the_winner_is_a_label_of_a_person(winner, value, reason):
     [label] = sample.trace.labels
     assert (label.name, label.value, label.source) == ("pairwise", value, "human")
     assert (label.annotator, label.reason) == ("author_2", reason)
-    assert (texts(sample.trace), texts(sample.rival)) == (["hi", "no"], ["hi", "hello"])
-    assert (sample.trace.messages[1].model, sample.rival.messages[1].model) == ("m", "n")
+    assert (texts(sample.trace), texts(sample.baseline)) == (["hi", "no"], ["hi", "hello"])
+    assert (sample.trace.messages[1].model, sample.baseline.messages[1].model) == ("m", "n")
     assert (sample.group, sample.fields) == ("81", {"judge": "author_2", "turn": 1})
 
 
@@ -210,7 +210,7 @@ def test_tables_are_read(tmp_path):
     assert [(one.id, texts(one.trace)) for one in samples] == [("c1", ["hi", "hello"]), ("c2", ["hi", "hello"])]
     parquet.write_table(pyarrow.Table.from_pylist([ARENA]), tmp_path / "b.parquet")
     [pair] = judgekit.read(tmp_path / "b.parquet", on_error="raise")
-    assert (texts(pair.rival), verdicts(pair)) == (["hi", "hello"], [("worse", "human")])
+    assert (texts(pair.baseline), verdicts(pair)) == (["hi", "hello"], [("worse", "human")])
     (tmp_path / "a.csv").write_text("instruction,input,output\nSay hi,,hi\n")
     [sample] = judgekit.read(tmp_path / "a.csv", on_error="raise")
     assert texts(sample.trace) == ["Say hi", "hi"]

@@ -43,13 +43,13 @@ def test_two_answers_are_a_pair_whose_first_one_is_better():
     sample = READER.sample({**row, "rejected": bad}, 0)
     asked = (SystemMessage("Be brief"), HumanMessage("well?"))
     assert sample.trace.messages == (*asked, AIMessage("yes"))
-    assert sample.rival.messages == (*asked, AIMessage("no"))
+    assert sample.baseline.messages == (*asked, AIMessage("no"))
     assert [(label.name, label.value, label.source) for label in sample.trace.labels] == [
         ("pairwise", "better", "unknown")
     ]
     assert not sample.trace.warnings
     alone = READER.sample(row, 0)
-    assert (alone.trace.messages, alone.rival, alone.trace.labels) == (sample.trace.messages, None, ())
+    assert (alone.trace.messages, alone.baseline, alone.trace.labels) == (sample.trace.messages, None, ())
 
 
 def test_a_conversation_with_calls_of_both_kinds_is_read():

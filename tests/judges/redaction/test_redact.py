@@ -371,7 +371,7 @@ FULL = Sample.of(
     reference_tool_calls=[ExpectedCall("find", {"who": MAIL})],
     documents=[MAIL],
     fields={MAIL: {"card": CARD}},
-    rival={"messages": [HumanMessage(MAIL)]},
+    baseline={"messages": [HumanMessage(MAIL)]},
     metadata={"mail": MAIL},
 )
 
@@ -541,11 +541,11 @@ def test_nothing_of_it_goes_over_the_wire(server):
 
 PROMPT = """---
 description: Is all well?
-inputs: [conversation, rival, references, reference_topics, documents, tools, fields]
+inputs: [conversation, baseline, references, reference_topics, documents, tools, fields]
 scale: {yes_it_is: 1.0, no_it_is_not: 0.0}
 source: test
 ---
-{{ rival }} {{ references }} {{ reference_topics }} {{ documents }} {{ tools }} {{ fields }}
+{{ baseline }} {{ references }} {{ reference_topics }} {{ documents }} {{ tools }} {{ fields }}
 """
 
 
@@ -576,7 +576,7 @@ def test_a_server_is_sent_no_value_wherever_and_however_it_is_written(server, tm
     ]
     sample = Sample.of(
         messages,
-        rival={"messages": [HumanMessage(written())]},
+        baseline={"messages": [HumanMessage(written())]},
         reference=written(),
         references=[written()],
         reference_topics=[written()],
@@ -607,9 +607,9 @@ def test_nothing_of_a_sub_agent_is_shown_unredacted():
     inner = Trace(messages=talk, metadata={"call_id": "m", "agent": "of ann@x.org"})
     outer = Trace(messages=talk, children=[inner], metadata={"call_id": "a", "agent": "bob@x.org"})
     own = [HumanMessage("Ask ann@x.org."), AIMessage(tool_calls=[ToolCall("ask", id="a")])]
-    sample = Sample(id="1", trace=Trace(messages=own, children=[outer]), rival=outer)
+    sample = Sample(id="1", trace=Trace(messages=own, children=[outer]), baseline=outer)
     shown = redact_sample(sample, ["email"])
-    texts = [shown.trace.render(), shown.rival.render()]
+    texts = [shown.trace.render(), shown.baseline.render()]
     assert not any("@" in text for text in texts)
     assert "sub-agent" in texts[0]
     assert texts[0].count("<email 1>") == 1 + 4 + 4 + 2  # of the user, of both sub-agents, in the name of one
