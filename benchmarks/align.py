@@ -40,16 +40,16 @@ def judged(dice: np.random.Generator, people: NDArray[np.float64], accuracies: N
 def equal(people: NDArray[np.float64], runs: int) -> None:
     """Print how often equal candidates are shown, and how often the interval of the chosen one's agreement covers."""
     print("| labels | shown: holdout | max-t | the receipt's agreement covered |\n|---|---|---|---|")
-    for labels, (select, test) in SIZES.items():
+    for labels, (validation, test) in SIZES.items():
         dice, shown, best, covered = np.random.default_rng(labels), 0, 0, 0
         for _ in range(runs):
             everyone = judged(dice, people, np.full(CANDIDATES + 1, RIGHT))
-            drawn = dice.permutation(len(people))[: select + test]
+            drawn = dice.permutation(len(people))[: validation + test]
             kept = np.isin(np.arange(len(people)), drawn)
-            selects = np.isin(np.flatnonzero(kept), drawn[:select])
+            in_validation = np.isin(np.flatnonzero(kept), drawn[:validation])
             samples = everyone.only(kept)
-            chosen = choose(samples.only(selects))
-            found = holdout_verdict(samples.only(~selects), chosen)
+            chosen = choose(samples.only(in_validation))
+            found = holdout_verdict(samples.only(~in_validation), chosen)
             truth = 1 - float(everyone.candidates[chosen].mean())
             shown += found.outcome == "shown"
             best += max_t_verdict(samples)[1].outcome == "shown"
@@ -60,15 +60,15 @@ def equal(people: NDArray[np.float64], runs: int) -> None:
 def power(runs: int) -> None:
     """Print how often a gain is shown."""
     print("| labels | mean gain | shown: holdout | max-t |\n|---|---|---|---|")
-    for labels, (select, test) in SIZES.items():
+    for labels, (validation, test) in SIZES.items():
         for gain in GAINS:
             dice, shown, best = np.random.default_rng(labels), 0, 0
             for _ in range(runs):
                 gains = np.clip(RIGHT + gain + SPREAD * dice.standard_normal(CANDIDATES), 0, 0.99)
-                people = (dice.random(select + test) < 0.5).astype(float)
+                people = (dice.random(validation + test) < 0.5).astype(float)
                 samples = judged(dice, people, np.array([RIGHT, *gains]))
-                selects = np.arange(select + test) < select
-                shown += holdout_verdict(samples.only(~selects), choose(samples.only(selects))).outcome == "shown"
+                in_validation = np.arange(validation + test) < validation
+                shown += holdout_verdict(samples.only(~in_validation), choose(samples.only(in_validation))).outcome == "shown"
                 best += max_t_verdict(samples)[1].outcome == "shown"
             print(f"| {labels} | {gain:.0%} | {shown / runs:.0%} | {best / runs:.0%} |")
 

@@ -116,14 +116,14 @@ class Aligning:
     def roles(self) -> dict[LabelRole, int]:
         """The number of labelled samples in each role."""
         counts = Counter(case.role for case in self.cases)
-        return {"reflect": counts["reflect"], "select": counts["select"], "test": counts["test"]}
+        return {"train": counts["train"], "validation": counts["validation"], "test": counts["test"]}
 
     def _in(self, *roles: LabelRole) -> Sequence[Case]:
         return [case for case in self.cases if case.role in roles]
 
     @property
     def _choosing(self) -> Sequence[Case]:
-        return self._in("select") if self.design == "holdout" else self._in("select", "test")
+        return self._in("validation") if self.design == "holdout" else self._in("validation", "test")
 
     def check(self) -> None:
         """Check that the judge and the writing model can be asked.
@@ -205,20 +205,20 @@ class Aligning:
         return f"alignment {self._hash([])}"
 
     async def _write(self, scores: Mapping[int, Score]) -> Sequence[Candidate]:
-        reflect = self._in("reflect")
+        train = self._in("train")
         every = RecordedPhrases.of(case.sample for case in self.cases)
-        others = RecordedPhrases.of(case.sample for case in self._in("select", "test"))
+        others = RecordedPhrases.of(case.sample for case in self._in("validation", "test"))
         writer = CandidateWriter(
             self.writer,
             self.base,
             self.output.stem,
-            reflect,
-            [scores[id(one)] for one in reflect],
+            train,
+            [scores[id(one)] for one in train],
             every,
             others,
             cast("Judge", self.scorer.judge).redact,
         )
-        self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(reflect)} labelled samples")
+        self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(train)} labelled samples")
         with in_run(self._budget), ledger() as calls:
             found = await writer.candidates()
         self.usage.add_unscored(calls)
@@ -264,9 +264,9 @@ class Aligning:
 
     def _no_room(self, scores: Mapping[int, Score]) -> str:
         """Return why no better question can be written: there are no disagreements to read, or as few as among people."""
-        wrong = [case for case in self._in("reflect") if case.error(scores[id(case)])]
+        wrong = [case for case in self._in("train") if case.error(scores[id(case)])]
         if not wrong:
-            return f"the judge agrees with people on all {self.roles['reflect']} labelled samples that may be read"
+            return f"the judge agrees with people on all {self.roles['train']} labelled samples that may be read"
         several = [case for case in self.cases if len(case.labelled.opinions) > 1]
         if len(several) >= _CEILING_SAMPLES:
             people = float(np.mean([_agreement_of_people(case) for case in several]))
@@ -366,7 +366,7 @@ class Aligning:
 
     def _record(self, alignment: str, verdict: AlignmentVerdict, candidates: int, look: int) -> AlignmentRecord:
         keys = {role: sorted({recording_key(case.sample) for case in self._in(role)}) for role in _ROLES}
-        spent = self._in("reflect", "select") if self.design == "holdout" else self.cases
+        spent = self._in("train", "validation") if self.design == "holdout" else self.cases
         outcome: AlignmentOutcome = verdict.outcome
         return AlignmentRecord(
             id=alignment,
@@ -374,8 +374,8 @@ class Aligning:
             parent=self.base.alignment or None,
             parent_fingerprint=ScorerRecord.of(self.scorer).signature,
             design=self.design,
-            reflect=keys["reflect"],
-            select=keys["select"],
+            train=keys["train"],
+            validation=keys["validation"],
             test=keys["test"],
             groups=sorted({group_key(group) for case in spent if (group := case.sample.group) is not None}),
             candidates=candidates,
@@ -390,7 +390,7 @@ class Aligning:
         )
 
 
-_ROLES: Sequence[LabelRole] = ("reflect", "select", "test")
+_ROLES: Sequence[LabelRole] = ("train", "validation", "test")
 
 
 async def _plan(cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> RunPlan:
@@ -460,9 +460,9 @@ async def aalign(
 ) -> Alignment:
     """Look for a question by which a judge agrees more often with people, and test whether it does.
 
-    A model reads the labels with the role ``reflect`` and writes candidates: guidelines, rewritten questions, and
+    A model reads the labels with the role ``train`` and writes candidates: guidelines, rewritten questions, and
     examples. Those that copy a recording, or change the scale, are refused. The judge answers the others on the samples
-    with the role ``select``; the one that agrees best is tested once on those with the role ``test``. The new prompt is
+    with the role ``validation``; the one that agrees best is tested once on those with the role ``test``. The new prompt is
     written beside the old one and, if the run is in a file, the new judge gets a receipt from the ``test`` labels alone.
 
     Args:
@@ -470,7 +470,7 @@ async def aalign(
         run: A run of this scorer that the labelled samples are from, with their conversations.
         labels: Labels of people.
         writer: The model that writes candidates; by default, the scorer's judge.
-        design: ``"holdout"``, or ``"max-t"``, which tests all candidates at once by ``select`` and ``test``. This finds
+        design: ``"holdout"``, or ``"max-t"``, which tests all candidates at once by ``validation`` and ``test``. This finds
             smaller gains, but leaves no labels for a receipt.
         output: The file of the new prompt; by default, the scorer's name and ``_aligned.md``.
         sources: The origins of the labels, which the receipt names.

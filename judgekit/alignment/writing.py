@@ -81,7 +81,7 @@ class CandidateWriter:
         judge: The model that writes.
         base: The old question.
         name: The name of the new one.
-        reflect: The cases that may be read.
+        train: The cases that may be read.
         scores: The old verdicts on them.
         phrases: The phrases of all labelled recordings, which no candidate may copy.
         others: Those of the recordings that choose and test, which no example may share.
@@ -91,7 +91,7 @@ class CandidateWriter:
     judge: Judge
     base: Prompt
     name: str
-    reflect: Sequence[Case]
+    train: Sequence[Case]
     scores: Sequence[Score]
     phrases: RecordedPhrases
     others: RecordedPhrases
@@ -119,8 +119,8 @@ class CandidateWriter:
 
     def _parts(self) -> Sequence[Sequence[int]]:
         """Return four selections of the cases: different halves of the disagreements, each with as many agreements."""
-        ordered = sorted(range(len(self.reflect)), key=lambda at: recording_key(self.reflect[at].sample))
-        wrong = [at for at in ordered if self.reflect[at].error(self.scores[at]) > 0]
+        ordered = sorted(range(len(self.train)), key=lambda at: recording_key(self.train[at].sample))
+        wrong = [at for at in ordered if self.train[at].error(self.scores[at]) > 0]
         right = [at for at in ordered if at not in wrong]
         middle = (len(wrong) + 1) // 2
         halves = [wrong[::2], wrong[1::2] or wrong, wrong[:middle], wrong[middle:] or wrong]
@@ -172,7 +172,7 @@ class CandidateWriter:
         return replace(self.base, name=self.name, question=question, source=source)
 
     def _ids(self, part: Sequence[int], cases: Sequence[int]) -> str:
-        known = [self.reflect[part[case - 1]].sample.id for case in dict.fromkeys(cases) if 0 < case <= len(part)]
+        known = [self.train[part[case - 1]].sample.id for case in dict.fromkeys(cases) if 0 < case <= len(part)]
         return ", ".join(_ID.sub("?", one)[:_ID_SHOWN] for one in known) or "unknown"
 
     # Requests.
@@ -184,7 +184,7 @@ class CandidateWriter:
 
     def _told(self, number: int, at: int) -> str:
         """Return a case in words, between lines that it cannot forge."""
-        case, score = self.reflect[at], self.scores[at]
+        case, score = self.train[at], self.scores[at]
         sample = self._redacted(case.sample)
         shown: list[str] = []
         for name in (*self.base.inputs, *self.base.optional):
@@ -213,7 +213,7 @@ class CandidateWriter:
         """Return up to four short cases that people decided, of all labels in turn, those that the judge erred on first."""
         room = MOST_ADDED - 200
         by_label: dict[str, list[tuple[bool, int, str]]] = {}
-        for case, score in zip(self.reflect, self.scores, strict=True):
+        for case, score in zip(self.train, self.scores, strict=True):
             text = self._example(case)
             if text and not self.others.copied(text, self.base.instructions):
                 label = case.labelled.opinions[0].label

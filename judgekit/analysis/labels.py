@@ -71,7 +71,7 @@ class HumanLabel(FrozenModel):
     @property
     def is_picked_to_read(self) -> bool:
         """Whether the sample was picked for the model to read that aligns the judge, so that it stands for no others."""
-        return self.role == "reflect" and self.selection == "convenience"
+        return self.role == "train" and self.selection == "convenience"
 
 
 LABEL_COLUMNS = tuple(name for name in HumanLabel.model_fields if name != "source")

@@ -8,7 +8,7 @@ from judgekit.runs.alignments import AlignmentRecord, LabelRole, assigned_role
 from judgekit.runs.hashes import recording_key
 from judgekit.traces.sample import Sample
 
-_ORDER: Mapping[LabelRole, int] = {"reflect": 0, "select": 1, "test": 2}
+_ORDER: Mapping[LabelRole, int] = {"train": 0, "validation": 1, "test": 2}
 
 
 def assign_roles(
@@ -41,7 +41,7 @@ def assign_roles(
         sample = samples[one.row.index]
         role = one.role or by_group.get(sample.group or "") or assigned_role(sample)
         if any(before.was_fitted_to(sample) for before in earlier):
-            role = "reflect"
+            role = "train"
         key = recording_key(sample)
         if _ORDER[role] <= _ORDER[first.get(key, role)]:
             first[key] = role

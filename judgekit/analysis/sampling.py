@@ -40,7 +40,7 @@ def draw_samples(
     *,
     by_verdict: bool = False,
     include_skipped: bool = False,
-    reflect: int = 0,
+    train: int = 0,
     seed: int = 0,
 ) -> Sequence[DrawnSample]:
     """Return samples that a scorer scored, drawn without replacement, in an order that reveals nothing about them.
@@ -54,7 +54,7 @@ def draw_samples(
         by_verdict: Whether to draw equally many samples of each of the `strata` as far as possible, so that rare verdicts
             are included.
         include_skipped: Whether to include samples to which the question does not apply according to the judge.
-        reflect: The number of further samples for the model to read that aligns the judge: those of which the judge is
+        train: The number of further samples for the model to read that aligns the judge: those of which the judge is
             least sure, among the rest. All samples then have a role.
         seed: The seed of the draw.
 
@@ -78,8 +78,8 @@ def draw_samples(
         drawn = [DrawnSample(row.index, row.sample_id, "random", n / len(rows)) for row in _ordered(rows, dice)[:n]]
     else:
         drawn = _drawn_by_verdict(rows, n, scorer, dice)
-    if reflect:
-        drawn = [*_with_roles(run, drawn), *_unsure(run, rows, drawn, reflect)]
+    if train:
+        drawn = [*_with_roles(run, drawn), *_unsure(run, rows, drawn, train)]
         dice.shuffle(drawn)
     return drawn
 
@@ -104,7 +104,7 @@ def _with_roles(run: Run, drawn: Sequence[DrawnSample]) -> Sequence[DrawnSample]
     wanted = {one.number for one in drawn}
     samples = dict(run.conversations(wanted.__contains__))
     return [
-        one._replace(role=assigned_role(samples[one.number], reflect=0)) if one.number in samples else one
+        one._replace(role=assigned_role(samples[one.number], train=0)) if one.number in samples else one
         for one in drawn
     ]
 
@@ -121,7 +121,7 @@ def _unsure(run: Run, rows: Sequence[Row], drawn: Sequence[DrawnSample], n: int)
             "or a judge with logprobs"
         )
     found = sorted(sure, key=lambda one: (one[0], one[1].index))[:n]
-    return [DrawnSample(row.index, row.sample_id, "convenience", None, "reflect") for _, row in found]
+    return [DrawnSample(row.index, row.sample_id, "convenience", None, "train") for _, row in found]
 
 
 def is_not_applicable(row: Row) -> bool:

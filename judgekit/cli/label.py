@@ -44,7 +44,7 @@ def label(
         Literal["skipped"] | None,
         typer.Option(help="skipped: also draw samples to which the question does not apply, according to the judge."),
     ] = None,
-    reflect: Annotated[
+    train: Annotated[
         int,
         typer.Option(
             min=0,
@@ -68,7 +68,7 @@ def label(
     asked = options.judged_scorer(found, scorer)
     has_skipped = include is not None
     drawn = draw_samples(
-        found, asked.name, n, by_verdict=by_verdict, include_skipped=has_skipped, reflect=reflect, seed=seed
+        found, asked.name, n, by_verdict=by_verdict, include_skipped=has_skipped, train=train, seed=seed
     )
     sheet = LabelSheet(found, asked, drawn, has_skipped)
     for path in outputs:
@@ -80,7 +80,7 @@ def label(
 
 def _summary_lines(sheet: LabelSheet) -> Iterator[str]:
     line = sheet.run.summary[sheet.scorer.name]
-    read = sum(one.role == "reflect" for one in sheet.drawn_samples)
+    read = sum(one.role == "train" for one in sheet.drawn_samples)
     drawn, scored = len(sheet.drawn_samples) - read, line.counts["scored"]
     if sheet.includes_skipped:
         rows = sheet.run.rows(scorer=sheet.scorer.name, statuses=["skipped"])

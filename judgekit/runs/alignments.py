@@ -14,12 +14,12 @@ from judgekit.runs.hashes import group_key, recording_key
 from judgekit.traces.message import FrozenModel, Many
 from judgekit.traces.sample import Sample
 
-LabelRole: TypeAlias = Literal["reflect", "select", "test"]
-"""The role of a label when a judge is aligned: the writing model reads ``reflect``, the best candidate is chosen by
-``select``, and ``test`` shows whether it is better.
+LabelRole: TypeAlias = Literal["train", "validation", "test"]
+"""The role of a label when a judge is aligned: the writing model reads ``train``, the best candidate is chosen by
+``validation``, and ``test`` shows whether it is better.
 """
 AlignmentDesign: TypeAlias = Literal["holdout", "max-t"]
-"""``holdout`` chooses by ``select`` and tests the choice once by ``test``; ``max-t`` tests all candidates at once by both."""
+"""``holdout`` chooses by ``validation`` and tests the choice once by ``test``; ``max-t`` tests all candidates at once by both."""
 AlignmentOutcome: TypeAlias = Literal["shown", "not shown", "worse", "refused"]
 """Whether the new question is shown to agree more often with people, is not, agrees less often, or was not tested."""
 
@@ -29,15 +29,15 @@ _HALF = 0.5
 _FILE = re.compile(r"alignment-[0-9a-f]{12}\.json")
 
 
-def assigned_role(sample: Sample, reflect: float = _READ) -> LabelRole:
-    """Return the role that a recording has if its labels name none: 20 % reflect, 25 % select, 55 % test.
+def assigned_role(sample: Sample, train: float = _READ) -> LabelRole:
+    """Return the role that a recording has if its labels name none: 20 % train, 25 % validation, 55 % test.
 
     It depends on nothing but the sample's group or, without one, its recording, so more labels never change it. If others
-    are read, ``reflect`` is 0, and 31 % select and 69 % test.
+    are read, ``train`` is 0, and 31 % validation and 69 % test.
     """
     key = recording_key(sample) if sample.group is None else group_key(sample.group)
     drawn = int(key, 16) / 16 ** len(key)
-    return "reflect" if drawn < reflect else "select" if drawn < reflect + (1 - reflect) * _CHOOSE else "test"
+    return "train" if drawn < train else "validation" if drawn < train + (1 - train) * _CHOOSE else "test"
 
 
 class AlignmentRecord(FrozenModel):
@@ -51,8 +51,8 @@ class AlignmentRecord(FrozenModel):
         parent: The id of the alignment that this question came from.
         parent_fingerprint: The signature of the scorer before.
         design: How candidates were chosen and tested.
-        reflect: The recordings whose labels the writing model read.
-        select: The recordings whose labels chose the candidate.
+        train: The recordings whose labels the writing model read.
+        validation: The recordings whose labels chose the candidate.
         test: The recordings whose labels tested it.
         groups: The groups of the recordings that were read or chose.
         candidates: The number of candidates that were judged.
@@ -72,8 +72,8 @@ class AlignmentRecord(FrozenModel):
     parent: str | None = None
     parent_fingerprint: str | None = None
     design: AlignmentDesign
-    reflect: Many[str] = ()
-    select: Many[str] = ()
+    train: Many[str] = ()
+    validation: Many[str] = ()
     test: Many[str] = ()
     groups: Many[str] = ()
     candidates: int = 0
@@ -89,13 +89,13 @@ class AlignmentRecord(FrozenModel):
     @property
     def fitted_keys(self) -> frozenset[str]:
         """The recordings and groups whose labels were read or chose, and so prove nothing about this judge."""
-        chose = (*self.select, *self.test) if self.design == "max-t" else self.select
-        return frozenset((*self.reflect, *chose, *self.groups))
+        chose = (*self.validation, *self.test) if self.design == "max-t" else self.validation
+        return frozenset((*self.train, *chose, *self.groups))
 
     @property
     def tested_keys(self) -> Sequence[str]:
         """The recordings whose labels were tested by."""
-        return (*self.select, *self.test) if self.design == "max-t" else self.test
+        return (*self.validation, *self.test) if self.design == "max-t" else self.test
 
     def was_fitted_to(self, sample: Sample) -> bool:
         """Return whether labels of this recording, or of its group, were read or chose."""

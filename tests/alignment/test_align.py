@@ -148,7 +148,7 @@ def test_the_judge_is_sent_no_comment_and_every_candidate_once(scored: Run) -> N
     assert any(GOOD_RULE in text for text in sent)
     judged = len({one.kind for one in found.candidates if not one.refusal_reason})
     # the old question on all, candidates on those that choose, and old and new on those that test
-    assert len(sent) == 100 + judged * found.roles["select"] + 2 * found.roles["test"]
+    assert len(sent) == 100 + judged * found.roles["validation"] + 2 * found.roles["test"]
 
 
 def test_a_worse_question_is_not_written(scored: Run) -> None:
@@ -298,12 +298,12 @@ def test_labels_picked_by_hand_make_a_receipt_that_says_so(scored: Run) -> None:
 
 def test_labels_picked_to_be_read_do_not_change_how_the_others_were_drawn(scored: Run) -> None:
     given = [
-        one.model_copy(update={"role": "reflect", "selection": "convenience"} if at < 25 else {"selection": "random"})
+        one.model_copy(update={"role": "train", "selection": "convenience"} if at < 25 else {"selection": "random"})
         for at, one in enumerate(labels(recordings()))
     ]
     found = align(tone(judge()), scored, given)
     assert receipt_of(found.receipt_path).counts is not None
-    assert found.roles["reflect"] >= 25
+    assert found.roles["train"] >= 25
 
 
 def test_a_run_without_text_cannot_be_aligned_and_its_audit_uses_no_label(

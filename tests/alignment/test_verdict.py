@@ -24,7 +24,7 @@ from judgekit.stats.agreement import AgreementTables, cohen_kappa, table_kappa
 
 RHO = 0.6  # the latent correlation of the errors of prompts of one model
 ALIGNMENTS = 1000
-REFLECT, SELECT, TEST = 20, 25, 55
+REFLECT, VALIDATION, TEST = 20, 25, 55
 
 
 def judged(people: str, base: str, *candidates: str, groups: list[str | None] | None = None) -> JudgedSamples:
@@ -123,9 +123,9 @@ def draw(dice: np.random.Generator, people: NDArray[np.float64], accuracies: NDA
 
 
 def holdout(samples: JudgedSamples) -> tuple[int, AlignmentVerdict]:
-    selects = np.arange(SELECT + TEST) < SELECT
-    chosen = choose(samples.only(selects))
-    return chosen, holdout_verdict(samples.only(~selects), chosen)
+    in_validation = np.arange(VALIDATION + TEST) < VALIDATION
+    chosen = choose(samples.only(in_validation))
+    return chosen, holdout_verdict(samples.only(~in_validation), chosen)
 
 
 @pytest.mark.parametrize(("mean_gain", "design", "power"), [(0.04, holdout, 0.33), (0.08, holdout, 0.63), (0.04, max_t_verdict, 0.49), (0.08, max_t_verdict, 0.81)])  # fmt: skip
@@ -134,7 +134,7 @@ def test_power_with_100_labels(
 ) -> None:
     dice, shown = np.random.default_rng(0), 0
     for _ in range(ALIGNMENTS):
-        people = (dice.random(SELECT + TEST) < 0.5).astype(float)
+        people = (dice.random(VALIDATION + TEST) < 0.5).astype(float)
         gains = np.clip(0.8 + mean_gain + 0.04 * dice.standard_normal(8), 0, 0.99)
         shown += design(draw(dice, people, np.array([0.8, *gains])))[1].outcome == "shown"
     assert shown / ALIGNMENTS == pytest.approx(power, abs=0.05)
@@ -151,7 +151,7 @@ def people(shared_data: Path) -> NDArray[np.float64]:
 def draw_labels(dice: np.random.Generator, everyone: JudgedSamples) -> JudgedSamples:
     """Samples drawn at random to be labelled, without those that the writer reads."""
     drawn = np.zeros(len(everyone.people), bool)
-    drawn[dice.permutation(len(drawn))[: SELECT + TEST]] = True
+    drawn[dice.permutation(len(drawn))[: VALIDATION + TEST]] = True
     return everyone.only(drawn)
 
 
@@ -172,9 +172,9 @@ def test_intervals_of_receipts_cover_what_everybody_would_say(people: NDArray[np
     for _ in range(ALIGNMENTS):
         everyone = draw(dice, people, np.full(9, 0.8))
         samples = draw_labels(dice, everyone)
-        selects = np.arange(SELECT + TEST) < SELECT
-        chosen = choose(samples.only(selects))
-        tested = samples.only(~selects)
+        in_validation = np.arange(VALIDATION + TEST) < VALIDATION
+        chosen = choose(samples.only(in_validation))
+        tested = samples.only(~in_validation)
         verdicts = [abs(one.people - one.candidates[chosen]) for one in (tested, everyone)]
         tables = AgreementTables.of(tested.people, verdicts[0], values=(0.0, 1.0))
         figures = {

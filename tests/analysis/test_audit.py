@@ -865,7 +865,7 @@ def test_samples_that_were_picked_to_be_read_are_left_out_and_counted(judged):
     drawn = drawn_from(run, truth, 60)
     known = {label.number for label in drawn}
     picked = [
-        HumanLabel(sample=f"s{number}", scorer="tone", value=1 - truth[number], selection="convenience", role="reflect")
+        HumanLabel(sample=f"s{number}", scorer="tone", value=1 - truth[number], selection="convenience", role="train")
         for number in range(200)
         if number not in known
     ][:20]

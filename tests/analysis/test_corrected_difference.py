@@ -184,7 +184,7 @@ def test_samples_that_were_picked_to_be_read_correct_nothing_and_are_counted(run
     drawn = [*drawn_from(a, truth_a, 80), *drawn_from(b, truth_b, 80)]
     known = {label.number for label in drawn}
     unsure = [number for number in range(N) if number not in known][:9]
-    picked = labels_of(a, truth_a, unsure, selection="convenience", role="reflect")
+    picked = labels_of(a, truth_a, unsure, selection="convenience", role="train")
     (one,) = compare(a, b, labels=[*drawn, *picked])
     (without,) = compare(a, b, labels=drawn)
     assert one.correction.notes == ["9 labels left out: picked for judgekit align to read, not at random"]

@@ -32,8 +32,8 @@ def roles(*given: tuple[Sample, LabelRole | None], earlier: AlignmentRecord | No
 
 def test_shares_of_roles_are_a_fifth_a_quarter_and_the_rest() -> None:
     counts = Counter(assigned_role(sample(f"question {number}")) for number in range(4000))
-    assert abs(counts["reflect"] - 800) < 100
-    assert abs(counts["select"] - 1000) < 100
+    assert abs(counts["train"] - 800) < 100
+    assert abs(counts["validation"] - 1000) < 100
 
 
 def test_a_role_does_not_depend_on_the_id_or_on_other_labels() -> None:
@@ -41,7 +41,7 @@ def test_a_role_does_not_depend_on_the_id_or_on_other_labels() -> None:
     few = roles(*((sample(text), None) for text in texts[:20]))
     many = roles(*((sample(text, id=f"other {text}"), None) for text in texts))
     assert many[:20] == few
-    assert {*many} == {"reflect", "select", "test"}
+    assert {*many} == {"train", "validation", "test"}
 
 
 def test_samples_of_a_group_share_a_role() -> None:
@@ -49,17 +49,17 @@ def test_samples_of_a_group_share_a_role() -> None:
 
 
 def test_roles_on_the_sheet_stand_also_for_their_group() -> None:
-    for role in ("reflect", "select", "test"):
+    for role in ("train", "validation", "test"):
         assert roles((sample("a", group="g"), role), (sample("b", group="g"), None)) == [role, role]
 
 
 def test_two_roles_in_a_group_are_an_error() -> None:
-    with pytest.raises(ConfigError, match="'g' have the roles reflect and test"):
-        roles((sample("a", group="g"), "reflect"), (sample("b", group="g"), "test"))
+    with pytest.raises(ConfigError, match="'g' have the roles train and test"):
+        roles((sample("a", group="g"), "train"), (sample("b", group="g"), "test"))
 
 
 def test_a_recording_that_occurs_twice_is_read_if_it_is_read_once() -> None:
-    assert roles((sample("a"), "test"), (sample("a", id="again"), "reflect")) == ["reflect", "reflect"]
+    assert roles((sample("a"), "test"), (sample("a", id="again"), "train")) == ["train", "train"]
 
 
 def test_a_recording_that_an_earlier_alignment_chose_by_does_not_test_again() -> None:
@@ -68,9 +68,9 @@ def test_a_recording_that_an_earlier_alignment_chose_by_does_not_test_again() ->
         id="0" * 12,
         scorer="tone",
         design="holdout",
-        select=[recording_key(one)],
+        validation=[recording_key(one)],
         outcome="shown",
         made_at=datetime.now(UTC),
         version="1",
     )
-    assert roles((one, "test"), (sample("b"), "test"), earlier=record) == ["reflect", "test"]
+    assert roles((one, "test"), (sample("b"), "test"), earlier=record) == ["train", "test"]

@@ -174,21 +174,21 @@ def test_labels_drawn_apart_tell_as_much_as_many_more_at_random():
 
 def test_samples_to_read_are_the_least_sure_of_those_that_are_not_drawn():
     made, _ = unsure(200)
-    drawn = draw_samples(made, "kind", 60, reflect=15)
+    drawn = draw_samples(made, "kind", 60, train=15)
     roles = Counter(one.role for one in drawn)
-    assert roles["reflect"] == 15
-    assert roles["select"] + roles["test"] == 60
-    assert 8 <= roles["select"] <= 30
+    assert roles["train"] == 15
+    assert roles["validation"] + roles["test"] == 60
+    assert 8 <= roles["validation"] <= 30
     confidence = {row.index: row.score.confidence for row in made}
-    read = {one.number for one in drawn if one.role == "reflect"}
+    read = {one.number for one in drawn if one.role == "train"}
     left = set(range(200)) - {one.number for one in drawn}
     assert max(confidence[one] for one in read) <= min(confidence[one] for one in left)
-    assert {(one.selection, one.probability) for one in drawn if one.role == "reflect"} == {("convenience", None)}
-    assert {(one.selection, one.probability) for one in drawn if one.role != "reflect"} == {("random", 0.3)}
+    assert {(one.selection, one.probability) for one in drawn if one.role == "train"} == {("convenience", None)}
+    assert {(one.selection, one.probability) for one in drawn if one.role != "train"} == {("random", 0.3)}
     assert {one.number for one in draw_samples(made, "kind", 60)} == {one.number for one in drawn} - read
-    assert [one.role == "reflect" for one in drawn] != sorted(one.role == "reflect" for one in drawn)
+    assert [one.role == "train" for one in drawn] != sorted(one.role == "train" for one in drawn)
 
 
 def test_without_confidence_nothing_is_known_to_be_worth_reading():
     with pytest.raises(ConfigError, match="have no confidence, by which samples to read are chosen: use draws=5"):
-        draw_samples(scored(*[YES] * 30), "kind", 10, reflect=5)
+        draw_samples(scored(*[YES] * 30), "kind", 10, train=5)

@@ -97,7 +97,7 @@ def test_a_rule_that_improves_is_shown_and_written_with_a_receipt_of_the_test_la
     ended = cli(*ALIGN)
     assert ended.code == 0, ended.err
     roles = [assigned_role(one) for one in recordings()]
-    assert f"reflect {roles.count('reflect')}, select {roles.count('select')}, test {roles.count('test')}" in ended.out
+    assert f"train {roles.count('train')}, validation {roles.count('validation')}, test {roles.count('test')}" in ended.out
     assert f"alignment of tone: shown. On {roles.count('test')} held-out labels" in ended.out
     assert "+- Call it lacking if the agent shouts.{#- Shown by: s" in ended.out
     assert "at most 6 requests to write candidates, and 248 to the judge, for unknown cost" in ended.err
@@ -110,9 +110,9 @@ def test_a_rule_that_improves_is_shown_and_written_with_a_receipt_of_the_test_la
     assert receipt.sample_count == roles.count("test")
     assert receipt.agreement["agreement"].value == 1.0
     assert (alignment.outcome, alignment.look, alignment.parent) == ("shown", 1, None)
-    assert [len(alignment.reflect), len(alignment.select), len(alignment.test)] == [
-        roles.count("reflect"),
-        roles.count("select"),
+    assert [len(alignment.train), len(alignment.validation), len(alignment.test)] == [
+        roles.count("train"),
+        roles.count("validation"),
         roles.count("test"),
     ]
 
@@ -122,7 +122,7 @@ def test_the_writer_reads_no_recording_that_chooses_or_tests(script, cli):
     assert len(script.read) == 6
     for one in recordings():
         is_read = any(one.trace.messages[-1].text in content for content in script.read)
-        assert not is_read or assigned_role(one) == "reflect"
+        assert not is_read or assigned_role(one) == "train"
 
 
 def test_the_new_prompt_is_the_judge_that_was_tested(script, cli, judging):
@@ -136,7 +136,7 @@ def test_the_new_prompt_is_the_judge_that_was_tested(script, cli, judging):
     )
     assert ended.code == 0, ended.err
     assert "audited on run 2" in ended.out
-    assert judging.asked.total() == [assigned_role(one) for one in recordings()].count("reflect")  # others are cached
+    assert judging.asked.total() == [assigned_role(one) for one in recordings()].count("train")  # others are cached
     assert not any("Shown by" in content or "judgekit" in content for content in judging.asked)
 
 
@@ -223,17 +223,17 @@ def test_too_few_labels_are_refused_before_anything_is_asked(script, cli, judgin
 def test_a_dry_run_says_what_it_would_take_and_sends_nothing(script, cli, judging):
     ended = cli(*ALIGN, "--dry-run")
     roles = [assigned_role(one) for one in recordings()]
-    judged = 8 * roles.count("select") + roles.count("test")
+    judged = 8 * roles.count("validation") + roles.count("test")
     assert f"at most 6 requests to write candidates, and {judged} to the judge" in ended.out
     assert (ended.code, judging.asked.total()) == (0, 0)
 
 
 def test_roles_on_the_sheet_stand(script, cli):
     rows = Path("labels.csv").read_text().splitlines()
-    roles = ["role", *(("reflect", "select", "test", "test")[number % 4] for number in range(COUNT))]
+    roles = ["role", *(("train", "validation", "test", "test")[number % 4] for number in range(COUNT))]
     Path("labels.csv").write_text("\n".join(f"{row},{role}" for row, role in zip(rows, roles, strict=True)))
-    assert read_labels("labels.csv")[1].role == "select"
-    assert "reflect 25, select 25, test 50" in cli(*ALIGN).out
+    assert read_labels("labels.csv")[1].role == "validation"
+    assert "train 25, validation 25, test 50" in cli(*ALIGN).out
 
 
 def test_a_file_that_no_alignment_wrote_is_not_overwritten(script, cli, judging):
@@ -340,8 +340,8 @@ def test_an_aligned_judge_that_is_aligned_again_is_not_tested_by_what_chose_it(s
     ended = cli("align", "prompt:tone_aligned.md", "--labels", "labels.csv", "-o", "second.md")
     roles = [assigned_role(one) for one in recordings()]
     assert ended.code == 1
-    assert f"labelled samples: reflect {COUNT - roles.count('test')}, select 0, test {roles.count('test')}" in ended.out
-    assert "alignment of tone_aligned: refused. No labelled sample has the role select: label more" in ended.out
+    assert f"labelled samples: train {COUNT - roles.count('test')}, validation 0, test {roles.count('test')}" in ended.out
+    assert "alignment of tone_aligned: refused. No labelled sample has the role validation: label more" in ended.out
 
 
 # Several prompts on one set of labels.

@@ -41,7 +41,7 @@ def test_the_plan_leads_to_a_sheet(cli):
     assert told[2] == "55 labels drawn at random from the 500 scored samples; without the judge, 81"
     command = told[-1].removeprefix("next: judgekit ").split(" (")[0].split()
     assert command == ["label", "1", "--scorer", "tone", "--n", "61", "-o", "sheet.html"]
-    ended = cli(*command, "--by-verdict", "--reflect", 9, "-o", "sheet.csv")
+    ended = cli(*command, "--by-verdict", "--train", 9, "-o", "sheet.csv")
     assert ended.code == 0
     assert ended.out.splitlines()[:2] == [
         "samples to label for tone: 61 of 500, drawn by verdict",
@@ -50,7 +50,7 @@ def test_the_plan_leads_to_a_sheet(cli):
     labels = read_labels("sheet.csv")
     assert len(labels) == 70
     assert sum(one.is_picked_to_read for one in labels) == 9
-    assert {one.role for one in labels} == {"reflect", "select", "test"}
+    assert {one.role for one in labels} == {"train", "validation", "test"}
     assert Path("sheet.html").read_text(encoding="utf-8").count('id="sample-') == 70
 
 

@@ -45,7 +45,7 @@ def test_the_role_of_a_group_is_that_of_all_its_samples() -> None:
 
 def test_labels_that_were_read_or_chose_and_their_groups_are_fitted_to() -> None:
     read, chose, tested, sibling = sample("a"), sample("b"), sample("c"), sample("d", group="g")
-    keys = {"reflect": [recording_key(read)], "select": [recording_key(chose)], "test": [recording_key(tested)]}
+    keys = {"train": [recording_key(read)], "validation": [recording_key(chose)], "test": [recording_key(tested)]}
     found = record(1, **keys, groups=[group_key("g")])
     assert [found.was_fitted_to(one) for one in (read, chose, tested, sibling, sample("e"))] == [True, True, False, True, False]  # fmt: skip
     assert record(1, **keys, design="max-t").was_fitted_to(tested)
@@ -73,7 +73,7 @@ def test_looks_count_test_sets_of_which_half_is_the_same() -> None:
         record(2, test=["a", "x"]),
         record(3, test=["a", "b"], scorer="goal"),
         record(4, test=["a", "b"], p=None),
-        record(5, select=["a"], test=["b"], design="max-t"),
+        record(5, validation=["a"], test=["b"], design="max-t"),
     ]
     assert earlier_looks(known, "tone", ["a", "b", "c", "d"]) == 2
     assert earlier_looks(known, "tone", ["e", "f"]) == 0
