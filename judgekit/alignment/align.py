@@ -383,8 +383,8 @@ class Aligning:
             alpha=verdict.alpha,
             outcome=outcome,
             p=verdict.p,
-            mended=verdict.mended,
-            broken=verdict.broken,
+            fixed=verdict.fixed,
+            regressed=verdict.regressed,
             made_at=now(),
             version=version("judgekit"),
         )

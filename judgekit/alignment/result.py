@@ -83,7 +83,7 @@ class Alignment(FrozenModel):
         held_out = "held-out labels" if self.design == "holdout" else "labels, which also chose among the candidates,"
         yield (
             f"{said} On {found.sample_count} {held_out} the new question agrees {_agrees(found, found.after.value)}, the old "
-            f"{_agrees(found, found.before.value)} ({found.mended} mended, {found.broken} broken, {_chance(found.p)})"
+            f"{_agrees(found, found.before.value)} ({found.fixed} fixed, {found.regressed} regressed, {_chance(found.p)})"
             f"{'' if self.outcome == 'shown' else f'; {_least(found)}'}. {self._kept()}"
         )
         yield f"gain in agreement: {found.gain}; {found.test}, one-sided, at the level {_short(found.alpha)}"

@@ -40,8 +40,8 @@ class AlignmentVerdict(FrozenModel):
         before: The agreement of the old question.
         after: That of the candidate.
         gain: The difference, with its paired interval; simultaneous for all candidates in the design ``max-t``.
-        mended: The number of samples on which only the candidate is right, or nearer to people.
-        broken: The number of samples on which only the old question is.
+        fixed: The number of samples on which only the candidate is right, or nearer to people.
+        regressed: The number of samples on which only the old question is.
         sensitivity: The old and the new sensitivity; ``None`` if people pass nothing.
         specificity: The old and the new specificity; ``None`` if people fail nothing.
         test: The test.
@@ -55,8 +55,8 @@ class AlignmentVerdict(FrozenModel):
     before: Estimate
     after: Estimate
     gain: Estimate
-    mended: int
-    broken: int
+    fixed: int
+    regressed: int
     sensitivity: tuple[float, float] | None = None
     specificity: tuple[float, float] | None = None
     test: str
@@ -175,8 +175,8 @@ def _verdict(
         before=Estimate.mean([*(1 - samples.base)], samples.groups),
         after=Estimate.mean([*(1 - samples.candidates[chosen])], samples.groups),
         gain=Estimate.of(float(gains.mean()), interval),
-        mended=int((gains > 0).sum()),
-        broken=int((gains < 0).sum()),
+        fixed=int((gains > 0).sum()),
+        regressed=int((gains < 0).sum()),
         sensitivity=rates[1.0],
         specificity=rates[0.0],
         test=test,

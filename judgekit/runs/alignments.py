@@ -60,8 +60,8 @@ class AlignmentRecord(FrozenModel):
         alpha: The level of the test at this look.
         outcome: What was found.
         p: The one-sided p of the test; ``None`` without one.
-        mended: The number of test samples on which only the new question is right, or nearer to people.
-        broken: The number on which only the old one is.
+        fixed: The number of test samples on which only the new question is right, or nearer to people.
+        regressed: The number on which only the old one is.
         made_at: When it was made.
         version: The version of judgekit that made it.
     """
@@ -81,8 +81,8 @@ class AlignmentRecord(FrozenModel):
     alpha: float | None = None
     outcome: AlignmentOutcome
     p: float | None = None
-    mended: int = 0
-    broken: int = 0
+    fixed: int = 0
+    regressed: int = 0
     made_at: datetime
     version: str
 

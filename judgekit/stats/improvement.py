@@ -83,19 +83,19 @@ def max_t(
     return MaxT(best, float(adjusted[best]), adjusted, float(np.quantile(largest, 1 - alpha)))
 
 
-def mcnemar_mid_p(mended: int, broken: int) -> float:
-    """Return the one-sided mid-p that more items are mended than broken by chance.
+def mcnemar_mid_p(fixed: int, regressed: int) -> float:
+    """Return the one-sided mid-p that more items are fixed than regressed by chance.
 
-    It is the probability of more mended items than there are, and half of that of as many, if each of those that differ
-    were mended with probability 1/2. Source: Fagerland, Lydersen and Laake 2013,
+    It is the probability of more fixed items than there are, and half of that of as many, if each of those that differ
+    were fixed with probability 1/2. Source: Fagerland, Lydersen and Laake 2013,
     https://doi.org/10.1186/1471-2288-13-91, which recommends it over the exact test, whose p is too large. Items are
     assumed to be independent. The result is 1/2 if none differs.
     """
     from scipy.special import bdtr  # noqa: PLC0415 - slow to import
 
-    pairs = mended + broken
-    at_least = float(bdtr(broken, pairs, 0.5))
-    more = float(bdtr(broken - 1, pairs, 0.5)) if broken else 0.0
+    pairs = fixed + regressed
+    at_least = float(bdtr(regressed, pairs, 0.5))
+    more = float(bdtr(regressed - 1, pairs, 0.5)) if regressed else 0.0
     return (at_least + more) / 2
 
 

@@ -195,7 +195,7 @@ def test_samples_on_which_the_old_question_failed_are_left_out_and_a_failing_can
     assert found.verdict is not None
     assert (found.outcome, found.verdict.sample_count) == ("shown", len(left))
     assert len(left) < len(tested)
-    assert found.verdict.broken == len(failing) > 0
+    assert found.verdict.regressed == len(failing) > 0
 
 
 def test_an_answer_that_cannot_be_used_refuses_its_candidate_and_a_spent_budget_stops(scored: Run) -> None:
@@ -265,7 +265,7 @@ def test_scales_with_more_labels_count_by_distance(tmp_path: Path) -> None:
     found = align(scorer, run(recordings(), [scorer]), said, output=tmp_path / "new.md")
     assert found.verdict is not None
     assert (found.outcome, found.verdict.test) == ("shown", "sign-flip")
-    assert found.verdict.gain.value == pytest.approx(found.verdict.mended / 2 / found.verdict.sample_count)
+    assert found.verdict.gain.value == pytest.approx(found.verdict.fixed / 2 / found.verdict.sample_count)
 
 
 def test_labels_drawn_by_verdict_are_weighted_as_they_were_drawn(tmp_path: Path) -> None:

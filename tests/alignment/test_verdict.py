@@ -35,7 +35,7 @@ def judged(people: str, base: str, *candidates: str, groups: list[str | None] | 
 
 def test_an_improvement_is_shown_with_its_counts_and_rates() -> None:
     found = holdout_verdict(judged("1" * 30 + "0" * 20, "0" * 10 + "1" * 20 + "0" * 20, "1" * 30 + "0" * 19 + "1"), 0)
-    assert (found.outcome, found.mended, found.broken) == ("shown", 10, 1)
+    assert (found.outcome, found.fixed, found.regressed) == ("shown", 10, 1)
     assert (found.sensitivity, found.specificity) == ((pytest.approx(2 / 3), 1.0), (1.0, 0.95))
     assert (found.before.value, found.after.value, found.gain.value) == (0.8, 0.98, pytest.approx(0.18))
     assert found.test == "McNemar mid-p"
@@ -45,7 +45,7 @@ def test_an_improvement_is_shown_with_its_counts_and_rates() -> None:
 
 def test_a_candidate_that_changes_nothing_is_not_shown() -> None:
     found = holdout_verdict(judged("1" * 30 + "0" * 20, "0" * 10 + "1" * 40, "0" * 10 + "1" * 40), 0)
-    assert (found.outcome, found.p, found.mended, found.broken) == ("not shown", 0.5, 0, 0)
+    assert (found.outcome, found.p, found.fixed, found.regressed) == ("not shown", 0.5, 0, 0)
     assert found.least_gain == pytest.approx(0.12, abs=0.01)
 
 

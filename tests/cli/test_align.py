@@ -144,7 +144,7 @@ def test_a_rule_that_changes_nothing_is_not_shown(script, cli):
     ended = cli(*ALIGN)
     assert ended.code == 1
     assert "alignment of tone: not shown" in ended.out
-    assert "(0 mended, 0 broken, p .50); a gain below 11 points would seldom have shown" in ended.out
+    assert "(0 fixed, 0 regressed, p .50); a gain below 11 points would seldom have shown" in ended.out
 
 
 def test_a_rule_that_copies_a_recording_is_refused_before_it_is_judged(script, cli, judging):
