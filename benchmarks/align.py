@@ -68,7 +68,10 @@ def power(runs: int) -> None:
                 people = (dice.random(validation + test) < 0.5).astype(float)
                 samples = judged(dice, people, np.array([RIGHT, *gains]))
                 in_validation = np.arange(validation + test) < validation
-                shown += holdout_verdict(samples.only(~in_validation), choose(samples.only(in_validation))).outcome == "shown"
+                shown += (
+                    holdout_verdict(samples.only(~in_validation), choose(samples.only(in_validation))).outcome
+                    == "shown"
+                )
                 best += max_t_verdict(samples)[1].outcome == "shown"
             print(f"| {labels} | {gain:.0%} | {shown / runs:.0%} | {best / runs:.0%} |")
 

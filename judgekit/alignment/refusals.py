@@ -33,7 +33,9 @@ def words(text: str) -> Sequence[str]:
 
 def recorded_text(sample: Sample) -> str:
     """Return what was said, called and returned in a recording, and what it is compared with; no system messages."""
-    return "\n".join((*_said(sample.trace), *(() if sample.baseline is None else _said(sample.baseline)), *_compared(sample)))
+    return "\n".join(
+        (*_said(sample.trace), *(() if sample.baseline is None else _said(sample.baseline)), *_compared(sample))
+    )
 
 
 def _said(trace: Trace) -> Iterator[str]:

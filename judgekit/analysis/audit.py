@@ -19,7 +19,6 @@ from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
 from judgekit.errors import ConfigError, count_text, join_limited, short_repr
 from judgekit.runs.answers import reported_names
-from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.population import describe_population
 from judgekit.runs.receipts import (
     Correction,
@@ -34,6 +33,7 @@ from judgekit.runs.receipts import (
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
+from judgekit.runs.usage import ConversationUsage
 
 _RECORDED_SHOWN = 3
 _PICKED = "the labelled samples were picked by hand (selection is convenience)"
@@ -106,10 +106,10 @@ def audit(
             given[name].append(label)
         if not asked:
             unmatched[f"{label.scorer} asks no judge"] += 1
-    efforts = dict(run.store.effort_by_sample(run.number))
+    usages = dict(run.store.usage_by_sample(run.number))
     found: list[ScorerAudit] = []
     for name, record in judged.items():
-        auditing = _Auditing(run, record, efforts, given[name], sources)
+        auditing = _Auditing(run, record, usages, given[name], sources)
         found.append(auditing.audit(guarantee, delta, epsilon))
         unmatched += auditing.matched.unmatched
     return Audit(run=run.number, sources=sources, scorers=found, unmatched=dict(unmatched))
@@ -122,7 +122,7 @@ class _Auditing:
         self,
         run: Run,
         record: ScorerRecord,
-        efforts: Mapping[int, ConversationEffort],
+        usages: Mapping[int, ConversationUsage],
         labels: Sequence[HumanLabel],
         sources: Sequence[str],
     ) -> None:
@@ -133,14 +133,14 @@ class _Auditing:
         self.population = run.population(record.name)
         self.matched, self.left_out = self._matched(labels)
         self.is_same_run = self.matched.run is run
-        self.efforts = efforts if self.is_same_run else dict(run.store.effort_by_sample(self.matched.run.number))
+        self.usages = usages if self.is_same_run else dict(run.store.usage_by_sample(self.matched.run.number))
         self.kind: ValueKind
         self.kind, self.values = value_kind(record, [*self.rows, *self.matched.rows], self.matched.samples)
         self.pairs = VerdictPairs.of(self.matched, self.kind, self.values)
         self.has_skipped = any(row.score.value is None for row in self.matched.rows)
         # Samples that were drawn by verdict stand for all samples of the run.
         stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
-        self.labelled = describe_population([row for row in stood_for if row.score.value is not None], self.efforts)
+        self.labelled = describe_population([row for row in stood_for if row.score.value is not None], self.usages)
 
     def _matched(self, labels: Sequence[HumanLabel]) -> tuple[MatchedLabels, Counter[str]]:
         """Return this run's labels or, if there are none, those of the run that has the most; others are left out."""
@@ -162,7 +162,7 @@ class _Auditing:
     def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
         """Return the findings, and store a receipt of them."""
         matched, pairs = self.matched, self.pairs
-        chosen = selection_bias(self.matched, self.kind, self.efforts)
+        chosen = selection_bias(self.matched, self.kind, self.usages)
         correction = self._correction(chosen)
         if self.unknown_sources and correction.corrected is not None:
             told = filter(
@@ -231,7 +231,7 @@ class _Auditing:
             number: len(sample.trace.render()) - (len(sample.baseline.render()) if sample.baseline else 0)
             for number, sample in read
         }
-        return found if wanted <= found.keys() else {number: one.messages for number, one in self.efforts.items()}
+        return found if wanted <= found.keys() else {number: one.messages for number, one in self.usages.items()}
 
     def _correction(self, chosen: str) -> Correction:
         matched = self.matched

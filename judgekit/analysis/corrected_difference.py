@@ -202,7 +202,7 @@ class _LabelledSide:
         left_out += [f"{unpaired:,} (no pair has this sample)"] if unpaired else []
         kind, _ = value_kind(record, rows, matched.samples)
         obstacle, assumption = _selection(
-            matched, selection_bias(matched, kind, dict(run.store.effort_by_sample(run.number)))
+            matched, selection_bias(matched, kind, dict(run.store.usage_by_sample(run.number)))
         )
         count = int((~np.isnan(said)).sum())
         if not obstacle and count < MIN_LABELS:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from judgekit.analysis.findings import ValueKind
 from judgekit.analysis.matching import MatchedLabels
 from judgekit.errors import join_limited
-from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.population import Population, describe_population, first_of_groups, population_differences
 from judgekit.runs.rows import Row
+from judgekit.runs.usage import ConversationUsage
 
 
-def selection_bias(matched: MatchedLabels, kind: ValueKind, efforts: Mapping[int, ConversationEffort]) -> str:
+def selection_bias(matched: MatchedLabels, kind: ValueKind, usages: Mapping[int, ConversationUsage]) -> str:
     """Return how the labelled samples differ from the others; empty if they do not.
 
     This is checked if nobody says how they were selected, and for random samples of which some got no label.
@@ -19,13 +19,13 @@ def selection_bias(matched: MatchedLabels, kind: ValueKind, efforts: Mapping[int
     Args:
         matched: The labels of one scorer.
         kind: The kind of its values.
-        efforts: The effort of each conversation of the run, by sample number.
+        usages: The usage of each conversation of the run, by sample number.
     """
     is_doubtful = matched.selection == "unknown" or (matched.selection == "random" and matched.missing_reasons)
     if not is_doubtful or not matched.samples or not matched.unlabelled_rows:
         return ""
     sides = ([one.row for one in matched.samples], matched.unlabelled_rows)
-    (labelled, a), (rest, b) = (_describe(rows, kind, efforts) for rows in sides)
+    (labelled, a), (rest, b) = (_describe(rows, kind, usages) for rows in sides)
     differ = population_differences(labelled, rest, (a, b))
     if not differ:
         return ""
@@ -36,10 +36,10 @@ def selection_bias(matched: MatchedLabels, kind: ValueKind, efforts: Mapping[int
 
 
 def _describe(
-    rows: Sequence[Row], kind: ValueKind, efforts: Mapping[int, ConversationEffort]
+    rows: Sequence[Row], kind: ValueKind, usages: Mapping[int, ConversationUsage]
 ) -> tuple[Population, Mapping[str, int]]:
     """Return a description of samples, with numeric verdicts among its traits, and the counts of other verdicts."""
-    population = describe_population(rows, efforts)
+    population = describe_population(rows, usages)
     verdicts = [row.score.value for row in first_of_groups(rows)]
     if kind != "continuous":
         return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)

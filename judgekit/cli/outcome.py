@@ -89,8 +89,8 @@ def print_stopping() -> None:
 
 def show_run(run: Run, show: int, console: Console, gates: GateResults | None = None) -> None:
     """Print a line about the conversations, a line per scorer, and the ``show`` lowest scores of each."""
-    if run.effort.conversations:
-        console.print(str(run.effort), soft_wrap=True)
+    if run.usage.conversations:
+        console.print(str(run.usage), soft_wrap=True)
     thin = (gates or GateResults()).low_coverage
     show_summary(run.summary, console, lowest_rows(run, show), low_coverage=thin, corrections=run_corrections(run))
 

@@ -152,8 +152,8 @@ def _show(run: Run, limit: int, seed: int | None, console: Console) -> None:
         )
     signed = [(one.name, one.signature or "none") for one in record.scorers]
     console.print(text_table(("scorer", "signature"), signed, words=2))
-    if run.effort.conversations:
-        print_line(str(run.effort), console)
+    if run.usage.conversations:
+        print_line(str(run.usage), console)
     show_summary(run.summary, console, lowest_rows(run, limit), corrections=run_corrections(run), seed=seed)
 
 

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from judgekit.runs.rows import Row
 from judgekit.score import JudgeCall, JudgeExchange, Score
-from judgekit.traces.behavior import agent_efforts
+from judgekit.traces.behavior import agent_usage
 from judgekit.traces.message import MediaPart, Message, OtherPart, Part, ToolCall
 from judgekit.traces.pairing import PairedCall, pair_results
 from judgekit.traces.rendering import compact_json
@@ -62,11 +62,11 @@ def sample_detail(
 
 
 def _agents(trace: Trace) -> list[JsonValue]:
-    """Return the effort of each agent of a recording with several."""
+    """Return the usage of each agent of a recording with several."""
     if not trace.children and len({message.agent for message in trace.messages if message.role == "assistant"}) < 2:
         return []
-    efforts = agent_efforts(trace)
-    return [[*one] for one in efforts] if len(efforts) > 1 else []
+    usages = agent_usage(trace)
+    return [[*one] for one in usages] if len(usages) > 1 else []
 
 
 def _about(sample: Sample) -> JsonValue:

@@ -187,7 +187,7 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
         "stopped": run.stop_reason,
         "samples": listing.samples,
         "listed": len(listing.entries),
-        "efforts": str(run.effort),
+        "usage": str(run.usage),
         "inputs": [one.model_dump() for one in run.inputs],
         "notes": list(run.record.notes),
         "recorded": run.summary.recorded,

@@ -62,8 +62,8 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     yield "\n"
     yield from _table(run, corrected_means(corrected))
     yield "\n"
-    if run.effort.conversations:
-        yield f"{run.effort}\n\n"
+    if run.usage.conversations:
+        yield f"{run.usage}\n\n"
     if recorded := run.summary.recorded:
         yield _Quoted(f"- {_code(recorded)}\n")
     for note in filter(None, (run.summary.prices, *run.record.notes)):

@@ -29,7 +29,7 @@ _UNKNOWN = SampleHashes()
 class CountedRow:
     """A row with what summaries, lists and comparisons read; see `judgekit.runs.rows.Row`.
 
-    ``effort`` is the `judgekit.runs.effort.ConversationEffort` of its sample as JSON. Of a damaged sample, only the
+    ``usage`` is the `judgekit.runs.usage.ConversationUsage` of its sample as JSON. Of a damaged sample, only the
     number is known.
     """
 
@@ -39,7 +39,7 @@ class CountedRow:
     group: str | None
     domain: str | None
     labels: Mapping[str, LabelValue]
-    effort: str | None = None
+    usage: str | None = None
     hashes: SampleHashes = _UNKNOWN
 
     @property

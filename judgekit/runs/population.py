@@ -8,8 +8,8 @@ from statistics import median
 from pydantic import Field
 
 from judgekit.errors import join_limited, short_repr
-from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.rows import Row
+from judgekit.runs.usage import ConversationUsage
 from judgekit.traces.message import FrozenModel, Many
 
 _KEPT = 200
@@ -27,7 +27,7 @@ class Population(FrozenModel):
         samples: The number of samples.
         mean: The mean of the judge's values.
         domains: The number of described samples in each domain.
-        agents: The number of described samples by agent, see `judgekit.runs.effort.agent_of`; empty if there are too
+        agents: The number of described samples by agent, see `judgekit.runs.usage.agent_of`; empty if there are too
             many.
         features: The sorted values of the samples by name, such as ``messages`` or ``confidence``: at most 200 of them,
             evenly spaced.
@@ -48,23 +48,23 @@ def first_of_groups(rows: Sequence[Row]) -> Sequence[Row]:
     return list(found.values())
 
 
-def describe_population(rows: Sequence[Row], efforts: Mapping[int, ConversationEffort]) -> Population:
-    """Return a description of the rows that have a value; ``efforts`` holds the effort of conversations by number.
+def describe_population(rows: Sequence[Row], usages: Mapping[int, ConversationUsage]) -> Population:
+    """Return a description of the rows that have a value; ``usages`` holds the usage of conversations by number.
 
     To make populations testable against each other, one sample of each group is described, and each agent is counted
     once in each group.
     """
     values = [row.score.value for row in rows if row.score.value is not None]
-    made_by = ((row, efforts[row.index].agent if row.index in efforts else None) for row in rows)
+    made_by = ((row, usages[row.index].agent if row.index in usages else None) for row in rows)
     trials = {(row.index if row.group is None else row.group, agent or _NO_AGENT) for row, agent in made_by}
     agents = Counter(agent for _, agent in trials)
     rows = first_of_groups(rows)
     domains = Counter(_NO_DOMAIN if row.domain is None else row.domain for row in rows)
     has_domains = 1 <= len(domains.keys() - {_NO_DOMAIN}) < _DOMAINS
-    took = [efforts[row.index] for row in rows if row.index in efforts]
+    took = [usages[row.index] for row in rows if row.index in usages]
     traits: dict[str, list[float]] = {
-        "messages": [effort.messages for effort in took],
-        "tool calls": [effort.tool_calls for effort in took],
+        "messages": [usage.messages for usage in took],
+        "tool calls": [usage.tool_calls for usage in took],
         "confidence": [row.score.confidence for row in rows if row.score.confidence is not None],
     }
     return Population(

@@ -26,7 +26,6 @@ from judgekit.database import (
 from judgekit.errors import StoreError
 from judgekit.locations import require_local
 from judgekit.runs.counted import CountedRow, PlainScore
-from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, LabelValue, Row, RunRecord
 from judgekit.runs.schema import (
@@ -38,6 +37,7 @@ from judgekit.runs.schema import (
     decompress,
     is_intact,
 )
+from judgekit.runs.usage import ConversationUsage
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
 from judgekit.traces.message import FrozenModel, construct
 from judgekit.traces.sample import Sample
@@ -438,16 +438,16 @@ class RunReader:
         for (found,) in self._select("SELECT id FROM samples WHERE run = ? GROUP BY id HAVING count(*) > 1", run):
             yield found
 
-    def effort_by_sample(self, run: int) -> Iterator[tuple[int, ConversationEffort]]:
-        """Yield the number and the effort of each conversation that has a score. Damaged samples are left out."""
+    def usage_by_sample(self, run: int) -> Iterator[tuple[int, ConversationUsage]]:
+        """Yield the number and the usage of each conversation that has a score. Damaged samples are left out."""
         sql = """
-            SELECT * FROM samples WHERE run = ? AND effort IS NOT NULL
+            SELECT * FROM samples WHERE run = ? AND usage IS NOT NULL
                 AND EXISTS (SELECT 1 FROM scores WHERE scores.run = samples.run AND sample = number)
         """
         with self._undamaged(f"run {run}"):
             for line in self._select(sql, run):
                 if is_intact(line):
-                    yield line[1], ConversationEffort(*from_json(line[8]))
+                    yield line[1], ConversationUsage(*from_json(line[8]))
 
     def has_all_conversations(self, run: int) -> bool:
         """Return whether the conversations of all samples of a run are stored."""

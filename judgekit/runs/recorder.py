@@ -14,7 +14,6 @@ from typing import TypeAlias, cast
 
 from pydantic_core import to_json
 
-from judgekit.runs.effort import ConversationEffort
 from judgekit.runs.hashed_media import hash_media
 from judgekit.runs.hashes import SampleHashes
 from judgekit.runs.reader import CALLS_ADAPTER
@@ -22,6 +21,7 @@ from judgekit.runs.rows import Row, RunRecord, sample_labels
 from judgekit.runs.schema import Compressor, is_intact, upsert, with_checksums
 from judgekit.runs.store import RunStore
 from judgekit.runs.textless import TextRemover
+from judgekit.runs.usage import ConversationUsage
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import FrozenModel
 from judgekit.traces.sample import Sample
@@ -35,7 +35,7 @@ _WITH_ONE_DICTIONARY = 1_000  # conversations that are lost if the dictionary is
 _SAMPLE = upsert(
     "samples",
     (
-        *("run", "number", "id", "trace_id", "group", "domain", "labels", "label_sources", "effort"),
+        *("run", "number", "id", "trace_id", "group", "domain", "labels", "label_sources", "usage"),
         *("references_hash", "fields_hash", "first_message_hash", "checksum"),
     ),
 )
@@ -101,9 +101,9 @@ class Recorder:
 
     def add_sample(self, index: int, sample: Sample) -> None:
         """Record a sample; its scores follow."""
-        effort = ConversationEffort.of(sample)
-        if effort is not None and self._textless is not None:
-            effort = effort._replace(agent=None)  # the name is text of the recording
+        usage = ConversationUsage.of(sample)
+        if usage is not None and self._textless is not None:
+            usage = usage._replace(agent=None)  # the name is text of the recording
         known = {_text(name): label for name, label in sample_labels(sample).items()}
         labels = {name: _text(value) if isinstance(value := one.value, str) else value for name, one in known.items()}
         self._add(
@@ -112,7 +112,7 @@ class Recorder:
             *map(_text, (sample.id, sample.trace.id, sample.group, sample.domain)),
             _json(labels) if labels else None,
             _json({name: one.source for name, one in known.items()}) if known else None,
-            _json(effort) if effort else None,
+            _json(usage) if usage else None,
             *SampleHashes.of(sample, keeps_text=self._textless is None),
         )
         if self._textless is not None or (not self._is_new and self._store.has_conversation(self._run, index)):

@@ -16,10 +16,10 @@ from pydantic_core import from_json
 
 from judgekit.errors import count_text
 from judgekit.runs.counted import CountedRow
-from judgekit.runs.effort import ConversationEffort, EffortTotals
 from judgekit.runs.rows import DAMAGED_ROW, DamagedRows, Input, Row, RunRecord, SampleCount, ScorerRecord
 from judgekit.runs.store import DEFAULT_RUNS_PATH, RunStore
 from judgekit.runs.summary import ScorerSummary, Summary
+from judgekit.runs.usage import ConversationUsage, UsageTotals
 from judgekit.score import JudgeExchange, ScoreStatus
 from judgekit.traces.sample import Sample
 
@@ -45,7 +45,7 @@ class _Counts(NamedTuple):
     """The numbers of a run."""
 
     summary: Summary
-    effort: EffortTotals
+    usage: UsageTotals
     histograms: Histograms
 
 
@@ -54,7 +54,7 @@ class Run:
     """The scores of a run, in the order of the samples and, within a sample, of the scorers.
 
     `judgekit.run` returns it, and `Run.stored` opens one that was kept. Iterating yields a `Row` for each score, and
-    ``len`` is their number; they are read on demand. ``print`` shows the effort of the conversations and one line for
+    ``len`` is their number; they are read on demand. ``print`` shows the usage of the conversations and one line for
     each scorer.
     """
 
@@ -122,9 +122,9 @@ class Run:
         return self._counts_only
 
     @property
-    def effort(self) -> EffortTotals:
-        """The effort of the conversations that have a score: messages, tool calls, tokens, cost and time."""
-        return self._counts.effort
+    def usage(self) -> UsageTotals:
+        """The usage of the conversations that have a score: messages, tool calls, tokens, cost and time."""
+        return self._counts.usage
 
     @property
     def histograms(self) -> Histograms:
@@ -138,16 +138,16 @@ class Run:
 
     @cached_property
     def _counts(self) -> "_Counts":
-        """The summary, the effort and the histograms, which are counted in one pass."""
-        summary, efforts = (
+        """The summary, the usage and the histograms, which are counted in one pass."""
+        summary, usages = (
             Summary({one.name: ScorerSummary(one.name, one.signature) for one in self.scorers}),
-            EffortTotals(),
+            UsageTotals(),
         )
         last = -1
         for row in self.counted_rows():
             summary.add(row)
-            if row.index != last and row.effort is not None:
-                efforts.add(ConversationEffort(*from_json(row.effort)))
+            if row.index != last and row.usage is not None:
+                usages.add(ConversationUsage(*from_json(row.usage)))
             last = row.index
             if row.score.error == DAMAGED_ROW:
                 self._damaged_scores.add(row.index)
@@ -159,7 +159,7 @@ class Run:
         for line in summary:
             line.missing = self.samples.samples - line.total
             line.qualifier = self.samples.qualifier
-        return _Counts(summary, efforts, {line.scorer: _histogram(line.values) for line in summary})
+        return _Counts(summary, usages, {line.scorer: _histogram(line.values) for line in summary})
 
     @cached_property
     def duplicate_ids(self) -> tuple[str, ...]:
@@ -217,10 +217,10 @@ class Run:
             numbers = dice.sample(range(there), _DESCRIBED) if there > _DESCRIBED else None
             rows = list(self.rows(scorer=scorer, statuses=["scored"], numbers=numbers))
             wanted = {row.index for row in rows}
-            efforts = {number: one for number, one in self.store.effort_by_sample(self.number) if number in wanted}
+            usages = {number: one for number, one in self.store.usage_by_sample(self.number) if number in wanted}
             count = len(line.values)
             exact = {"samples": count, "mean": fsum(line.values) / count if count else None}
-            self._populations[scorer] = describe_population(rows, efforts).model_copy(update=exact)
+            self._populations[scorer] = describe_population(rows, usages).model_copy(update=exact)
         return self._populations[scorer]
 
     @property
@@ -334,11 +334,11 @@ class Run:
         from judgekit.runs.notebook import summary_html  # noqa: PLC0415 - seldom needed
 
         return summary_html(
-            self.summary, filter(None, (str(self.effort), self.summary.recorded, self.summary.prices, *self._notes()))
+            self.summary, filter(None, (str(self.usage), self.summary.recorded, self.summary.prices, *self._notes()))
         )
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, (str(self.effort), str(self.summary), *self._notes())))
+        return "\n".join(filter(None, (str(self.usage), str(self.summary), *self._notes())))
 
     def _notes(self) -> Iterator[str]:
         """Yield notes that belong to the numbers."""

@@ -16,7 +16,7 @@ _COLUMNS = {
     "runs": "number INTEGER PRIMARY KEY AUTOINCREMENT, record TEXT NOT NULL",
     "samples": """
         run INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, trace_id TEXT, "group" TEXT, domain TEXT,
-        labels TEXT, label_sources TEXT, effort TEXT, references_hash INTEGER, fields_hash INTEGER,
+        labels TEXT, label_sources TEXT, usage TEXT, references_hash INTEGER, fields_hash INTEGER,
         first_message_hash INTEGER
     """,
     "dictionaries": "run INTEGER NOT NULL, id INTEGER NOT NULL, dictionary BLOB NOT NULL",

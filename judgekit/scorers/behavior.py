@@ -10,7 +10,7 @@ from judgekit.errors import ConfigError
 from judgekit.score import Score
 from judgekit.scorers.scope import ScopedScorer
 from judgekit.scoring import NO_CONVERSATION
-from judgekit.traces.behavior import Effort, elapsed, repeated_calls
+from judgekit.traces.behavior import TraceUsage, elapsed, repeated_calls
 from judgekit.traces.equality import is_number
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -64,7 +64,7 @@ class MaxTokens(_Within):
     The number is the one that the trace reports, or the sum over the agent's messages; with ``scope="tree"``, those of
     its children are added. Skipped if neither the trace nor every message of the agent, except a greeting, reports both. No judge. Details: ``number``,
     ``budget``. The total of a run is the share within the budget, with mean, median, 90th percentile and maximum.
-    Source: see `Effort`.
+    Source: see `TraceUsage`.
 
     Raises:
         ConfigError: The budget is not a number of at least 0.
@@ -74,7 +74,7 @@ class MaxTokens(_Within):
     _template: ClassVar[str] = "{} tokens"
 
     def _number(self, trace: Trace) -> float | str:
-        tokens = Effort.of(trace).tokens
+        tokens = TraceUsage.of(trace).tokens
         unknown = "neither the trace nor every agent message reports input and output tokens"
         return unknown if tokens is None else tokens
 
@@ -84,14 +84,14 @@ class MaxCost(_Within):
     """1 if the conversation cost at most ``budget`` US dollars, else 0.
 
     The cost is the one that the trace reports, with ``scope="tree"`` those of its children too; it is never computed
-    from tokens. Skipped if one of them is not reported. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
+    from tokens. Skipped if one of them is not reported. No judge. Details, errors and total as for `MaxTokens`. Source: see `TraceUsage`.
     """
 
     name: str = "max_cost"
     _template: ClassVar[str] = "${}"
 
     def _number(self, trace: Trace) -> float | str:
-        cost = Effort.of(trace).cost_usd
+        cost = TraceUsage.of(trace).cost_usd
         return "the recording does not report its cost" if cost is None else cost
 
 
@@ -115,14 +115,14 @@ class MaxSeconds(_Within):
 class MaxToolCalls(_Within):
     """1 if the agent, with ``scope="tree"`` also its sub-agents, made at most ``budget`` tool calls, else 0.
 
-    Skipped without a conversation. No judge. Details, errors and total as for `MaxTokens`. Source: see `Effort`.
+    Skipped without a conversation. No judge. Details, errors and total as for `MaxTokens`. Source: see `TraceUsage`.
     """
 
     name: str = "max_tool_calls"
     _template: ClassVar[str] = "tool calls: {}"
 
     def _number(self, trace: Trace) -> float | str:
-        return Effort.of(trace).tool_calls
+        return TraceUsage.of(trace).tool_calls
 
 
 @dataclass(frozen=True)
@@ -130,14 +130,14 @@ class MaxMessages(_Within):
     """1 if the agent, with ``scope="tree"`` also its sub-agents, sent at most ``budget`` messages, else 0.
 
     Messages that only call tools count. Skipped without a conversation. No judge. Details, errors and total as for
-    `MaxTokens`. Source: see `Effort`.
+    `MaxTokens`. Source: see `TraceUsage`.
     """
 
     name: str = "max_messages"
     _template: ClassVar[str] = "agent messages: {}"
 
     def _number(self, trace: Trace) -> float | str:
-        return Effort.of(trace).messages
+        return TraceUsage.of(trace).messages
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class MaxToolErrorRate(_Within):
     """1 if at most a share ``budget`` of the results of the agent's tool calls are errors, else 0.
 
     Only results that are known to be errors or not count, with ``scope="tree"`` also those of sub-agents; a warning says
-    if there are others. Skipped if there are none. No judge. Details and total as for `MaxTokens`. Source: see `Effort`.
+    if there are others. Skipped if there are none. No judge. Details and total as for `MaxTokens`. Source: see `TraceUsage`.
 
     Raises:
         ConfigError: The budget is not a number in [0, 1].
@@ -156,7 +156,7 @@ class MaxToolErrorRate(_Within):
     _maximum: ClassVar[float] = 1
 
     def _number(self, trace: Trace) -> float | str:
-        rate = Effort.of(trace).tool_error_rate
+        rate = TraceUsage.of(trace).tool_error_rate
         return "no tool result records whether it is an error" if rate is None else rate
 
     def _warnings(self, trace: Trace) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ Number = TypeVar("Number", int, float)
 _BEYOND_COUNTING = 2**53
 
 
-class Effort(NamedTuple):
-    """The effort of a conversation, including its children; ``None`` for what the recording does not say.
+class TraceUsage(NamedTuple):
+    """The usage of a conversation, including its children; ``None`` for what the recording does not say.
 
     Numbers that a trace reports are taken to exclude its children, whose numbers are added.
 
@@ -43,8 +43,8 @@ class Effort(NamedTuple):
     seconds: float | None
 
     @classmethod
-    def of(cls, trace: Trace) -> "Effort":
-        """Return the effort of a trace."""
+    def of(cls, trace: Trace) -> "TraceUsage":
+        """Return the usage of a trace."""
         messages = calls = results = errors = 0
         usages: list[Usage | None] = []
         family = [trace]
@@ -122,8 +122,8 @@ def agents(trace: Trace) -> list[Agent]:
     return [*dict.fromkeys(said)]
 
 
-class AgentEffort(NamedTuple):
-    """The effort of one agent of a tree, without that of its sub-agents.
+class AgentUsage(NamedTuple):
+    """The usage of one agent of a tree, without that of its sub-agents.
 
     Attributes:
         path: The path of the sub-agent; empty in the conversation of the agent itself.
@@ -144,9 +144,9 @@ class AgentEffort(NamedTuple):
     repeated_calls: int | None
 
 
-def agent_efforts(trace: Trace) -> list[AgentEffort]:
-    """Return the effort of each of the `agents` of a tree."""
-    efforts: list[AgentEffort] = []
+def agent_usage(trace: Trace) -> list[AgentUsage]:
+    """Return the usage of each of the `agents` of a tree."""
+    usages: list[AgentUsage] = []
     for branch in branches(trace):
         messages = branch.trace.messages
         said: dict[str | None, list[AIMessage]] = {}
@@ -162,8 +162,8 @@ def agent_efforts(trace: Trace) -> list[AgentEffort]:
             calls = [call for message in spoken for call in message.tool_calls]
             results = failed.get(name, [])
             counts = len(spoken), len(calls), len(results), sum(results), count_repeats(calls)
-            efforts.append(AgentEffort(branch.path, name, *counts))
-    return efforts
+            usages.append(AgentUsage(branch.path, name, *counts))
+    return usages
 
 
 def count_repeats(calls: Sequence[ToolCall]) -> int | None:

@@ -515,7 +515,12 @@ def test_pairwise_flips_and_the_place_that_they_prefer_are_counted(judged, said)
         return Score.scored("tone", 0.5, label="position_bias", details=details)
 
     same = Score.scored("tone", 0.5, label="same", details={"flipped": False, "verdicts": []})
-    scores = [pair("trace", "baseline")] * 3 + [pair("baseline", "trace"), pair("trace", "trace"), pair("tie", "baseline"), same]
+    scores = [pair("trace", "baseline")] * 3 + [
+        pair("baseline", "trace"),
+        pair("trace", "trace"),
+        pair("tie", "baseline"),
+        same,
+    ]
     bias = tone(audit(judged(scores, scale={}), ())).bias
     assert bias["position"].value == pytest.approx(4 / 6)
     assert bias["first place preferred, where it flips"].value == 0.75

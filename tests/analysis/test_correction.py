@@ -170,7 +170,7 @@ def errors(rows, population, tp, fp, fn, tn):
 def test_errors_that_tell_nothing_of_this_run_are_refused(counts, said, judged):
     run = judged([1.0] * 190 + [0.0] * 10)
     rows = list(run.rows(scorer="tone"))
-    found = errors(rows, describe_population(rows, dict(run.store.effort_by_sample(1))), *counts)
+    found = errors(rows, describe_population(rows, dict(run.store.usage_by_sample(1))), *counts)
     assert found.corrected is None
     assert said in found.unavailable_reason
 
@@ -373,12 +373,12 @@ def test_samples_that_are_alike_seldom_look_like_two_populations(judged):
     dice = random.Random(0)  # noqa: S311 - no secret
     lengths = [dice.randint(1, 40) for _ in range(400)]
     run = judged([1.0] * 400, messages=lengths.__getitem__)
-    rows, efforts = list(run.rows()), dict(run.store.effort_by_sample(1))
+    rows, usages = list(run.rows()), dict(run.store.usage_by_sample(1))
     taken = 0
     for _ in range(200):
         dice.shuffle(rows)
         taken += bool(
-            population_differences(describe_population(rows[:60], efforts), describe_population(rows[60:], efforts))
+            population_differences(describe_population(rows[:60], usages), describe_population(rows[60:], usages))
         )
     assert taken <= 8  # of 200 at 0.01: more than 8 have a probability of 0.0001
 
@@ -405,8 +405,8 @@ def test_trials_of_one_task_count_once_in_a_population_and_as_their_spread_says_
     found = []
     for groups in ((), [f"task {index % 50}" for index in range(200)]):
         run = judged(verdicts * 4, groups=groups)
-        rows, efforts = list(run.rows(scorer="tone")), dict(run.store.effort_by_sample(run.number))
-        population = describe_population(rows, efforts)
+        rows, usages = list(run.rows(scorer="tone")), dict(run.store.usage_by_sample(run.number))
+        population = describe_population(rows, usages)
         assert (population.samples, len(population.features["messages"])) == (200, 50 if groups else 200)
         errors = JudgeErrors("elsewhere", 400, ConfusionCounts(tp=190, fp=20, fn=10, tn=180), "", population)
         found.append(rogan_gladen(rows, population, errors).corrected)

@@ -97,7 +97,9 @@ def test_a_rule_that_improves_is_shown_and_written_with_a_receipt_of_the_test_la
     ended = cli(*ALIGN)
     assert ended.code == 0, ended.err
     roles = [assigned_role(one) for one in recordings()]
-    assert f"train {roles.count('train')}, validation {roles.count('validation')}, test {roles.count('test')}" in ended.out
+    assert (
+        f"train {roles.count('train')}, validation {roles.count('validation')}, test {roles.count('test')}" in ended.out
+    )
     assert f"alignment of tone: shown. On {roles.count('test')} held-out labels" in ended.out
     assert "+- Call it lacking if the agent shouts.{#- Shown by: s" in ended.out
     assert "at most 6 requests to write candidates, and 248 to the judge, for unknown cost" in ended.err
@@ -340,7 +342,9 @@ def test_an_aligned_judge_that_is_aligned_again_is_not_tested_by_what_chose_it(s
     ended = cli("align", "prompt:tone_aligned.md", "--labels", "labels.csv", "-o", "second.md")
     roles = [assigned_role(one) for one in recordings()]
     assert ended.code == 1
-    assert f"labelled samples: train {COUNT - roles.count('test')}, validation 0, test {roles.count('test')}" in ended.out
+    assert (
+        f"labelled samples: train {COUNT - roles.count('test')}, validation 0, test {roles.count('test')}" in ended.out
+    )
     assert "alignment of tone_aligned: refused. No labelled sample has the role validation: label more" in ended.out
 
 

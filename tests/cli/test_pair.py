@@ -95,7 +95,11 @@ def test_each_file_may_have_a_format_of_its_own(cli):
     second.write_bytes(gzip.compress(samples("b", "x")[0].model_dump_json().encode()))
     assert cli(first, second, "-o", PAIRS).code == 0
     (found,) = read(PAIRS)
-    assert (found.reference, found.baseline.messages[-1].text, found.trace.source.format) == ("done", "b x", "openai-chat")
+    assert (found.reference, found.baseline.messages[-1].text, found.trace.source.format) == (
+        "done",
+        "b x",
+        "openai-chat",
+    )
 
 
 def test_a_pair_can_be_scored(cli):

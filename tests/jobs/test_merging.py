@@ -149,7 +149,7 @@ def assert_equal(one: Run, other: Run) -> None:
     assert {
         name: {value: str(part) for value, part in values.items()} for name, values in one.summary.slices.items()
     } == {name: {value: str(part) for value, part in values.items()} for name, values in other.summary.slices.items()}
-    assert str(one.effort) == str(other.effort)
+    assert str(one.usage) == str(other.usage)
     assert (one.samples, one.duplicate_ids, one.recordings) == (other.samples, other.duplicate_ids, other.recordings)
     assert list(one.conversations()) == list(other.conversations())
     assert list(one.counted_rows()) == list(other.counted_rows())  # with the hashes of samples

@@ -577,16 +577,16 @@ def test_conversations_are_counted_that_were_scored_and_no_others(number):
         found = ran(talks(50), [judged, *([] if number else [fine])])
         assert found.stop_reason
         assert len(seen) > number
-        assert found.effort.conversations == len({row.index for row in found})
+        assert found.usage.conversations == len({row.index for row in found})
         assert len(list(found.rows(scorer="judged"))) == number
-    assert run(talks(3), [fine]).effort == asyncio.run(arun(talks(3), [fine])).effort
+    assert run(talks(3), [fine]).usage == asyncio.run(arun(talks(3), [fine])).usage
 
 
 def test_an_argument_that_no_json_holds_does_not_end_a_run():
     huge = Sample.of([AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)], id="huge")
     found = run([huge, *talks(1)], [fine])
     assert [row.score.value for row in found] == [1, 1]
-    assert (found.effort.conversations, found.effort.with_repeated_calls) == (2, 0)
+    assert (found.usage.conversations, found.usage.with_repeated_calls) == (2, 0)
     assert "2 conversations" in str(found)
 
 

@@ -21,7 +21,7 @@ from judgekit.scorers.tool_calls.constraints import (
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.tool_calls.match import ToolCallMatch
 from judgekit.scorers.tool_calls.modes import PRESETS
-from judgekit.traces.behavior import agent_efforts, agents
+from judgekit.traces.behavior import agent_usage, agents
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.sample import ExpectedCall, Sample
 from judgekit.traces.trace import ToolDefinition, Trace
@@ -208,11 +208,11 @@ EXPECTED = st.lists(
 
 
 @given(TREES)
-def test_the_rows_of_all_calls_are_the_efforts_of_the_agents(trace):
+def test_the_rows_of_all_calls_are_the_usages_of_the_agents(trace):
     rows = agent_rows(trace, zip(trace.tool_calls(), trace.call_errors(), strict=True))
     assert [*rows] == agents(trace)
-    efforts = [(one.path, one.agent, one.tool_calls, one.repeated_calls) for one in agent_efforts(trace)]
-    assert [(one["path"], one["agent"], one["calls"], one["repeats"]) for one in rows.values()] == efforts
+    usages = [(one.path, one.agent, one.tool_calls, one.repeated_calls) for one in agent_usage(trace)]
+    assert [(one["path"], one["agent"], one["calls"], one["repeats"]) for one in rows.values()] == usages
     assert sum(one["errors"] for one in rows.values()) == sum(error is True for error in trace.call_errors())
 
 

@@ -21,7 +21,7 @@ from judgekit.scorers.behavior import (
     MaxToolErrorRate,
 )
 from judgekit.scoring import signature
-from judgekit.traces.behavior import Effort
+from judgekit.traces.behavior import TraceUsage
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
@@ -135,12 +135,12 @@ def test_arguments_that_no_json_holds_fail_the_sample_and_no_other():
     huge = Sample.of([AIMessage(tool_calls=[ToolCall("a", {"x": 10**5000})] * 2)])
     found = run([huge, SAMPLE], [MaxRepeatedCalls(1)])
     assert [row.score.status for row in found] == ["failed", "scored"]
-    assert (found.effort.conversations, found.effort.with_repeated_calls) == (2, 1)
+    assert (found.usage.conversations, found.usage.with_repeated_calls) == (2, 1)
 
 
 def test_over_a_run_it_is_the_share_of_real_conversations_within_it(shared_data):
     samples = list(read(shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json"))
     total = within_budget([MaxToolCalls(5).score(sample) for sample in samples])
-    calls = [Effort.of(sample.trace).tool_calls for sample in samples]
+    calls = [TraceUsage.of(sample.trace).tool_calls for sample in samples]
     assert total.value == sum(number <= 5 for number in calls) / 20
     assert (total.metrics["max"], total.note) == (max(calls), "budget 5")

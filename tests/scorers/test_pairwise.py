@@ -184,7 +184,9 @@ def test_the_details_keep_both_verdicts_and_which_recording_each_is_about():
         {"shown_first": "trace", **answer("first"), "preferred": "trace"},
         {"shown_first": "baseline", **answer("tie", reason="equal", evidence_first=[]), "preferred": "tie"},
     ]
-    assert found.reason == "with the trace first, the trace is better: said first; with the baseline first, a tie: equal"
+    assert (
+        found.reason == "with the trace first, the trace is better: said first; with the baseline first, a tie: equal"
+    )
     turned = tried(in_orders(answer("second"), answer("first")))
     assert [one["preferred"] for one in turned.details["verdicts"]] == ["baseline", "baseline"]
 
@@ -201,7 +203,9 @@ def test_the_rate_of_flips_is_in_the_summary_of_a_run():
 
 def test_recordings_that_read_the_same_are_worth_a_half_without_a_request():
     judge = ScriptedJudge([])
-    found = tried(judge, Sample(id="one", trace=recording(1), baseline=recording(1).model_copy(update={"id": "another"})))
+    found = tried(
+        judge, Sample(id="one", trace=recording(1), baseline=recording(1).model_copy(update={"id": "another"}))
+    )
     assert (found.value, found.label, found.calls) == (0.5, "same", ())
     assert (found.details["confidence"], found.details["flipped"]) == ("high", False)
     assert judge.requests == []

@@ -84,7 +84,7 @@ def test_each_shipped_scorer_has_a_scope_or_reads_no_message():
 
 
 def spoken(text, found, query, *, tokens, error):
-    """A conversation with some text, the documents that it finds, an argument, an effort, and a failure or none."""
+    """A conversation with some text, the documents that it finds, an argument, an usage, and a failure or none."""
     return [
         HumanMessage("Look it up."),
         AIMessage(tool_calls=[ToolCall("find", id="1"), ToolCall("look", {"q": query}, id="2")], usage=tokens),

@@ -7,8 +7,8 @@ import pytest
 
 from judgekit.formats.reading import read
 from judgekit.traces.behavior import (
-    Effort,
-    agent_efforts,
+    TraceUsage,
+    agent_usage,
     canonical_call,
     communication_rounds,
     elapsed,
@@ -20,8 +20,8 @@ from judgekit.traces.trace import Trace
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def took(*messages: object, **envelope: object) -> Effort:
-    return Effort.of(Trace(messages=messages, **envelope))
+def took(*messages: object, **envelope: object) -> TraceUsage:
+    return TraceUsage.of(Trace(messages=messages, **envelope))
 
 
 def says(agent: str | None) -> AIMessage:
@@ -29,7 +29,7 @@ def says(agent: str | None) -> AIMessage:
 
 
 def test_an_empty_recording_says_little():
-    assert took() == Effort(0, 0, 0, 0, None, None, None, None)
+    assert took() == TraceUsage(0, 0, 0, 0, None, None, None, None)
     assert (took().tokens, took().tool_error_rate) == (None, None)
 
 
@@ -117,7 +117,7 @@ def test_what_children_took_is_added_and_their_time_is_not():
     grandchild = Trace(messages=[call, ToolMessage("no", is_error=True)], cost_usd=0.25, started_at=NOON, ended_at=NOON)
     child = Trace(messages=[call], cost_usd=0.5, children=[grandchild])
     hour = {"started_at": NOON, "ended_at": NOON + timedelta(hours=1)}
-    assert took(call, cost_usd=1.0, children=[child], **hour) == Effort(3, 3, 1, 1, 3, 6, 1.75, 3600)
+    assert took(call, cost_usd=1.0, children=[child], **hour) == TraceUsage(3, 3, 1, 1, 3, 6, 1.75, 3600)
     assert took(call, children=[child]).cost_usd is None
 
 
@@ -144,7 +144,7 @@ def test_one_message_takes_no_time_that_is_known():
 def test_times_with_and_without_a_zone_cannot_be_compared():
     mixed = Trace(started_at=NOON, ended_at=NOON.replace(tzinfo=None))
     assert elapsed(mixed) == "only one of the start and end times has a time zone"
-    assert Effort.of(mixed).seconds is None
+    assert TraceUsage.of(mixed).seconds is None
 
 
 def test_the_word_passes_where_another_agent_speaks_than_before():
@@ -180,7 +180,7 @@ def test_the_numbers_of_real_recordings_are_those_of_their_json(shared_data, dom
     samples = list(read(path))
     assert len(samples) == len(simulations)
     for sample, simulation in zip(samples, simulations, strict=True):
-        found, told = Effort.of(sample.trace), simulation["messages"]
+        found, told = TraceUsage.of(sample.trace), simulation["messages"]
         mine = [one for one in told if one["role"] == "assistant"]
         calls = [
             (one["name"], json.dumps(one["arguments"], sort_keys=True)) for m in mine for one in m["tool_calls"] or ()
@@ -204,7 +204,7 @@ def answer(identity, *, error=None):
     return ToolMessage("r", tool_call_id=identity, is_error=error)
 
 
-def test_the_effort_of_each_agent_is_its_own():
+def test_the_usage_of_each_agent_is_its_own():
     child = Trace(
         messages=[asks(None, ("f", 1), ("f", 1)), answer("f1", error=True), AIMessage("done")],
         metadata={"call_id": "g1", "agent": "helper"},
@@ -217,26 +217,26 @@ def test_the_effort_of_each_agent_is_its_own():
         answer("g2", error=True),
         asks("a", ("g", 1)),
     ]
-    found = agent_efforts(Trace(messages=own, children=[child, Trace(messages=[])]))
+    found = agent_usage(Trace(messages=own, children=[child, Trace(messages=[])]))
     assert found == [
         ("", "a", 3, 2, 1, 0, 1),
         ("", "b", 1, 1, 1, 1, 0),
         ("1.1", "helper", 2, 2, 1, 1, 1),
     ]
-    assert agent_efforts(Trace(messages=[HumanMessage("hi")])) == []
+    assert agent_usage(Trace(messages=[HumanMessage("hi")])) == []
 
 
 def test_arguments_that_cannot_be_compared_leave_repeats_unknown():
     huge = AIMessage(tool_calls=[ToolCall("f", {"n": 10**5_000}), ToolCall("f", {"n": 10**5_000})])
-    [effort] = agent_efforts(Trace(messages=[huge]))
-    assert effort.repeated_calls is None
+    [usage] = agent_usage(Trace(messages=[huge]))
+    assert usage.repeated_calls is None
 
 
-def test_the_efforts_of_agents_add_up_to_that_of_the_tree():
+def test_the_usages_of_agents_add_up_to_that_of_the_tree():
     trace = Trace(
         messages=[asks("a", ("f", 1))], children=[Trace(messages=[asks("b", ("f", 2)), answer("f2", error=True)])]
     )
-    efforts, whole = agent_efforts(trace), Effort.of(trace)
-    assert sum(one.tool_calls for one in efforts) == whole.tool_calls
-    assert sum(one.messages for one in efforts) == whole.messages
-    assert sum(one.tool_errors for one in efforts) == whole.tool_errors
+    usages, whole = agent_usage(trace), TraceUsage.of(trace)
+    assert sum(one.tool_calls for one in usages) == whole.tool_calls
+    assert sum(one.messages for one in usages) == whole.messages
+    assert sum(one.tool_errors for one in usages) == whole.tool_errors

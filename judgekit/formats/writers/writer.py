@@ -17,7 +17,19 @@ from judgekit.traces.pairing import pair_results
 from judgekit.traces.sample import Sample
 
 _OPAQUE = frozenset(
-    {"args", "children", "data", "extra", "fields", "labels", "metadata", "parameters", "relevance", "baseline", "usage"}
+    {
+        "args",
+        "children",
+        "data",
+        "extra",
+        "fields",
+        "labels",
+        "metadata",
+        "parameters",
+        "relevance",
+        "baseline",
+        "usage",
+    }
 )
 """Fields that count as one kind of thing, whatever they hold."""
 _MAY_DIFFER = (" content.url", " content.extra")

@@ -24,7 +24,16 @@ from judgekit.traces.sample import Sample
 from judgekit.traces.trace import ToolDefinition, Trace
 
 _TEXTS = {
-    *("trace", "baseline", "reference", "references", "reference_topics", "reference_tool_calls", "documents", "fields"),
+    *(
+        "trace",
+        "baseline",
+        "reference",
+        "references",
+        "reference_topics",
+        "reference_tool_calls",
+        "documents",
+        "fields",
+    ),
     *(
         "tools",
         "description",

@@ -115,7 +115,7 @@ function facts(run) {
     fact("ended", run.ended ?? "not yet: it is running or was interrupted"),
     run.stopped ? fact("stopped", recorded(run.stopped)) : null,
     fact("samples", count(run.samples), run.listed < run.samples ? `, of which ${count(run.listed)} are in this file` : ""),
-    run.efforts ? fact("effort", recorded(run.efforts)) : null,
+    run.usage ? fact("usage", recorded(run.usage)) : null,
     run.inputs.length ? fact("files", el("ul", {}, run.inputs.map((one) => el("li", {}, recorded(one.path), " ", el("code", { title: `SHA-256 ${one.sha256}` }, one.sha256.slice(0, 12)))))) : null,
     run.notes.length ? fact("notes", el("ul", {}, run.notes.map((note) => el("li", {}, recorded(note))))) : null,
     run.recorded ? fact("labels", recorded(run.recorded, { class: "quoted" })) : null,

@@ -68,13 +68,13 @@ function talk(sample, side, scorer, search, title) {
   const base = address(["sample", here().sample, ...(scorer ? [scorer] : [])], here().filters);
   const linked = { ...links.trace, link: (number) => `${base}${base.includes("?") ? "&" : "?"}message=${number}` };
   made.append(conversation(sample.messages, side === "b" ? linked : links.trace, of("trace"), search, sample.unlinked));
-  if (sample.agents.length) made.append(fold("effort of each agent", () => agentsOf(sample.agents, links.trace), { class: "made-of" }));
+  if (sample.agents.length) made.append(fold("usage of each agent", () => agentsOf(sample.agents, links.trace), { class: "made-of" }));
   if (sample.baseline) made.append(el("h3", {}, "The baseline"), conversation(sample.baseline, links.baseline, of("baseline"), search));
   if (Object.keys(sample.about).length) made.append(fold("reference and metadata", () => tree(sample.about, links), { class: "made-of" }));
   return made;
 }
 
-/** Returns a table of the effort of each agent. */
+/** Returns a table of the usage of each agent. */
 function agentsOf(agents, place) {
   const rows = agents.map(([path, agent, messages, calls, results, errors, repeats]) => ({
     path,

@@ -1,4 +1,4 @@
-"""The effort of the conversations of a run, whatever is scored."""
+"""The usage of the conversations of a run, whatever is scored."""
 
 from array import array
 from collections import defaultdict
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from judgekit.aggregates.behavior import quantile
 from judgekit.errors import count_text
-from judgekit.traces.behavior import Effort, repeated_calls
+from judgekit.traces.behavior import TraceUsage, repeated_calls
 from judgekit.traces.sample import Sample
 
 _NAME_KEPT = 200
 
 
-class EffortStatistic(NamedTuple):
+class UsageStatistic(NamedTuple):
     """A number taken over many conversations; ``conversation_count`` is how many of them it is known for."""
 
     name: str
@@ -24,8 +24,8 @@ class EffortStatistic(NamedTuple):
     conversation_count: int
 
 
-class ConversationEffort(NamedTuple):
-    """The effort of one conversation; a number is ``None`` if the recording does not give it.
+class ConversationUsage(NamedTuple):
+    """The usage of one conversation; a number is ``None`` if the recording does not give it.
 
     ``repeats_calls`` says whether a call is repeated with equal arguments, ``has_warnings`` whether reading the conversation gave
     warnings, and ``agent`` which agent made the recording, see `agent_of`.
@@ -43,17 +43,17 @@ class ConversationEffort(NamedTuple):
     agent: str | None = None
 
     @classmethod
-    def of(cls, sample: Sample) -> "ConversationEffort | None":
-        """Return the effort of a conversation; ``None`` for a trace without messages."""
+    def of(cls, sample: Sample) -> "ConversationUsage | None":
+        """Return the usage of a conversation; ``None`` for a trace without messages."""
         trace = sample.trace
         if not trace.messages:
             return None
-        effort = Effort.of(trace)
+        usage = TraceUsage.of(trace)
         repeating = False
         with suppress(ValueError):  # JSON cannot hold all arguments, such as numbers with thousands of digits
             repeating = repeated_calls(trace) > 0
-        counts = effort.messages, effort.tool_calls, effort.tool_results, effort.tool_errors
-        took = effort.tokens, effort.cost_usd, effort.seconds
+        counts = usage.messages, usage.tool_calls, usage.tool_results, usage.tool_errors
+        took = usage.tokens, usage.cost_usd, usage.seconds
         return cls(*counts, *took, repeating, bool(trace.warnings), agent_of(sample))
 
 
@@ -79,8 +79,8 @@ def agent_of(sample: Sample) -> str | None:
 
 
 @dataclass
-class EffortTotals:
-    """The effort of many conversations, added one by one; only numbers are kept.
+class UsageTotals:
+    """The usage of many conversations, added one by one; only numbers are kept.
 
     ``print`` shows a line, if there are any conversations.
 
@@ -97,36 +97,36 @@ class EffortTotals:
     tool_errors: int = 0
     with_repeated_calls: int = 0
     with_warnings: int = 0
-    _statistics: Sequence[EffortStatistic] | None = field(default=None, repr=False)
+    _statistics: Sequence[UsageStatistic] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Prepare what the statistics are computed from, which is no field, since stored totals lack it."""
         self._numbers: dict[str, array[float]] = defaultdict(lambda: array("d"))
 
-    def add(self, effort: ConversationEffort) -> None:
+    def add(self, usage: ConversationUsage) -> None:
         """Count a conversation together with its children."""
         self._statistics = None
         self.conversations += 1
-        self.with_repeated_calls += effort.repeats_calls
-        self.with_warnings += effort.has_warnings
-        self.tool_results += effort.tool_results
-        self.tool_errors += effort.tool_errors
+        self.with_repeated_calls += usage.repeats_calls
+        self.with_warnings += usage.has_warnings
+        self.tool_results += usage.tool_results
+        self.tool_errors += usage.tool_errors
         for name, number in (
-            ("agent messages", effort.messages),
-            ("tool calls", effort.tool_calls),
-            ("tokens", effort.tokens),
-            ("US dollars", effort.cost_usd),
-            ("seconds", effort.seconds),
+            ("agent messages", usage.messages),
+            ("tool calls", usage.tool_calls),
+            ("tokens", usage.tokens),
+            ("US dollars", usage.cost_usd),
+            ("seconds", usage.seconds),
         ):
             if number is not None:
                 self._numbers[name].append(number)
 
     @property
-    def statistics(self) -> Sequence[EffortStatistic]:
+    def statistics(self) -> Sequence[UsageStatistic]:
         """Each number that is known for at least one conversation."""
         if self._statistics is None:
             self._statistics = [
-                EffortStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
+                UsageStatistic(name, sum(numbers) / len(numbers), quantile(sorted(numbers), 0.5), len(numbers))
                 for name, numbers in self._numbers.items()
             ]
         return self._statistics
@@ -150,7 +150,7 @@ class EffortTotals:
         if self.with_warnings:
             yield f"{count_text(self.with_warnings, 'conversation')} read with warnings (see judgekit inspect)"
 
-    def _statistic_text(self, figure: EffortStatistic) -> str:
+    def _statistic_text(self, figure: UsageStatistic) -> str:
         known = "" if figure.conversation_count == self.conversations else f" (known for {figure.conversation_count:,})"
         return f"{_shown(figure.mean)} ({_shown(figure.median)}) {figure.name}{known}"
 

@@ -6,7 +6,7 @@ from statistics import fmean, median
 import pytest
 
 from judgekit.formats.reading import read
-from judgekit.runs.effort import ConversationEffort, EffortStatistic, EffortTotals, agent_of
+from judgekit.runs.usage import ConversationUsage, UsageStatistic, UsageTotals, agent_of
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace, TraceWarning
@@ -14,32 +14,32 @@ from judgekit.traces.trace import Trace, TraceWarning
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def efforts(*traces: Trace) -> EffortTotals:
-    found = EffortTotals()
-    for effort in filter(None, (ConversationEffort.of(Sample(id="s", trace=trace)) for trace in traces)):
-        found.add(effort)
+def usages(*traces: Trace) -> UsageTotals:
+    found = UsageTotals()
+    for usage in filter(None, (ConversationUsage.of(Sample(id="s", trace=trace)) for trace in traces)):
+        found.add(usage)
     return found
 
 
 def test_without_conversations_there_is_nothing_to_tell():
-    assert str(efforts()) == ""
-    assert str(efforts(Trace())) == ""
+    assert str(usages()) == ""
+    assert str(usages(Trace())) == ""
 
 
 def test_each_number_is_told_with_its_mean_its_median_and_of_how_many_it_is_known():
     call = AIMessage(tool_calls=[ToolCall("a")])
     results = [ToolMessage("x", is_error=True), *[ToolMessage("x", is_error=False)] * 3, ToolMessage("x")]
-    found = efforts(
+    found = usages(
         Trace(messages=[call, call, *results], usage=Usage(input_tokens=5_000, output_tokens=120), cost_usd=0.0125),
         Trace(messages=[call], started_at=NOON, ended_at=NOON + timedelta(seconds=8.1)),
         Trace(messages=[HumanMessage("Hi")]),
     )
     assert found.statistics == [
-        EffortStatistic("agent messages", 1, 1, 3),
-        EffortStatistic("tool calls", 1, 1, 3),
-        EffortStatistic("tokens", 5_120, 5_120, 1),
-        EffortStatistic("US dollars", 0.0125, 0.0125, 1),
-        EffortStatistic("seconds", 8.1, 8.1, 1),
+        UsageStatistic("agent messages", 1, 1, 3),
+        UsageStatistic("tool calls", 1, 1, 3),
+        UsageStatistic("tokens", 5_120, 5_120, 1),
+        UsageStatistic("US dollars", 0.0125, 0.0125, 1),
+        UsageStatistic("seconds", 8.1, 8.1, 1),
     ]
     assert str(found) == (
         "3 conversations. Per conversation, mean (median): 1 (1) agent messages, 1 (1) tool calls, "
@@ -51,13 +51,13 @@ def test_each_number_is_told_with_its_mean_its_median_and_of_how_many_it_is_know
 def test_of_what_is_not_known_nothing_is_told():
     told = "0 (0) agent messages, 0 (0) tool calls. No conversation repeats a call."
     assert (
-        str(efforts(Trace(messages=[HumanMessage("Hi")]))) == f"1 conversation. Per conversation, mean (median): {told}"
+        str(usages(Trace(messages=[HumanMessage("Hi")]))) == f"1 conversation. Per conversation, mean (median): {told}"
     )
 
 
 @pytest.mark.parametrize("wrong", [10**400, -1])
 def test_a_number_that_cannot_be_does_no_harm(wrong):
-    found = efforts(Trace(messages=[AIMessage("Hi")], usage=Usage(input_tokens=wrong, output_tokens=1)))
+    found = usages(Trace(messages=[AIMessage("Hi")], usage=Usage(input_tokens=wrong, output_tokens=1)))
     assert "tokens" not in {figure.name for figure in found.statistics}
 
 
@@ -66,22 +66,22 @@ def calling(*arguments: object) -> Trace:
 
 
 def test_a_conversation_with_calls_that_were_made_before_counts_once():
-    found = efforts(calling(1, 1, 1), calling(1, 2), Trace(messages=[HumanMessage("Hi")], children=[calling(2, 2)]))
+    found = usages(calling(1, 1, 1), calling(1, 2), Trace(messages=[HumanMessage("Hi")], children=[calling(2, 2)]))
     assert (found.conversations, found.with_repeated_calls) == (3, 2)
     assert str(found).endswith("2 conversations repeat a call.")
 
 
 def test_arguments_that_no_json_holds_repeat_nothing_and_do_no_harm():
-    found = efforts(calling(10**5000, 10**5000), calling(1, 1))
+    found = usages(calling(10**5000, 10**5000), calling(1, 1))
     assert (found.conversations, found.with_repeated_calls) == (2, 1)
-    assert found.statistics[1] == EffortStatistic("tool calls", 2, 2, 2)
+    assert found.statistics[1] == UsageStatistic("tool calls", 2, 2, 2)
 
 
 def test_the_numbers_of_real_recordings_are_those_of_their_conversations(shared_data):
     traces = [one.trace for one in read(shared_data / "traces" / "tau2" / "gpt-4.1_airline_default_1trials.json")]
-    figures = {figure.name: figure for figure in efforts(*traces).statistics}
+    figures = {figure.name: figure for figure in usages(*traces).statistics}
     calls = [len(trace.tool_calls()) for trace in traces]
-    assert figures["tool calls"] == EffortStatistic(
+    assert figures["tool calls"] == UsageStatistic(
         "tool calls", pytest.approx(fmean(calls)), median(calls), len(traces)
     )
     costs = [trace.cost_usd for trace in traces]
@@ -90,7 +90,7 @@ def test_the_numbers_of_real_recordings_are_those_of_their_conversations(shared_
 
 def test_conversations_that_were_read_with_warnings_are_counted():
     noted = Trace(messages=[HumanMessage("Hi")], warnings=[TraceWarning("a"), TraceWarning("b")])
-    found = efforts(noted, Trace(messages=[HumanMessage("Hi")]), noted)
+    found = usages(noted, Trace(messages=[HumanMessage("Hi")]), noted)
     assert str(found).endswith(
         "No conversation repeats a call; 2 conversations read with warnings (see judgekit inspect)."
     )
