@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import TypeGuard
 
 from pydantic import JsonValue
 from pydantic_core import to_json
@@ -54,7 +55,7 @@ def str_or_none(value: JsonValue) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def is_number(value: JsonValue) -> bool:
+def is_number(value: JsonValue) -> TypeGuard[int | float]:
     """Return whether a value is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 

@@ -61,9 +61,7 @@ class ADKReader:
 def read_events(events: Sequence[FieldTracker], replies: Mapping[str, FieldTracker] | None = None) -> list[Message]:
     """Read events as messages. A streamed part is left out if the whole message follows.
 
-    Args:
-        events: The events of a session or of an invocation.
-        replies: The model's responses by event id, if they are recorded elsewhere.
+    ``replies`` are the model's responses by event id, if they are recorded elsewhere.
 
     Raises:
         TraceError: A content is malformed.

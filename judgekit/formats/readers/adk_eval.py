@@ -19,7 +19,7 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.adk import read_events, read_time, warn_of_agent_tools
 from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name
-from judgekit.formats.values import lookup, parse_if_json, without
+from judgekit.formats.values import as_list, lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Label
@@ -60,13 +60,10 @@ class ADKEvalReader:
         first = first_record(_decoded(value))
         if not isinstance(first, dict):
             return False
-        if any(isinstance(first.get(name), list) for name in (*_CASES, *_RESULTS)):
-            return True
-        old = first.get("data")
         named = "eval_id" in first or "evalId" in first
         return (
-            _is_turn(first)
-            or (isinstance(old, list) and bool(old) and _is_turn(old[0]))
+            any(isinstance(first.get(name), list) for name in (*_CASES, *_RESULTS))
+            or any(map(_is_turn, [first, *as_list(first.get("data"))[:1]]))
             or (named and any(name in first for name in (*_CONVERSATION, *_INVOCATIONS)))
         )
 
@@ -148,7 +145,7 @@ def _user_messages(invocation: FieldTracker) -> list[Message]:
 
 
 def _done(invocation: FieldTracker) -> list[Message]:
-    """Read what was said and done in an invocation."""
+    """Read the messages of an invocation."""
     messages: list[Message] = []
     if data := invocation.object("intermediate_data", "intermediateData"):
         calls = [read_function_call(call) for call in data.objects("tool_uses", "toolUses")]
@@ -190,16 +187,14 @@ def _expected_call(call: FieldTracker, turn: int) -> JsonObject:
 
 
 def _labels(row: FieldTracker) -> list[Label]:
-    labels: list[Label] = []
-    results = row.optional_objects("overall_eval_metric_results", "overallEvalMetricResults")
-    metrics = [label for metric in results if (label := _metric(metric)) is not None]
+    metrics = row.optional_objects("overall_eval_metric_results", "overallEvalMetricResults")
+    labels = [label for metric in metrics if (label := _metric(metric)) is not None]
     status = row.peek("final_eval_status") or row.peek("finalEvalStatus")
     if isinstance(status, int) and status in _STATUS:
         row.take("final_eval_status", "finalEvalStatus")
-        labels.append(
-            Label("final_eval_status", _STATUS[status], source=combined_source(label.source for label in metrics))
-        )
-    return labels + metrics
+        source = combined_source(label.source for label in labels)
+        labels.insert(0, Label("final_eval_status", _STATUS[status], source=source))
+    return labels
 
 
 def _metric(metric: FieldTracker) -> Label | None:

@@ -148,30 +148,21 @@ def _is_request(request: JsonObject) -> bool:
 def is_event(value: JsonValue) -> bool:
     """Return whether this is an event of a streamed response."""
     event = as_object(value)
-    is_known = event.get("type") in _EVENTS
-    return is_known and not event.keys().isdisjoint(("message", "delta", "content_block"))
+    return event.get("type") in _EVENTS and not event.keys().isdisjoint(("message", "delta", "content_block"))
 
 
 def split_responses(events: Iterable[JsonValue]) -> list[list[JsonValue]]:
     """Return the events of each streamed response. Events before the first response belong to it."""
     groups: list[list[JsonValue]] = [[]]
-    begun = False
     for event in events:
-        if _begins(event) is not None:
-            if begun:
-                groups.append([])
-            begun = True
+        if _begins(event) is not None and any(_begins(earlier) is not None for earlier in groups[-1]):
+            groups.append([])
         groups[-1].append(event)
     return [group for group in groups if group]
 
 
 def read_events(events: Sequence[JsonValue], where: str, warnings: list[TraceWarning]) -> list[Message]:
-    """Read the messages of one response from its streamed events. Unknown events are kept.
-
-    Args:
-        events: The events.
-        where: Their path in the source.
-        warnings: The list that warnings are added to: the stream breaks off, reports an error, or repeats itself.
+    """Read the messages of one response from its streamed events, whose path is ``where``. Unknown events are kept.
 
     Raises:
         TraceError: See `read_message`.
@@ -203,8 +194,7 @@ class _Streamed:
         self.errors: list[JsonValue] = []
         self._message: JsonObject = {"type": "message", "role": "assistant"}
         self._blocks: dict[int, JsonObject] = {}
-        self._pieces: dict[tuple[int, str], list[str]] = {}
-        self._citations: dict[int, list[JsonValue]] = {}
+        self._pieces: dict[tuple[int, str], list[JsonValue]] = {}
         self._unknown: list[JsonValue] = []
 
     def add(self, event: JsonValue) -> None:
@@ -237,10 +227,10 @@ class _Streamed:
         for (index, name), pieces in self._pieces.items():
             block = self._blocks.setdefault(index, {"type": name})
             first = block.get(name)
-            # A call starts with empty arguments, which the streamed text replaces.
-            block[name] = "".join([first, *pieces] if isinstance(first, str) else pieces)
-        for index, citations in self._citations.items():
-            self._blocks[index]["citations"] = [*as_list(self._blocks[index].get("citations")), *citations]
+            if name == "citations":
+                block[name] = [*as_list(first), *pieces]
+            else:  # a call starts with empty arguments, which the streamed text replaces
+                block[name] = "".join(map(str, [first, *pieces] if isinstance(first, str) else pieces))
         left: JsonObject = {"events": self._unknown} if self._unknown else {}
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)], **left}
 
@@ -254,7 +244,7 @@ class _Streamed:
                 self._pieces.setdefault((index, name), []).append(piece)
             return True
         if kind == "citations_delta" and index in self._blocks:
-            self._citations.setdefault(index, []).append(delta.get("citation"))
+            self._pieces.setdefault((index, "citations"), []).append(delta.get("citation"))
             return True
         if kind == "compaction_delta" and index in self._blocks:
             self._blocks[index].update(without(delta, "type"))

@@ -85,18 +85,17 @@ def _is_trajectory(value: JsonValue) -> bool:
 
 def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
     """Return the trajectories. One that refers to no other is put into the one that refers to it."""
-    referred = [_referred(trajectory) for trajectory in trajectories]
-    names = [_name(trajectory) for trajectory in trajectories]
-    uses = Counter(names)
-    wanted = {name for refs, own in zip(referred, names, strict=True) for name in refs if name != own}
+    named = [(_name(trajectory), _referred(trajectory), trajectory) for trajectory in trajectories]
+    uses = Counter(name for name, _, _ in named)
+    wanted = {ref for name, refs, _ in named for ref in refs if ref != name}
     leaves = {
         name: trajectory
-        for name, trajectory, refs in zip(names, trajectories, referred, strict=True)
+        for name, refs, trajectory in named
         if name in wanted and uses[name] == 1 and not any(ref in uses for ref in refs)
     }
     return [
         _with_children(trajectory, [leaves[ref] for ref in refs if ref in leaves])
-        for name, trajectory, refs in zip(names, trajectories, referred, strict=True)
+        for name, refs, trajectory in named
         if name not in leaves
     ]
 
@@ -115,8 +114,8 @@ def _name(value: JsonValue) -> str | None:
 
 
 def _referred(trajectory: JsonValue) -> set[str]:
-    lists = [lookup(step, "observation", "results") for step in as_list(lookup(trajectory, "steps"))]
-    results = [result for objects in lists for result in objects_in(objects)]
+    steps = as_list(lookup(trajectory, "steps"))
+    results = [result for step in steps for result in objects_in(lookup(step, "observation", "results"))]
     return {name for result in results for name in _refs(result.get("subagent_trajectory_ref"))}
 
 
@@ -149,12 +148,10 @@ def _own_name(trajectory: FieldTracker) -> str | None:
 
 def _child(trajectory: FieldTracker, calls: Mapping[str, str | None]) -> Trace:
     name = _own_name(trajectory)
-    call = None if name is None else calls[name]
-    agent = as_object(trajectory.peek("agent")).get("name")
+    about = {"call_id": None if name is None else calls[name], "agent": lookup(trajectory.peek("agent"), "name")}
+    metadata = {key: fact for key, fact in about.items() if fact is not None}
     fields = _trace(trajectory)
     identity = trajectory.id("trajectory_id") or trajectory.id("session_id")
-    about = {"call_id": call, "agent": agent}
-    metadata = {name: value for name, value in about.items() if value is not None}
     return Trace.model_validate({**fields, "id": identity, "metadata": metadata, "extra": trajectory.leftover()})
 
 

@@ -196,8 +196,8 @@ def _order(event: JsonObject) -> tuple[float, float, str, int, str]:
     """Return the place of an event among those of its trace, wherever it is in the file."""
     started = lookup(parse_structured_json(event.get("metrics")), "start")
     counter = lookup(parse_structured_json(event.get("span_attributes")), "exec_counter")
-    number, count = (float(cast("float", part)) if is_number(part) else 0.0 for part in (started, counter))
-    return number, count, str(event.get("created")), len(json.dumps(event.get("input"))), str(event.get("span_id"))
+    start, count = (float(number) if is_number(number) else 0.0 for number in (started, counter))
+    return start, count, str(event.get("created")), len(json.dumps(event.get("input"))), str(event.get("span_id"))
 
 
 def _span(event: JsonObject) -> JsonValue:
@@ -333,7 +333,7 @@ def _labels(spans: Sequence[Span], whole: Span) -> list[Label]:
             source = label_source(name, judged=judged or _AUTOEVALS.get(name))
             label = Label(
                 name,
-                cast("bool | int | float", value),
+                value,
                 source="human" if is_review else source,
                 annotator=_reviewer(span) if is_review else None,
                 reason=str_or_none(metadata.get("rationale")),

@@ -139,12 +139,10 @@ class _Session:
         if not messages:
             raise TraceError("contains no messages: no row is a response_item")
         if self._repeating:
-            text = f"{self._repeating} events that repeat items or count tokens, dropped"
-            self.warnings.append(TraceWarning(text))
+            self.warnings.append(TraceWarning(f"{self._repeating} events that repeat items or count tokens, dropped"))
         counted = sum(isinstance(message, AIMessage) and message.usage is not None for message in messages)
-        if self._reports > counted:
-            text = f"{self._reports - counted} token counts belong to no reply in this file"
-            self.warnings.append(TraceWarning(text))
+        if (lost := self._reports - counted) > 0:
+            self.warnings.append(TraceWarning(f"{lost} token counts belong to no reply in this file"))
         times = [time for time in self._times if time is not None]
         span = FieldTracker({"from": times[0], "to": times[-1]} if times else {})
         trace = {

@@ -136,8 +136,7 @@ class _Thread:
         if not messages:
             raise TraceError(f"contains no messages: {self._failure or 'no item comes from the agent'}")
         if self._updates:
-            text = f"earlier versions of updated items, dropped, found {self._updates}"
-            self.warnings.append(TraceWarning(text))
+            self.warnings.append(TraceWarning(f"earlier versions of updated items, dropped, found {self._updates}"))
         if self._open:
             self.warnings.append(TraceWarning("the stream ends before the last turn is complete"))
         trace = {"messages": messages, "usage": self._usage(), "termination": self._failure}

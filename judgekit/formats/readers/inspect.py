@@ -315,8 +315,7 @@ def _label(name: str, score: FieldTracker, source: LabelSource) -> list[Label]:
         values = {f"{name}.{key}": item for key, item in value.items()}
     else:
         values = {name: value}
-    scalars = {key: scalar for key, scalar in values.items() if isinstance(scalar, str | bool | int | float)}
-    kept = {key: scalar for key, scalar in scalars.items() if isinstance(scalar, str | bool) or is_number(scalar)}
+    kept = {key: scalar for key, scalar in values.items() if isinstance(scalar, str | bool) or is_number(scalar)}
     if len(kept) < len(values):
         score.warn("neither a number nor a string, so not a label; kept as is", "value")
     else:

@@ -131,11 +131,9 @@ class LangfuseReader:
         about = row.object("trace") or FieldTracker({})
         metadata = _metadata([about, *(span.attributes for span in tree.spans)])
         name = row.id("id")
-        fields: JsonObject = {}
         labels, facts = _scored(about, tree.spans, name)
-        facts |= read_expected(about, next((field for field in _EXPECTED if field in about), ""), fields)
+        facts |= read_expected(about, next((field for field in _EXPECTED if field in about), ""), {})
         task = about.id(*_TASKS) or str_or_none(first_value(metadata, *_SESSIONS))
-        facts |= {"fields": fields} if fields else {}
         facts |= {"group": task} if task else {}
         trace = {
             **tree.fields,

@@ -21,7 +21,7 @@ from judgekit.formats.readers.dataset_items import read_expected, read_item
 from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
 from judgekit.formats.score_records import make_label
-from judgekit.formats.spans import Span
+from judgekit.formats.spans import Span, find_roots
 from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage
 from judgekit.traces.sample import Sample
@@ -114,10 +114,8 @@ class LangSmithReader:
             trace["metadata"] = {**cast("JsonObject", trace["metadata"]), **metadata}
             threads = (str_or_none(metadata.get(name)) for name in _THREADS)
             group = attributes.id("reference_example_id") or next(filter(None, threads), None)
-            facts = {} if group is None else {"group": group}
-            fields: JsonObject = {}
-            facts |= read_expected(attributes, "reference_outputs", fields)
-            facts |= {"fields": fields} if fields else {}
+            facts = read_expected(attributes, "reference_outputs", {})
+            facts |= {} if group is None else {"group": group}
             trace["labels"] = _labels(as_object(attributes.peek("feedback")))
         return build_sample(row, index, trace, identity=row.id("id"), **facts)
 
@@ -168,23 +166,14 @@ def _trace_ids(runs: Sequence[JsonObject]) -> list[str]:
 
     A run without any id is a trace of its own, whose name begins with ``#``.
     """
-    by_id = {str(run.get("id")): run for run in runs if run.get("id")}
-    traces: dict[str, str] = {}
-    names: list[str] = []
-    for number, run in enumerate(runs):
-        path = dict.fromkeys([str(run.get("id") or f"#{number}")])
-        trace, above = run.get("trace_id"), run
-        while not trace:
-            parent = above.get("parent_run_id")
-            if not isinstance(parent, str) or not parent or parent in path:
-                trace = next(reversed(path))
-            else:
-                path[parent] = None
-                above = by_id.get(parent, {})
-                trace = traces.get(parent) or above.get("trace_id")
-        names.append(str(trace))
-        traces |= dict.fromkeys(path, names[-1])
-    return names
+    names = [str(run.get("id") or f"#{number}") for number, run in enumerate(runs)]
+    traces = {name: trace for name, run in zip(names, runs, strict=True) if (trace := run.get("trace_id"))}
+    parents: dict[str, str | None] = {}
+    for name, run in zip(names, runs, strict=True):
+        parents[name] = None if name in traces else str_or_none(run.get("parent_run_id")) or None
+        parents.setdefault(parents[name] or name, None)  # a parent that is not in the file has an id too
+    roots = find_roots(parents)
+    return [str(traces.get(roots[name], roots[name])) for name in names]
 
 
 def _unwrapped(run: JsonObject) -> JsonObject:
