@@ -18,7 +18,7 @@ from judgekit.formats.blocks.reply import to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, as_object, lookup, objects_in, str_or_none
+from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,

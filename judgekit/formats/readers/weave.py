@@ -206,4 +206,4 @@ def _verdicts(name: str, result: JsonValue, *, judged: bool | None) -> Iterator[
     named = {f"{name}.{key}": value for key, value in result.items()} if isinstance(result, dict) else {name: result}
     for key, value in named.items():
         if isinstance(value, bool | str) or is_number(value):
-            yield Label(key, cast("bool | int | float | str", value), source=label_source(name, judged=judged))
+            yield Label(key, value, source=label_source(name, judged=judged))
