@@ -35,7 +35,7 @@ CRITERIA = {
 def samples(number: int, first: int = 0) -> "Iterator[Sample]":
     """The conversations of the demo over and over, each time in other words."""
     from judgekit import HumanMessage, read
-    from judgekit.traces.trace import ToolDefinition
+    from judgekit.traces.recording import ToolDefinition
 
     held = list(read(Path(__file__).parents[1] / "examples" / "conversations.jsonl"))
     for at in range(first, first + number):

@@ -56,8 +56,9 @@ from judgekit.traces.message import (
     ToolMessage,
     Usage,
 )
+from judgekit.traces.recording import Label, ToolDefinition, TraceSource, TraceWarning
 from judgekit.traces.sample import ExpectedCall, Ranking
-from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceSource, TraceWarning
+from judgekit.traces.trace import Trace
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient

@@ -10,7 +10,7 @@ from judgekit.errors import ConfigError, TraceError, count_text, join_limited, s
 from judgekit.formats.score_records import ScoreRecord
 from judgekit.formats.spans import outermost_ids
 from judgekit.runs.results import Run
-from judgekit.traces.trace import Label
+from judgekit.traces.recording import Label
 
 
 class ExportedLabel(NamedTuple):

@@ -25,7 +25,7 @@ from judgekit.runs.results import Run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.score import ScaleValue, verdict_value
 from judgekit.traces.message import FrozenModel, RecordId
-from judgekit.traces.trace import Label
+from judgekit.traces.recording import Label
 
 SelectionMethod: TypeAlias = Literal["random", "stratified", "convenience"]
 """The way in which a sample was selected: drawn from all scored samples, drawn from one verdict, or picked by hand."""

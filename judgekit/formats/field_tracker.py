@@ -11,7 +11,7 @@ from pydantic.types import Strict
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.values import is_number
 from judgekit.traces.message import JsonObject
-from judgekit.traces.trace import TraceWarning
+from judgekit.traces.recording import TraceWarning
 
 Read = TypeVar("Read")
 Unit: TypeAlias = Literal["s", "ms", "ns"]

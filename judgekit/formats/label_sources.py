@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from judgekit.traces.trace import LabelSource
+from judgekit.traces.recording import LabelSource
 
 JUDGED_MARK = "judgekit.judged"
 """The name of the mark that judgekit's integrations write beside a score: whether a judge was asked."""

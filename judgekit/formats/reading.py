@@ -33,9 +33,10 @@ from judgekit.formats.references import ReferenceJoiner
 from judgekit.formats.tables import csv_rows, parquet_rows
 from judgekit.locations import Location, Url, to_location
 from judgekit.shards import EVERYTHING, LineStart, Shard, ShardStart
-from judgekit.traces.message import construct, is_unicode, set_unvalidated
+from judgekit.traces.fast_models import construct, set_unvalidated
+from judgekit.traces.message import is_unicode
+from judgekit.traces.recording import TraceSource, TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import TraceSource, TraceWarning
 
 OnError: TypeAlias = Literal["warn", "raise"] | Callable[[TraceError], object]
 SampleFilter: TypeAlias = Callable[[int], bool]

@@ -11,8 +11,8 @@ from judgekit.formats.files import FileRecord
 from judgekit.formats.row_facts import VERBATIM_COLUMNS, extra_fields, make_sample, read_row_facts, to_text
 from judgekit.locations import Location
 from judgekit.traces.message import JsonObject
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import References, Sample
-from judgekit.traces.trace import TraceWarning
 
 _SHOWN = 3
 _KNOWN = (*References.__annotations__, "expected_output")

@@ -8,9 +8,10 @@ from pydantic import BeforeValidator, JsonValue, ValidationError
 
 from judgekit.errors import TraceError, short_repr, validation_message
 from judgekit.formats.values import is_number
-from judgekit.traces.message import JsonObject, construct, is_valid_json
+from judgekit.traces.fast_models import construct
+from judgekit.traces.message import JsonObject, is_valid_json
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import MEASUREMENT_FIELDS, ExpectedCall, References, Sample
-from judgekit.traces.trace import TraceWarning
 
 _TEXTS = ("label", "prediction", "reference", "references", "group", "domain")
 VERBATIM_COLUMNS = ("expected_output", "results", *MEASUREMENT_FIELDS)

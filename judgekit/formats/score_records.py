@@ -14,7 +14,7 @@ from judgekit.formats.label_sources import label_source
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_object, first_value, is_number, str_or_none
 from judgekit.traces.message import JsonObject
-from judgekit.traces.trace import Label, LabelSource
+from judgekit.traces.recording import Label, LabelSource
 
 ScoreSystem: TypeAlias = Literal["Langfuse", "LangSmith", "Phoenix"]
 

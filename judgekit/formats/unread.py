@@ -14,8 +14,8 @@ from pydantic import JsonValue
 from judgekit.errors import closest_name
 from judgekit.formats.values import objects_in, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import References
-from judgekit.traces.trace import TraceWarning
 
 _Spoken: TypeAlias = str | tuple[str, str]
 """A text, or the name and arguments of a tool call."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, Type
 from pydantic import AfterValidator, JsonValue
 
 from judgekit.score import JudgeExchange
+from judgekit.traces.fast_models import construct
 from judgekit.traces.images import Image
-from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage, construct
+from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage
 from judgekit.traces.rendering import cut_middle
 from judgekit.traces.shortening import BYTES_A_TOKEN
 

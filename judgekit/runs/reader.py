@@ -39,7 +39,8 @@ from judgekit.runs.schema import (
 )
 from judgekit.runs.usage import ConversationUsage
 from judgekit.score import JudgeCall, JudgeExchange, Score, ScoreStatus
-from judgekit.traces.message import FrozenModel, construct
+from judgekit.traces.fast_models import construct
+from judgekit.traces.message import FrozenModel
 from judgekit.traces.sample import Sample
 
 _READ_AT_ONCE = 1_000  # numbers of conversations

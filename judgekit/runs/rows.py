@@ -14,9 +14,10 @@ from judgekit.errors import ConfigError, count_text, join_limited, path_text, sh
 from judgekit.locations import Location, Url, to_location
 from judgekit.score import ScaleValue, Score
 from judgekit.scoring import Scorer, scorer_label_values, scorer_prompts, scorer_scope, signature, signature_data
-from judgekit.traces.message import FrozenModel, JsonObject, Many, construct
+from judgekit.traces.fast_models import construct
+from judgekit.traces.message import FrozenModel, JsonObject, Many
+from judgekit.traces.recording import Label, LabelSource
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, LabelSource
 from judgekit.traces.tree import Scope
 
 _ALIKE_SHOWN = 20  # characters shown before the first difference of two texts

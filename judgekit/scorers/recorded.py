@@ -10,8 +10,8 @@ from judgekit.score import JudgeCall, ScaleValue, Score, verdict_value
 from judgekit.scoring import SyncScore
 from judgekit.traces.equality import is_number
 from judgekit.traces.message import JsonObject
+from judgekit.traces.recording import Label, LabelSource
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, LabelSource
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, TypedDict, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, TypeAdapter, model_validator
-from pydantic_core import CoreSchema, core_schema, from_json, to_json
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import from_json, to_json
 
+from judgekit.traces.fast_models import CheckedInC, set_unvalidated
 from judgekit.traces.media import parse_data_url
 
 Item = TypeVar("Item")
@@ -25,38 +26,6 @@ else:
 
         def __class_getitem__(cls, item: object) -> object:
             return tuple[item, ...]
-
-
-class CheckedInC:
-    """Marks JSON in a record. Otherwise pydantic would call Python for each value in it, to check it and to write it."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        parsed: CoreSchema = core_schema.any_schema()
-        if is_object := source != JsonValue:
-            parsed = core_schema.dict_schema(core_schema.str_schema(), parsed)
-
-        def copied(value: object) -> object:
-            if isinstance(value, dict):
-                given = cast("dict[object, object]", value)
-                if {*map(type, given), *map(type, given.values())} <= {str}:
-                    return dict(given)  # nothing to check, and texts may be long
-            try:
-                copy: JsonValue = from_json(to_json(value))
-            except ValueError:
-                copy = None
-            if copy == value and (isinstance(copy, dict) or not is_object):
-                return copy
-            return _adapter(source).validate_python(value)  # which also finds what is wrong
-
-        written = core_schema.simple_ser_schema("any")
-        checked = core_schema.no_info_plain_validator_function(copied)
-        return core_schema.json_or_python_schema(parsed, checked, serialization=written)
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[object]:
-    return TypeAdapter(kind)
 
 
 JsonObject: TypeAlias = Annotated[dict[str, JsonValue], CheckedInC]
@@ -98,37 +67,6 @@ class FrozenModel(BaseModel):
 @cache
 def _positional_fields(kind: type[FrozenModel]) -> Sequence[str]:
     return [name for name, field in kind.model_fields.items() if field.kw_only is False]
-
-
-Record = TypeVar("Record", bound=FrozenModel)
-_new = object.__new__
-# Setting slots through their descriptors takes half the time of object.__setattr__.
-_set_values, _set_names, _set_extra, _set_private = (
-    vars(BaseModel)[name].__set__
-    for name in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-)
-
-
-def set_unvalidated(model: FrozenModel, **fields: object) -> None:
-    """Set fields of a new model, which is not shared yet, to values that are valid for sure."""
-    vars(model).update(fields)
-    model.__pydantic_fields_set__.update(fields)
-
-
-def construct(kind: type[Record], fields: dict[str, object]) -> Record:
-    """Return a record of all its fields, which were validated before; pydantic's ``model_construct`` takes five times as long."""
-    made = _new(kind)
-    _set_values(made, fields)
-    _set_names(made, _all_fields(kind))
-    _set_extra(made, None)
-    _set_private(made, None)
-    return made
-
-
-@cache
-def _all_fields(kind: type[FrozenModel]) -> set[str]:
-    """Return the fields of a kind of records, in a set that all such records share: frozen ones have none to add."""
-    return set(kind.model_fields)
 
 
 class Usage(FrozenModel):

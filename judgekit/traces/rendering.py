@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from judgekit.traces.images import Image, ImageSettings, hidden_image
 from judgekit.traces.message import (
@@ -23,10 +23,8 @@ from judgekit.traces.message import (
     ToolCall,
 )
 from judgekit.traces.pairing import PairedCall, pair_results
+from judgekit.traces.recording import Recording
 from judgekit.traces.tree import Branch, MessageNumber
-
-if TYPE_CHECKING:
-    from judgekit.traces.trace import Trace
 
 _PART_SHOWN = 200
 _BAR = "\n| "
@@ -200,7 +198,7 @@ def _same_as_child(started: Mapping[int, Sequence[Branch]], answered: PairedCall
     return None
 
 
-def find_media(trace: "Trace") -> list[MediaPart]:
+def find_media(trace: Recording) -> list[MediaPart]:
     """Return the media of a recording, with those of its sub-agents."""
     found: list[MediaPart] = []
     for message in trace.messages:
@@ -229,7 +227,7 @@ def limit_images(passages: Sequence[Passage], most: int, room: int, reason: str)
 
 
 def count_hidden_media(
-    trace: "Trace", passages: Sequence[Passage], images: ImageSettings | None
+    trace: Recording, passages: Sequence[Passage], images: ImageSettings | None
 ) -> Mapping[tuple[str, str], int]:
     """Return the number of media of a recording that its passages do not show, by their kind and the reason."""
     if not (media := find_media(trace)):

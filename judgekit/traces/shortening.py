@@ -4,15 +4,12 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from judgekit.errors import count_text
 from judgekit.traces.message import HumanMessage, ToolMessage
+from judgekit.traces.recording import Recording
 from judgekit.traces.rendering import Passage, limit_images, omission_note, render_passages, sub_agent_name
 from judgekit.traces.tree import Branch, MessageNumber, branches
-
-if TYPE_CHECKING:
-    from judgekit.traces.trace import Trace
 
 BYTES_A_TOKEN = 4
 _LEAST = 200
@@ -21,7 +18,7 @@ _MARK = 50
 """The size in bytes of the note that says what is missing, with its bars; shorter texts are not cut."""
 
 
-def shorten_passages(passages: Sequence[Passage], trace: "Trace", budget_tokens: int) -> Sequence[Passage]:
+def shorten_passages(passages: Sequence[Passage], trace: Recording, budget_tokens: int) -> Sequence[Passage]:
     """Return the passages of a trace, shortened to fit a rendering of ``budget_tokens`` tokens.
 
     Images take up at most half of the budget, or what the text leaves; see `limit_images`.
@@ -60,7 +57,7 @@ def shorten_passages(passages: Sequence[Passage], trace: "Trace", budget_tokens:
     return passages
 
 
-def _with_shorter_sub_agents(passages: Sequence[Passage], trace: "Trace", room: int) -> Sequence[Passage]:
+def _with_shorter_sub_agents(passages: Sequence[Passage], trace: Recording, room: int) -> Sequence[Passage]:
     by_depth: dict[int, list[Branch]] = {}
     for branch in branches(trace):
         by_depth.setdefault(branch.depth, []).append(branch)

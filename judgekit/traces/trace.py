@@ -1,26 +1,13 @@
 """Traces: recorded conversations with their metadata."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
-
-from pydantic import Field, FiniteFloat, JsonValue
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from judgekit.traces.images import ImageSettings
-from judgekit.traces.message import (
-    CALLER_MESSAGES,
-    CheckedInC,
-    FrozenModel,
-    JsonObject,
-    Many,
-    Message,
-    OtherPart,
-    Requestor,
-    ToolCall,
-    Usage,
-)
+from judgekit.traces.message import CALLER_MESSAGES, Requestor, ToolCall
 from judgekit.traces.pairing import call_errors
+from judgekit.traces.recording import Recording
 from judgekit.traces.rendering import (
     Passage,
     Rendering,
@@ -32,69 +19,6 @@ from judgekit.traces.rendering import (
 )
 from judgekit.traces.shortening import shorten_passages
 from judgekit.traces.tree import Branch, MessageNumber, branches, walk_calls
-
-LabelSource: TypeAlias = Literal["human", "benchmark", "judge", "unknown"]
-"""The origin of a label: a person, the code of a benchmark, a model used as judge, or unknown."""
-
-
-class TraceSource(FrozenModel):
-    """The origin of a trace.
-
-    Attributes:
-        format: The name of the format, such as ``openai-chat``.
-        path: The path of the file; ``None`` if there is no file.
-        index: The position of the record in the file, from 0; ``None`` if unknown.
-    """
-
-    format: str
-    path: str | None = None
-    index: int | None = None
-
-
-class ToolDefinition(FrozenModel):
-    """A tool that the agent could call.
-
-    Attributes:
-        name: The name of the tool.
-        description: The description for the model; ``None`` if there is none.
-        parameters: The JSON Schema of the arguments; ``None`` if there is none.
-        extra: Fields of the recording without a matching attribute, verbatim.
-    """
-
-    name: str = Field(kw_only=False)
-    description: str | None = None
-    parameters: Annotated[JsonValue, CheckedInC] = None
-    extra: JsonObject = Field(default_factory=dict)
-
-
-class Label(FrozenModel):
-    """A verdict on the trace that came with the recording.
-
-    Attributes:
-        name: What was judged, such as the name of a scorer.
-        value: The verdict: a truth value, a number or a string.
-        source: Who gave the label: a person, the code of a benchmark, a judge, or unknown.
-        annotator: The name of the person or judge; ``None`` if unknown.
-        reason: The explanation; ``None`` if there is none.
-    """
-
-    name: str = Field(kw_only=False)
-    value: bool | int | FiniteFloat | str = Field(kw_only=False)
-    source: LabelSource = "unknown"
-    annotator: str | None = None
-    reason: str | None = None
-
-
-class TraceWarning(FrozenModel):
-    """Something in a recording that could not be converted exactly.
-
-    Attributes:
-        message: What was found, and what was done with it.
-        path: The path in the source, such as ``messages[2].content``; ``None`` for the whole record.
-    """
-
-    message: str = Field(kw_only=False)
-    path: str | None = None
 
 
 class ActualCall(NamedTuple):
@@ -115,7 +39,7 @@ class ActualCall(NamedTuple):
     delegates: bool = False
 
 
-class Trace(FrozenModel):
+class Trace(Recording):
     """A recorded conversation.
 
     Attributes:
@@ -136,68 +60,25 @@ class Trace(FrozenModel):
         warnings: Data that could not be converted exactly.
     """
 
-    __slots__ = (
-        "_calls",
-    )  # the agent's calls, which all its scorers list; it is not copied, and copies may have others
-
-    schema_version: Literal[1] = 1
-    id: str | None = None
-    messages: Many[Message] = ()
-    source: TraceSource | None = None
-    tools: Many[ToolDefinition] = ()
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    usage: Usage | None = None
-    cost_usd: FiniteFloat | None = None
-    termination: str | None = None
-    labels: Many[Label] = ()
-    children: Many["Trace"] = ()
-    metadata: JsonObject = Field(default_factory=dict)
-    extra: JsonObject = Field(default_factory=dict)
-    warnings: Many[TraceWarning] = ()
-
-    @property
-    def response(self) -> str | None:
-        """The text of the agent's last message, empty if that only calls tools; ``None`` without a message."""
-        return next((message.text for message in reversed(self.messages) if message.role == "assistant"), None)
-
     def tool_calls(self, requestor: Requestor = "assistant") -> tuple[ActualCall, ...]:
         """Return the calls of one side, in order; each of the agent's calls is followed by those of its sub-agents."""
-        if requestor == "user":
-            return tuple(self._own_calls(requestor))
-        try:
-            known: tuple[ActualCall, ...] = object.__getattribute__(self, "_calls")
-        except AttributeError:
-            known = tuple(self._tree_calls() if self.children else self._own_calls(requestor))
-            object.__setattr__(self, "_calls", known)
-        return known
-
-    def own_calls(self, requestor: Requestor = "assistant") -> list[ToolCall]:
-        """Return the calls of one side without those of sub-agents, in order."""
-        kind = CALLER_MESSAGES[requestor]
-        calls: list[ToolCall] = []
-        for message in self.messages:
-            if isinstance(message, kind):
-                calls += message.tool_calls
-        return calls
-
-    def _tree_calls(self) -> Iterator[ActualCall]:
-        for one in walk_calls(Branch(self)):
-            yield ActualCall(one.branch.number(one.at), one.turn, one.call, one.agent, one.delegates)
-
-    def _own_calls(self, requestor: Requestor) -> list[ActualCall]:
+        if self.children and requestor == "assistant":
+            placed_calls = walk_calls(Branch(self))
+            return tuple(
+                ActualCall(
+                    placed.branch.number(placed.message_index), placed.turn, placed.call, placed.agent, placed.delegates
+                )
+                for placed in placed_calls
+            )
         calls: list[ActualCall] = []
         turn = 0
-        message: Any  # a role that is read once tells type checkers nothing about the message
         for number, message in enumerate(self.messages, 1):
-            role = message.role
-            if role == "user":
+            if message.role == "user":
                 turn += 1
-            if role == requestor:
-                agent = message.agent if role == "assistant" else None
-                for call in message.tool_calls:
-                    calls.append(ActualCall(number, turn, call, agent))  # noqa: PERF401 - a list for each message takes longer
-        return calls
+            if isinstance(message, CALLER_MESSAGES[requestor]):
+                agent = message.agent if message.role == "assistant" else None
+                calls += [ActualCall(number, turn, call, agent) for call in message.tool_calls]
+        return tuple(calls)
 
     def call_errors(self, requestor: Requestor = "assistant") -> tuple[bool | None, ...]:
         """Return whether each call of one side failed, in the order of `tool_calls`.
@@ -206,25 +87,8 @@ class Trace(FrozenModel):
         """
         if not self.children or requestor == "user":
             return call_errors(self.messages, requestor)
-        errors = {one.path: iter(call_errors(one.trace.messages, requestor)) for one in branches(self)}
-        return tuple(next(errors[one.branch.path]) for one in walk_calls(Branch(self)))
-
-    def mutable_content(self) -> list[JsonValue]:
-        """Return the content that can be changed in place.
-
-        This is the arguments of calls, the data of unknown parts, and the names of sub-agents with the ids of their
-        calls.
-        """
-        found: list[JsonValue] = []
-        for message in self.messages:
-            fields = vars(message)  # this runs for every judged scorer, and asking for the role takes twice as long
-            if not isinstance(fields["content"], str):
-                found += [part.data for part in message.content if isinstance(part, OtherPart)]
-            for call in fields.get("tool_calls", ()):
-                found.append(call.args)
-        for child in self.children:
-            found += [*map(repr, map(child.metadata.get, ("agent", "call_id"))), *child.mutable_content()]
-        return found
+        errors = {branch.path: iter(call_errors(branch.trace.messages, requestor)) for branch in branches(self)}
+        return tuple(next(errors[placed.branch.path]) for placed in walk_calls(Branch(self)))
 
     def render(
         self,

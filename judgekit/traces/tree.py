@@ -7,12 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from judgekit.traces.message import AIMessage, Message, ToolCall
-
-if TYPE_CHECKING:
-    from judgekit.traces.trace import Trace
+from judgekit.traces.recording import Recording
 
 Scope: TypeAlias = Literal["own", "tree"]
 """The part of a recording that a scorer looks at: the agent's own conversation, or those of its sub-agents too."""
@@ -45,7 +43,7 @@ class Branch:
         depth: The number of agents above it.
     """
 
-    trace: "Trace"
+    trace: Recording
     path: str = ""
     call: ToolCall | None = None
     position: int = 0
@@ -82,27 +80,27 @@ class Branch:
                 for position, call in enumerate(message.tool_calls):
                     if call.id is not None:
                         calls[call.id].append((index, position, call))
-        linked: list[tuple[int, int, ToolCall | None, Trace]] = []
+        linked: list[tuple[int, int, ToolCall | None, Recording]] = []
         for child in self.trace.children:
             same = calls.get(call_id) if isinstance(call_id := child.metadata.get("call_id"), str) else None
             if not same:
                 linked.append((-1, 0, None, child))
             else:  # ids repeat in real recordings: then each sub-agent belongs to the next of the calls
                 linked.append((*(same.popleft() if len(same) > 1 else same[0]), child))
-        found: dict[int, list[Branch]] = {}
-        for index, position, caller, child in sorted(linked, key=lambda one: (one[0] < 0, *one[:2])):
-            there = found.setdefault(index, [])
-            path = f"{self.number(index)}.{len(there) + 1}"
-            there.append(Branch(child, path, caller, position, self.depth + 1))
-        return found
+        started: dict[int, list[Branch]] = {}
+        for index, position, caller, child in sorted(linked, key=lambda link: (link[0] < 0, *link[:2])):
+            siblings = started.setdefault(index, [])
+            path = f"{self.number(index)}.{len(siblings) + 1}"
+            siblings.append(Branch(child, path, caller, position, self.depth + 1))
+        return started
 
 
-def branches(trace: "Trace") -> Iterator[Branch]:
+def branches(trace: Recording) -> Iterator[Branch]:
     """Yield the conversations of a tree: the agent's own, then those of its sub-agents in order, depth first."""
     waiting = [Branch(trace)]
     while waiting:
-        yield (one := waiting.pop())
-        waiting += [child for there in one.started.values() for child in there][::-1]
+        yield (branch := waiting.pop())
+        waiting += [child for children in branch.started.values() for child in children][::-1]
 
 
 def walk_messages(branch: Branch) -> Iterator[tuple[Branch, int]]:
@@ -124,14 +122,14 @@ class PlacedCall(NamedTuple):
 
     Attributes:
         branch: The conversation.
-        at: The index of the message.
+        message_index: The index of the message.
         turn: The number of messages of the user so far, in the conversation of the agent itself.
         call: The call.
         delegates: Whether it started a sub-agent.
     """
 
     branch: Branch
-    at: int
+    message_index: int
     turn: int
     call: ToolCall
     delegates: bool
@@ -139,7 +137,7 @@ class PlacedCall(NamedTuple):
     @property
     def agent(self) -> str | None:
         """The name of the agent; ``None`` if unknown."""
-        message = self.branch.trace.messages[self.at]
+        message = self.branch.trace.messages[self.message_index]
         return self.branch.speaker(message) if message.role == "assistant" else None
 
 
@@ -162,19 +160,19 @@ def walk_calls(branch: Branch, turn: int = 0) -> Iterator[PlacedCall]:
 class Chronology:
     """The order of the messages of a tree, as far as the recording tells it."""
 
-    def __init__(self, trace: "Trace") -> None:
-        self._branches = {one.path: one for one in branches(trace)}
+    def __init__(self, trace: Recording) -> None:
+        self._branches = {branch.path: branch for branch in branches(trace)}
 
-    def precedes(self, one: MessageNumber, other: MessageNumber) -> bool | None:
+    def precedes(self, message: MessageNumber, other: MessageNumber) -> bool | None:
         """Return whether a message comes before another one; ``None`` if it is unknown.
 
         Messages of an agent are in order, and a sub-agent comes behind the message that started it and before the next
         one. Sub-agents that the same message started, or an unknown one, are in the order of their times: one comes
         before another if it ends before that starts.
         """
-        if isinstance(one, int) and isinstance(other, int):
-            return one < other
-        first, second = str(one).split("."), str(other).split(".")
+        if isinstance(message, int) and isinstance(other, int):
+            return message < other
+        first, second = str(message).split("."), str(other).split(".")
         for at, (left, right) in enumerate(zip(first, second, strict=False)):
             if left != right:
                 if at % 2 == 0 and "0" not in (left, right):
@@ -198,21 +196,23 @@ class Chronology:
 _Times: TypeAlias = "tuple[datetime | None, datetime | None]"
 
 
-def _ends_before(one: _Times, other: _Times) -> bool | None:
-    (one_start, one_end), (other_start, other_end) = one, other
+def _ends_before(times: _Times, others: _Times) -> bool | None:
+    (start, end), (other_start, other_end) = times, others
     with suppress(TypeError):  # only one of the times has a time zone
-        if one_end is not None and other_start is not None and one_end <= other_start:
+        if end is not None and other_start is not None and end <= other_start:
             return True
-        if other_end is not None and one_start is not None and other_end <= one_start:
+        if other_end is not None and start is not None and other_end <= start:
             return False
     return None
 
 
-def find_message(trace: "Trace", number: MessageNumber) -> Message | None:
+def find_message(trace: Recording, number: MessageNumber) -> Message | None:
     """Return the message with a number; ``None`` if there is none."""
     if isinstance(number, str) and trace.children:
-        found = (one for one in branches(trace) if one.path and number.startswith(f"{one.path}."))
-        return next((one.trace.messages[at] for one in found if (at := _index(one, number)) is not None), None)
+        enclosing = (branch for branch in branches(trace) if branch.path and number.startswith(f"{branch.path}."))
+        return next(
+            (branch.trace.messages[at] for branch in enclosing if (at := _index(branch, number)) is not None), None
+        )
     if isinstance(number, int) and 1 <= number <= len(trace.messages):
         return trace.messages[number - 1]
     return None

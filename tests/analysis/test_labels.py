@@ -26,7 +26,7 @@ from judgekit.analysis.labels import HumanLabel, deduplicate, label_value, read_
 from judgekit.errors import ConfigError, TraceError
 from judgekit.reports.csv_export import csv_table
 from judgekit.runs.rows import ScorerRecord
-from judgekit.traces.trace import Label
+from judgekit.traces.recording import Label
 
 GOAL = HumanLabel(sample="s1", scorer="goal", value="yes")
 MET = ScorerRecord(

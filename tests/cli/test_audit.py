@@ -17,7 +17,7 @@ from judgekit import (
     run,
 )
 from judgekit.runs.store import DEFAULT_RUNS_PATH
-from judgekit.traces.trace import Label
+from judgekit.traces.recording import Label
 
 HOSTILE = "\x1b[2J\u202e"
 

@@ -17,8 +17,9 @@ from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 from judgekit.score import Score
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 SAMPLES = Path("samples.jsonl")
 OPTIONS = {"adaptability": ":scorer=exact_match", "panel": ':scorers=["prompt:tone","exact_match"]'}

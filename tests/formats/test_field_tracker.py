@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.traces.trace import TraceWarning
+from judgekit.traces.recording import TraceWarning
 
 KINDS = {
     "text": ({"": "", "a": "a"}, [5, True, [], {}]),

@@ -20,8 +20,8 @@ from judgekit.formats.readers import READERS
 from judgekit.formats.reading import Recordings, read
 from judgekit.formats.writing import write as write_samples
 from judgekit.traces.message import ToolCall
+from judgekit.traces.recording import TraceSource, TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import TraceSource, TraceWarning
 
 BOM = b"\xef\xbb\xbf"
 

@@ -15,8 +15,9 @@ from judgekit.errors import TraceError
 from judgekit.formats.reading import read
 from judgekit.formats.unread import unread_message_warnings
 from judgekit.traces.message import AIMessage, HumanMessage, Message, ToolCall
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace, TraceWarning
+from judgekit.traces.trace import Trace
 
 KEYS = (
     *("messages", "input", "output", "response", "request", "choices", "contents", "candidates", "conversations"),

@@ -26,10 +26,11 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
 )
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.rendering import content_mark, message_passages
 from judgekit.traces.sample import Sample
 from judgekit.traces.shortening import BYTES_A_TOKEN
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 from judgekit.traces.tree import Branch
 
 RECORDINGS = 1_000

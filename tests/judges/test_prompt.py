@@ -16,8 +16,9 @@ from judgekit.judges.request import ChatMessage
 from judgekit.resources import resource_folder
 from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, OtherPart, ToolCall, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 SHIPPED = ["agent_goal_with_reference", "agent_goal_without_reference", "topic_adherence"]
 """Some of them; what holds for all is tested for all elsewhere."""

@@ -40,7 +40,7 @@ from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, RenderOptions, shipped
 from judgekit.judges.request import Request
 from judgekit.score import Score
 from judgekit.scoring import Scorer, run_sync
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 GOLDEN = Path(__file__).with_name("golden")
 EXAMPLES = list(read(Path(__file__).parents[2] / "examples" / "conversations.jsonl"))

@@ -34,7 +34,7 @@ from judgekit.reports.document import PAGE_FOLDER, join_scripts
 from judgekit.reports.html import html_report
 from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart
-from judgekit.traces.trace import Label
+from judgekit.traces.recording import Label
 
 
 class Page(HTMLParser):

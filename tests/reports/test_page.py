@@ -42,7 +42,8 @@ from judgekit.reports.html import html_report
 from judgekit.runs.receipts import Correction
 from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
-from judgekit.traces.trace import Label, Trace
+from judgekit.traces.recording import Label
+from judgekit.traces.trace import Trace
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
 expect = sync_api.expect

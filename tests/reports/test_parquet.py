@@ -6,8 +6,9 @@ import pytest
 
 from judgekit.reports import parquet
 from judgekit.score import JudgeCall, Score
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, Trace
+from judgekit.traces.trace import Trace
 
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
 

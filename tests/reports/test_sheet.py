@@ -30,7 +30,8 @@ from judgekit.reports.document import join_scripts
 from judgekit.reports.sheet import SCRIPTS, LabelSheet
 from judgekit.runs.rows import ScorerRecord
 from judgekit.score import JudgeCall, JudgeExchange
-from judgekit.traces.trace import Label, Trace
+from judgekit.traces.recording import Label
+from judgekit.traces.trace import Trace
 
 HIDDEN = "not to be seen"
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from judgekit.runs.hashes import SampleHashes
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
-from judgekit.traces.trace import Label, Trace
+from judgekit.traces.trace import Trace
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -26,8 +26,9 @@ from judgekit.runs.store import RunStore, now
 from judgekit.score import JudgeCall, JudgeExchange, Score, record_calls
 from judgekit.scoring import scorer
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, Usage
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, Trace
+from judgekit.traces.trace import Trace
 
 RUNS = Path("kept") / "runs.sqlite"
 

@@ -8,8 +8,9 @@ import pytest
 from judgekit.formats.reading import read
 from judgekit.runs.usage import ConversationUsage, UsageStatistic, UsageTotals, agent_of
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage, Usage
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Trace, TraceWarning
+from judgekit.traces.trace import Trace
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -23,8 +23,9 @@ from judgekit.scorers.tool_calls.match import ToolCallMatch
 from judgekit.scorers.tool_calls.modes import PRESETS
 from judgekit.traces.behavior import agent_usage, agents
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 OUTCOMES = ("matched", "differing", "out_of_order", "missing", "extra")
 SWITCHED = Trace(

@@ -14,8 +14,9 @@ from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAc
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scoring import attempt, run_sync, signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 SWITCHED = Trace(
     messages=[

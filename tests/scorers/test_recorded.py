@@ -8,8 +8,9 @@ from judgekit.errors import ConfigError
 from judgekit.jobs.api import run
 from judgekit.runs.rows import ScorerRecord
 from judgekit.scorers.recorded import Recorded
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, Trace
+from judgekit.traces.trace import Trace
 
 
 def sample(*labels: Label, id: str = "s1") -> Sample:

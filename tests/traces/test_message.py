@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from judgekit.traces.fast_models import CheckedInC, construct
 from judgekit.traces.message import (
     AIMessage,
-    CheckedInC,
     HumanMessage,
     JsonObject,
     MediaPart,
@@ -26,7 +26,6 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
-    construct,
     is_unicode,
     parse_arguments,
 )

@@ -26,7 +26,7 @@ from judgekit.traces.message import (
     ToolMessage,
     Usage,
 )
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 _ROLES = ("system", "user", "assistant")
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")

@@ -32,7 +32,7 @@ from judgekit.traces.message import (
     Usage,
     parse_arguments,
 )
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 Speaker: TypeAlias = type[SystemMessage] | type[HumanMessage] | type[AIMessage] | type[ToolMessage]
 

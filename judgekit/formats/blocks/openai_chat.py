@@ -13,6 +13,7 @@ from judgekit.formats.blocks.plain_chat import read_plain
 from judgekit.formats.blocks.reply import is_blank, nonblank_calls, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
+from judgekit.traces.fast_models import set_unvalidated
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -27,9 +28,8 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
     Usage,
-    set_unvalidated,
 )
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 _KINDS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
     "system": SystemMessage,

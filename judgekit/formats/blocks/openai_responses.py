@@ -36,7 +36,7 @@ from judgekit.traces.message import (
     Usage,
     parse_arguments,
 )
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 _ROLES = ("system", "developer", "user", "assistant")
 _CALLS = {

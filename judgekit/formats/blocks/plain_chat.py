@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from judgekit.traces.fast_models import construct
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -13,7 +14,6 @@ from judgekit.traces.message import (
     TextPart,
     ToolCall,
     ToolMessage,
-    construct,
     is_unicode,
     plain_object,
 )

@@ -11,7 +11,8 @@ from judgekit.formats.merging.variants import Variants
 from judgekit.formats.moved_messages import READ_TOGETHER_HINT
 from judgekit.formats.spans import Span, time_range
 from judgekit.traces.message import HumanMessage, SystemMessage
-from judgekit.traces.trace import Trace, TraceWarning
+from judgekit.traces.recording import TraceWarning
+from judgekit.traces.trace import Trace
 
 
 def merge_steps(steps: Sequence[SpanStep]) -> dict[str, object]:

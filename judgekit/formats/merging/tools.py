@@ -13,7 +13,7 @@ from judgekit.formats.merging.threads import Thread
 from judgekit.formats.merging.variants import Variants
 from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage
 from judgekit.traces.pairing import pair_results
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 
 def distinct_tools(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:

@@ -17,9 +17,9 @@ from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import lookup
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.rendering import quoted_name
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition
 
 _INVOCATION = ("invocation_id", "invocationId")
 _REWOUND = ("rewind_before_invocation_id", "rewindBeforeInvocationId")

@@ -21,8 +21,8 @@ from judgekit.formats.readers.adk import read_events, read_time, warn_of_agent_t
 from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name
 from judgekit.formats.values import as_list, lookup, parse_if_json, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label
 
 _CASES = ("eval_cases", "evalCases")
 _RESULTS = ("eval_case_results", "evalCaseResults")

@@ -39,8 +39,8 @@ from judgekit.formats.readers.base import (
 )
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, without
 from judgekit.traces.message import JsonObject, Message
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import TraceWarning
 
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _EVENTS = ("message_start", "message_delta", "content_block_start", "content_block_delta")

@@ -18,10 +18,12 @@ from judgekit.formats.unread import (
     unread_text_warnings,
 )
 from judgekit.formats.values import as_object, head, is_encodable, lookup, objects_in, without
-from judgekit.traces.message import JsonObject, Message, ReasoningPart, set_unvalidated
+from judgekit.traces.fast_models import set_unvalidated
+from judgekit.traces.message import JsonObject, Message, ReasoningPart
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
 from judgekit.traces.sample import References, Sample
-from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
+from judgekit.traces.trace import Trace
 
 _ANSWERS: Sequence[tuple[str, str, type]] = (
     ("openai-chat", "choices", list),

@@ -33,8 +33,8 @@ from judgekit.formats.row_facts import FACT_COLUMNS, read_expected, single_text,
 from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_list, as_object, is_number, lookup, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, Usage
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition
 
 _JSON = (
     *("expected", "error", "scores", "metadata", "metrics", "tags", "context", "origin", "comments"),

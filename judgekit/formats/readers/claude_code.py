@@ -26,8 +26,9 @@ from judgekit.formats.readers.claude_code_rows import (
 )
 from judgekit.formats.values import head, lookup, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 _OF_SESSION = ("sessionId", "session_id", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug")
 """Fields that every row of a session repeats."""

@@ -17,8 +17,8 @@ from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import first_object
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, Usage
+from judgekit.traces.recording import ToolDefinition, TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition, TraceWarning
 
 _ROWS = ("session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state")
 _HEADER = {"id", "timestamp", "instructions"}

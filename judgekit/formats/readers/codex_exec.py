@@ -19,8 +19,8 @@ from judgekit.formats.readers.codex import read_usage
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import first_object, lookup
 from judgekit.traces.message import JsonObject, Usage
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import TraceWarning
 
 _ITEM_EVENTS = ("item.started", "item.updated", "item.completed")
 _EVENTS = ("thread.started", "turn.started", "turn.completed", "turn.failed", *_ITEM_EVENTS)

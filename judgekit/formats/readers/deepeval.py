@@ -29,8 +29,8 @@ from judgekit.traces.message import (
     ToolMessage,
     Usage,
 )
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label
 
 _OF_CASES = frozenset(
     (

@@ -21,8 +21,9 @@ from judgekit.formats.readers.payloads import parse_structured_json
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_object, head, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.recording import Label, LabelSource
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, LabelSource, Trace
+from judgekit.traces.trace import Trace
 
 _ELSEWHERE = frozenset(("messages", "conversations", "request", "response", "trace", "user_input"))
 """Fields that hold the conversation in other formats."""

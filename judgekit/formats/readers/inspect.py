@@ -26,8 +26,9 @@ from judgekit.formats.row_facts import (
 )
 from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, JsonObject, Message
+from judgekit.traces.recording import Label, LabelSource, ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, LabelSource, ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 _POINTERS = ("attachments", "events_data", "message_pool")
 """Fields that hold long texts and repeated messages, which are referenced elsewhere."""

@@ -24,8 +24,8 @@ from judgekit.formats.score_records import AUDIT_HINT, read_score, score_system
 from judgekit.formats.spans import Span
 from judgekit.formats.values import as_list, as_object, first_value, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition
 
 _TYPES = frozenset(
     (*("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL", "EMBEDDING"),)

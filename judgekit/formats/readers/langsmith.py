@@ -24,8 +24,8 @@ from judgekit.formats.score_records import make_label
 from judgekit.formats.spans import Span, find_roots
 from judgekit.formats.values import as_object, objects_in, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Usage
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition
 
 _RUN = frozenset(("run_type", "dotted_order", "parent_run_id", "child_runs", "trace_id", "start_time"))
 """The fields that tell a run from an example."""

@@ -23,8 +23,8 @@ from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans
 from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import Label, ToolDefinition
 
 _CACHED = "cache_read_input_tokens"
 _JUDGED = {"CODE": False, "LLM_JUDGE": True, "AI_JUDGE": True}

@@ -31,9 +31,9 @@ from judgekit.formats.values import (
     without,
 )
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.recording import Label, LabelSource, ToolDefinition
 from judgekit.traces.sample import References, Sample
 from judgekit.traces.sample_path import TextTemplate, ValuePath
-from judgekit.traces.trace import Label, LabelSource, ToolDefinition
 
 _OUTPUT_ITEM, _RUN, _EVAL = "eval.run.output_item", "eval.run", "eval"
 _BESIDE_ITEM = frozenset(("item", "sample", "id", *References.__annotations__)) - {"fields"}

@@ -18,8 +18,8 @@ from judgekit.formats.row_facts import to_text
 from judgekit.formats.unread import canonical_column
 from judgekit.formats.values import as_object, lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition
 
 _ASKED = ("input", "inputs", "messages")
 

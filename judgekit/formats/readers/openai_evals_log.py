@@ -21,8 +21,8 @@ from judgekit.formats.readers.payloads import Payload, exchange_messages, take_p
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_object, lookup
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition, TraceWarning
 
 _EVENT = frozenset(("event_id", "sample_id", "type", "data"))
 _OF_RUN = ("spec", "final_report")

@@ -31,8 +31,8 @@ from judgekit.formats.readers.base import (
 from judgekit.formats.row_facts import FACT_COLUMNS
 from judgekit.formats.values import as_object, head, lookup, objects_in, str_or_none
 from judgekit.traces.message import JsonObject
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import TraceWarning
 
 _PARAMETERS = frozenset(
     (

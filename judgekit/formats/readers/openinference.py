@@ -52,8 +52,8 @@ from judgekit.traces.message import (
     Usage,
     parse_arguments,
 )
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition
 
 _FEEDBACK = re.compile(r"^(trace\.|session\.)?(annotation|evaluation)s(\.|$)")
 _JUDGED = {"CODE": False, "LLM": True}

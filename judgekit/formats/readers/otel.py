@@ -24,8 +24,8 @@ from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans, time_range
 from judgekit.formats.values import lookup, messages_field, objects_in
 from judgekit.traces.message import ToolCall, ToolMessage, Usage, parse_arguments
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition
 
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "ai.toolCall.args", "tool_arguments")
 _RESULTS = ("gen_ai.tool.call.result", "tool_response")

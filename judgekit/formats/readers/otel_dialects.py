@@ -19,7 +19,7 @@ from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import CUT_OFF_HINT, Event, Span, take_nested
 from judgekit.formats.values import as_list, as_object, lookup, objects_in, parse_if_json
 from judgekit.traces.message import AIMessage, JsonObject, Message
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant"}
 _DETAILS = "gen_ai.client.inference.operation.details"

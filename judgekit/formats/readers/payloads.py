@@ -24,7 +24,7 @@ from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import CUT_OFF_HINT, Span
 from judgekit.formats.values import lookup, parse_if_json, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, ToolCall, ToolMessage, parse_arguments
-from judgekit.traces.trace import ToolDefinition, TraceWarning
+from judgekit.traces.recording import ToolDefinition, TraceWarning
 
 _READERS: tuple[Reader, ...] = (
     OpenAIResponsesReader(),

@@ -17,8 +17,8 @@ from judgekit.formats.readers.payloads import exchange_messages, take_any_payloa
 from judgekit.formats.row_facts import read_expected
 from judgekit.formats.values import as_object, objects_in, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition
 
 _RUN = frozenset(("example_id", "repetition_number"))
 _RUN_ALONE = frozenset(("dataset_example_id", "repetition_number"))

@@ -32,8 +32,8 @@ from judgekit.formats.values import (
     without,
 )
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message, SystemMessage, ToolCall, ToolMessage
+from judgekit.traces.recording import Label, LabelSource, ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import Label, LabelSource, ToolDefinition
 
 _ERROR = 2
 """The ``failureReason`` of a result without an answer that could be tested."""

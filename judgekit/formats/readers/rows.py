@@ -16,8 +16,8 @@ from judgekit.formats.readers.payloads import Payload, exchange_messages, messag
 from judgekit.formats.row_facts import SINGLE_TEXT_WARNING, STRUCTURE_WARNING, VERBATIM_COLUMNS, single_text, to_text
 from judgekit.formats.unread import RESPONSE_COLUMNS, canonical_column, column_option
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import MEASUREMENT_FIELDS, References, Sample
-from judgekit.traces.trace import ToolDefinition
 
 _CONVERSATIONS = ("messages", "trace", "user_input")
 _KNOWN = {*VERBATIM_COLUMNS, *References.__annotations__} - {"fields", "group", "domain", "metadata", "results"}

@@ -15,7 +15,7 @@ from judgekit.formats.row_facts import STRUCTURE_WARNING, single_text, to_text
 from judgekit.formats.spans import Span, read_spans, time_range
 from judgekit.formats.values import lookup, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 _TEXTS = {
     HumanMessage: ("question", "query", "input", "prompt", "task", "message"),

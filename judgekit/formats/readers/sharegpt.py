@@ -17,8 +17,9 @@ from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, as_object, head, parse_if_json
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, Trace
+from judgekit.traces.trace import Trace
 
 _SPEAKERS: dict[str, type[SystemMessage | HumanMessage | AIMessage | ToolMessage]] = {
     "system": SystemMessage,

@@ -16,8 +16,8 @@ from judgekit.formats.readers.tau2_messages import read_messages
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.equality import canonical_json, json_bytes
 from judgekit.traces.message import JsonObject
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label
 
 _SOLO = frozenset(("llm_agent_solo", "dummy_user"))
 """The names of agents that work without a user, and of the user's stand-in."""

@@ -14,8 +14,8 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import RowReader, build_sample, first_record, group_name
 from judgekit.traces.equality import canonical_json
 from judgekit.traces.message import JsonObject
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label
 
 
 class TauBenchReader(RowReader):

@@ -15,8 +15,8 @@ from judgekit.formats.readers.base import RowReader, build_sample, first_record
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, lookup
 from judgekit.traces.message import AIMessage, Message, Part, ReasoningPart, TextPart
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label
 
 
 class ToolBenchReader(RowReader):

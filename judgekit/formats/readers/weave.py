@@ -23,8 +23,8 @@ from judgekit.formats.row_facts import FACT_COLUMNS
 from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_object, is_number, lookup, objects_in, str_or_none, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition
 
 _KINDS = {"llm": "LLM", "tool": "TOOL", "agent": "AGENT", "scorer": "EVALUATOR", "guardrail": "GUARDRAIL"}
 _EXAMPLE = "Evaluation.predict_and_score"

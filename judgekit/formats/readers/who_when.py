@@ -18,8 +18,8 @@ from judgekit.formats.readers.base import RowReader, build_sample, first_record
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_object, head
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label
 
 _OWN = frozenset(("mistake_agent", "mistake_step", "question_ID"))
 _OF_THE_CHAT = ("system", "developer", "user", "assistant", "tool", "function")

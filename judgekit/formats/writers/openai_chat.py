@@ -30,8 +30,8 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import References, Sample
-from judgekit.traces.trace import ToolDefinition
 
 _KNOWN = set(References.__annotations__) - {"baseline"}
 

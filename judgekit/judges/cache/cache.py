@@ -15,7 +15,7 @@ from judgekit.judges.cache.store import ReplySource, ReplyStore
 from judgekit.judges.cache.textless_replies import without_judge_text
 from judgekit.judges.request import Client, Reply, Request
 from judgekit.score import JudgeCall, ledger, record_calls
-from judgekit.traces.message import construct
+from judgekit.traces.fast_models import construct
 
 CacheMode: TypeAlias = Literal["read_write", "refresh", "replay", "off"]
 

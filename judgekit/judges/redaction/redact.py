@@ -20,8 +20,9 @@ from judgekit.judges.redaction.patterns import (
 from judgekit.judges.redaction.plain_text import to_plain_text
 from judgekit.traces.media import media_hash
 from judgekit.traces.message import MediaPart, TextPart, ToolCall, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 _TEXTS = {
     *(

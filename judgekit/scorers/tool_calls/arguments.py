@@ -21,9 +21,9 @@ from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.scoring import Scorer, check_scorer
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
 from judgekit.traces.message import FrozenModel, JsonObject, Many, ToolCall, parse_arguments
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.rendering import compact_json
 from judgekit.traces.sample import ExpectedCall
-from judgekit.traces.trace import ToolDefinition
 
 _PLAIN_KEY = re.compile(r"[\w-]+")
 _SPELLED: dict[str, JsonValue] = {"True": True, "False": False, "None": None}

@@ -19,8 +19,9 @@ from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.behavior import Agent, agents
 from judgekit.traces.equality import canonical_json, json_bytes, same_json
 from judgekit.traces.message import JsonObject, Requestor
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ActualCall, ToolDefinition, Trace
+from judgekit.traces.trace import ActualCall, Trace
 from judgekit.traces.tree import Chronology, MessageNumber, branches, conversation_path
 
 _Value = TypeVar("_Value")

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from pydantic_core import SchemaValidator, core_schema
 
 from judgekit.traces.message import JsonObject, ToolCall
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError

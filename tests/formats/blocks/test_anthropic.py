@@ -18,7 +18,7 @@ from judgekit.traces.message import (
     ToolMessage,
     Usage,
 )
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 
 def user(*blocks: object) -> dict:

@@ -23,7 +23,7 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.pairing import pair_results
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 PROVIDED = {"executor": "provider"}
 TEXT = {"type": "output_text", "text": "x", "annotations": []}

@@ -10,7 +10,8 @@ from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.spans import read_spans
 from judgekit.traces.message import AIMessage, HumanMessage, Message, SystemMessage, ToolCall, ToolMessage
-from judgekit.traces.trace import Trace, TraceWarning
+from judgekit.traces.recording import TraceWarning
+from judgekit.traces.trace import Trace
 
 S, U, U2 = SystemMessage("Be brief"), HumanMessage("Weather?"), HumanMessage("And tomorrow?")
 CALL = ToolCall("f", {"city": "Paris"}, id="c1")

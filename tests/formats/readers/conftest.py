@@ -9,8 +9,8 @@ from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError
 from judgekit.formats.readers.base import Reader
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import TraceWarning
 
 JUNK: list[JsonValue] = [
     None,

@@ -7,8 +7,8 @@ from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.adk_eval import ADKEvalReader
 from judgekit.formats.reading import read
+from judgekit.traces.recording import Label
 from judgekit.traces.sample import ExpectedCall
-from judgekit.traces.trace import Label
 
 READER = ADKEvalReader()
 

@@ -10,7 +10,7 @@ from judgekit.formats.detect import detect
 from judgekit.formats.readers.anthropic import AnthropicReader, AnthropicStreamReader
 from judgekit.formats.reading import read
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 READER = AnthropicReader()
 HI = {"role": "user", "content": "Hi"}

@@ -21,7 +21,7 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.pairing import pair_results
-from judgekit.traces.trace import ToolDefinition, TraceWarning
+from judgekit.traces.recording import ToolDefinition, TraceWarning
 
 READER = AtifReader()
 CALLS = [{"tool_call_id": f"c{n}", "function_name": name, "arguments": {"n": n}} for n, name in enumerate("fgh")]

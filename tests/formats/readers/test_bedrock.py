@@ -22,7 +22,7 @@ from judgekit.traces.message import (
     ToolMessage,
     Usage,
 )
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 READER = BedrockReader()
 STRANDS = StrandsReader()

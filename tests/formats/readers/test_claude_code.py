@@ -11,7 +11,7 @@ from judgekit.formats.detect import detect
 from judgekit.formats.readers.claude_code import ClaudeCodeReader
 from judgekit.formats.reading import read
 from judgekit.traces.message import AIMessage, HumanMessage, ReasoningPart, TextPart, ToolCall, ToolMessage, Usage
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 READER = ClaudeCodeReader()
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -21,7 +21,7 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.pairing import pair_results
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 READER = GeminiReader()
 

@@ -21,8 +21,8 @@ from judgekit.traces.message import (
     ToolMessage,
     Usage,
 )
+from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import ExpectedCall
-from judgekit.traces.trace import Label, ToolDefinition
 
 READER = InspectReader()
 CALL = {"id": "1", "function": "add", "arguments": {"x": 1}, "type": "function", "view": {"title": "t"}}

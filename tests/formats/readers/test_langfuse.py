@@ -11,7 +11,7 @@ from judgekit import AIMessage, HumanMessage, SystemMessage, ToolMessage, Usage
 from judgekit.errors import TraceError
 from judgekit.formats.readers.langfuse import LangfuseReader
 from judgekit.formats.reading import read
-from judgekit.traces.trace import Label
+from judgekit.traces.recording import Label
 
 READER = LangfuseReader()
 EXPORTS = {

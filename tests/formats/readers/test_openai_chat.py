@@ -28,8 +28,8 @@ from judgekit.traces.message import (
     Usage,
 )
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.recording import ToolDefinition, TraceWarning
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
-from judgekit.traces.trace import ToolDefinition, TraceWarning
 
 READER = OpenAIChatReader()
 HI = {"role": "user", "content": "Hi"}

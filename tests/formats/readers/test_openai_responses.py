@@ -15,7 +15,7 @@ from judgekit.formats.detect import detect
 from judgekit.formats.readers.openai_responses import OpenAIResponsesReader, OpenAIResponsesStreamReader
 from judgekit.formats.reading import read
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 READER = OpenAIResponsesReader()
 STREAM = OpenAIResponsesStreamReader()

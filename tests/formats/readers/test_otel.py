@@ -16,8 +16,9 @@ from judgekit.formats.readers.otel import OTelReader
 from judgekit.formats.reading import read
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import Label, ToolDefinition, Trace, TraceWarning
+from judgekit.traces.trace import Trace
 from judgekit.traces.tree import branches
 
 READER = OTelReader()

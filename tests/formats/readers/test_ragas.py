@@ -11,8 +11,9 @@ from judgekit.errors import TraceError
 from judgekit.formats.readers.ragas import RagasReader
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import ExpectedCall, Ranking, Sample
-from judgekit.traces.trace import Trace, TraceWarning
+from judgekit.traces.trace import Trace
 
 READER = RagasReader()
 UNREAD = "messages or tool calls not read, found 1"

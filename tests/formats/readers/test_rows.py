@@ -8,8 +8,9 @@ import pytest
 from judgekit.errors import TraceError
 from judgekit.formats.readers.rows import RowsReader
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, Usage
+from judgekit.traces.recording import TraceWarning
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import Trace, TraceWarning
+from judgekit.traces.trace import Trace
 
 READER = RowsReader()
 

@@ -8,7 +8,7 @@ from judgekit.formats.detect import detect
 from judgekit.formats.readers.sharegpt import ShareGPTReader
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.pairing import pair_results
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 READER = ShareGPTReader()
 

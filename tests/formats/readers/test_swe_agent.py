@@ -18,7 +18,7 @@ from judgekit.traces.message import (
     ToolMessage,
     Usage,
 )
-from judgekit.traces.trace import TraceWarning
+from judgekit.traces.recording import TraceWarning
 
 READER = SWEAgentReader()
 

@@ -13,8 +13,9 @@ from judgekit.formats.readers.tau2 import Tau2Reader
 from judgekit.formats.reading import read
 from judgekit.traces.message import AIMessage, HumanMessage, ReasoningPart, SystemMessage, ToolCall, ToolMessage, Usage
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.recording import Label, TraceWarning
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import Label, Trace, TraceWarning
+from judgekit.traces.trace import Trace
 
 READER = Tau2Reader()
 HI = [{"role": "user", "content": "Hi"}]

@@ -9,7 +9,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.tau2_messages import read_messages
 from judgekit.traces.message import AIMessage, Message, ToolCall, ToolMessage, Usage
-from judgekit.traces.trace import TraceWarning
+from judgekit.traces.recording import TraceWarning
 
 CALL = {"id": "c", "name": "f", "arguments": {"a": 1}, "requestor": "assistant"}
 REPLY = {

@@ -8,8 +8,9 @@ from judgekit.errors import TraceError
 from judgekit.formats.readers.tau_bench import TauBenchReader
 from judgekit.traces.message import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from judgekit.traces.pairing import pair_results
+from judgekit.traces.recording import Label, TraceWarning
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import Label, Trace, TraceWarning
+from judgekit.traces.trace import Trace
 
 READER = TauBenchReader()
 

@@ -6,7 +6,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.toolbench import ToolBenchReader
 from judgekit.traces.message import AIMessage, HumanMessage, ReasoningPart, SystemMessage, ToolCall, ToolMessage
-from judgekit.traces.trace import Label, ToolDefinition, TraceWarning
+from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
 
 READER = ToolBenchReader()
 

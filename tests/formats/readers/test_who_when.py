@@ -6,7 +6,7 @@ from judgekit.errors import TraceError
 from judgekit.formats.detect import detect
 from judgekit.formats.readers.who_when import WhoWhenReader
 from judgekit.traces.message import AIMessage, HumanMessage
-from judgekit.traces.trace import Label, TraceWarning
+from judgekit.traces.recording import Label, TraceWarning
 
 READER = WhoWhenReader()
 GENERATED = {

@@ -33,8 +33,9 @@ from judgekit.traces.message import (
     ToolCall,
     ToolMessage,
 )
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 GOAL = load_prompt("agent_goal_with_reference")
 

@@ -22,8 +22,8 @@ from judgekit.scorers.tool_calls.arguments import (
 )
 from judgekit.scorers.tool_calls.matchers import anything, contains, near, of_type, one_of, regex, similar
 from judgekit.traces.message import ToolCall
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import ExpectedCall
-from judgekit.traces.trace import ToolDefinition
 
 
 def compare(expected, made, how=None, *, compare_args=None, tools=(), **options):

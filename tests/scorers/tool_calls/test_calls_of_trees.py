@@ -11,8 +11,9 @@ from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.scorers.tool_calls.match import ToolCallMatch
 from judgekit.scorers.tool_calls.modes import ToolMatch
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 ANY_ORDER = "the order of calls by sub-agents that worked in parallel is not compared: the recording does not tell it"
 KINDS = [ToolCallAccuracy, ToolCallF1, lambda **options: ToolCallMatch("exact", **options)]

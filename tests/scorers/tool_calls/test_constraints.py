@@ -28,8 +28,9 @@ from judgekit.scorers.tool_calls.constraints import (
 from judgekit.scorers.tool_calls.matchers import between, contains
 from judgekit.scoring import signature
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 A, B, C = ToolCall("a"), ToolCall("b"), ToolCall("c")
 UNREAD = ToolCall("pay", '{"amount": 5')

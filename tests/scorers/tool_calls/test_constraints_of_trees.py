@@ -19,8 +19,9 @@ from judgekit.scorers.tool_calls.constraints import (
     ToolConstraints,
 )
 from judgekit.traces.message import AIMessage, HumanMessage, ToolCall, ToolMessage
+from judgekit.traces.recording import ToolDefinition
 from judgekit.traces.sample import Sample
-from judgekit.traces.trace import ToolDefinition, Trace
+from judgekit.traces.trace import Trace
 
 
 def conversation(*calls, call_id=None, children=(), **fields):

@@ -13,7 +13,7 @@ from judgekit.formats.reading import read
 from judgekit.scorers.tool_calls import schemas
 from judgekit.scorers.tool_calls.schemas import schema_problems
 from judgekit.traces.message import ToolCall
-from judgekit.traces.trace import ToolDefinition
+from judgekit.traces.recording import ToolDefinition
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 BACKTRACKS = "^(a+)+$"

@@ -1,0 +1,68 @@
+"""Fast on purpose: records that are made without validation, and JSON in records that is checked in C.
+
+Reading a file makes dozens of records for each conversation. These ways are for fields that are valid for sure, because
+a JSON parser or a reader has just made them.
+"""
+
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, GetCoreSchemaHandler, JsonValue, TypeAdapter
+from pydantic_core import CoreSchema, core_schema, from_json, to_json
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class CheckedInC:
+    """Marks JSON in a record. Otherwise pydantic would call Python for each value in it, to check it and to write it."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        parsed: CoreSchema = core_schema.any_schema()
+        if is_object := source != JsonValue:
+            parsed = core_schema.dict_schema(core_schema.str_schema(), parsed)
+
+        def copied(original: object) -> object:
+            if isinstance(original, dict):
+                mapping = cast("dict[object, object]", original)
+                if {*map(type, mapping), *map(type, mapping.values())} <= {str}:
+                    return dict(mapping)  # nothing to check, and texts may be long
+            try:
+                copy: JsonValue = from_json(to_json(original))
+            except ValueError:
+                copy = None
+            if copy == original and (isinstance(copy, dict) or not is_object):
+                return copy
+            return _adapter(source).validate_python(original)  # which also finds what is wrong
+
+        written = core_schema.simple_ser_schema("any")
+        checked = core_schema.no_info_plain_validator_function(copied)
+        return core_schema.json_or_python_schema(parsed, checked, serialization=written)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[object]:
+    return TypeAdapter(kind)
+
+
+def set_unvalidated(model: BaseModel, **fields: object) -> None:
+    """Set fields of a new model, which is not shared yet, to values that are valid for sure."""
+    vars(model).update(fields)
+    model.__pydantic_fields_set__.update(fields)
+
+
+def construct(kind: type[Model], fields: dict[str, object]) -> Model:
+    """Return a model of all its fields, which were validated before; pydantic's ``model_construct`` takes five times as long."""
+    model = object.__new__(kind)
+    set_slot = object.__setattr__  # the models are frozen
+    set_slot(model, "__dict__", fields)
+    set_slot(model, "__pydantic_fields_set__", _all_fields(kind))
+    set_slot(model, "__pydantic_extra__", None)
+    set_slot(model, "__pydantic_private__", None)
+    return model
+
+
+@cache
+def _all_fields(kind: type[BaseModel]) -> set[str]:
+    """Return the fields of a kind of models, in a set that all such models share: frozen ones have none to add."""
+    return set(kind.model_fields)
