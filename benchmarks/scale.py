@@ -63,9 +63,9 @@ def redis_server() -> Iterator[str]:
 
 async def judged(url: str, cache: str, numbers: range, budget: int | None) -> float:
     """Microseconds of CPU a sample, whole scorer path, in this process."""
-    from judgekit import AgentGoalAccuracyWithoutReference, Judge, Limits, arun
+    from judgekit import AgentGoalAccuracyWithoutReference, Budget, Judge, arun
 
-    judge = Judge("openai/judge", base_url=url, cache=cache, concurrency=AT_ONCE, budget=Limits(requests=budget))
+    judge = Judge("openai/judge", base_url=url, cache=cache, concurrency=AT_ONCE, budget=Budget(requests=budget))
     scorers = [AgentGoalAccuracyWithoutReference(judge)]
     held = list(samples(numbers))
     began = time.process_time()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from judgekit.jobs.api import run as run
     from judgekit.jobs.plan import RunPlan as RunPlan
     from judgekit.judges.judge import Judge as Judge
-    from judgekit.judges.limits.spending import Limits as Limits
+    from judgekit.judges.limits.budget import Budget as Budget
     from judgekit.judges.prompt import load_prompt as load_prompt
     from judgekit.judges.providers.price import Price as Price
     from judgekit.judges.scripted import ScriptedJudge as ScriptedJudge
@@ -126,6 +126,7 @@ _HOMES = {
     "Alignment": "judgekit.alignment.result",
     "ArgMatch": "judgekit.scorers.tool_calls.arguments",
     "Before": "judgekit.scorers.tool_calls.constraints",
+    "Budget": "judgekit.judges.limits.budget",
     "Comparison": "judgekit.analysis.compare",
     "Count": "judgekit.scorers.tool_calls.constraints",
     "ExpectedCall": "judgekit.traces.sample",
@@ -136,7 +137,6 @@ _HOMES = {
     "JudgedScorer": "judgekit.scorers.judged",
     "JudgekitError": "judgekit.errors",
     "ImageSettings": "judgekit.traces.images",
-    "Limits": "judgekit.judges.limits.spending",
     "MaxSteps": "judgekit.scorers.tool_calls.constraints",
     "NoRepeat": "judgekit.scorers.tool_calls.constraints",
     "Price": "judgekit.judges.providers.price",

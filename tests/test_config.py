@@ -10,7 +10,7 @@ import pytest
 from judgekit.config import Config, describe_scorers
 from judgekit.errors import ConfigError, PromptError
 from judgekit.judges.judge import Judge
-from judgekit.judges.limits.spending import Limits
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.judges.providers.price import Price
 from judgekit.scorers.repeat import Repeat
@@ -210,7 +210,7 @@ def test_all_settings_of_a_judge_can_stand_in_the_file():
             timeout=5,
             attempts=2,
             concurrency=3,
-            budget=Limits(usd=2.5, requests=100, tokens=50_000),
+            budget=Budget(usd=2.5, requests=100, tokens=50_000),
             requests_per_minute=60,
             tokens_per_minute=90_000,
             redact=["email"],

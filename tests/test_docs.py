@@ -30,7 +30,8 @@ from judgekit import (
 from judgekit.config import Config
 from judgekit.formats.reading import read
 from judgekit.judges.layers import build_client
-from judgekit.judges.limits.spending import Limits, SQLiteSpending
+from judgekit.judges.limits.budget import Budget
+from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.judges.request import Client
 from judgekit.judges.structured_output import SchemaSupport
@@ -82,7 +83,7 @@ def test_the_map_of_packages_has_all_of_them_in_the_order_of_the_import_contract
 
 def test_the_layers_are_those_of_the_architecture_in_their_order(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    judge = Judge("openai/judge-1", cache=tmp_path / "cache.sqlite", budget=Limits(requests=1))
+    judge = Judge("openai/judge-1", cache=tmp_path / "cache.sqlite", budget=Budget(requests=1))
 
     async def built() -> list[str]:
         outermost = layer = await build_client(judge, SQLiteSpending(), SchemaSupport())

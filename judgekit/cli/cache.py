@@ -15,7 +15,7 @@ from judgekit.errors import ConfigError, StoreError
 from judgekit.judges.cache.cassettes import Cassette, write_cassette, write_cassette_lines
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.layers import BUDGETS_FILE, connect_redis, open_spending
-from judgekit.judges.limits.budget import NAMED_BUDGET_PREFIX
+from judgekit.judges.limits.budget_client import NAMED_BUDGET_PREFIX
 from judgekit.judges.redis.address import RedisAddress, cache_option
 from judgekit.judges.settings import JudgeSettings
 from judgekit.locations import require_local

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from judgekit.errors import PlannedError
 from judgekit.judges.cache.cache import cached_reply
 from judgekit.judges.cache.store import ReplySource
-from judgekit.judges.limits.budget import estimated_usage
+from judgekit.judges.limits.budget_client import estimated_usage
 from judgekit.judges.providers.price import Price
 from judgekit.judges.providers.price_list import ListPrice
 from judgekit.judges.request import Reply, Request

@@ -103,7 +103,7 @@ class Judge(JudgeSettings):
     The settings are those of `JudgeSettings`.
 
     Example:
-        ``Judge("openai/gpt-6-luna", params={"reasoning_effort": "low"}, budget=Limits(usd=5))``
+        ``Judge("openai/gpt-6-luna", params={"reasoning_effort": "low"}, budget=Budget(usd=5))``
     """
 
     __slots__ = ("_templates",)  # every request uses them, and pydantic's private attributes take longer

@@ -12,7 +12,7 @@ from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.cache.store import ReplySource, ReplyStore, SQLiteReplyStore
 from judgekit.judges.dry_run import DryRunClient
-from judgekit.judges.limits.budget import Budget
+from judgekit.judges.limits.budget_client import BudgetClient
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.limits.rate_limit import Account, RateLimit, SharedRates, get_account
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
@@ -61,7 +61,7 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
         if spending is not None:
             price = None if judge.budget.usd is None else judge.known_price
             open_shared = partial(open_spending, judge.cache)
-            asking = Budget(asking, judge.budget, price, judge.budget_name, open_shared, spending)
+            asking = BudgetClient(asking, judge.budget, price, judge.budget_name, open_shared, spending)
         asking = Retry(asking, judge.attempts)
     if judge.cache_mode_used == "off":
         if judge.cache_mode != "off":

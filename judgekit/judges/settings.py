@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationError, computed_fie
 
 from judgekit.errors import ConfigError, validation_message
 from judgekit.judges.cache.cache import CacheMode
-from judgekit.judges.limits.spending import Limits
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.providers.bodies import MAX_REPLY_BYTES
 from judgekit.judges.providers.price import Price
 from judgekit.judges.providers.price_list import find_list_price
@@ -41,7 +41,7 @@ _ELSEWHERE = {
 _FROM_ENVIRONMENT = '{env = "MY_KEY"}'
 _VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 
-_TABLES: Mapping[str, type[FrozenModel]] = {"price": Price, "budget": Limits, "images": ImageSettings}
+_TABLES: Mapping[str, type[FrozenModel]] = {"price": Price, "budget": Budget, "images": ImageSettings}
 """Settings that are tables of settings."""
 
 
@@ -68,7 +68,7 @@ class JudgeSettings(FrozenModel):
             no key is sent unless its variable is named here.
         price: The price of tokens, for the cost of a score. If not given, the cost is the one that the provider
             reports, or else by litellm's list if litellm is installed (see `known_price`), or else unknown.
-        budget: The most that a run may spend: ``usd`` (needs a price), ``requests``, ``tokens``. See `Limits`.
+        budget: The most that a run may spend: ``usd`` (needs a price), ``requests``, ``tokens``. See `Budget`.
         max_output_tokens: The limit on a reply's tokens, including reasoning, that is sent if a budget in US dollars or
             tokens needs one and ``params`` set none: at least 1, by default 8192. A truncated reply is requested once
             more, with twice the limit.
@@ -109,7 +109,7 @@ class JudgeSettings(FrozenModel):
     headers: dict[str, str | FromEnvironment] = Field(default_factory=dict[str, str | FromEnvironment], exclude=True)
     api_key_env: str | None = Field(default=None, exclude=True)
     price: Price | None = Field(default=None, exclude=True)
-    budget: Limits = Field(default=Limits(), exclude=True)
+    budget: Budget = Field(default=Budget(), exclude=True)
     max_output_tokens: int = Field(default=8192, ge=1, exclude=True)
     timeout: float = Field(default=60, gt=0, allow_inf_nan=False, exclude=True)
     max_reply_bytes: int = Field(default=MAX_REPLY_BYTES, ge=1, exclude=True)

@@ -16,7 +16,8 @@ from judgekit.cli import main
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.layers import open_spending
-from judgekit.judges.limits.spending import Amount, Limits, SQLiteSpending
+from judgekit.judges.limits.budget import Amount, Budget
+from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.request import Reply
 from judgekit.traces.message import Usage
@@ -296,7 +297,7 @@ def test_named_budgets_are_shown_and_begin_again_when_they_are_reset(cli):
     assert (missing.code, "budgets.sqlite: does not exist" in missing.err) == (2, True)
     spending = SQLiteSpending(CACHE.with_name("budgets.sqlite"))
     for name in ("named team", "named \x1b[31m", "run 1 openai/a"):
-        spending.reserve(name, Limits(), [Amount(3, 4_500, 0.25)])
+        spending.reserve(name, Budget(), [Amount(3, 4_500, 0.25)])
     shown = cli("budgets")
     lines = [line.split() for line in shown.out.splitlines()]
     assert ["team", "3", "4,500", "$0.2500"] in lines
@@ -338,7 +339,7 @@ def test_replies_go_from_a_file_to_redis_and_back(cli, monkeypatch):
 def test_budgets_in_redis_are_shown_and_begin_again_when_they_are_reset(cli):
     spending = open_spending(RedisAddress(SHARED))
     for name in ("named team", "run 1 openai/a"):
-        spending.reserve(name, Limits(), [Amount(3, 4_500, 0.25)])
+        spending.reserve(name, Budget(), [Amount(3, 4_500, 0.25)])
     shown = cli("budgets", "--cache", SHARED)
     assert ["team", "3", "4,500", "$0.2500"] in [line.split() for line in shown.out.splitlines()]
     assert "openai/a" not in shown.out

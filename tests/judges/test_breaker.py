@@ -12,9 +12,9 @@ from judgekit.errors import BudgetError, JudgeDownError, LostError, OverloadErro
 from judgekit.jobs.api import arun, run
 from judgekit.judges.breaker import Circuit, CircuitBreaker
 from judgekit.judges.judge import Judge
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.limits.rate_limit import Account, RateLimit
-from judgekit.judges.limits.spending import Limits
 from judgekit.judges.request import Reply
 from judgekit.judges.retry import Retry
 from judgekit.judges.scripted import ScriptedJudge
@@ -338,7 +338,7 @@ def test_attempts_that_reached_nobody_stay_visible_and_are_no_requests(dead, sam
 
 
 def test_a_budget_of_requests_is_not_spent_on_connections_that_fail(dead, sample):
-    judge = dead(budget=Limits(requests=1))
+    judge = dead(budget=Budget(requests=1))
     for _ in range(3):
         with pytest.raises(JudgeDownError):
             GOAL(judge).score(sample)

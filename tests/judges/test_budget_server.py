@@ -13,7 +13,8 @@ import pytest
 
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
-from judgekit.judges.limits.spending import Limits, SQLiteSpending
+from judgekit.judges.limits.budget import Budget
+from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.providers.price import Price
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference
 from judgekit.traces.message import AIMessage, HumanMessage
@@ -62,7 +63,7 @@ def bill(server):
 
 
 def judge(url, **settings):
-    settings = {"price": PRICE, "budget": Limits(usd=LIMIT), "cache_mode": "off", "timeout": 20, **settings}
+    settings = {"price": PRICE, "budget": Budget(usd=LIMIT), "cache_mode": "off", "timeout": 20, **settings}
     return Judge("openai/judge-1", base_url=url, **settings)
 
 
@@ -104,11 +105,11 @@ from itertools import islice
 from pathlib import Path
 sys.path.insert(0, {folder!r})
 from judgekit.errors import BudgetError
-from test_budget_server import AgentGoalAccuracyWithoutReference, Limits, judge, run, samples
+from test_budget_server import AgentGoalAccuracyWithoutReference, Budget, judge, run, samples
 
 if __name__ == "__main__":
     url, at_once, start = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    asked = judge(url, concurrency=at_once, budget=Limits(usd=3.0, name="team"))
+    asked = judge(url, concurrency=at_once, budget=Budget(usd=3.0, name="team"))
     scored = islice(samples(start), 2_000)
     try:
         print(run(scored, [AgentGoalAccuracyWithoutReference(asked)], concurrency=at_once).stop_reason)
@@ -162,9 +163,9 @@ def test_what_a_killed_process_had_under_way_is_charged(bill, working, at_once):
 EXIT = """
 import asyncio, sys
 sys.path.insert(0, {folder!r})
-from test_budget_server import AgentGoalAccuracyWithoutReference, Limits, judge, samples
+from test_budget_server import AgentGoalAccuracyWithoutReference, Budget, judge, samples
 
-asked = judge(sys.argv[1], budget=Limits(usd=3.0, name="team"))
+asked = judge(sys.argv[1], budget=Budget(usd=3.0, name="team"))
 loop = asyncio.new_event_loop()
 loop.run_until_complete(AgentGoalAccuracyWithoutReference(asked).ascore(next(samples())))
 loop.close()

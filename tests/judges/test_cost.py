@@ -16,8 +16,8 @@ import pytest
 from judgekit.errors import JudgekitError
 from judgekit.jobs.job import ScoringJob
 from judgekit.judges.judge import Judge
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.limits.rate_limit import requests_in_flight
-from judgekit.judges.limits.spending import Limits
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.providers.price import Price
 from judgekit.runs.problems import ReadingProblems
@@ -98,7 +98,7 @@ FAULTS = [
 STOPS = ["none", "none", "budget", "no more", "broken", "cancelled"]
 
 
-def scorers(dice: random.Random, url: str, budget: Limits, timeout: float) -> list[Scorer]:
+def scorers(dice: random.Random, url: str, budget: Budget, timeout: float) -> list[Scorer]:
     """One to three scorers: alone, in draws, on a panel, or in draws on a panel."""
     params = dice.choice([{}, {"max_tokens": 50}])
 
@@ -173,7 +173,7 @@ def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
     before = left = 0
     for _ in range(dice.randrange(1, 4)):
         stop = dice.choice(STOPS)
-        budget = Limits(requests=dice.randrange(8)) if stop == "budget" else Limits()
+        budget = Budget(requests=dice.randrange(8)) if stop == "budget" else Budget()
         made = scorers(random.Random(shape), server.url, budget, 10 if stop == "cancelled" else 0.4)  # noqa: S311
         record = store.change(record.model_copy(update={"scorers": tuple(map(ScorerRecord.of, made))}))
         job = ScoringJob(None, record, range(len(made)), dice.choice([(), ("failed",)]))

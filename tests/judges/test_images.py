@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from judgekit.errors import BudgetError, ConfigError, RejectedError
 from judgekit.judges.judge import Judge
-from judgekit.judges.limits.spending import Limits
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.prompt import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
@@ -297,7 +297,7 @@ def test_tokens_of_images_are_estimated_and_reserved():
 
 def test_a_budget_counts_images(server, scorer):
     server.script = [server.says(GOOD)]
-    budget = Limits(usd=0.012)
+    budget = Budget(usd=0.012)
     settings = {"base_url": server.url, "price": Price(1, 1), "budget": budget, "max_output_tokens": 10}
     with pytest.raises(BudgetError, match="one more request would exceed the budget"):
         scored(scorer(Judge("openai/m", images=True, **settings)), recording(*[image()] * 4))

@@ -33,7 +33,7 @@ from judgekit.errors import (
 from judgekit.formats.reading import read
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.judge import Judge, Judgment
-from judgekit.judges.limits.spending import Limits
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.prompt import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Reply
@@ -252,7 +252,7 @@ def test_one_judge_serves_many_loops_and_closes_its_connections_with_each(server
 
 def test_one_judge_serves_threads_with_loops_of_their_own(server, local, sample, tmp_path):
     server.script = [server.says(YES)]
-    judge = local(cache=tmp_path / "cache.sqlite", budget=Limits(requests=8))
+    judge = local(cache=tmp_path / "cache.sqlite", budget=Budget(requests=8))
     ready, found = threading.Barrier(2), []
 
     async def ask_from(first):
@@ -310,7 +310,7 @@ def judge_of(client, cached, **settings):
 def test_another_judge_that_would_ask_the_same_is_answered_from_the_cache_at_no_cost(cached, asked, settings):
     client = ScriptedClient([YES])
     asked(judge_of(client, cached))
-    judgment = asked(judge_of(client, cached, budget=Limits(requests=0), **settings))
+    judgment = asked(judge_of(client, cached, budget=Budget(requests=0), **settings))
     assert judgment.answer == Opinion(**YES)
     assert tuple(without_time(judgment.calls)) == (
         JudgeCall(judge="any/m", prompt=VERSION, model="script", cached=True, cost_usd=0.0),
@@ -522,7 +522,7 @@ def test_the_shipped_replies_answer_every_question_about_the_shipped_conversatio
 
 def test_the_limit_counts_over_loops_and_cached_replies_are_free(server, local, asked, cached):
     server.script = [server.says(YES)]
-    judge = local(cache=cached, budget=Limits(requests=2))
+    judge = local(cache=cached, budget=Budget(requests=2))
     for draw in (0, 1, 0, 1):
         asked(judge, draw=draw)
     with ledger() as calls, pytest.raises(BudgetError, match="budget of 2 requests"):
@@ -535,7 +535,7 @@ def test_the_limit_counts_over_loops_and_cached_replies_are_free(server, local, 
 def test_the_repair_of_a_reply_counts_too(asked):
     client = ScriptedClient(["{", YES])
     with ledger() as calls, pytest.raises(BudgetError):
-        asked(Judge("any/m", client=client, cache_mode="off", budget=Limits(requests=1)))
+        asked(Judge("any/m", client=client, cache_mode="off", budget=Budget(requests=1)))
     assert [one.error for one in calls] == ["ReplyError"]
     assert len(client.requests) == 1
 
@@ -613,7 +613,7 @@ COPIES = {
 @pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
 def test_a_copy_shares_no_client_and_no_count_with_the_original(server, local, sample, make):
     server.script = [server.says(YES)]
-    judge = local(budget=Limits(requests=1))
+    judge = local(budget=Budget(requests=1))
 
     async def ask():
         copied = make(judge)
@@ -695,8 +695,8 @@ def test_a_spent_quota_is_found_out_once_in_a_run_and_a_spent_budget_has_no_fall
     assert [one.answer.verdict for one in asyncio.run(ask())] == ["yes"] * 3
     assert [received.body["model"] for received in server.requests] == ["judge-1", "judge-2", "judge-2", "judge-2"]
     with pytest.raises(BudgetError):
-        asked(local(budget=Limits(requests=0), fallback=[other]))
-    spent = other.model_copy(update={"budget": Limits(requests=0)})
+        asked(local(budget=Budget(requests=0), fallback=[other]))
+    spent = other.model_copy(update={"budget": Budget(requests=0)})
     server.script = [SPENT]
     with pytest.raises(QuotaError, match=r"Tomorrow.*; .*budget of 0 requests"):
         asked(local(fallback=[spent]))
@@ -709,10 +709,10 @@ def test_an_own_output_limit_is_sent_where_a_budget_needs_one_and_params_set_non
     server.script = [server.says(YES)]
     for settings in (
         {},
-        {"budget": Limits(requests=9)},
-        {"budget": Limits(tokens=10**6)},
-        {"budget": Limits(usd=1), "price": PRICE, "max_output_tokens": 77},
-        {"budget": Limits(tokens=10**6), "params": {"max_tokens": 55}},
+        {"budget": Budget(requests=9)},
+        {"budget": Budget(tokens=10**6)},
+        {"budget": Budget(usd=1), "price": PRICE, "max_output_tokens": 77},
+        {"budget": Budget(tokens=10**6), "params": {"max_tokens": 55}},
     ):
         asked(local(**settings))
     assert [received.body.get("max_tokens") for received in server.requests] == [None, None, 8192, 77, 55]
@@ -805,7 +805,7 @@ def _set_limit(judge):
 def test_settings_that_change_in_place_are_those_of_the_next_request(sample, change, draw):
     def judge():
         settings = {"params": {"seed": 1, "extra": {"tags": ["a"]}}, "headers": {"x-team": "blue"}, "query": {"v": "1"}}
-        return Judge("openai/judge-1", client=_Own({}), budget=Limits(tokens=9_000), **settings)
+        return Judge("openai/judge-1", client=_Own({}), budget=Budget(tokens=9_000), **settings)
 
     def request(judge):
         with independent_draw(draw, 10):

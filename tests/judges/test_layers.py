@@ -15,8 +15,9 @@ from judgekit.judges.dry_run import DryRunClient
 from judgekit.judges.judge import Judge
 from judgekit.judges.layers import _warn_uncached, build_client
 from judgekit.judges.limits.budget import Budget
+from judgekit.judges.limits.budget_client import BudgetClient
 from judgekit.judges.limits.rate_limit import RateLimit
-from judgekit.judges.limits.spending import Limits, SQLiteSpending
+from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.offline import OfflineClient
 from judgekit.judges.providers.deferred import DeferredClient
 from judgekit.judges.providers.price import Price
@@ -59,7 +60,7 @@ def test_the_order_is_cache_retry_budget_breaker_rate_limit_ladder_provider(monk
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert kinds(Judge("openai/m")) == [Cache, *ASKING, DeferredClient]
     retry, *others = ASKING
-    assert kinds(Judge("openai/m", budget=Limits(requests=1))) == [Cache, retry, Budget, *others, DeferredClient]
+    assert kinds(Judge("openai/m", budget=Budget(requests=1))) == [Cache, retry, BudgetClient, *others, DeferredClient]
 
 
 def test_a_client_of_ones_own_takes_the_place_of_the_provider_alone(stub):
@@ -178,7 +179,7 @@ def test_offline_no_key_is_needed_and_what_is_cached_is_used(stub, question):
         finally:
             await client.aclose()
 
-    offline = Judge("openai/m", offline=True, budget=Limits(requests=0))
+    offline = Judge("openai/m", offline=True, budget=Budget(requests=0))
     with ledger() as calls, pytest.raises(OfflineError):
         asyncio.run(ask(offline))
     assert calls == []  # nothing was sent
@@ -192,7 +193,7 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
         "any/m",
         client=stub(),
         price=Price(2, 8),
-        budget=Limits(usd=3),
+        budget=Budget(usd=3),
         cache=Path("folder/c.sqlite"),
         cache_mode="refresh",
         store_text=False,
@@ -204,7 +205,7 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
     [[cache, retry, budget, breaker, rate_limit, *_]] = layers(judge)
     assert (cache.mode, cache.store_text, retry.attempts, breaker.attempts) == ("refresh", False, 2, 2)
     assert breaker.circuit is rate_limit.account.circuit
-    assert (budget.limits, budget.price) == (Limits(usd=3), Price(2, 8))
+    assert (budget.budget, budget.price) == (Budget(usd=3), Price(2, 8))
     budget.open_shared().close()
     assert Path("folder/budgets.sqlite").exists()
     account = rate_limit.account
@@ -234,7 +235,7 @@ def test_clients_of_ones_own_are_no_account(stub):
 
 def test_what_is_cached_is_neither_held_back_nor_spent(stub, question):
     asked = stub()
-    judge = Judge("any/m", client=asked, budget=Limits(requests=1), requests_per_minute=1, concurrency=1)
+    judge = Judge("any/m", client=asked, budget=Budget(requests=1), requests_per_minute=1, concurrency=1)
 
     async def ask():
         client = await built(judge)

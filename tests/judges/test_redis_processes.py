@@ -24,8 +24,8 @@ from redis.retry import Retry
 from judgekit.errors import StoreError
 from judgekit.judges.cache.redis_replies import RedisReplyStore
 from judgekit.judges.cache.replies import Claim
+from judgekit.judges.limits.budget import Amount, Budget
 from judgekit.judges.limits.redis_spending import RedisSpending
-from judgekit.judges.limits.spending import Amount, Limits
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.redis.server import RedisServer, ServerReport, _warn_once
 from judgekit.judges.request import Reply
@@ -45,15 +45,15 @@ WORKER = '''
 import asyncio, json, sys
 from judgekit.errors import BudgetError
 from judgekit.judges.cache import leases, redis_replies
-from judgekit.judges.limits import budget, redis_rates, redis_spending
+from judgekit.judges.limits import budget_client as budget, redis_rates, redis_spending
 from judgekit.judges.redis import server as redis_server
-from judgekit.judges.limits.budget import Budget, max_amount
+from judgekit.judges.limits.budget_client import BudgetClient, max_amount
 from judgekit.judges.cache.cache import Cache
 from judgekit.judges.request import ChatMessage, Reply, Request
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.limits.rate_limit import Account, RateLimit
 from judgekit.judges.redis.address import RedisAddress
-from judgekit.judges.limits.spending import Limits
+from judgekit.judges.limits.budget import Budget
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.message import Usage
 
@@ -102,7 +102,7 @@ async def main():
     await inner.open()
     if what == "budget":
         spending = lambda: redis_spending.RedisSpending(connected())
-        client = Budget(inner, Limits(tokens=400_000, name="team"), None, "a/b", spending, None)
+        client = BudgetClient(inner, Budget(tokens=400_000, name="team"), None, "a/b", spending, None)
     elif what == "rates":
         server = connected()
         rates = redis_rates.RedisRates(server, ["account"])
@@ -543,9 +543,9 @@ def test_scripts_that_redis_has_forgotten_are_sent_again(shared, question):
 def test_amounts_are_exact_up_to_millions(shared):
     with closing(RedisSpending(RedisServer(shared.address))) as spending:
         for _ in range(3):
-            assert spending.reserve("a", Limits(usd=8e6), [Amount(1, 10**12, 2_000_000.000000001)]) == (1, None)
+            assert spending.reserve("a", Budget(usd=8e6), [Amount(1, 10**12, 2_000_000.000000001)]) == (1, None)
         assert spending.amount("a") == (3, 3 * 10**12, 6_000_000.000000003)
-        assert spending.reserve("a", Limits(usd=8e6), [Amount(1, 1, 2e6)]) == (
+        assert spending.reserve("a", Budget(usd=8e6), [Amount(1, 1, 2e6)]) == (
             0,
             ("$8e+06 (spent: $6e+06, the request may cost $2e+06)", True),
         )

@@ -8,7 +8,7 @@ import pytest
 
 from judgekit.errors import ConfigError
 from judgekit.judges.judge import Judge
-from judgekit.judges.limits.spending import Limits
+from judgekit.judges.limits.budget import Budget
 from judgekit.judges.providers.price import Price
 from judgekit.judges.redaction.redact import PATTERNS
 from judgekit.judges.settings import JudgeSettings
@@ -79,7 +79,7 @@ def test_settings_that_contradict_each_other_are_refused_at_once(settings, found
     [
         {"cache": Path("r.jsonl"), "cache_mode": "replay"},
         {"cache": Path("r.jsonl"), "cache_mode": "off"},
-        {"budget": Limits(requests=1, tokens=1)},
+        {"budget": Budget(requests=1, tokens=1)},
         {**PRICED, "price": {"input": 0, "output": 0}},
         {"redact": list(PATTERNS)},
         {"params": {"temperature": 0.2, "seed": 1, "stop": ["ü"], "logit_bias": {"1": None}}},
@@ -305,7 +305,7 @@ def test_the_order_in_which_patterns_are_named_is_no_difference():
 CHANGES_NOTHING = {
     "api_key_env": "SECOND_KEY",
     "price": Price(2, 8),
-    "budget": Limits(requests=4),
+    "budget": Budget(requests=4),
     "max_output_tokens": 100,
     "timeout": 3,
     "max_reply_bytes": 1_000,

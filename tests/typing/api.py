@@ -18,6 +18,7 @@ from judgekit import (
     AnswerMatch,
     ArgMatch,
     Before,
+    Budget,
     Classification,
     CollaborationEfficiency,
     Comparison,
@@ -25,7 +26,6 @@ from judgekit import (
     HumanLabel,
     HumanMessage,
     Judge,
-    Limits,
     MaxTokens,
     Pairwise,
     Panel,
@@ -95,7 +95,7 @@ async def uses() -> None:
     assert_type(plain, FunctionScorer)
     assert_type(explained, FunctionScorer)
     judge = Judge("openai/judge-model", params={"temperature": 0})
-    limited = Judge("openai/a", price=Price(0.4, 1.6), budget=Limits(usd=5), redact=["email"], fallback=[judge])
+    limited = Judge("openai/a", price=Price(0.4, 1.6), budget=Budget(usd=5), redact=["email"], fallback=[judge])
     scorers: list[Scorer] = [
         plain,
         explained,

@@ -8,7 +8,8 @@ from typing import Any, cast
 from uuid import uuid4
 
 from judgekit.errors import StoreError
-from judgekit.judges.limits.spending import RESERVATION_LEASE_SECONDS, Amount, BudgetRefusal, Limits, Reserved
+from judgekit.judges.limits.budget import Amount, Budget
+from judgekit.judges.limits.spending import RESERVATION_LEASE_SECONDS, BudgetRefusal, Reserved
 from judgekit.judges.redis.server import Command, RedisServer, Script, Word
 
 _SPENT, _LEASES, _NAMES = b"jk1:b:", b"jk1:l:", b"jk1:budgets"
@@ -84,15 +85,15 @@ class RedisSpending:
         """Return the spending of a budget, including reservations."""
         return self._amounts([name])[0]
 
-    def reserve(self, name: str, limits: Limits, amounts: Sequence[Amount]) -> Reserved:
+    def reserve(self, name: str, budget: Budget, amounts: Sequence[Amount]) -> Reserved:
         """Reserve the shares of a budget that requests may take, in order, up to the first that would exceed a limit.
 
         Raises:
             StoreError: The server has forgotten the budget.
         """
         reservations = [(uuid4().hex, amount) for amount in amounts]
-        usd = None if limits.usd is None else _nano(limits.usd)
-        most = ["" if limit is None else limit for limit in (limits.requests, limits.tokens, usd)]
+        usd = None if budget.usd is None else _nano(budget.usd)
+        most = ["" if limit is None else limit for limit in (budget.requests, budget.tokens, usd)]
         known = "known" if name in self._known else ""
         words = (word for reservation, amount in reservations for word in (reservation, *_units(amount)))
         command = _RESERVE_SCRIPT((*_keys(name), _NAMES), _lease(), known, *most, name, *words)
@@ -111,7 +112,7 @@ class RedisSpending:
         others, *spent = refused
         amount = amounts[number]
         shown = Amount(amount.requests, amount.tokens, _nano(amount.usd) / _NANO)
-        limit = limits.limit_exceeded_by(_amount(spent), shown) or str(limits)
+        limit = budget.limit_exceeded_by(_amount(spent), shown) or str(budget)
         return Reserved(number, BudgetRefusal(limit, may_fit_later=bool(others)))
 
     def settle(self, name: str, reserved: Amount, used: Amount) -> None:

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from uuid import uuid4
 
-from pydantic import Field
-
 from judgekit.database import DATABASE_ERRORS, connect, create_parent_folder, enable_wal, schema_version
 from judgekit.errors import StoreError
-from judgekit.traces.message import FrozenModel
+from judgekit.judges.limits.budget import Amount, Budget
 
 RESERVATION_LEASE_SECONDS = 5.0
 """Seconds after which other processes stop waiting for one that does not renew its lease."""
@@ -51,63 +49,6 @@ _SWEEP = "DELETE FROM under_way WHERE until < ?"
 _OTHERS = "SELECT count(*) FROM under_way WHERE budget = ? AND owner != ? AND until > ?"
 
 
-class Amount(NamedTuple):
-    """An amount of requests, tokens and US dollars."""
-
-    requests: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-
-    def plus(self, other: "Amount", times: int = 1) -> "Amount":
-        """Return the sum with another amount, or with ``times=-1`` the difference, which is never below zero."""
-        usd = round(self.usd + times * other.usd, 12)  # so that sums of cents are exact
-        requests, tokens = self.requests + times * other.requests, self.tokens + times * other.tokens
-        return Amount(max(0, requests), max(0, tokens), max(0.0, usd))
-
-
-class Limits(FrozenModel):
-    """The most that a judge may spend. What is not given is not limited.
-
-    A budget applies to a run: all its processes, and every resume of it. Outside of a run it applies to the judge
-    object. Cached replies cost nothing.
-
-    Attributes:
-        usd: US dollars, at least 0; the price must be known.
-        requests: Requests that reach a server, at least 0.
-        tokens: Input and output tokens, at least 0.
-        name: The name of a budget that runs share until it is reset (``judgekit cache budgets --reset``).
-    """
-
-    usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    requests: int | None = Field(default=None, ge=0, le=10**15)
-    tokens: int | None = Field(default=None, ge=0, le=10**15)
-    name: str | None = Field(default=None, min_length=1)
-
-    @property
-    def limit_tokens(self) -> bool:
-        """Whether a limit depends on the tokens of a reply."""
-        return self.usd is not None or self.tokens is not None
-
-    def __bool__(self) -> bool:
-        return self.limit_tokens or self.requests is not None
-
-    def __str__(self) -> str:
-        usd = "" if self.usd is None else f"${self.usd:g}"
-        requests = "" if self.requests is None else f"{self.requests:,} requests"
-        tokens = "" if self.tokens is None else f"{self.tokens:,} tokens"
-        return ", ".join(filter(None, (usd, requests, tokens)))
-
-    def limit_exceeded_by(self, amount: Amount, more: Amount) -> str | None:
-        """Return the limit that another request would exceed, or ``None``."""
-        if self.requests is not None and amount.requests + more.requests > self.requests:
-            return f"{self.requests:,} requests (spent: {amount.requests:,})"
-        if self.tokens is not None and amount.tokens + more.tokens > self.tokens:
-            return f"{self.tokens:,} tokens (spent: {amount.tokens:,}, the request may take {more.tokens:,})"
-        if self.usd is not None and amount.plus(more).usd > self.usd:
-            return f"${self.usd:g} (spent: ${amount.usd:g}, the request may cost ${more.usd:g})"
-        return None
-
-
 class BudgetRefusal(NamedTuple):
     """The limit that a request would exceed, and whether requests under way may leave room for it."""
 
@@ -123,7 +64,7 @@ class Reserved(NamedTuple):
 
 
 class Spending(Protocol):
-    """The spending of budgets, by their names. Its methods block, except `settle`; the thread of a `Budget` calls them.
+    """The spending of budgets, by their names. Its methods block, except `settle`; the thread of a `BudgetClient` calls them.
 
     A reservation counts as spent until it is settled, so that reservations of a process that died are charged.
     """
@@ -132,7 +73,7 @@ class Spending(Protocol):
         """Return the spending of a budget, including reservations."""
         ...
 
-    def reserve(self, name: str, limits: Limits, amounts: Sequence[Amount]) -> Reserved:
+    def reserve(self, name: str, budget: Budget, amounts: Sequence[Amount]) -> Reserved:
         """Reserve the shares of a budget that requests may take, in order, up to the first that would exceed a limit."""
         ...
 
@@ -244,12 +185,12 @@ class SQLiteSpending:
         with self._transaction() as db:
             return _spent_amount(db, name)
 
-    def reserve(self, name: str, limits: Limits, amounts: Sequence[Amount]) -> Reserved:
+    def reserve(self, name: str, budget: Budget, amounts: Sequence[Amount]) -> Reserved:
         """Reserve the shares of a budget that requests may take, in order, up to the first that would exceed a limit."""
         with self._transaction() as db:
             spent, number, refusal = _spent_amount(db, name), 0, None
             for amount in amounts:
-                if (limit := limits.limit_exceeded_by(spent, amount)) is not None:
+                if (limit := budget.limit_exceeded_by(spent, amount)) is not None:
                     ((others,),) = db.execute(_OTHERS, (name, self._owner, time.time()))
                     refusal = BudgetRefusal(limit, may_fit_later=bool(others or self._under_way[name] + number))
                     break

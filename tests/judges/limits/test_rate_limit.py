@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judgekit.errors import AuthenticationError, LostError, OverloadError, QuotaError, RateLimitError, ReplyError
 from judgekit.judges.limits import rate_limit
-from judgekit.judges.limits.budget import estimated_tokens
+from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.limits.rate_limit import Account, RateLimit, get_account, requests_in_flight
 from judgekit.judges.request import Reply

@@ -6,7 +6,7 @@ import pytest
 
 from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, StoreError, UnreachableError
 from judgekit.judges.limits import redis_rates
-from judgekit.judges.limits.budget import estimated_tokens
+from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.limits.rate_limit import Account, RateLimit
 from judgekit.judges.limits.redis_rates import RedisRates

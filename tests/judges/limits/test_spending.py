@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import StoreError
+from judgekit.judges.limits.budget import Amount, Budget
 from judgekit.judges.limits.redis_spending import RedisSpending
-from judgekit.judges.limits.spending import Amount, Limits, SQLiteSpending
+from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.redis.server import RedisServer
 
 TEN_CENTS = Amount(1, 100, 0.1)
@@ -31,13 +32,13 @@ def spending(request, tmp_path):
 
 
 def test_three_times_ten_cents_are_thirty_cents(spending):
-    refused = [reserved(spending, "a", Limits(usd=0.3), TEN_CENTS) for _ in range(4)]
+    refused = [reserved(spending, "a", Budget(usd=0.3), TEN_CENTS) for _ in range(4)]
     assert refused == [None, None, None, ("$0.3 (spent: $0.3, the request may cost $0.1)", True)]
     assert spending.amount("a") == (3, 300, 0.3)
 
 
 def test_a_settled_request_leaves_the_rest_of_its_reservation_to_others(spending):
-    limits = Limits(tokens=150)
+    limits = Budget(tokens=150)
     assert reserved(spending, "a", limits, TEN_CENTS) is None
     spending.settle("a", TEN_CENTS, Amount(1, 40, 0.04))
     assert spending.amount("a") == (1, 40, 0.04)
@@ -47,24 +48,24 @@ def test_a_settled_request_leaves_the_rest_of_its_reservation_to_others(spending
 
 def test_requests_reserve_together_in_order_up_to_the_first_that_does_not_fit(spending):
     large, small = Amount(1, 100, 0.1), Amount(1, 10, 0.01)
-    assert spending.reserve("a", Limits(tokens=250), [large, small, large, large, small]) == (
+    assert spending.reserve("a", Budget(tokens=250), [large, small, large, large, small]) == (
         3,
         ("250 tokens (spent: 210, the request may take 100)", True),
     )
     assert spending.amount("a") == (3, 210, 0.21)
     for share in (large, small, large):
         spending.settle("a", share, small)
-    assert spending.reserve("a", Limits(tokens=250), [large, large]) == (2, None)
+    assert spending.reserve("a", Budget(tokens=250), [large, large]) == (2, None)
     assert spending.amount("a") == (5, 230, 0.23)
-    assert spending.reserve("a", Limits(requests=5), [small]) == (0, ("5 requests (spent: 5)", True))
+    assert spending.reserve("a", Budget(requests=5), [small]) == (0, ("5 requests (spent: 5)", True))
     for _ in range(2):
         spending.settle("a", large, Amount())
-    assert spending.reserve("a", Limits(requests=3), [small]) == (0, ("3 requests (spent: 3)", False))
+    assert spending.reserve("a", Budget(requests=3), [small]) == (0, ("3 requests (spent: 3)", False))
 
 
 def test_what_was_settled_but_not_recorded_by_a_process_that_dies_stays_charged_in_full(tmp_path):
     dead, alive = (SQLiteSpending(tmp_path / "budgets.sqlite") for _ in range(2))
-    assert dead.reserve("a", Limits(), [TEN_CENTS] * 3) == (3, None)
+    assert dead.reserve("a", Budget(), [TEN_CENTS] * 3) == (3, None)
     dead.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert alive.amount("a") == (3, 300, 0.3)
     dead.flush()
@@ -76,7 +77,7 @@ def test_what_was_settled_but_not_recorded_by_a_process_that_dies_stays_charged_
 
 def test_what_was_settled_is_recorded_once_the_file_can_be_written_again(tmp_path):
     spending = SQLiteSpending(tmp_path / "budgets.sqlite")
-    spending.reserve("a", Limits(), [TEN_CENTS] * 2)
+    spending.reserve("a", Budget(), [TEN_CENTS] * 2)
     spending._db.execute("PRAGMA busy_timeout = 0")
     other = sqlite3.connect(tmp_path / "budgets.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -87,7 +88,7 @@ def test_what_was_settled_is_recorded_once_the_file_can_be_written_again(tmp_pat
     assert spending.amount("a") == (2, 105, 0.11)
     spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert spending.amount("a") == (2, 10, 0.02)
-    assert reserved(spending, "a", Limits(requests=0), TEN_CENTS) == ("0 requests (spent: 2)", False)
+    assert reserved(spending, "a", Budget(requests=0), TEN_CENTS) == ("0 requests (spent: 2)", False)
     other.close()
 
 
@@ -99,13 +100,13 @@ def test_reservations_survive_the_loss_of_power(tmp_path):
 
 def test_in_redis_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(redis_server):
     dead, alive = (RedisSpending(RedisServer(redis_server.address)) for _ in range(2))
-    reserved(dead, "a", Limits(requests=1), TEN_CENTS)
-    assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+    reserved(dead, "a", Budget(requests=1), TEN_CENTS)
+    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
     redis_server.end_leases()
-    assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
+    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
     assert alive.amount("a") == TEN_CENTS
     dead.renew()  # it was not dead
-    assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
     dead.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert alive.amount("a") == TEN_CENTS
     dead.flush()
@@ -116,8 +117,8 @@ def test_in_redis_a_command_that_is_sent_twice_counts_once(redis_server, monkeyp
     server = RedisServer(redis_server.address)
     spending, once = RedisSpending(server), server.run
     monkeypatch.setattr(server, "run", lambda *commands: (once(*commands), once(*commands))[1])
-    reserved(spending, "a", Limits(), TEN_CENTS)
-    reserved(spending, "a", Limits(), TEN_CENTS)
+    reserved(spending, "a", Budget(), TEN_CENTS)
+    reserved(spending, "a", Budget(), TEN_CENTS)
     assert spending.amount("a") == (2, 200, 0.2)
     spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
     assert spending.amount("a") == (2, 105, 0.11)
@@ -127,7 +128,7 @@ def test_in_redis_a_command_that_is_sent_twice_counts_once(redis_server, monkeyp
 def test_in_redis_what_was_settled_is_recorded_once_the_server_is_back(redis_server, monkeypatch, is_done):
     server = RedisServer(redis_server.address)
     spending = RedisSpending(server)
-    spending.reserve("a", Limits(), [TEN_CENTS] * 2)
+    spending.reserve("a", Budget(), [TEN_CENTS] * 2)
     run = server.run
 
     def fail(*commands):
@@ -135,7 +136,7 @@ def test_in_redis_what_was_settled_is_recorded_once_the_server_is_back(redis_ser
             run(*commands)
         raise StoreError("away")
 
-    for call in (spending.flush, lambda: reserved(spending, "a", Limits(requests=0), TEN_CENTS)):
+    for call in (spending.flush, lambda: reserved(spending, "a", Budget(requests=0), TEN_CENTS)):
         spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))
         monkeypatch.setattr(server, "run", fail)
         with pytest.raises(StoreError, match="away"):
@@ -147,37 +148,37 @@ def test_in_redis_what_was_settled_is_recorded_once_the_server_is_back(redis_ser
 
 def test_a_budget_that_redis_has_forgotten_stops_who_spends_it(redis_server):
     spending = RedisSpending(RedisServer(redis_server.address))
-    reserved(spending, "a", Limits(requests=9), TEN_CENTS)
+    reserved(spending, "a", Budget(requests=9), TEN_CENTS)
     redis_server.client.flushall()
     with pytest.raises(StoreError, match="Redis has forgotten what was spent: it was emptied, or"):
-        reserved(spending, "a", Limits(requests=9), TEN_CENTS)
+        reserved(spending, "a", Budget(requests=9), TEN_CENTS)
     spending.settle("a", TEN_CENTS, Amount())
     assert spending.amount("a") == Amount()
     again = RedisSpending(RedisServer(redis_server.address))
-    assert reserved(again, "a", Limits(requests=9), TEN_CENTS) is None
+    assert reserved(again, "a", Budget(requests=9), TEN_CENTS) is None
 
 
 def test_what_was_never_settled_stays_spent_and_nobody_waits_for_it_without_a_lease(tmp_path, monkeypatch):
     path = tmp_path / "budgets.sqlite"
     dead = SQLiteSpending(path)
     monkeypatch.setattr("judgekit.judges.limits.spending.RESERVATION_LEASE_SECONDS", 0.0)
-    reserved(dead, "a", Limits(requests=1), TEN_CENTS)
+    reserved(dead, "a", Budget(requests=1), TEN_CENTS)
     alive = SQLiteSpending(path)
     assert alive.amount("a") == TEN_CENTS
-    assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
+    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", False)
     monkeypatch.undo()
     dead.renew()  # it was not dead
-    assert reserved(alive, "a", Limits(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
+    assert reserved(alive, "a", Budget(requests=1), TEN_CENTS) == ("1 requests (spent: 1)", True)
 
 
 def test_a_budget_of_which_nothing_fits_is_refused_each_time(spending):
-    refused = [reserved(spending, "a", Limits(requests=0), TEN_CENTS) for _ in range(2)]
+    refused = [reserved(spending, "a", Budget(requests=0), TEN_CENTS) for _ in range(2)]
     assert refused == [("0 requests (spent: 0)", False)] * 2
 
 
 def test_a_reset_budget_begins_again(spending):
-    reserved(spending, "a", Limits(), TEN_CENTS)
-    reserved(spending, "b", Limits(), TEN_CENTS)
+    reserved(spending, "a", Budget(), TEN_CENTS)
+    reserved(spending, "b", Budget(), TEN_CENTS)
     spending.reset("a")
     spending.settle("a", TEN_CENTS, Amount(1, 5, 0.01))  # it was under way
     assert spending.by_budget() == {"a": (0, 0, 0.0), "b": TEN_CENTS}
@@ -185,7 +186,7 @@ def test_a_reset_budget_begins_again(spending):
 
 def test_threads_cannot_come_between_the_look_at_a_limit_and_the_count(spending):
     with ThreadPoolExecutor(4) as threads:
-        refused = list(threads.map(lambda _: reserved(spending, "a", Limits(requests=10), TEN_CENTS), range(40)))
+        refused = list(threads.map(lambda _: reserved(spending, "a", Budget(requests=10), TEN_CENTS), range(40)))
     assert refused.count(None) == spending.amount("a").requests == 10
 
 
@@ -196,7 +197,7 @@ amounts = st.builds(Amount, st.integers(0, 3), st.integers(0, 1000), st.integers
 def test_the_sum_of_what_was_taken_is_what_is_spent(made):
     spending = SQLiteSpending()
     for share, _ in made:
-        assert reserved(spending, "a", Limits(), share) is None
+        assert reserved(spending, "a", Budget(), share) is None
     for share, taken in made:
         spending.settle("a", share, taken)
     requests, tokens, usd = spending.amount("a")

@@ -26,9 +26,10 @@ from judgekit.errors import (
     TruncatedError,
     UnreachableError,
 )
-from judgekit.judges.limits.budget import Budget, estimated_tokens, max_amount
+from judgekit.judges.limits.budget import Amount, Budget
+from judgekit.judges.limits.budget_client import BudgetClient, estimated_tokens, max_amount
 from judgekit.judges.limits.redis_spending import RedisSpending
-from judgekit.judges.limits.spending import Amount, Limits, SQLiteSpending
+from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.providers.price import Price
 from judgekit.judges.redis.server import RedisServer
 from judgekit.judges.request import ChatMessage, Reply
@@ -42,9 +43,9 @@ PRICE = Price(2, 8)  # US dollars for a million tokens
 
 def budget(inner, price=PRICE, own=None, **limits):
     asking = StructuredOutput(inner, SchemaSupport(is_confirmed=True))
-    return Budget(
+    return BudgetClient(
         asking,
-        Limits(**limits),
+        Budget(**limits),
         price,
         "judge",
         lambda: SQLiteSpending(Path("budgets.sqlite")),
@@ -401,7 +402,7 @@ class Counted(SQLiteSpending):
 
 
 def test_requests_that_wait_at_the_same_time_reserve_and_settle_together(stub, question, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.limits.budget._FLUSH_SECONDS", 60.0)
+    monkeypatch.setattr("judgekit.judges.limits.budget_client._FLUSH_SECONDS", 60.0)
     spending = Counted()
     held = budget(stub(), own=spending, requests=200)
 
@@ -425,8 +426,10 @@ def test_a_refusal_costs_as_much_however_many_requests_wait(stub, question):
 
 @pytest.mark.parametrize("kind", ["file", "redis"])
 def test_leases_are_renewed_while_a_request_waits_for_room(stub, thousand, monkeypatch, redis_server, kind):
-    monkeypatch.setattr("judgekit.judges.limits.budget.RESERVATION_LEASE_SECONDS", 0.3)
-    monkeypatch.setattr("judgekit.judges.limits.budget._LONGEST_PAUSE", 0.05)  # shorter than the time between renewals
+    monkeypatch.setattr("judgekit.judges.limits.budget_client.RESERVATION_LEASE_SECONDS", 0.3)
+    monkeypatch.setattr(
+        "judgekit.judges.limits.budget_client._LONGEST_PAUSE", 0.05
+    )  # shorter than the time between renewals
     ends, others = redis_server.client, SQLiteSpending(Path("budgets.sqlite"))
     asked = stub([Reply(text="", usage=Usage(input_tokens=10, output_tokens=1), cost_usd=0.0)])
     held = budget(asked, name="team", tokens=1_200)
@@ -660,7 +663,7 @@ class Fateful:
     """A provider that says what fate has in store; the fate of a request is named by its ``draw``."""
 
     fates: list[Fate]
-    limits: Limits
+    limits: Budget
     spending: SQLiteSpending
 
     async def complete(self, request, /):
@@ -679,7 +682,7 @@ class Fateful:
 @given(
     fates=st.lists(FATES, max_size=12),
     limits=st.builds(
-        Limits,
+        Budget,
         requests=st.none() | st.integers(0, 12),
         tokens=st.none() | st.integers(0, 12_000),
         usd=st.none() | st.floats(0, 0.06),
@@ -713,4 +716,4 @@ def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, li
     assert usd == pytest.approx(sum(share.usd if call.usd_paid is None else call.usd_paid for call in calls), abs=1e-9)
     assert limits.limit_exceeded_by(Amount(requests, tokens, usd), Amount()) is None
     assert not held._in_flight
-    assert spending.reserve("", Limits(requests=0), [Amount(1)]).refusal.may_fit_later is False
+    assert spending.reserve("", Budget(requests=0), [Amount(1)]).refusal.may_fit_later is False
