@@ -1,4 +1,4 @@
-"""How often alignments say that an improvement is shown, and how often the receipts' intervals cover, by simulation.
+"""How often alignments say that an improvement is shown, and how often the audit records' intervals cover, by simulation.
 
 Base and candidates err on the same samples, with a latent correlation of .6; the old question is right on 80 %.
 
@@ -39,7 +39,7 @@ def judged(dice: np.random.Generator, people: NDArray[np.float64], accuracies: N
 
 def equal(people: NDArray[np.float64], runs: int) -> None:
     """Print how often equal candidates are shown, and how often the interval of the chosen one's agreement covers."""
-    print("| labels | shown: holdout | max-t | the receipt's agreement covered |\n|---|---|---|---|")
+    print("| labels | shown: holdout | max-t | the audit record's agreement covered |\n|---|---|---|---|")
     for labels, (validation, test) in SIZES.items():
         dice, shown, best, covered = np.random.default_rng(labels), 0, 0, 0
         for _ in range(runs):

@@ -1,4 +1,4 @@
-"""A judge held against a person: run, sheet, labels, audit, receipt, gates. Nothing is sent.
+"""A judge held against a person: run, sheet, labels, audit, audit record, gates. Nothing is sent.
 
 The judge's replies were written by hand, and so were the labels, by somebody who is stricter than the judge. The same on
 the command line, in this folder:
@@ -30,10 +30,10 @@ print(first)
 sheet = LabelSheet(first, first.scorers[0], draw_samples(first, goal.name, 10))
 Path("sheet.html").write_text("".join(sheet.page()), encoding="utf-8")
 
-# What came back, here of all fourteen. The audit leaves a receipt beside the runs.
+# What came back, here of all fourteen. The audit leaves an audit record beside the runs.
 show_audit(audit(first, read_labels(here / "labels.csv")), 2, console())
 
-# Any later run of this very judge shows the receipt, and gates may ask what people would say of it, as far as the judge's
+# Any later run of this very judge shows the audit record, and gates may ask what people would say of it, as far as the judge's
 # errors on the labelled samples tell. The judge's own number is above what is asked for, and the lower bound is not.
 later = run(read(here / "conversations.jsonl"), [goal], store=DEFAULT_RUNS_PATH)
 print(later)

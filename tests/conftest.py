@@ -41,8 +41,8 @@ from judgekit.analysis.findings import (
     ScorerAudit,
 )
 from judgekit.analysis.labels import HumanLabel
+from judgekit.runs.audit_records import AuditRecord, ConfusionCounts, Correction, Estimate, write_audit_record
 from judgekit.runs.population import Population
-from judgekit.runs.receipts import ConfusionCounts, Correction, Estimate, Receipt, write_receipt
 from judgekit.score import JudgeCall
 from judgekit.scoring import FunctionScorer, scorer
 from judgekit.traces.message import (
@@ -451,9 +451,9 @@ def run_of() -> RunOf:
 
 
 @pytest.fixture
-def receipted(run_of, tmp_path) -> Callable[[str], Run]:
+def audited_run(run_of, tmp_path) -> Callable[[str], Run]:
     """Gives a function that makes a run of two scorers that ask a judge and one that does not: ``a``, of which there is a
-    receipt that names its agreement so, ``b`` and ``c``."""
+    audit record that names its agreement so, ``b`` and ``c``."""
 
     def made(agreement: str) -> Run:
         calls = [JudgeCall(judge="j", prompt="p", model="j-1", cost_usd=0.0)]
@@ -462,7 +462,7 @@ def receipted(run_of, tmp_path) -> Callable[[str], Run]:
         scorers = [one.model_copy(update={"judged": one.name != "c", "signature": "0" * 16}) for one in found.scorers]
         found = Run(found.store, found.record.model_copy(update={"scorers": scorers}))
         all_of_it = Population(samples=1, mean=1)
-        receipt = Receipt(
+        audit_record = AuditRecord(
             scorer="a",
             fingerprint="0" * 16,
             identity=None,
@@ -480,8 +480,8 @@ def receipted(run_of, tmp_path) -> Callable[[str], Run]:
             audited_at=found.started_at,
             version="0",
         )
-        assert found.receipts_folder is not None
-        write_receipt(receipt, found.receipts_folder)
+        assert found.audits_folder is not None
+        write_audit_record(audit_record, found.audits_folder)
         return found
 
     return made

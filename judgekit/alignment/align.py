@@ -1,4 +1,4 @@
-"""The alignment of a judge with people, from labels to a prompt file with a receipt."""
+"""The alignment of a judge with people, from labels to a prompt file with an audit record."""
 
 import asyncio
 import hashlib
@@ -43,8 +43,8 @@ from judgekit.runs.alignments import (
     read_alignments,
     write_alignment,
 )
+from judgekit.runs.audit_records import audit_record_path
 from judgekit.runs.hashes import group_key, recording_key
-from judgekit.runs.receipts import receipt_path
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.runner import make_tasks, score_tasks
@@ -288,7 +288,7 @@ class Aligning:
 
     def _looks(self, alignment: str) -> int:
         """Return the number of looks at the test labels, this one included; the same alignment is the same look."""
-        folder = self.run.receipts_folder
+        folder = self.run.audits_folder
         if folder is None:
             return 1
         records = read_alignments(folder)
@@ -331,8 +331,8 @@ class Aligning:
         tested: TestedCandidate | None,
         candidates: Sequence[AlignmentCandidate],
     ) -> Alignment:
-        """Record the alignment, write the prompt file and, from the tested samples, the receipt."""
-        folder = self.run.receipts_folder
+        """Record the alignment, write the prompt file and, from the tested samples, the audit record."""
+        folder = self.run.audits_folder
         known = () if folder is None else [one.id for one in read_alignments(folder)]
         if folder is not None and record.id not in known:
             write_alignment(record, folder)
@@ -342,7 +342,7 @@ class Aligning:
             write_prompt(text, path)
         kept = None
         if tested is not None and path is not None and folder is not None:
-            kept = tested.keep_receipt(self.run.store, folder, record)
+            kept = tested.keep_audit_record(self.run.store, folder, record)
         return self._refused("").model_copy(
             update={
                 "id": record.id,
@@ -360,7 +360,7 @@ class Aligning:
                     )
                 ),
                 "run": None if kept is None else kept.run,
-                "receipt_path": None if kept is None or folder is None else str(receipt_path(kept, folder)),
+                "audit_record_path": None if kept is None or folder is None else str(audit_record_path(kept, folder)),
             }
         )
 
@@ -430,7 +430,7 @@ def prepare(
         raise ConfigError(f"{path}: the new prompt needs another name than the old one")
     earlier: Sequence[AlignmentRecord] = ()
     if base.alignment:
-        folder = run.receipts_folder
+        folder = run.audits_folder
         if folder is None:
             raise ConfigError(f"{base.name} was aligned before, and a run in memory does not know by which labels")
         earlier = ancestry(base.alignment, folder)
@@ -463,7 +463,7 @@ async def aalign(
     A model reads the labels with the role ``train`` and writes candidates: guidelines, rewritten questions, and
     examples. Those that copy a recording, or change the scale, are refused. The judge answers the others on the samples
     with the role ``validation``; the one that agrees best is tested once on those with the role ``test``. The new prompt is
-    written beside the old one and, if the run is in a file, the new judge gets a receipt from the ``test`` labels alone.
+    written beside the old one and, if the run is in a file, the new judge gets an audit record from the ``test`` labels alone.
 
     Args:
         scorer: The scorer with the old question, such as ``PromptScorer("tone", judge)``.
@@ -471,9 +471,9 @@ async def aalign(
         labels: Labels of people.
         writer: The model that writes candidates; by default, the scorer's judge.
         design: ``"holdout"``, or ``"max-t"``, which tests all candidates at once by ``validation`` and ``test``. This finds
-            smaller gains, but leaves no labels for a receipt.
+            smaller gains, but leaves no labels for an audit record.
         output: The file of the new prompt; by default, the scorer's name and ``_aligned.md``.
-        sources: The origins of the labels, which the receipt names.
+        sources: The origins of the labels, which the audit record names.
         announce: Called with what will be asked and what it costs, before it is.
 
     Raises:

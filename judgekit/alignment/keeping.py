@@ -1,4 +1,4 @@
-"""Files that an alignment leaves: the prompt, a run of the test samples, and a receipt made from them alone."""
+"""Files that an alignment leaves: the prompt, a run of the test samples, and an audit record made from them alone."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -11,7 +11,7 @@ from judgekit.analysis.labels import HumanLabel
 from judgekit.atomic import atomic_write
 from judgekit.errors import ConfigError
 from judgekit.runs.alignments import AlignmentRecord
-from judgekit.runs.receipts import Receipt, read_receipts
+from judgekit.runs.audit_records import AuditRecord, read_audit_records
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
@@ -36,21 +36,21 @@ class TestedCandidate(NamedTuple):
     rows: Sequence[Row]
     sources: Sequence[str]
 
-    def keep_receipt(self, store: RunStore, receipts: Path, record: AlignmentRecord) -> Receipt | None:
-        """Return the receipt that the same alignment left before, or else store a run of the samples and audit it.
+    def keep_audit_record(self, store: RunStore, folder: Path, record: AlignmentRecord) -> AuditRecord | None:
+        """Return the audit record that the same alignment left before, or else store a run of the samples and audit it.
 
         Args:
             store: The file of runs.
-            receipts: The folder of receipts.
+            folder: The folder of audit records.
             record: The record of the alignment, which is in that folder.
         """
         signature = ScorerRecord.of(self.new).signature
-        for one in read_receipts(self.new.name, receipts)[0]:
+        for one in read_audit_records(self.new.name, folder)[0]:
             if one.fingerprint == signature and one.alignment is not None and one.alignment.id == record.id:
                 return one
         run = self._stored(store)
         audit(run, self._labels(run.number), sources=self.sources)
-        return run.receipts[self.new.name].receipt
+        return run.audits[self.new.name].record
 
     def _stored(self, store: RunStore) -> Run:
         kept = RunStore(store.path)

@@ -46,7 +46,7 @@ class Alignment(FrozenModel):
         prompt_path: The file of the new prompt; ``None`` if there is none.
         diff: The lines that are new or gone in it.
         run: The number of the run in which old and new question judged the test samples; ``None`` if there is none.
-        receipt_path: The receipt of the new judge; ``None`` if there is none.
+        audit_record_path: The audit record of the new judge; ``None`` if there is none.
         requests: The number of requests that were sent.
         cached: The number of replies from the cache.
         cost_usd: The cost of the requests in US dollars; ``None`` if a price is unknown.
@@ -65,7 +65,7 @@ class Alignment(FrozenModel):
     prompt_path: str | None = None
     diff: str = ""
     run: int | None = None
-    receipt_path: str | None = None
+    audit_record_path: str | None = None
     requests: int = 0
     cached: int = 0
     cost_usd: float | None = 0.0
@@ -93,7 +93,7 @@ class Alignment(FrozenModel):
         if found.outcome == "not shown" and found.p < found.alpha:
             yield "one class pays for the gain: it loses more than 5 points, which is shown as well"
         if self.design == "max-t":
-            yield "there is no receipt, since these labels chose the question; the gain looks larger than it is"
+            yield "there is no audit record, since these labels chose the question; the gain looks larger than it is"
         if self.look > 1:
             yield f"this is look {self.look} at these test labels, so the level is lower than at the first"
         if self.look >= MOST_LOOKS:

@@ -19,17 +19,17 @@ from judgekit.analysis.selection_bias import selection_bias
 from judgekit.analysis.spent_labels import alignments_of, question_names, spent_samples
 from judgekit.errors import ConfigError, count_text, join_limited, short_repr
 from judgekit.runs.answers import reported_names
-from judgekit.runs.population import describe_population
-from judgekit.runs.receipts import (
+from judgekit.runs.audit_records import (
+    AuditRecord,
     Correction,
     Estimate,
     LabelSelection,
-    Receipt,
+    audit_record_file_name,
     new_models,
-    read_receipts,
-    receipt_file_name,
-    write_receipt,
+    read_audit_records,
+    write_audit_record,
 )
+from judgekit.runs.population import describe_population
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord
 from judgekit.runs.store import now
@@ -52,7 +52,7 @@ def audit(
     delta: float = 0.05,
     epsilon: float = 0.2,
 ) -> Audit:
-    """Compare the judges of a run with labels of people, and store a receipt of the findings beside the run.
+    """Compare the judges of a run with labels of people, and store an audit record of the findings beside the run.
 
     The mean is corrected by PPI++ if the labelled samples are a random sample of the run, or nothing suggests that they
     are not; in the latter case it is corrected within each verdict, as far as each has labels, so that a selection by
@@ -65,9 +65,9 @@ def audit(
     them. Trials of one task, which share a group, are drawn and tested together.
 
     Args:
-        run: The run. A run in memory gets no receipt.
+        run: The run. A run in memory gets no audit record.
         labels: Labels of people; without any, only the judge's noise is measured.
-        sources: The origins of the labels, such as files, which the audit and its receipts name.
+        sources: The origins of the labels, such as files, which the audit and its audit records name.
         guarantee: The acceptable share of verdicts with which people disagree, in (0, 1); searches for the confidence
             below which the judge must abstain to achieve it.
         delta: The probability that the guarantee fails, in (0, 1), however often it is checked while labels are added.
@@ -77,7 +77,7 @@ def audit(
     Raises:
         ConfigError: The run asked no judge, labels name a scorer that it does not have, or a number is out of range.
         TraceError: A scorer does not know a label.
-        StoreError: The run cannot be read, or a receipt cannot be written.
+        StoreError: The run cannot be read, or an audit record cannot be written.
     """
     for name, number in (("guarantee", guarantee), ("delta", delta)):
         if number is not None and not 0 < number < 1:
@@ -160,7 +160,7 @@ class _Auditing:
         return best, left_out + best.unused_labels  # adding counters drops zeros
 
     def audit(self, guarantee: float | None, delta: float, epsilon: float) -> ScorerAudit:
-        """Return the findings, and store a receipt of them."""
+        """Return the findings, and store an audit record of them."""
         matched, pairs = self.matched, self.pairs
         chosen = selection_bias(self.matched, self.kind, self.usages)
         correction = self._correction(chosen)
@@ -169,7 +169,7 @@ class _Auditing:
                 None, ("no label is the verdict of a judge (their source is unknown)", correction.assumptions)
             )
             correction = correction.model_copy(update={"assumptions": ", and ".join(told)})
-        better = self._preferred_receipt(correction)
+        better = self._preferred_record(correction)
         annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
         length = length_bias(pairs, self._lengths())
         found = ScorerAudit(
@@ -198,30 +198,32 @@ class _Auditing:
             notes=[*self._notes(correction, chosen, better)],
         )
         if better is None:
-            self._store_receipt(found, chosen)
+            self._store_record(found, chosen)
         return found
 
-    def _preferred_receipt(self, correction: Correction) -> Receipt | None:
-        """Return this judge's receipt for these recordings if it alone has a corrected mean, or has more labels."""
-        folder = self.run.receipts_folder
+    def _preferred_record(self, correction: Correction) -> AuditRecord | None:
+        """Return this judge's audit record for these recordings if it alone has a corrected mean, or has more labels."""
+        folder = self.run.audits_folder
         if folder is None or not self.matched.samples or not self.is_same_run or self.unknown_sources:
             return None
         judged = self.run.audit_subject(self.record)
-        receipts, _ = read_receipts(self.record.name, folder)
-        for kept in receipts:
+        audit_records, _ = read_audit_records(self.record.name, folder)
+        for kept in audit_records:
             is_same = kept.fingerprint == self.record.signature and judged.is_audited_by(kept)
             if is_same and not new_models(kept.models, judged.models):
                 is_less = correction.corrected is None and kept.correction.corrected is not None
                 return kept if is_less or len(self.pairs.samples) < kept.sample_count else None
         return None
 
-    def _other_versions(self) -> Sequence[Receipt]:
-        """Return the receipts of other versions of this scorer that were audited on the same recordings."""
-        folder, recordings = self.run.receipts_folder, self.run.recordings
+    def _other_versions(self) -> Sequence[AuditRecord]:
+        """Return the audit records of other versions of this scorer that were audited on the same recordings."""
+        folder, recordings = self.run.audits_folder, self.run.recordings
         if folder is None or recordings is None or not self.is_same_run or not self.matched.samples:
             return []
-        receipts, _ = read_receipts(self.record.name, folder)
-        return [one for one in receipts if one.recordings == recordings and one.fingerprint != self.record.signature]
+        audit_records, _ = read_audit_records(self.record.name, folder)
+        return [
+            one for one in audit_records if one.recordings == recordings and one.fingerprint != self.record.signature
+        ]
 
     def _lengths(self) -> Mapping[int, float]:
         """Return the length of what the judge read in characters, for a pair the difference, or else in messages."""
@@ -354,7 +356,7 @@ class _Auditing:
             return f"the labels belong to run {number}: judgekit audit {number} looks for a threshold there"
         return _PICKED if self.matched.selection == "convenience" else selection_bias
 
-    def _notes(self, correction: Correction, chosen: str, better: Receipt | None) -> Iterator[str]:
+    def _notes(self, correction: Correction, chosen: str, better: AuditRecord | None) -> Iterator[str]:
         matched = self.matched
         yield from matched.notes
         yield from self._coverage_notes(correction)
@@ -373,7 +375,7 @@ class _Auditing:
             number = matched.run.number
             yield (
                 f"agreement is on samples of run {number}; judgekit audit {number} shows where judge and people "
-                "disagree, and keeps a receipt"
+                "disagree, and keeps an audit record"
             )
         silent = [judge for judge, models in self.run.audit_subject(self.record).models.items() if None in models]
         if silent:
@@ -381,10 +383,10 @@ class _Auditing:
                 f"the provider reports no model for answers of {join_limited(silent)}, so another model behind the same name "
                 "would go unnoticed"
             )
-        yield from self._receipt_notes(better)
+        yield from self._record_notes(better)
 
-    def _receipt_notes(self, better: Receipt | None) -> Iterator[str]:
-        """Yield notes on the receipt of this audit, and on other receipts for the same recordings."""
+    def _record_notes(self, better: AuditRecord | None) -> Iterator[str]:
+        """Yield notes on the audit record of this audit, and on other audit records for the same recordings."""
         if better is not None:
             n = len(self.pairs.samples)
             why = (
@@ -393,8 +395,8 @@ class _Auditing:
                 else f"has only {count_text(n, 'labelled sample')}"
             )
             yield (
-                f"the receipt of run {better.run}, n={better.sample_count:,}, is kept, because this audit {why}; to replace it, delete "
-                f"{receipt_file_name(better)}"
+                f"the audit record of run {better.run}, n={better.sample_count:,}, is kept, because this audit {why}; to replace it, delete "
+                f"{audit_record_file_name(better)}"
             )
         if tried := self._other_versions():
             runs = join_limited(f"run {number}" for number in sorted({one.run for one in tried}))
@@ -406,10 +408,10 @@ class _Auditing:
         if self.unknown_sources:
             yield (
                 f"the source of {count_text(self.unknown_sources, 'label')} is unknown: a person, a benchmark, or a judge, perhaps "
-                "this one. So this audit leaves no receipt; labels in a file (--labels) count as given by people"
+                "this one. So this audit leaves no audit record; labels in a file (--labels) count as given by people"
             )
         if self.record.signature is None:
-            yield f"there is no receipt, because the judge could not be recognized later: {self.record.identity}"
+            yield f"there is no audit record, because the judge could not be recognized later: {self.record.identity}"
 
     def _coverage_notes(self, correction: Correction) -> Iterator[str]:
         """Yield notes on which samples the means cover, if these are not plainly all samples of the run."""
@@ -431,9 +433,9 @@ class _Auditing:
             )
             yield f"the corrected mean covers the samples to which the question applies according to people{which}"
 
-    def _store_receipt(self, found: ScorerAudit, chosen: str) -> None:
-        """Store a receipt, if there were labels."""
-        folder = self.run.receipts_folder
+    def _store_record(self, found: ScorerAudit, chosen: str) -> None:
+        """Store an audit record, if there were labels."""
+        folder = self.run.audits_folder
         if (
             not found.sample_count
             or folder is None
@@ -444,7 +446,7 @@ class _Auditing:
             return
         judged, errors = self.run.audit_subject(self.record), self._errors(chosen)
         calls = [call for row in self.all_rows for call in row.score.calls if call.error is None]
-        receipt = Receipt(
+        audit_record = AuditRecord(
             scorer=found.scorer,
             fingerprint=found.fingerprint,
             identity=self.record.identity,
@@ -470,7 +472,7 @@ class _Auditing:
             audited_at=now(),
             version=version("judgekit"),
         )
-        write_receipt(receipt, folder)
+        write_audit_record(audit_record, folder)
 
 
 def _reported_names(answered: Mapping[str, Mapping[str | None, int]]) -> Mapping[str, Sequence[str]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from judgekit.analysis.findings import Audit, Guarantee, HumanAgreement, Repeatability, ScorerAudit
 from judgekit.errors import count_text
 from judgekit.notebook import fragment, html_number_table, html_text_table, text_block
-from judgekit.runs.receipts import Estimate, LabelSelection
+from judgekit.runs.audit_records import Estimate, LabelSelection
 
 _DRAWN: Mapping[LabelSelection, str] = {
     "all": "all samples that the judge scored are labelled",

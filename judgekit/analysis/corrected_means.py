@@ -8,7 +8,7 @@ from judgekit.analysis.gates import CORRECTED_FIELDS, OPERATORS, TOLERANCE, Gate
 from judgekit.runs.results import Run
 
 if TYPE_CHECKING:
-    from judgekit.runs.receipts import Correction, Estimate
+    from judgekit.runs.audit_records import Correction, Estimate
 
 _DIGITS = range(2, 10)  # decimals to try; the fewest that keep a statement true are shown
 
@@ -31,12 +31,12 @@ class MeanBound(NamedTuple):
 
 def run_corrections(run: Run) -> "Mapping[str, Correction]":
     """Return the corrected mean of each scorer whose judge was audited, or the reason why there is none."""
-    return {scorer: _correction(run, scorer) for scorer, known in run.receipts.items() if known.receipt is not None}
+    return {scorer: _correction(run, scorer) for scorer, known in run.audits.items() if known.record is not None}
 
 
 def _correction(run: Run, scorer: str) -> "Correction":
     from judgekit.analysis.correction import corrected_mean  # noqa: PLC0415 - only audited runs need both
-    from judgekit.runs.receipts import Correction  # noqa: PLC0415
+    from judgekit.runs.audit_records import Correction  # noqa: PLC0415
 
     overall = run.summary[scorer].overall
     if overall is not None and overall.name != "mean":

@@ -6,8 +6,8 @@ from math import fsum, isclose
 from typing import Self
 
 from judgekit.errors import count_text, join_limited
+from judgekit.runs.audit_records import AuditRecord, ConfusionCounts, Correction, Estimate
 from judgekit.runs.population import Population, transfer_obstacles
-from judgekit.runs.receipts import ConfusionCounts, Correction, Estimate, Receipt
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.stats.wilson import wilson
@@ -17,29 +17,29 @@ _ROUNDING = 1e-12
 
 
 def corrected_mean(run: Run, scorer: str) -> Correction:
-    """Return the mean of a scorer corrected by the receipt of its judge; see `Run.receipts`.
+    """Return the mean of a scorer corrected by the audit record of its judge; see `Run.audits`.
 
     For the audited run, or one with the same recordings and scores, this is what the audit found; for another run of
     the same judge, it is the result of `rogan_gladen`.
     """
-    found = run.receipts.get(scorer)
+    found = run.audits.get(scorer)
     if found is None:
         return Correction(unavailable_reason="it asks no judge")
-    receipt = found.receipt
-    if receipt is None:
+    audit_record = found.record
+    if audit_record is None:
         return Correction(
             unavailable_reason=f"{found}; judgekit audit {run.number} compares its judge with labels of people"
         )
     if found.scope_text:
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))
-        return rogan_gladen(rows, run.population(scorer), JudgeErrors.of(receipt))
-    values, audited = run.summary[scorer].values, receipt.population
+        return rogan_gladen(rows, run.population(scorer), JudgeErrors.of(audit_record))
+    values, audited = run.summary[scorer].values, audit_record.population
     if len(values) != audited.samples or not isclose(fsum(values), len(values) * (audited.mean or 0), abs_tol=1e-6):
         return Correction(
-            unavailable_reason=f"run {run.number} has other scores than run {receipt.run} had when it was audited; audit it again: "
+            unavailable_reason=f"run {run.number} has other scores than run {audit_record.run} had when it was audited; audit it again: "
             f"judgekit audit {run.number}"
         )
-    return receipt.correction
+    return audit_record.correction
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,12 @@ class JudgeErrors:
     population: Population
 
     @classmethod
-    def of(cls, receipt: Receipt) -> Self:
-        """Return the errors that a receipt holds."""
-        where = f"the labelled samples of run {receipt.run}"
-        return cls(where, receipt.sample_count, receipt.counts, receipt.transfer_obstacle, receipt.labelled)
+    def of(cls, audit_record: AuditRecord) -> Self:
+        """Return the errors that an audit record holds."""
+        where = f"the labelled samples of run {audit_record.run}"
+        return cls(
+            where, audit_record.sample_count, audit_record.counts, audit_record.transfer_obstacle, audit_record.labelled
+        )
 
 
 def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeErrors) -> Correction:

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from judgekit.runs.receipts import ConfusionCounts, Correction, Estimate, LabelSelection
+from judgekit.runs.audit_records import ConfusionCounts, Correction, Estimate, LabelSelection
 from judgekit.traces.message import FrozenModel, Many
 
 ValueKind: TypeAlias = Literal["binary", "ordinal", "continuous"]
@@ -105,7 +105,7 @@ class ScorerAudit(FrozenModel):
 
     Attributes:
         scorer: The scorer's name.
-        fingerprint: The scorer's signature; see `judgekit.runs.receipts.Receipt`.
+        fingerprint: The scorer's signature; see `judgekit.runs.audit_records.AuditRecord`.
         kind: The kind of its values.
         sample_count: The number of samples that both people and the judge decided, including by saying that the question does not
             apply.

@@ -14,7 +14,7 @@ from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
 from judgekit.score import ScoreStatus
 
 if TYPE_CHECKING:
-    from judgekit.runs.receipts import Correction
+    from judgekit.runs.audit_records import Correction
 
 _GATE = re.compile(r"\s*(?P<name>.*?)\s*(?P<operator>>=|<=|==|>|<)\s*(?P<bound>[^<>=]*?)\s*", re.DOTALL)
 _SIGNS = "<>=!"
@@ -192,7 +192,7 @@ class Gate:
 
         Fields of a scorer: ``value``, the default; ``lower`` and ``upper``, the bounds of its 95 % interval; ``min``,
         the lowest value of a scored sample; ``corrected``, ``corrected.lower`` and ``corrected.upper``, the value and
-        bounds corrected by the receipt of its judge's last audit. Fields of a scorer or a run: ``n``, the number of
+        bounds corrected by the audit record of its judge's last audit. Fields of a scorer or a run: ``n``, the number of
         scored samples; ``coverage``, the share of scored samples; ``skipped``, ``failed`` and ``abstained``, the number
         of such samples, or their share with ``%``; ``cost_usd``. Operators: ``>=``, ``>``, ``<=``, ``<``, ``==``. Names
         may contain dots.

@@ -85,7 +85,7 @@ def plan_labels(
         gate: Instead, a gate on the scorer's corrected mean, such as ``tone.corrected.lower >= 0.7``, which is to be met with
             a probability of 80 % if the mean is as planned.
         agreement: The agreement of judge and people: kappa, or the correlation of their values. By default, the lower bound
-            of kappa in the judge's receipt.
+            of kappa in the judge's audit record.
         mean: The mean that people would give. By default, the corrected mean, else the judge's.
 
     Raises:
@@ -154,11 +154,11 @@ def plan_labels(
 
 
 def _audited_agreement(run: Run, scorer: str) -> tuple[float, str]:
-    """Return the agreement in the judge's receipt."""
-    status = run.receipts[scorer]
+    """Return the agreement in the judge's audit record."""
+    status = run.audits[scorer]
     for name in _AGREEMENT:
-        if status.receipt is not None and (found := status.receipt.agreement.get(name)) and found.low is not None:
-            return max(0.0, found.low), f"the lower bound of {name} in the audit of run {status.receipt.run}"
+        if status.record is not None and (found := status.record.agreement.get(name)) and found.low is not None:
+            return max(0.0, found.low), f"the lower bound of {name} in the audit of run {status.record.run}"
     raise ConfigError(
         f"{scorer}: {status}; guess its agreement with people (--agreement 0.6; 0 plans without the judge)"
     )

@@ -13,7 +13,7 @@ from judgekit.analysis.spent_labels import SpentSamples
 from judgekit.errors import ConfigError, StoreError, join_limited, short_repr
 from judgekit.runs.alignments import LabelRole
 from judgekit.runs.answers import reported_names
-from judgekit.runs.receipts import LabelSelection, new_models
+from judgekit.runs.audit_records import LabelSelection, new_models
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row, ScorerRecord, identity_differences
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 from judgekit.analysis.correction import independent_share
 from judgekit.analysis.findings import Disagreement, Guarantee, ValueKind
 from judgekit.analysis.matching import LabelledSample, MatchedLabels
+from judgekit.runs.audit_records import ConfusionCounts, Estimate
 from judgekit.runs.population import first_of_groups
-from judgekit.runs.receipts import ConfusionCounts, Estimate
 from judgekit.runs.rows import Row, ScorerRecord
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judgekit.analysis.findings import Repeatability
 from judgekit.errors import count_text
+from judgekit.runs.audit_records import Estimate
 from judgekit.runs.draws import Draws, draw_value, first_details
-from judgekit.runs.receipts import Estimate
 from judgekit.runs.rows import Row
 
 if TYPE_CHECKING:

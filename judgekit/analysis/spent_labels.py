@@ -26,7 +26,7 @@ def alignments_of(run: Run, scorers: Iterable[ScorerRecord]) -> Sequence[Alignme
         StoreError: One of them is not recorded beside the run.
     """
     wanted = [alignment for one in scorers for alignment in one.alignments]
-    folder = run.receipts_folder
+    folder = run.audits_folder
     if wanted and folder is None:
         raise StoreError("a run in memory has no records of alignments: give it a store")
     return [] if folder is None else [record for alignment in wanted for record in ancestry(alignment, folder)]

@@ -57,8 +57,8 @@ def align(
     design: Annotated[
         Literal["holdout", "max-t"],
         typer.Option(
-            help="holdout: choose a candidate, and test it by other labels, which make a receipt; max-t: test all candidates at "
-            "once, which finds smaller gains but leaves no receipt."
+            help="holdout: choose a candidate, and test it by other labels, which make an audit record; max-t: test all candidates at "
+            "once, which finds smaller gains but leaves no audit record."
         ),
     ] = "holdout",
     output: Annotated[
@@ -180,5 +180,7 @@ def _show(found: Alignment) -> None:
         print_line(line, screen)
     if found.diff:
         screen.print(printable_lines(f"\n{found.diff}"), soft_wrap=True)
-    if found.receipt_path is not None:
-        print_line(f"receipt, from the {found.roles['test']} test samples alone, run {found.run}: {found.receipt_path}")
+    if found.audit_record_path is not None:
+        print_line(
+            f"audit record, from the {found.roles['test']} test samples alone, run {found.run}: {found.audit_record_path}"
+        )

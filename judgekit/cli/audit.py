@@ -19,7 +19,7 @@ from judgekit.reports.audit import show_audit
 from judgekit.reports.export import write_text
 from judgekit.reports.glossary import explaining_terms
 from judgekit.reports.html import html_report
-from judgekit.runs.receipts import receipt_path
+from judgekit.runs.audit_records import audit_record_path
 from judgekit.runs.results import Run
 from judgekit.runs.store import DEFAULT_RUNS_PATH
 
@@ -75,7 +75,7 @@ def audit(
 
     Shows how far they agree with people, and their corrected means.
 
-    Saves a receipt next to the run. Later runs of the same judge show it, and gates can require it. The exit code
+    Saves an audit record next to the run. Later runs of the same judge show it, and gates can require it. The exit code
     does not depend on the result.
     """
     outputs = check_outputs(output, _KINDS)
@@ -84,7 +84,7 @@ def audit(
     names = dict(map(options.parse_recorded_label, label or ()))
     files = {path: read_label_file(path, names=names, run=found) for path in labels or ()}
     given: list[HumanLabel] = [one for file in files.values() for one in file.labels]
-    sources = [to_location(path).name for path in labels or ()]  # a receipt may be shared: it names no folder
+    sources = [to_location(path).name for path in labels or ()]  # an audit record may be shared: it names no folder
     for name, file in files.items():
         print_notices(name, file.notices)
     missing = {name: names[name] for name in names if not any(name in file.names for file in files.values())}
@@ -95,10 +95,10 @@ def audit(
     made = audited(found, deduplicate(given), sources=sources, guarantee=guarantee, delta=delta, epsilon=worse)
     with explaining_terms() as screen:
         show_audit(made, show, screen.out, mean_bounds(found))
-        for name, known in found.receipts.items():
-            if (folder := found.receipts_folder) is not None and (receipt := known.receipt) is not None:
-                where = receipt_path(receipt, folder)
-                print_line(f"receipt of {name}, from the audit of run {receipt.run}: {where}", screen.out)
+        for name, known in found.audits.items():
+            if (folder := found.audits_folder) is not None and (audit_record := known.record) is not None:
+                where = audit_record_path(audit_record, folder)
+                print_line(f"audit record of {name}, from the audit of run {audit_record.run}: {where}", screen.out)
     for path in outputs:
         write_text(_KINDS[path.suffix.lower()](found, made), path)
         print_written(path)

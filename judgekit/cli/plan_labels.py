@@ -31,7 +31,7 @@ def plan_labels(
         typer.Option(
             metavar="KAPPA",
             help="A guess of how well the judge agrees with people: kappa, from 0 to 1. By default, the lower bound in the "
-            "judge's receipt.",
+            "judge's audit record.",
         ),
     ] = None,
     mean: Annotated[

@@ -28,7 +28,7 @@ from judgekit.reports.detail import sample_detail
 from judgekit.reports.document import render_page, script_json
 from judgekit.reports.glossary import TERMS
 from judgekit.reports.listing import MAX_LISTED, Listing
-from judgekit.runs.receipts import Correction
+from judgekit.runs.audit_records import Correction
 from judgekit.runs.results import Run
 from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
 from judgekit.runs.summary_table import column_rows, summary_columns
@@ -169,7 +169,7 @@ def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
 
 
 def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
-    """Return the corrected means by the receipts of a run or, where these have none, by an audit of it."""
+    """Return the corrected means by the audit records of a run or, where these have none, by an audit of it."""
     found = dict(run_corrections(run))
     for one in audit.scorers if audit else ():
         if one.scorer not in corrected_means(found) and one.correction.corrected is not None:

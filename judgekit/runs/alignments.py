@@ -103,13 +103,13 @@ class AlignmentRecord(FrozenModel):
         return not keys.isdisjoint(self.fitted_keys)
 
 
-def write_alignment(record: AlignmentRecord, receipts: Path) -> Path:
-    """Write a record beside the receipts, replacing that of the same alignment.
+def write_alignment(record: AlignmentRecord, folder: Path) -> Path:
+    """Write a record beside the audit records, replacing that of the same alignment.
 
     Raises:
         StoreError: It cannot be written.
     """
-    path = _path(receipts, record.id)
+    path = _path(folder, record.id)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:
@@ -119,17 +119,17 @@ def write_alignment(record: AlignmentRecord, receipts: Path) -> Path:
     return path
 
 
-def read_alignments(receipts: Path) -> Sequence[AlignmentRecord]:
+def read_alignments(folder: Path) -> Sequence[AlignmentRecord]:
     """Return all recorded alignments, oldest first.
 
     Raises:
         StoreError: One of them cannot be read.
     """
-    found = [_read(path) for path in sorted(receipts.glob("alignment-*.json")) if _FILE.fullmatch(path.name)]
+    found = [_read(path) for path in sorted(folder.glob("alignment-*.json")) if _FILE.fullmatch(path.name)]
     return sorted(found, key=lambda one: one.made_at)
 
 
-def ancestry(alignment: str, receipts: Path) -> Sequence[AlignmentRecord]:
+def ancestry(alignment: str, folder: Path) -> Sequence[AlignmentRecord]:
     """Return the record of an alignment, and those of the alignments that its question came from.
 
     Raises:
@@ -140,7 +140,7 @@ def ancestry(alignment: str, receipts: Path) -> Sequence[AlignmentRecord]:
     while wanted is not None and wanted not in {one.id for one in found}:
         if not re.fullmatch("[0-9a-f]{12}", wanted):
             raise StoreError(f"expected the id of an alignment, 12 hexadecimal digits, found {wanted!r}")
-        found.append(_read(_path(receipts, wanted)))
+        found.append(_read(_path(folder, wanted)))
         wanted = found[-1].parent
     return found
 
@@ -153,8 +153,8 @@ def earlier_looks(records: Iterable[AlignmentRecord], scorer: str, test: Collect
     )
 
 
-def _path(receipts: Path, alignment: str) -> Path:
-    return receipts / f"alignment-{alignment}.json"
+def _path(folder: Path, alignment: str) -> Path:
+    return folder / f"alignment-{alignment}.json"
 
 
 def _read(path: Path) -> AlignmentRecord:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
+    from judgekit.runs.audit_records import AuditStatus, AuditSubject
     from judgekit.runs.population import Population
-    from judgekit.runs.receipts import AuditStatus, AuditSubject
 
 _log = logging.getLogger("judgekit")
 
@@ -167,9 +167,9 @@ class Run:
         return tuple(self.store.duplicate_ids(self.number))
 
     @property
-    def receipts_folder(self) -> Path | None:
-        """The folder of audit receipts, beside the run's file; ``None`` for a run in memory."""
-        return None if self.store.path is None else self.store.path.parent / "receipts"
+    def audits_folder(self) -> Path | None:
+        """The folder of audit records, beside the run's file; ``None`` for a run in memory."""
+        return None if self.store.path is None else self.store.path.parent / "audits"
 
     @property
     def recordings(self) -> str | None:
@@ -178,14 +178,14 @@ class Run:
         return f"sha256:{hashlib.sha256(' '.join(hashes).encode()).hexdigest()[:16]}" if hashes else None
 
     @property
-    def receipts(self) -> "Mapping[str, AuditStatus]":
+    def audits(self) -> "Mapping[str, AuditStatus]":
         """The audit status of each scorer that asks a judge."""
-        folder = self.receipts_folder
+        folder = self.audits_folder
         judged = [one for one in self.scorers if one.judged]
         if not judged:
             return {}
 
-        from judgekit.runs.receipts import AuditStatus, audit_status  # noqa: PLC0415 - only judges are audited
+        from judgekit.runs.audit_records import AuditStatus, audit_status  # noqa: PLC0415 - only judges are audited
 
         return {
             one.name: AuditStatus() if folder is None else audit_status(self.audit_subject(one), folder)
@@ -193,8 +193,8 @@ class Run:
         }
 
     def audit_subject(self, scorer: ScorerRecord) -> "AuditSubject":
-        """Return one of the run's judged scorers, to be compared with receipts."""
-        from judgekit.runs.receipts import AuditSubject  # noqa: PLC0415
+        """Return one of the run's judged scorers, to be compared with audit records."""
+        from judgekit.runs.audit_records import AuditSubject  # noqa: PLC0415
 
         line = self._counts_only[scorer.name]
         return AuditSubject(
@@ -226,7 +226,7 @@ class Run:
     @property
     def audited(self) -> Mapping[str, str]:
         """The audit status of each judge in words, such as ``audited: kappa .71 [.58, .82], n=120``."""
-        return {scorer: str(found) for scorer, found in self.receipts.items()}
+        return {scorer: str(found) for scorer, found in self.audits.items()}
 
     def rows(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from judgekit.runs.receipts import Estimate
+from judgekit.runs.audit_records import Estimate
 from judgekit.runs.summary import UNSCORED_STATUSES, ScorerSummary, Summary
 
 Subject: TypeAlias = Literal["scores", "judge"]

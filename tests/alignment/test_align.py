@@ -1,4 +1,4 @@
-"""Alignments in Python, with scripted judges: what is read, what is written, and what is left in the receipt."""
+"""Alignments in Python, with scripted judges: what is read, what is written, and what is left in the audit record."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ from judgekit.analysis.sampling import draw_samples
 from judgekit.errors import BudgetError, ConfigError, StoreError
 from judgekit.judges.request import Request
 from judgekit.runs.alignments import assigned_role, read_alignments
-from judgekit.runs.receipts import Receipt
+from judgekit.runs.audit_records import AuditRecord
 
 WORDS = [
     "amber",
@@ -108,24 +108,24 @@ def answer(request: Request, *, lacking: bool) -> Mapping[str, object]:
     return {"reason": "heard", "evidence": [], "verdict": "lacking" if lacking else "fitting"}
 
 
-def receipt_of(path: str | None) -> Receipt:
-    """The receipt of an alignment."""
+def record_of(path: str | None) -> AuditRecord:
+    """The audit record of an alignment."""
     assert path is not None
-    return Receipt.model_validate_json(Path(path).read_bytes())
+    return AuditRecord.model_validate_json(Path(path).read_bytes())
 
 
-def test_an_improvement_leaves_a_prompt_a_run_and_a_receipt_of_the_test_labels(scored: Run) -> None:
+def test_an_improvement_leaves_a_prompt_a_run_and_an_audit_record_of_the_test_labels(scored: Run) -> None:
     found = align(tone(judge()), scored, labels(recordings()), sources=["labels.csv"])
     tested = [one for one in recordings() if assigned_role(one) == "test"]
     assert (found.outcome, found.roles["test"], found.run) == ("shown", len(tested), 2)
-    receipt = receipt_of(found.receipt_path)
-    assert (receipt.sample_count, receipt.run, receipt.sources) == (len(tested), 2, ("labels.csv",))
-    assert receipt.correction.corrected is not None
-    assert receipt.correction.corrected.value == pytest.approx(1 - sum(map(shouts, tested)) / len(tested))
+    audit_record = record_of(found.audit_record_path)
+    assert (audit_record.sample_count, audit_record.run, audit_record.sources) == (len(tested), 2, ("labels.csv",))
+    assert audit_record.correction.corrected is not None
+    assert audit_record.correction.corrected.value == pytest.approx(1 - sum(map(shouts, tested)) / len(tested))
     kept = Run.stored(2, Path(".judgekit/runs.sqlite"))
     assert [one.name for one in kept.scorers] == ["tone", "tone_aligned"]
     assert [sample.id for _, sample in kept.conversations()] == [one.id for one in tested]
-    assert receipt.fingerprint == kept.scorers[1].signature
+    assert audit_record.fingerprint == kept.scorers[1].signature
 
 
 def test_the_async_version_finds_the_same(scored: Run) -> None:
@@ -133,10 +133,10 @@ def test_the_async_version_finds_the_same(scored: Run) -> None:
     assert (found.outcome, found.prompt_path) == ("shown", "other.md")
 
 
-def test_a_run_in_memory_is_aligned_without_a_receipt(tmp_path: Path) -> None:
+def test_a_run_in_memory_is_aligned_without_an_audit_record(tmp_path: Path) -> None:
     scorer = tone(judge())
     found = align(scorer, run(recordings(), [scorer]), labels(recordings()), output=tmp_path / "new.md")
-    assert (found.outcome, found.run, found.receipt_path) == ("shown", None, None)
+    assert (found.outcome, found.run, found.audit_record_path) == ("shown", None, None)
     assert load_prompt(tmp_path / "new.md").alignment == found.id
 
 
@@ -157,9 +157,9 @@ def test_a_worse_question_is_not_written(scored: Run) -> None:
         return answer(request, lacking="!" in text and "shouts" not in text and "amber" not in text)
 
     found = align(tone(ScriptedJudge(lambda request: dict(says(request)))), scored, labels(recordings()))
-    assert (found.outcome, found.prompt_path, found.receipt_path) == ("worse", None, None)
+    assert (found.outcome, found.prompt_path, found.audit_record_path) == ("worse", None, None)
     assert not Path("tone_aligned.md").exists()
-    assert [one.outcome for one in read_alignments(Path(".judgekit/receipts"))] == ["worse"]
+    assert [one.outcome for one in read_alignments(Path(".judgekit/audits"))] == ["worse"]
 
 
 def test_a_judge_that_is_right_on_all_that_may_be_read_is_refused(scored: Run) -> None:
@@ -279,21 +279,21 @@ def test_labels_drawn_by_verdict_are_weighted_as_they_were_drawn(tmp_path: Path)
     drawn = {one.id for one in draw_samples(first, "tone", 160, by_verdict=True)}
     said = [one.model_copy(update={"selection": "stratified"}) for one in labels(samples) if one.sample in drawn]
     found = align(scorer, first, said, output=tmp_path / "new.md")
-    receipt = receipt_of(found.receipt_path)
-    assert receipt.selection == "stratified"
-    assert receipt.correction.corrected is None
-    assert "drawn by the verdicts of another question" in receipt.correction.unavailable_reason
-    assert receipt.counts is not None
-    share = receipt.counts.tn / (receipt.counts.tn + receipt.counts.tp)
+    audit_record = record_of(found.audit_record_path)
+    assert audit_record.selection == "stratified"
+    assert audit_record.correction.corrected is None
+    assert "drawn by the verdicts of another question" in audit_record.correction.unavailable_reason
+    assert audit_record.counts is not None
+    share = audit_record.counts.tn / (audit_record.counts.tn + audit_record.counts.tp)
     assert share == pytest.approx(sum(map(shouts, samples)) / 400, abs=0.12)
     unweighted = [shouts(one) for one in samples if one.id in drawn and assigned_role(one) == "test"]
     assert sum(unweighted) / len(unweighted) > share + 0.1
 
 
-def test_labels_picked_by_hand_make_a_receipt_that_says_so(scored: Run) -> None:
+def test_labels_picked_by_hand_make_an_audit_record_that_says_so(scored: Run) -> None:
     picked = [one.model_copy(update={"selection": "convenience"}) for one in labels(recordings())]
-    receipt = receipt_of(align(tone(judge()), scored, picked).receipt_path)
-    assert (receipt.selection, receipt.counts) == ("convenience", None)
+    audit_record = record_of(align(tone(judge()), scored, picked).audit_record_path)
+    assert (audit_record.selection, audit_record.counts) == ("convenience", None)
 
 
 def test_labels_picked_to_be_read_do_not_change_how_the_others_were_drawn(scored: Run) -> None:
@@ -302,7 +302,7 @@ def test_labels_picked_to_be_read_do_not_change_how_the_others_were_drawn(scored
         for at, one in enumerate(labels(recordings()))
     ]
     found = align(tone(judge()), scored, given)
-    assert receipt_of(found.receipt_path).counts is not None
+    assert record_of(found.audit_record_path).counts is not None
     assert found.roles["train"] >= 25
 
 

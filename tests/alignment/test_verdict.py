@@ -19,7 +19,7 @@ from judgekit.alignment.verdict import (
     max_t_verdict,
     refusal_reason,
 )
-from judgekit.runs.receipts import Estimate
+from judgekit.runs.audit_records import Estimate
 from judgekit.stats.agreement import AgreementTables, cohen_kappa, table_kappa
 
 RHO = 0.6  # the latent correlation of the errors of prompts of one model
@@ -167,7 +167,7 @@ def test_equal_candidates_are_seldom_shown_on_labels_of_people(
     assert found["worse"] <= 0.064 * ALIGNMENTS
 
 
-def test_intervals_of_receipts_cover_what_everybody_would_say(people: NDArray[np.float64]) -> None:
+def test_intervals_of_audit_records_cover_what_everybody_would_say(people: NDArray[np.float64]) -> None:
     dice, covered = np.random.default_rng(1), Counter[str]()
     for _ in range(ALIGNMENTS):
         everyone = draw(dice, people, np.full(9, 0.8))

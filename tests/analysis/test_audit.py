@@ -119,7 +119,7 @@ def test_of_a_frequent_verdict_that_is_never_seen_to_be_wrong_few_errors_are_rul
     passed = [one.id for one in drawn if verdicts[one.number]]
     truth = [one and f"s{index}" not in passed[:3] for index, one in enumerate(verdicts)]
     audit(run, drawn_from(run, truth, 60, by_verdict=True))
-    counts = run.receipts["tone"].receipt.counts
+    counts = run.audits["tone"].record.counts
     # None of 30 is wrong, so that 1 in 10 of the 900 may be: people may pass 90 that the judge passes, and 90 that it fails.
     assert wilson(counts.tp, counts.tp + counts.fn).low < 0.55
     # 3 of 30 are wrong, so that 26 of the 100 may be: then the judge fails 900 of 926 that people fail.
@@ -346,7 +346,7 @@ def test_two_people_who_split_count_in_the_errors_that_a_later_run_is_corrected_
         ],
     )
     # Samples 0 and 2, which the judge passes, are passed by one of two.
-    assert run.receipts["tone"].receipt.counts.model_dump() == pytest.approx({"tp": 19, "fp": 1, "fn": 0, "tn": 20})
+    assert run.audits["tone"].record.counts.model_dump() == pytest.approx({"tp": 19, "fp": 1, "fn": 0, "tn": 20})
 
 
 NOT_APPLICABLE = {**TONE, "not_applicable": "skipped"}
@@ -611,24 +611,24 @@ def test_what_cannot_be_audited_says_why(labels, options, said, judged):
     assert said in str(refused.value)
 
 
-def test_an_audit_is_the_same_each_time_and_leaves_a_receipt(judged, tmp_path):
+def test_an_audit_is_the_same_each_time_and_leaves_an_audit_record(judged, tmp_path):
     truth, verdicts = imperfect(200)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     assert run.audited == {"tone": "not audited"}
     labels = drawn_from(run, truth, 60)
     found = audit(run, labels)
     assert audit(run, labels) == found
-    receipt = run.receipts["tone"].receipt
-    assert run.audited == {"tone": f"audited: {receipt.summary}"}
-    assert receipt.summary.startswith("kappa .")
-    assert (receipt.sample_count, receipt.selection, receipt.run, receipt.fingerprint) == (
+    audit_record = run.audits["tone"].record
+    assert run.audited == {"tone": f"audited: {audit_record.summary}"}
+    assert audit_record.summary.startswith("kappa .")
+    assert (audit_record.sample_count, audit_record.selection, audit_record.run, audit_record.fingerprint) == (
         60,
         "random",
         1,
         run.scorers[0].signature,
     )
-    assert (receipt.population.samples, receipt.labelled.samples) == (200, 60)
-    assert receipt.counts == tone(found).counts
+    assert (audit_record.population.samples, audit_record.labelled.samples) == (200, 60)
+    assert audit_record.counts == tone(found).counts
 
 
 def test_the_threshold_may_be_the_confidence_of_a_verdict_that_nobody_labelled(judged, said):
@@ -660,12 +660,12 @@ def test_two_people_are_too_few_for_the_alternative_annotator_test(judged, said)
     assert (people.samples, people.passed, people.alternative_test) == (60, None, "")
 
 
-def test_a_receipt_counts_no_more_than_independent_samples_would_tell(judged, said, tmp_path):
+def test_an_audit_record_counts_no_more_than_independent_samples_would_tell(judged, said, tmp_path):
     truth, verdicts = imperfect(40)
     run = judged(verdicts * 4, store=tmp_path / "runs.sqlite", groups=[f"task {index % 40}" for index in range(160)])
     found = tone(audit(run, said(dict(enumerate(truth * 4)))))
     assert sum(found.counts.model_dump().values()) == 160
-    assert sum(run.receipts["tone"].receipt.counts.model_dump().values()) == pytest.approx(40, abs=4)  # 4 alike each
+    assert sum(run.audits["tone"].record.counts.model_dump().values()) == pytest.approx(40, abs=4)  # 4 alike each
 
 
 def test_a_judge_that_is_never_seen_to_be_wrong_has_an_interval_all_the_same(judged, said):
@@ -705,7 +705,7 @@ def test_one_label_is_one(judged, said):
     assert correction.unavailable_reason == "only 1 labelled sample; at least 10 are needed"
 
 
-def test_labels_of_which_nobody_says_who_gave_them_give_no_receipt(judged, said, tmp_path):
+def test_labels_of_which_nobody_says_who_gave_them_give_no_audit_record(judged, said, tmp_path):
     truth, verdicts = imperfect(40)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     found = tone(audit(run, said(dict(enumerate(truth)), source="unknown")))
@@ -727,7 +727,7 @@ def test_labels_picked_by_hand_promise_nothing_and_their_audit_says_what_they_ar
     )
 
 
-def test_an_audit_of_the_judge_as_it_answers_now_replaces_a_receipt_that_is_void_whatever_its_labels(
+def test_an_audit_of_the_judge_as_it_answers_now_replaces_an_audit_record_that_is_void_whatever_its_labels(
     judged, said, tmp_path
 ):
     truth, verdicts = imperfect(60)
@@ -743,7 +743,7 @@ def test_an_audit_of_the_judge_as_it_answers_now_replaces_a_receipt_that_is_void
     later = answered_by("m-2025-07")
     assert "answered as 'm-2025-04' in the audit and as 'm-2025-07' here" in later.audited["tone"]
     audit(later, said(dict(enumerate(truth[:40])), selection="random"))
-    assert (later.receipts["tone"].receipt.sample_count, later.receipts["tone"].void_reason) == (40, "")
+    assert (later.audits["tone"].record.sample_count, later.audits["tone"].void_reason) == (40, "")
 
 
 def test_a_sample_that_one_person_left_blank_and_another_labelled_is_not_lost(judged):
@@ -817,7 +817,7 @@ def test_errors_are_of_samples_that_the_judge_scored_even_if_skipped_ones_were_l
         for _ in range(2)
     )
     audit(first, said({at: truth[at] if at < 150 else "n/a" for at in range(300)}))
-    assert first.receipts["tone"].receipt.labelled.samples == 150
+    assert first.audits["tone"].record.labelled.samples == 150
     assert later.audited["tone"].startswith("audited on run 1: ")
     assert corrected_mean(later, "tone").method == "Rogan-Gladen"
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 from judgekit.analysis.findings import Audit, ScorerAudit
-from judgekit.runs.receipts import Correction, Estimate
+from judgekit.runs.audit_records import Correction, Estimate
 
 
 def audit_saying(text: str, classes: int = 2) -> Audit:

@@ -12,8 +12,8 @@ from judgekit.analysis.correction import JudgeErrors, corrected_mean, independen
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.labels import HumanLabel
 from judgekit.analysis.sampling import draw_samples
+from judgekit.runs.audit_records import ConfusionCounts, audit_record_file_name
 from judgekit.runs.population import Population, describe_population, population_differences, transfer_obstacles
-from judgekit.runs.receipts import ConfusionCounts, receipt_file_name
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Input
 from judgekit.score import JudgeCall, Score
@@ -39,7 +39,7 @@ def audited(judged, said, tmp_path):
 
 
 def test_the_audited_run_has_the_correction_of_its_audit(audited):
-    assert corrected_mean(audited, "tone") == audited.receipts["tone"].receipt.correction
+    assert corrected_mean(audited, "tone") == audited.audits["tone"].record.correction
     assert corrected_mean(audited, "tone").method == "labels alone"
 
 
@@ -47,7 +47,7 @@ def test_a_later_run_of_the_same_judge_is_corrected_by_its_errors_in_the_audit(a
     truth, verdicts = verdicts_of(500, 0.9, seed=1)
     run = judged(verdicts, store=audited.store.path)
     found = corrected_mean(run, "tone")
-    counts = audited.receipts["tone"].receipt.counts
+    counts = audited.audits["tone"].record.counts
     expected = estimated(int(sum(verdicts)), 500, counts.tp, counts.fp, counts.fn, counts.tn)
     assert (found.method, found.unavailable_reason) == ("Rogan-Gladen", "")
     assert found.corrected.value == pytest.approx(expected.value, abs=1e-12)
@@ -102,33 +102,35 @@ def test_a_run_of_the_same_recordings_has_their_correction_as_long_as_its_scores
     audit(first, said(dict(enumerate(truth))))
     assert corrected_mean(again, "tone") == corrected_mean(first, "tone")
     assert "run 3 has other scores than run 1 had" in corrected_mean(other, "tone").unavailable_reason
-    first.store.remove([1])  # the receipt is enough, as where it alone is under version control
-    assert corrected_mean(again, "tone") == first.receipts["tone"].receipt.correction
+    first.store.remove([1])  # the audit record is enough, as where it alone is under version control
+    assert corrected_mean(again, "tone") == first.audits["tone"].record.correction
 
 
-def test_labels_of_another_run_correct_this_one_and_give_no_receipt_in_the_place_of_a_better_one(audited, judged, said):
+def test_labels_of_another_run_correct_this_one_and_give_no_audit_record_in_the_place_of_a_better_one(
+    audited, judged, said
+):
     _, verdicts = verdicts_of(300, 0.9, seed=2)
     run = judged(verdicts, store=audited.store.path)
-    receipt = audited.receipts["tone"].receipt
+    audit_record = audited.audits["tone"].record
     elsewhere = said(dict(enumerate(verdicts_of(200, 0.6)[0])), run=1)
     (found,) = audit(run, elsewhere).scorers
     assert (found.selection, found.sample_count, found.correction) == ("elsewhere", 200, corrected_mean(run, "tone"))
     assert found.correction.method == "Rogan-Gladen"
     assert found.disagreements == ()
-    assert any("judgekit audit 1 shows where" in note and "keeps a receipt" in note for note in found.notes)
-    assert run.receipts["tone"].receipt == receipt
+    assert any("judgekit audit 1 shows where" in note and "keeps an audit record" in note for note in found.notes)
+    assert run.audits["tone"].record == audit_record
     here = said({0: 1, 1: 0})
     (mixed,) = audit(run, [*elsewhere, *here]).scorers
     assert (mixed.sample_count, mixed.unused_labels) == (2, {"they belong to run 1; those of run 2 are used": 200})
-    assert run.receipts["tone"].receipt.run == 2
-    assert audited.receipts["tone"].receipt == receipt  # of other recordings
+    assert run.audits["tone"].record.run == 2
+    assert audited.audits["tone"].record == audit_record  # of other recordings
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         ({"messages": lambda index: 20 + index % 5}, "messages (median 22 and 3)"),
-        ({"model": "m-2"}, "not audited (the receipt of run 1 is void: judge.model was 'm-1' and is 'm-2')"),
+        ({"model": "m-2"}, "not audited (the audit record of run 1 is void: judge.model was 'm-1' and is 'm-2')"),
     ],
 )
 def test_another_population_and_another_judge_are_refused(options, why, audited, judged):
@@ -236,23 +238,23 @@ def test_a_run_of_the_same_kind_says_on_which_run_its_judge_was_audited(audited,
     assert audited.audited["tone"].startswith("audited: kappa ")
 
 
-def test_each_agents_recordings_keep_a_receipt_of_their_own(audited, judged, said):
+def test_each_agents_recordings_keep_an_audit_record_of_their_own(audited, judged, said):
     truth, verdicts = verdicts_of(100, 0.6, seed=3)
     other = judged(verdicts, store=audited.store.path, agent="agent-2")
     audit(other, said(dict(enumerate(truth))))
-    assert (audited.receipts["tone"].receipt.run, other.receipts["tone"].receipt.run) == (1, 2)
+    assert (audited.audits["tone"].record.run, other.audits["tone"].record.run) == (1, 2)
     later = judged(verdicts_of(300, 0.6, seed=4)[1], store=audited.store.path, agent="agent-2")
-    assert later.receipts["tone"].receipt.run == 2
+    assert later.audits["tone"].record.run == 2
     assert corrected_mean(later, "tone").method == "Rogan-Gladen"
 
 
-def test_an_audit_of_fewer_labels_does_not_replace_the_receipt_of_more(audited, said):
-    before = audited.receipts["tone"].receipt
+def test_an_audit_of_fewer_labels_does_not_replace_the_record_of_more(audited, said):
+    before = audited.audits["tone"].record
     (found,) = audit(audited, said(dict.fromkeys(range(0, 200, 4), 1))).scorers
     assert found.sample_count == 50
-    assert audited.receipts["tone"].receipt == before
+    assert audited.audits["tone"].record == before
     assert any(
-        "the receipt of run 1, n=200, is kept, because this audit has only 50 labelled samples" in one
+        "the audit record of run 1, n=200, is kept, because this audit has only 50 labelled samples" in one
         for one in found.notes
     )
 
@@ -263,13 +265,13 @@ def answered(values, model):
     return [Score.scored("tone", one, label="fitting" if one else "lacking", calls=[call]) for one in values]
 
 
-def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_a_receipt(judged, said, tmp_path):
+def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_an_audit_record(judged, said, tmp_path):
     truth, verdicts = verdicts_of(100, 0.6)
     first = judged(answered(verdicts, "a-1"), store=tmp_path / "runs.sqlite")
     audit(first, said(dict(enumerate(truth))))
     second = judged(answered(verdicts_of(80, 0.6, seed=1)[1], "a-2"), store=first.store.path)
     assert second.audited["tone"].startswith(
-        "not audited (the receipt of run 1 is void: openai/a answered as 'a-1' in the audit"
+        "not audited (the audit record of run 1 is void: openai/a answered as 'a-1' in the audit"
     )
     assert corrected_mean(second, "tone").corrected is None
     (carried,) = audit(second, said(dict(enumerate(truth)), run=1)).scorers
@@ -279,7 +281,7 @@ def test_another_model_behind_the_name_needs_labels_of_its_own_and_gets_a_receip
     audit(second, said(dict.fromkeys(range(40), 1)))
     assert second.audited["tone"].startswith("audited: kappa ")
     again = judged(answered(verdicts, "a-2"), store=first.store.path)
-    assert again.receipts["tone"].receipt.run == 2
+    assert again.audits["tone"].record.run == 2
 
 
 def test_labels_that_dispute_whether_the_question_applies_are_not_carried_over(judged, said, tmp_path):
@@ -302,15 +304,15 @@ def test_where_the_question_applies_to_no_labelled_sample_nothing_is_carried_ove
     )
 
 
-def test_an_audit_that_corrects_nothing_does_not_replace_the_receipt_of_one_that_does(judged, said, tmp_path):
+def test_an_audit_that_corrects_nothing_does_not_replace_the_record_of_one_that_does(judged, said, tmp_path):
     truth, verdicts = verdicts_of(200, 0.6)
     run = judged(verdicts, store=tmp_path / "runs.sqlite")
     audit(run, [one.model_copy(update={"value": truth[one.number]}) for one in labels_drawn(run, 60)])
-    before = run.receipts["tone"].receipt
+    before = run.audits["tone"].record
     (found,) = audit(run, said(dict(enumerate(truth[:100])), selection="convenience")).scorers
-    assert run.receipts["tone"].receipt == before
+    assert run.audits["tone"].record == before
     assert any(
-        f"n=60, is kept, because this audit gives no corrected mean; to replace it, delete {receipt_file_name(before)}"
+        f"n=60, is kept, because this audit gives no corrected mean; to replace it, delete {audit_record_file_name(before)}"
         in note
         for note in found.notes
     )

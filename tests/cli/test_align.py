@@ -10,7 +10,7 @@ import pytest
 from judgekit.analysis.labels import read_labels
 from judgekit.judges.prompt import load_prompt
 from judgekit.runs.alignments import assigned_role, read_alignments
-from judgekit.runs.receipts import Receipt
+from judgekit.runs.audit_records import AuditRecord
 from judgekit.runs.results import Run
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
@@ -34,7 +34,7 @@ WORDS = [
     "prairie",
 ]
 COUNT = 100
-RECEIPTS = Path(".judgekit/receipts")
+RECEIPTS = Path(".judgekit/audits")
 ALIGN = ("align", "prompt:tone", "--labels", "labels.csv")
 GOOD, EMPTY = "Call it lacking if the agent shouts.", "Weigh all that the agent says with care."
 
@@ -92,7 +92,7 @@ def script(judging, cli) -> Script:
     return found
 
 
-def test_a_rule_that_improves_is_shown_and_written_with_a_receipt_of_the_test_labels(script, cli):
+def test_a_rule_that_improves_is_shown_and_written_with_an_audit_record_of_the_test_labels(script, cli):
     script.rules = [GOOD]
     ended = cli(*ALIGN)
     assert ended.code == 0, ended.err
@@ -107,10 +107,10 @@ def test_a_rule_that_improves_is_shown_and_written_with_a_receipt_of_the_test_la
     assert "judging 3 candidates on 24 labelled samples" in ended.err  # guidelines, examples, and both
     (alignment,) = read_alignments(RECEIPTS)
     (path,) = RECEIPTS.glob("tone_aligned-*.json")
-    receipt = Receipt.model_validate_json(path.read_bytes())
-    assert receipt.alignment == alignment
-    assert receipt.sample_count == roles.count("test")
-    assert receipt.agreement["agreement"].value == 1.0
+    audit_record = AuditRecord.model_validate_json(path.read_bytes())
+    assert audit_record.alignment == alignment
+    assert audit_record.sample_count == roles.count("test")
+    assert audit_record.agreement["agreement"].value == 1.0
     assert (alignment.outcome, alignment.look, alignment.parent) == ("shown", 1, None)
     assert [len(alignment.train), len(alignment.validation), len(alignment.test)] == [
         roles.count("train"),
@@ -181,11 +181,11 @@ def test_a_rewritten_question_may_be_chosen(script, cli):
     assert "{#- Rewritten by judgekit align from labels of people. Shown by: s" in Path("tone_aligned.md").read_text()
 
 
-def test_max_t_gives_a_verdict_but_no_receipt(script, cli):
+def test_max_t_gives_a_verdict_but_no_audit_record(script, cli):
     script.rules = [GOOD]
     ended = cli(*ALIGN, "--design", "max-t")
     assert ended.code == 0
-    assert "there is no receipt, since these labels chose the question" in ended.out
+    assert "there is no audit record, since these labels chose the question" in ended.out
     assert not list(RECEIPTS.glob("tone_aligned-*.json"))
 
 

@@ -55,16 +55,16 @@ def written(values, path="labels.csv", prefix="s"):
     return path
 
 
-def test_a_run_is_audited_and_leaves_a_receipt_beside_it(cli):
+def test_a_run_is_audited_and_leaves_an_audit_record_beside_it(cli):
     kept()
     written(["lacking", "fitting", "lacking"] * 8)
     code, out, err = cli("audit", "last", "--labels", "labels.csv", "--show", 2)
     assert (code, err) == (0, "")
     assert "kappa .40 [" in out  # of 24 samples 16 equal: (2/3 - 4/9) / (1 - 4/9)
     assert "the worst 2 of 8" in out
-    (receipt,) = Path(".judgekit/receipts").iterdir()
-    assert f"receipt of tone, from the audit of run 1: {receipt}" in out.replace("\n", "")
-    kept_of_it = json.loads(receipt.read_text(encoding="utf-8"))
+    (audit_record,) = Path(".judgekit/audits").iterdir()
+    assert f"audit record of tone, from the audit of run 1: {audit_record}" in out.replace("\n", "")
+    kept_of_it = json.loads(audit_record.read_text(encoding="utf-8"))
     assert (kept_of_it["sample_count"], kept_of_it["sources"]) == (24, ["labels.csv"])
 
 
@@ -181,7 +181,7 @@ def test_a_judge_is_not_audited_against_its_own_verdicts(cli):
     kept(labels=[{"name": "tone", "value": "fitting", "source": "judge"}])
     code, out, _ = cli("audit", 1)
     assert (code, "there are no labels" in " ".join(out.split())) == (0, True)
-    assert not Path(".judgekit/receipts").exists()
+    assert not Path(".judgekit/audits").exists()
     code, _, err = cli("audit", 1, "--label", "tone=tone")
     assert code == 2
     assert "the recorded label 'tone' is the verdict of a judge, and cannot show whether tone is right" in err
@@ -211,18 +211,18 @@ def test_what_cannot_be_audited_says_why(words, said, cli):
     assert not Path("found.json").exists()
 
 
-def test_a_broken_receipt_is_named_and_costs_no_report_and_an_audit_writes_it_anew(cli):
+def test_a_broken_audit_record_is_named_and_costs_no_report_and_an_audit_writes_it_anew(cli):
     kept()
     written(["fitting"] * 24)
     cli("audit", 1, "--labels", "labels.csv")
-    (receipt,) = Path(".judgekit/receipts").iterdir()
-    receipt.write_text("{", encoding="utf-8")
+    (audit_record,) = Path(".judgekit/audits").iterdir()
+    audit_record.write_text("{", encoding="utf-8")
     assert cli("runs", 1, "-o", "run.csv", "-o", "run.md").code == 0
     assert Path("run.csv").exists()
-    assert f"not audited ({receipt}: not a valid receipt" in Path("run.md").read_text(encoding="utf-8")
+    assert f"not audited ({audit_record}: not a valid audit record" in Path("run.md").read_text(encoding="utf-8")
     (gate,) = check_gates(Run.stored(1), ["tone.corrected >= 0"]).gates
     assert not gate.met
-    assert receipt.name in gate.value_text
+    assert audit_record.name in gate.value_text
     cli("audit", 1, "--labels", "labels.csv")
     assert Run.stored(1).audited["tone"].startswith("audited: kappa")
 

@@ -27,7 +27,7 @@ def test_the_program_shows_a_lenient_judge_and_a_gate_that_is_not_met_for_it(run
     assert f"not met: {GOAL}.corrected.lower >= 0.4" in out
     page = (tmp_path / "sheet.html").read_text(encoding="utf-8")
     assert "goals achieved" not in page  # the judge's words
-    assert len(list((tmp_path / ".judgekit" / "receipts").iterdir())) == 1
+    assert len(list((tmp_path / ".judgekit" / "audits").iterdir())) == 1
 
 
 def test_the_commands_come_to_the_same(cli, examples):

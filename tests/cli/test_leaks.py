@@ -184,7 +184,7 @@ def test_a_key_that_a_server_repeats_is_in_no_file_and_no_output(
     gc.collect()  # closes the files of runs that ended by an error
     written = [path for path in Path().rglob("*") if path.is_file()]
     assert {path.name for path in written} >= {*ENDS, "again.html", "cache.sqlite", "runs.sqlite", "replies.jsonl"}
-    assert any(path.parent.name == "receipts" for path in written)
+    assert any(path.parent.name == "audits" for path in written)
     for text in {*said, caplog.text, *(text for path in written for text in contents(path))}:
         assert not any(recovered(html.unescape(text), key) for key in keys), f"seed {SEED}: {text}"
 

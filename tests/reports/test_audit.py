@@ -11,7 +11,7 @@ from judgekit.analysis.audit_text import audit_headline, audit_sections
 from judgekit.analysis.corrected_means import MeanBound
 from judgekit.analysis.findings import Audit, Guarantee, Repeatability, ScorerAudit
 from judgekit.reports.audit import show_audit
-from judgekit.runs.receipts import Correction, Estimate
+from judgekit.runs.audit_records import Correction, Estimate
 from judgekit.terminal import console, printable
 
 PLAIN = ScorerAudit(

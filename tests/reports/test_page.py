@@ -39,7 +39,7 @@ from judgekit.analysis.findings import Audit
 from judgekit.analysis.labels import HumanLabel
 from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
-from judgekit.runs.receipts import Correction
+from judgekit.runs.audit_records import Correction
 from judgekit.score import JudgeCall
 from judgekit.traces.message import MediaPart, OtherPart, ReasoningPart, RefusalPart, TextPart
 from judgekit.traces.recording import Label

@@ -54,7 +54,7 @@ def test_labels_that_were_read_or_chose_and_their_groups_are_fitted_to() -> None
 def test_records_are_read_in_the_order_of_their_making(tmp_path: Path) -> None:
     for number in (2, 1, 3):
         write_alignment(record(number), tmp_path)
-    (tmp_path / "alignment-1111111111111111-22222222.json").write_text("a receipt of a scorer with this name")
+    (tmp_path / "alignment-1111111111111111-22222222.json").write_text("an audit record of a scorer with this name")
     assert [one.id[-1] for one in read_alignments(tmp_path)] == ["1", "2", "3"]
     assert read_alignments(tmp_path / "nowhere") == []
 

@@ -134,7 +134,7 @@ def must_be_right_or_named(known: list[Row], path: Path) -> str:
         except StoreError:
             return "refused"
         assert all(one in list(getattr(Run.stored(1, GOOD), name)()) for one in found)
-    for read in (run.usage, run.duplicate_ids, list(run.counted_rows()), run.receipts):
+    for read in (run.usage, run.duplicate_ids, list(run.counted_rows()), run.audits):
         assert read is not None
     return "as it was" if len(intact) == len(known) else "named"
 

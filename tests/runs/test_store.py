@@ -445,10 +445,10 @@ def test_the_file_is_made_to_outlive_a_fall_of_power():
 
 
 def test_a_folder_of_our_own_is_not_for_committing_and_one_of_the_user_s_is_theirs():
-    Path(".judgekit/receipts").mkdir(parents=True)  # as a clone has it
+    Path(".judgekit/audits").mkdir(parents=True)  # as a clone has it
     run(samples(1), [fine], store=".judgekit/runs.sqlite")
     run(samples(1), [fine], store="mine/deep/runs.sqlite")
-    assert Path(".judgekit/.gitignore").read_text() == "*\n!/.gitignore\n!/receipts/\n!/receipts/*.json\n"
+    assert Path(".judgekit/.gitignore").read_text() == "*\n!/.gitignore\n!/audits/\n!/audits/*.json\n"
     assert [one.name for one in Path("mine/deep").iterdir()] == ["runs.sqlite"]
 
 

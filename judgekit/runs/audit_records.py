@@ -1,4 +1,4 @@
-"""Receipts: the results of auditing a judge on some recordings, valid as long as the judge stays the same."""
+"""Audit records: the results of auditing a judge on some recordings, valid as long as the judge stays the same."""
 
 import hashlib
 import re
@@ -107,7 +107,7 @@ class ConfusionCounts(FrozenModel):
     tn: float
 
 
-class Receipt(FrozenModel):
+class AuditRecord(FrozenModel):
     """The result of auditing one scorer on the recordings of one run.
 
     Attributes:
@@ -167,7 +167,7 @@ class Receipt(FrozenModel):
 
     @property
     def key(self) -> str:
-        """A hash that tells receipts of one judge apart, from the recordings, or from the run if these are unknown."""
+        """A hash that tells audit records of one judge apart, from the recordings, or from the run if these are unknown."""
         return hashlib.sha256(
             (self.recordings or f"{self.run} {self.run_started_at.isoformat()}").encode()
         ).hexdigest()[:8]
@@ -181,7 +181,7 @@ class Receipt(FrozenModel):
 
 @dataclass(frozen=True)
 class AuditSubject:
-    """A judged scorer of a run, to be compared with receipts.
+    """A judged scorer of a run, to be compared with audit records.
 
     Attributes:
         scorer: The scorer.
@@ -201,54 +201,54 @@ class AuditSubject:
     system_fingerprints: Mapping[str, Mapping[str | None, int]]
     population: Callable[[], Population]
 
-    def is_audited_by(self, receipt: Receipt) -> bool:
-        """Return whether a receipt is for this run or for the same recordings."""
-        is_same = (receipt.run, receipt.run_started_at) == (self.run, self.run_started_at)
-        return is_same or (self.recordings is not None and receipt.recordings == self.recordings)
+    def is_audited_by(self, audit_record: AuditRecord) -> bool:
+        """Return whether an audit record is for this run or for the same recordings."""
+        is_same = (audit_record.run, audit_record.run_started_at) == (self.run, self.run_started_at)
+        return is_same or (self.recordings is not None and audit_record.recordings == self.recordings)
 
 
 class AuditStatus(NamedTuple):
     """The audit status of a judge.
 
     Attributes:
-        receipt: The judge's receipt; ``None`` if the judge was not audited.
-        void_reason: Why an existing receipt does not apply; empty if there is no receipt.
+        record: The judge's audit record; ``None`` if the judge was not audited.
+        void_reason: Why an existing audit record does not apply; empty if there is no audit record.
         scope_text: The other samples that the audit used and how they differ from these; empty if it used these.
         notes: Changes that may have happened since the audit.
     """
 
-    receipt: Receipt | None = None
+    record: AuditRecord | None = None
     void_reason: str = ""
     scope_text: str = ""
     notes: Sequence[str] = ()
 
     def __str__(self) -> str:
-        if self.receipt is None:
+        if self.record is None:
             return f"not audited{f' ({self.void_reason})' if self.void_reason else ''}"
-        return "; ".join((f"audited{self.scope_text}: {self.receipt.summary}", *self.notes))
+        return "; ".join((f"audited{self.scope_text}: {self.record.summary}", *self.notes))
 
 
-def write_receipt(receipt: Receipt, folder: Path) -> Path:
-    """Write a receipt, replacing an older one of the same judge on the same recordings.
+def write_audit_record(audit_record: AuditRecord, folder: Path) -> Path:
+    """Write an audit record, replacing an older one of the same judge on the same recordings.
 
     Raises:
-        StoreError: The receipt cannot be written.
+        StoreError: The audit record cannot be written.
     """
-    path = receipt_path(receipt, folder)
+    path = audit_record_path(audit_record, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:
-            file.write(f"{receipt.model_dump_json(indent=2)}\n".encode())
+            file.write(f"{audit_record.model_dump_json(indent=2)}\n".encode())
     except OSError as error:
-        raise StoreError(f"{path}: the receipt cannot be written: {error}") from error
+        raise StoreError(f"{path}: the audit record cannot be written: {error}") from error
     return path
 
 
 def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
-    """Return the audit status of a run's judge: its receipt, or what has changed since its last audit.
+    """Return the audit status of a run's judge: its audit record, or what has changed since its last audit.
 
-    Of several receipts of the same judge, one for the same recordings is preferred, then one for similar samples, then
-    the one with the most labels. A receipt that cannot be read, or that does not match its file name, leaves the judge
+    Of several audit records of the same judge, one for the same recordings is preferred, then one for similar samples, then
+    the one with the most labels. An audit record that cannot be read, or that does not match its file name, leaves the judge
     unaudited, and the status says why.
     """
     scorer = judged.scorer
@@ -256,14 +256,14 @@ def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
         return AuditStatus(
             void_reason=f"{scorer.name} cannot be distinguished from others of its name: {scorer.identity}"
         )
-    receipts, unreadable = read_receipts(scorer.name, folder)
+    audit_records, unreadable = read_audit_records(scorer.name, folder)
     if unreadable:
         return AuditStatus(void_reason=unreadable[0])
-    if not receipts:
+    if not audit_records:
         return AuditStatus()
-    same = [one for one in receipts if one.fingerprint == scorer.signature]
+    same = [one for one in audit_records if one.fingerprint == scorer.signature]
     if not same:
-        last = max(receipts, key=lambda one: one.audited_at)
+        last = max(audit_records, key=lambda one: one.audited_at)
         changed = join_limited(identity_differences(last.identity, scorer.identity), _DIFFERENCES_SHOWN)
         return _void(last, changed or "the scorer is not the same")
     unchanged = [one for one in same if not new_models(one.models, judged.models)]
@@ -282,12 +282,12 @@ def audit_status(judged: AuditSubject, folder: Path) -> AuditStatus:
     return AuditStatus(best, scope_text=where, notes=tuple(_notes(best, judged)))
 
 
-def _void(receipt: Receipt, reason: str) -> AuditStatus:
-    return AuditStatus(void_reason=f"the receipt of run {receipt.run} is void: {reason}")
+def _void(audit_record: AuditRecord, reason: str) -> AuditStatus:
+    return AuditStatus(void_reason=f"the audit record of run {audit_record.run} is void: {reason}")
 
 
 def new_models(audited: Mapping[str, Collection[str]], current: Mapping[str, Mapping[str | None, int]]) -> str:
-    """Return which models answered in a run but not in the audit, which voids the receipt; empty if none."""
+    """Return which models answered in a run but not in the audit, which voids the audit record; empty if none."""
     found: list[str] = []
     for judge, models in current.items():
         before = audited.get(judge)
@@ -298,9 +298,9 @@ def new_models(audited: Mapping[str, Collection[str]], current: Mapping[str, Map
     return join_limited(found, _DIFFERENCES_SHOWN)
 
 
-def _notes(receipt: Receipt, judged: AuditSubject) -> Iterator[str]:
+def _notes(audit_record: AuditRecord, judged: AuditSubject) -> Iterator[str]:
     for judge, fingerprints in judged.system_fingerprints.items():
-        before = receipt.system_fingerprints.get(judge, ())
+        before = audit_record.system_fingerprints.get(judge, ())
         others = reported_names(fingerprints).difference(before)
         if before and others:
             yield f"{judge} had the system fingerprint {_names(before)} in the audit and has {_names(others)} here"
@@ -308,7 +308,7 @@ def _notes(receipt: Receipt, judged: AuditSubject) -> Iterator[str]:
         by = f" by {judge}" if len(judged.models) > 1 else ""
         if None in models:
             yield f"model not reported{by}"
-        elif not receipt.models.get(judge):
+        elif not audit_record.models.get(judge):
             yield f"model not reported{by} in the audit"
 
 
@@ -316,10 +316,10 @@ def _names(models: Iterable[str]) -> str:
     return join_limited((short_repr(one) for one in sorted(models)), _DIFFERENCES_SHOWN, ", ")
 
 
-def read_receipts(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequence[str]]:
-    """Return all receipts for a scorer's name, also of other judges and prompts, and errors for unreadable ones."""
+def read_audit_records(scorer: str, folder: Path) -> tuple[Sequence[AuditRecord], Sequence[str]]:
+    """Return all audit records for a scorer's name, also of other judges and prompts, and errors for unreadable ones."""
     named = re.compile(re.escape(_file_name_letters(scorer)) + r"-[0-9a-f]{16}-[0-9a-f]{8}\.json")
-    found: list[Receipt] = []
+    found: list[AuditRecord] = []
     unreadable: list[str] = []
     for path in sorted(folder.glob("*.json")):
         if named.fullmatch(path.name):
@@ -331,32 +331,32 @@ def read_receipts(scorer: str, folder: Path) -> tuple[Sequence[Receipt], Sequenc
     return [one for one in found if one.scorer == scorer], unreadable
 
 
-def receipt_path(receipt: Receipt, folder: Path) -> Path:
-    """Return the path of a receipt."""
-    return folder / receipt_file_name(receipt)
+def audit_record_path(audit_record: AuditRecord, folder: Path) -> Path:
+    """Return the path of an audit record."""
+    return folder / audit_record_file_name(audit_record)
 
 
-def receipt_file_name(receipt: Receipt) -> str:
-    """Return the file name of a receipt."""
-    return f"{_file_name_letters(receipt.scorer)}-{receipt.fingerprint}-{receipt.key}.json"
+def audit_record_file_name(audit_record: AuditRecord) -> str:
+    """Return the file name of an audit record."""
+    return f"{_file_name_letters(audit_record.scorer)}-{audit_record.fingerprint}-{audit_record.key}.json"
 
 
-def _read(path: Path) -> Receipt:
+def _read(path: Path) -> AuditRecord:
     try:
-        receipt = Receipt.model_validate_json(path.read_bytes())
+        audit_record = AuditRecord.model_validate_json(path.read_bytes())
     except ValidationError as error:
         for one in error.errors():
             if one["loc"] == ("schema_version",) and str(one["input"]).isdecimal():
                 is_newer = int(str(one["input"])) > _SCHEMA
                 age = "a newer judgekit: update judgekit, or" if is_newer else "an older judgekit;"
                 raise StoreError(f"{path}: written by {age} {_ADVICE}") from error
-        raise StoreError(f"{path}: not a valid receipt: {validation_message(error)}; {_ADVICE}") from error
+        raise StoreError(f"{path}: not a valid audit record: {validation_message(error)}; {_ADVICE}") from error
     except OSError as error:
-        raise StoreError(f"{path}: the receipt cannot be read: {error}") from error
-    if path.name != receipt_file_name(receipt):
-        whose = f"{receipt.scorer!r} with the fingerprint {receipt.fingerprint}"
+        raise StoreError(f"{path}: the audit record cannot be read: {error}") from error
+    if path.name != audit_record_file_name(audit_record):
+        whose = f"{audit_record.scorer!r} with the fingerprint {audit_record.fingerprint}"
         raise StoreError(f"{path}: its name does not match its content, {whose}; {_ADVICE}")
-    return receipt
+    return audit_record
 
 
 def _file_name_letters(scorer: str) -> str:

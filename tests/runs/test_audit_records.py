@@ -1,4 +1,4 @@
-"""Receipts of audits."""
+"""Audit records."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -6,8 +6,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from judgekit.errors import StoreError
+from judgekit.runs.audit_records import (
+    AuditRecord,
+    AuditStatus,
+    AuditSubject,
+    Correction,
+    Estimate,
+    audit_status,
+    write_audit_record,
+)
 from judgekit.runs.population import Population
-from judgekit.runs.receipts import AuditStatus, AuditSubject, Correction, Estimate, Receipt, audit_status, write_receipt
 from judgekit.runs.rows import ScorerRecord, identity_differences
 from judgekit.stats.wilson import wilson
 
@@ -15,7 +23,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 HERE, OTHER = "0123456789abcdef", "fedcba9876543210"
 
 
-def receipt(**fields):
+def audit_record(**fields):
     known = {
         "scorer": "tone",
         "fingerprint": HERE,
@@ -33,7 +41,7 @@ def receipt(**fields):
         "audited_at": AT,
         "version": "1",
     }
-    return Receipt(**{**known, **fields})
+    return AuditRecord(**{**known, **fields})
 
 
 def scorer(name="tone", signature=HERE, model="m-1", **fields):
@@ -49,16 +57,16 @@ def test_a_mean_has_its_interval_and_that_of_nothing_is_undefined():
     assert Estimate.mean([]) == Estimate(value=None)
 
 
-def test_a_receipt_is_kept_under_the_judges_fingerprint_and_found_again(tmp_path):
-    kept = receipt(scorer="is it/right?")
-    path = write_receipt(kept, tmp_path / "receipts")
+def test_an_audit_record_is_kept_under_the_judges_fingerprint_and_found_again(tmp_path):
+    kept = audit_record(scorer="is it/right?")
+    path = write_audit_record(kept, tmp_path / "audits")
     assert path.name == f"is_it_right_-{HERE}-{kept.key}.json"
-    found = audit_status(scorer("is it/right?"), tmp_path / "receipts")
-    assert found.receipt == kept
+    found = audit_status(scorer("is it/right?"), tmp_path / "audits")
+    assert found.record == kept
     assert str(found) == "audited: kappa .71 [.58, .82], n=120"
     assert [one.name for one in path.parent.iterdir()] == [path.name]
     before = path.read_bytes()
-    write_receipt(kept, path.parent)
+    write_audit_record(kept, path.parent)
     assert path.read_bytes() == before
 
 
@@ -72,19 +80,20 @@ def test_a_receipt_is_kept_under_the_judges_fingerprint_and_found_again(tmp_path
     ],
 )
 def test_what_it_comes_to_is_told_in_a_few_words(agreement, told):
-    assert str(AuditStatus(receipt(agreement=agreement))) == told
+    assert str(AuditStatus(audit_record(agreement=agreement))) == told
 
 
-def test_a_changed_judge_voids_the_last_receipt_and_it_is_said_by_what(tmp_path):
+def test_a_changed_judge_voids_the_last_audit_record_and_it_is_said_by_what(tmp_path):
     assert str(audit_status(scorer(), tmp_path)) == "not audited"
-    write_receipt(
-        receipt(fingerprint=OTHER, identity={"judge": {"model": "m-0"}}, run=3, audited_at=AT + timedelta(1)), tmp_path
+    write_audit_record(
+        audit_record(fingerprint=OTHER, identity={"judge": {"model": "m-0"}}, run=3, audited_at=AT + timedelta(1)),
+        tmp_path,
     )
-    write_receipt(receipt(fingerprint="0" * 16, identity={"judge": {"model": "m-9"}}, run=2), tmp_path)
-    write_receipt(receipt(scorer="tone-x", fingerprint=OTHER), tmp_path)
+    write_audit_record(audit_record(fingerprint="0" * 16, identity={"judge": {"model": "m-9"}}, run=2), tmp_path)
+    write_audit_record(audit_record(scorer="tone-x", fingerprint=OTHER), tmp_path)
     found = audit_status(scorer(), tmp_path)
-    assert found.receipt is None
-    assert str(found) == "not audited (the receipt of run 3 is void: judge.model was 'm-0' and is 'm-1')"
+    assert found.record is None
+    assert str(found) == "not audited (the audit record of run 3 is void: judge.model was 'm-0' and is 'm-1')"
 
 
 def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
@@ -97,91 +106,92 @@ def test_a_scorer_that_cannot_be_told_from_another_is_not_audited(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "not a valid receipt: "),
+        ("{", "not a valid audit record: "),
         ('{"schema_version": 3}', "written by a newer judgekit: update judgekit, or move it away"),
         ('{"schema_version": 1}', "written by an older judgekit; move it away"),
-        ('{"schema_version": []}', "not a valid receipt: "),
+        ('{"schema_version": []}', "not a valid audit record: "),
         (
-            receipt(scorer="f1").model_dump_json(),
+            audit_record(scorer="f1").model_dump_json(),
             f"its name does not match its content, 'f1' with the fingerprint {HERE}",
         ),
         (
-            receipt(fingerprint=OTHER).model_dump_json(),
+            audit_record(fingerprint=OTHER).model_dump_json(),
             f"its name does not match its content, 'tone' with the fingerprint {OTHER}",
         ),
     ],
 )
-def test_a_broken_or_foreign_receipt_is_none_and_is_named(text, said, tmp_path):
+def test_a_broken_or_foreign_audit_record_is_none_and_is_named(text, said, tmp_path):
     path = tmp_path / f"tone-{HERE}-01234567.json"
     path.write_text(text)
     for judge in (scorer(), scorer(signature="0" * 16)):
         found = audit_status(judge, tmp_path)
-        assert found.receipt is None
+        assert found.record is None
         assert found.void_reason.startswith(f"{path}: ")
         assert said in found.void_reason
         assert "move it away and run judgekit audit again" in found.void_reason
 
 
-def test_a_scorer_whose_receipts_have_names_of_the_same_letters_is_another_one(tmp_path):
-    write_receipt(receipt(scorer="tone?", fingerprint=OTHER), tmp_path)
+def test_a_scorer_whose_audit_records_have_names_of_the_same_letters_is_another_one(tmp_path):
+    write_audit_record(audit_record(scorer="tone?", fingerprint=OTHER), tmp_path)
     assert str(audit_status(scorer("tone!"), tmp_path)) == "not audited"
 
 
-def test_a_receipt_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
-    (tmp_path / "receipts").write_text("no folder")
-    with pytest.raises(StoreError, match=r"tone-.*\.json: the receipt cannot be written"):
-        write_receipt(receipt(), tmp_path / "receipts")
+def test_an_audit_record_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
+    (tmp_path / "audits").write_text("no folder")
+    with pytest.raises(StoreError, match=r"tone-.*\.json: the audit record cannot be written"):
+        write_audit_record(audit_record(), tmp_path / "audits")
 
 
-def test_a_receipt_that_cannot_be_opened_is_named(tmp_path):
+def test_an_audit_record_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / f"tone-{HERE}-01234567.json").mkdir()
-    assert f"tone-{HERE}-01234567.json: the receipt cannot be read" in audit_status(scorer(), tmp_path).void_reason
+    assert f"tone-{HERE}-01234567.json: the audit record cannot be read" in audit_status(scorer(), tmp_path).void_reason
 
 
 MODEL = {"openai/a": ["a-2025-04"]}
 
 
-def test_another_reported_model_voids_a_receipt(tmp_path):
-    write_receipt(receipt(models=MODEL), tmp_path)
+def test_another_reported_model_voids_an_audit_record(tmp_path):
+    write_audit_record(audit_record(models=MODEL), tmp_path)
     same = audit_status(scorer(models={"openai/a": {"a-2025-04": 7}}), tmp_path)
     assert str(same) == "audited: kappa .71 [.58, .82], n=120"
     other = audit_status(scorer(models={"openai/a": {"a-2025-04": 7, "a-2025-07": 1}}), tmp_path)
-    assert other.receipt is None
+    assert other.record is None
     assert (
         str(other)
-        == "not audited (the receipt of run 1 is void: openai/a answered as 'a-2025-04' in the audit and as 'a-2025-07' here)"
+        == "not audited (the audit record of run 1 is void: openai/a answered as 'a-2025-04' in the audit and as 'a-2025-07' here)"
     )
     fallback = audit_status(scorer(models={"openai/a": {"a-2025-04": 7}, "local": {"b": 1}}), tmp_path)
     assert "local answered here but not in the audit" in fallback.void_reason
 
 
 def test_a_new_system_fingerprint_and_a_model_that_is_not_reported_are_said_beside_the_audit(tmp_path):
-    write_receipt(receipt(models=MODEL, system_fingerprints={"openai/a": ["fp_1"]}), tmp_path)
+    write_audit_record(audit_record(models=MODEL, system_fingerprints={"openai/a": ["fp_1"]}), tmp_path)
     judged = scorer(models={"openai/a": {"a-2025-04": 7}}, system_fingerprints={"openai/a": {"fp_2": 7}})
     assert audit_status(judged, tmp_path).notes == (
         "openai/a had the system fingerprint 'fp_1' in the audit and has 'fp_2' here",
     )
     silent = audit_status(scorer(models={"openai/a": {None: 7}}), tmp_path)
     assert str(silent) == "audited: kappa .71 [.58, .82], n=120; model not reported"
-    write_receipt(receipt(models={"openai/a": []}), tmp_path)
+    write_audit_record(audit_record(models={"openai/a": []}), tmp_path)
     assert audit_status(judged, tmp_path).notes == ("model not reported in the audit",)
 
 
-def test_of_several_receipts_that_of_the_same_recordings_is_taken_then_one_of_samples_like_these(tmp_path):
+def test_of_several_audit_records_that_of_the_same_recordings_is_taken_then_one_of_samples_like_these(tmp_path):
     agents = [Population(samples=50, agents={f"agent-{number}": 50}) for number in range(3)]
     for number, n in ((0, 120), (1, 60), (2, 90)):
-        write_receipt(
-            receipt(run=number + 1, recordings=f"sha256:{number}", sample_count=n, population=agents[number]), tmp_path
+        write_audit_record(
+            audit_record(run=number + 1, recordings=f"sha256:{number}", sample_count=n, population=agents[number]),
+            tmp_path,
         )
     here = scorer(run=9, recordings="sha256:1", population=lambda: agents[2])
-    assert (audit_status(here, tmp_path).receipt.sample_count, audit_status(here, tmp_path).scope_text) == (60, "")
+    assert (audit_status(here, tmp_path).record.sample_count, audit_status(here, tmp_path).scope_text) == (60, "")
     like = scorer(run=9, recordings="sha256:9", population=lambda: agents[2])
-    assert (audit_status(like, tmp_path).receipt.sample_count, audit_status(like, tmp_path).scope_text) == (
+    assert (audit_status(like, tmp_path).record.sample_count, audit_status(like, tmp_path).scope_text) == (
         90,
         " on run 3",
     )
     unlike = scorer(run=9, recordings="sha256:9", population=lambda: Population(samples=50, agents={"new": 50}))
-    assert audit_status(unlike, tmp_path).receipt.sample_count == 120
+    assert audit_status(unlike, tmp_path).record.sample_count == 120
     assert "different agents: 'new' here, 'agent-0' there" in str(audit_status(unlike, tmp_path))
 
 
@@ -200,6 +210,6 @@ def test_long_texts_are_told_apart_where_they_differ_and_named_once(tmp_path):
 
 
 def test_a_run_of_another_file_that_has_the_same_number_is_another_run(tmp_path):
-    write_receipt(receipt(), tmp_path)
+    write_audit_record(audit_record(), tmp_path)
     assert audit_status(scorer(), tmp_path).scope_text == ""
     assert audit_status(scorer(run_started_at=AT + timedelta(1)), tmp_path).scope_text.startswith(" on run 1")
