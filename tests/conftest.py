@@ -451,7 +451,7 @@ def run_of() -> RunOf:
 
 
 @pytest.fixture
-def audited_run(run_of, tmp_path) -> Callable[[str], Run]:
+def run_with_audit(run_of, tmp_path) -> Callable[[str], Run]:
     """Gives a function that makes a run of two scorers that ask a judge and one that does not: ``a``, of which there is a
     audit record that names its agreement so, ``b`` and ``c``."""
 

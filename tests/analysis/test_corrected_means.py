@@ -154,16 +154,16 @@ def test_a_judge_that_was_not_audited_has_neither_a_corrected_mean_nor_a_refusal
     assert run_corrections(run) == {}
 
 
-def test_what_refuses_a_correction_is_said_beside_the_raw_mean(audited_run):
-    run = audited_run("kappa")
+def test_what_refuses_a_correction_is_said_beside_the_raw_mean(run_with_audit):
+    run = run_with_audit("kappa")
     assert "a 1.000 0.207 to 1.000 1 of 1" in words(run)  # Wilson of 1 in 1
     assert "a: not corrected: all are labelled" in words(run)
     said = "Good enough to gate at 0.7? No, there is no corrected mean: all are labelled."
     assert f"- `a`: `{said}`\n" in "".join(markdown_report(run, GateResults()))
 
 
-def test_a_number_that_is_no_mean_is_not_corrected(audited_run, monkeypatch):
-    run = audited_run("kappa")
+def test_a_number_that_is_no_mean_is_not_corrected(run_with_audit, monkeypatch):
+    run = run_with_audit("kappa")
     monkeypatch.setitem(run.summary.scorers, "a", run.summary["a"])
     line = run.summary["a"]
     line._overall = (line.overall.__class__(0.5, "macro mean"),)

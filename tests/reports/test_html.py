@@ -323,8 +323,8 @@ def test_domains_and_labels_are_told_apart():
 # --- how far judges can be trusted
 
 
-def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(audited_run):
-    text = "".join(html_report(audited_run("kappa")))
+def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(run_with_audit):
+    text = "".join(html_report(run_with_audit("kappa")))
     page = Page(text)
     assert text.count("<bdi>not audited</bdi>") == 1  # where no script runs, too
     said = ["audited: kappa .71 [.58, .82], n=120", "not audited", ""]

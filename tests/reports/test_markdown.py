@@ -84,11 +84,11 @@ def test_what_judges_cost_stands_beside_it(price, cost, run_of):
 
 
 @pytest.mark.parametrize("text", ["kappa", *HOSTILE])
-def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(text, audited_run):
-    found = page(audited_run(text))
+def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(text, run_with_audit):
+    found = page(run_with_audit(text))
     said = f"audited: {text} .71 [.58, .82], n=120".replace("|", "¦")
     assert found.code[:4] == ["a", " ".join(printable(said).split(" ")), "b", "not audited"]
-    assert found.tags == page(audited_run("kappa")).tags
+    assert found.tags == page(run_with_audit("kappa")).tags
 
 
 def test_gates_and_what_is_wrong_with_a_run_stand_first(run_of):

@@ -154,11 +154,11 @@ def test_where_a_judge_was_asked_a_table_says_what_it_took():
     assert len(tables(shown(rows[-1:]))) == 1
 
 
-def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(audited_run):
+def test_beside_each_judged_mean_stands_whether_its_judge_was_audited(run_with_audit):
     out = io.StringIO()
     made = console()
     made.file = out
-    run = audited_run("kappa\x1b[2J")
+    run = run_with_audit("kappa\x1b[2J")
     show_summary(run.summary, made)
     assert tables(out.getvalue())[1] == [
         ["asked a judge", "audit", "requests", "cached", "tokens", "cost"],
