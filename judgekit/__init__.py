@@ -83,25 +83,9 @@ if TYPE_CHECKING:
     from judgekit.scorers.text.translation import TER as TER
     from judgekit.scorers.tool_calls.accuracy import ToolCallAccuracy as ToolCallAccuracy
     from judgekit.scorers.tool_calls.arguments import ArgMatch as ArgMatch
-    from judgekit.scorers.tool_calls.constraints import Before as Before
-    from judgekit.scorers.tool_calls.constraints import Count as Count
-    from judgekit.scorers.tool_calls.constraints import Forbid as Forbid
-    from judgekit.scorers.tool_calls.constraints import MaxSteps as MaxSteps
-    from judgekit.scorers.tool_calls.constraints import NoRepeat as NoRepeat
-    from judgekit.scorers.tool_calls.constraints import Require as Require
-    from judgekit.scorers.tool_calls.constraints import SchemaValid as SchemaValid
-    from judgekit.scorers.tool_calls.constraints import Status as Status
     from judgekit.scorers.tool_calls.constraints import ToolConstraints as ToolConstraints
     from judgekit.scorers.tool_calls.f1 import ToolCallF1 as ToolCallF1
     from judgekit.scorers.tool_calls.match import ToolCallMatch as ToolCallMatch
-    from judgekit.scorers.tool_calls.matchers import anything as anything
-    from judgekit.scorers.tool_calls.matchers import between as between
-    from judgekit.scorers.tool_calls.matchers import contains as contains
-    from judgekit.scorers.tool_calls.matchers import near as near
-    from judgekit.scorers.tool_calls.matchers import of_type as of_type
-    from judgekit.scorers.tool_calls.matchers import one_of as one_of
-    from judgekit.scorers.tool_calls.matchers import regex as regex
-    from judgekit.scorers.tool_calls.matchers import similar as similar
     from judgekit.scorers.tool_calls.modes import ToolMatch as ToolMatch
     from judgekit.scorers.topic import TopicAdherence as TopicAdherence
     from judgekit.scoring import Scorer as Scorer
@@ -125,35 +109,27 @@ _HOMES = {
     "AIMessage": "judgekit.traces.message",
     "Alignment": "judgekit.alignment.result",
     "ArgMatch": "judgekit.scorers.tool_calls.arguments",
-    "Before": "judgekit.scorers.tool_calls.constraints",
     "Budget": "judgekit.judges.limits.budget",
     "Comparison": "judgekit.analysis.compare",
-    "Count": "judgekit.scorers.tool_calls.constraints",
     "ExpectedCall": "judgekit.traces.sample",
-    "Forbid": "judgekit.scorers.tool_calls.constraints",
     "HumanLabel": "judgekit.analysis.labels",
     "HumanMessage": "judgekit.traces.message",
     "Judge": "judgekit.judges.judge",
     "JudgedScorer": "judgekit.scorers.judged",
     "JudgekitError": "judgekit.errors",
     "ImageSettings": "judgekit.traces.images",
-    "MaxSteps": "judgekit.scorers.tool_calls.constraints",
-    "NoRepeat": "judgekit.scorers.tool_calls.constraints",
     "Price": "judgekit.judges.providers.price",
     "Ranking": "judgekit.traces.sample",
     "Recorded": "judgekit.scorers.recorded",
     "Repeat": "judgekit.scorers.repeat",
-    "Require": "judgekit.scorers.tool_calls.constraints",
     "Row": "judgekit.runs.rows",
     "Run": "judgekit.runs.results",
     "RunPlan": "judgekit.jobs.plan",
     "Sample": "judgekit.traces.sample",
-    "SchemaValid": "judgekit.scorers.tool_calls.constraints",
     "Score": "judgekit.score",
     "Scorer": "judgekit.scoring",
     "ScriptedJudge": "judgekit.judges.scripted",
     "Selective": "judgekit.scorers.selective",
-    "Status": "judgekit.scorers.tool_calls.constraints",
     "SystemMessage": "judgekit.traces.message",
     "ToolCall": "judgekit.traces.message",
     "ToolMatch": "judgekit.scorers.tool_calls.modes",
@@ -164,32 +140,24 @@ _HOMES = {
     "aadd_scorers": "judgekit.jobs.api",
     "add_scorers": "judgekit.jobs.api",
     "align": "judgekit.alignment.align",
-    "anything": "judgekit.scorers.tool_calls.matchers",
     "aexport": "judgekit.integrations.export",
     "aplan": "judgekit.jobs.api",
     "aresume": "judgekit.jobs.api",
     "arun": "judgekit.jobs.api",
     "attempt": "judgekit.scoring",
     "audit": "judgekit.analysis.audit",
-    "between": "judgekit.scorers.tool_calls.matchers",
     "check_gates": "judgekit.analysis.gates",
     "compare": "judgekit.analysis.compare",
-    "contains": "judgekit.scorers.tool_calls.matchers",
     "export": "judgekit.integrations.export",
     "load_prompt": "judgekit.judges.prompt",
     "merge_runs": "judgekit.jobs.api",
-    "near": "judgekit.scorers.tool_calls.matchers",
-    "of_type": "judgekit.scorers.tool_calls.matchers",
-    "one_of": "judgekit.scorers.tool_calls.matchers",
     "plan": "judgekit.jobs.api",
     "read": "judgekit.formats.reading",
     "read_labels": "judgekit.analysis.labels",
-    "regex": "judgekit.scorers.tool_calls.matchers",
     "report": "judgekit.reports.export",
     "resume": "judgekit.jobs.api",
     "run": "judgekit.jobs.api",
     "scorer": "judgekit.scoring",
-    "similar": "judgekit.scorers.tool_calls.matchers",
     "write": "judgekit.formats.writing",
     **{name: module for module, name in (path.split(":") for path in SCORERS.values())},
 }

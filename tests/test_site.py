@@ -32,7 +32,9 @@ from judgekit import (
     ToolCallF1,
     ToolCallMatch,
     ToolMatch,
+    constraints,
     errors,
+    matchers,
 )
 from judgekit.judges.prompt import shipped_prompts
 from judgekit.scorers import SCORERS
@@ -103,6 +105,9 @@ def test_every_public_name_is_on_one_page_of_the_reference():
     assert len(found) == len(set(found))
     public = [name.removeprefix("judgekit.") for name in found if name.count(".") == 1]
     assert sorted(public) == sorted(judgekit.__all__)
+    for module in (constraints, matchers):
+        listed = [name for name in found if name.startswith(f"{module.__name__}.")]
+        assert sorted(listed) == sorted(f"{module.__name__}.{name}" for name in module.__all__)
 
 
 def test_every_scorer_of_the_command_line_and_every_error_is_in_the_reference_once():
@@ -360,6 +365,6 @@ def test_what_is_named_beside_metrics_of_others_is_there(page):
     ours = [row.split("|")[2] for table in tables for row in table.splitlines() if row.count("|") > 2]
     named = {name for cell in ours for name in re.findall(r"`([A-Z]\w+)(?=[`(])", cell)}
     assert named, page
-    assert named <= set(judgekit.__all__)
+    assert named <= {*judgekit.__all__, *constraints.__all__}
     prompts = {name for cell in ours for name in re.findall(r'PromptScorer\("(\w+)"', cell)}
     assert prompts <= {prompt.name for prompt in shipped_prompts()}

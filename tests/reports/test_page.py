@@ -12,7 +12,6 @@ from judgekit import (
     AgentGoalAccuracyWithReference,
     AIMessage,
     ExpectedCall,
-    Forbid,
     HumanMessage,
     Judge,
     PromptScorer,
@@ -37,6 +36,7 @@ from judgekit import (
 from judgekit.analysis.audit import audit as find
 from judgekit.analysis.findings import Audit
 from judgekit.analysis.labels import HumanLabel
+from judgekit.constraints import Forbid
 from judgekit.reports.glossary import TERMS, terms_in
 from judgekit.reports.html import html_report
 from judgekit.runs.audit_records import Correction

@@ -17,7 +17,6 @@ from judgekit import (
     AIMessage,
     AnswerMatch,
     ArgMatch,
-    Before,
     Budget,
     Classification,
     CollaborationEfficiency,
@@ -60,7 +59,6 @@ from judgekit import (
     audit,
     check_gates,
     compare,
-    near,
     plan,
     read,
     read_labels,
@@ -70,6 +68,8 @@ from judgekit import (
     scorer,
     write,
 )
+from judgekit.constraints import Before
+from judgekit.matchers import near
 from judgekit.scoring import FunctionScorer
 from judgekit.traces.message import Message
 
