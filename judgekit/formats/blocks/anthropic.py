@@ -71,75 +71,75 @@ def is_response(value: JsonValue) -> bool:
     )
 
 
-def read_messages(found: Iterable[FieldTracker]) -> list[Message]:
+def read_messages(messages: Iterable[FieldTracker]) -> list[Message]:
     """Read messages. One that holds tool results becomes several.
 
     Raises:
         TraceError: A message has an unknown role or content, or a tool call has no name.
     """
-    return [message for one in found for message in read_message(one)]
+    return [message for turn in messages for message in read_message(turn)]
 
 
-def read_message(found: FieldTracker, blocks: Iterable[FieldTracker | JsonValue] | None = None) -> list[Message]:
+def read_message(message: FieldTracker, blocks: Iterable[FieldTracker | JsonValue] | None = None) -> list[Message]:
     """Read one message. If it holds tool results, it becomes several.
 
     Args:
-        found: The message.
+        message: The message.
         blocks: Its content, if other rows hold parts of it.
 
     Raises:
         TraceError: It has an unknown role or content, or a tool call has no name.
     """
-    role = found.one_of("role", _ROLES)
-    content = content_items(found) if blocks is None else blocks
-    found.take("role")
-    found.take_if("type", "message")
+    role = message.one_of("role", _ROLES)
+    content = content_items(message) if blocks is None else blocks
+    message.take("role")
+    message.take_if("type", "message")
     if role == "system":
-        return [SystemMessage(to_content(read_parts(content, _part)), extra=found.leftover())]
+        return [SystemMessage(to_content(read_parts(content, _part)), extra=message.leftover())]
     if role == "assistant":
         items = read_parts(content, _item)
-        model = found.text("model")
+        model = message.text("model")
         whole: dict[str, object] = {
-            "id": found.id("id"),
-            "finish_reason": found.text("stop_reason"),
-            "usage": read_usage(found.object("usage")),
-            "extra": found.leftover(),
+            "id": message.id("id"),
+            "finish_reason": message.text("stop_reason"),
+            "usage": read_usage(message.object("usage")),
+            "extra": message.leftover(),
         }
         return split_reply(items, {"model": model}, whole)
-    return read_user_turn(read_parts(content, _user_block), found.leftover())
+    return read_user_turn(read_parts(content, _user_block), message.leftover())
 
 
-def read_system(found: FieldTracker) -> list[Message]:
+def read_system(request: FieldTracker) -> list[Message]:
     """Read the instructions beside the messages: a text, or blocks of text.
 
     Raises:
         TraceError: They are neither a text nor blocks.
     """
-    system = found.peek("system")
+    system = request.peek("system")
     if isinstance(system, str):
-        found.take("system")
+        request.take("system")
         return [SystemMessage(system)] if system else []
-    parts = read_parts(found.items("system"), _part)
+    parts = read_parts(request.items("system"), _part)
     return [SystemMessage(to_content(parts))] if parts else []
 
 
-def read_usage(found: FieldTracker | None) -> Usage | None:
+def read_usage(counts: FieldTracker | None) -> Usage | None:
     """Read token counts. This API counts cache writes and reads separately, so the input is their sum."""
-    if found is None:
+    if counts is None:
         return None
-    raw: JsonObject = {name: found.peek(name) for name in _INPUTS if name in found}
-    fresh, written, cached = (found.count(name) for name in _INPUTS)
-    details = found.object("output_tokens_details") or FieldTracker({})
+    raw: JsonObject = {name: counts.peek(name) for name in _INPUTS if name in counts}
+    fresh, written, cached = (counts.count(name) for name in _INPUTS)
+    details = counts.object("output_tokens_details") or FieldTracker({})
     return Usage(
         input_tokens=None if fresh is None else fresh + (written or 0) + (cached or 0),
-        output_tokens=found.count("output_tokens"),
+        output_tokens=counts.count("output_tokens"),
         cached_tokens=cached,
         reasoning_tokens=details.count("thinking_tokens"),
-        extra={**raw, **found.leftover()},
+        extra={**raw, **counts.leftover()},
     )
 
 
-def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
+def read_tools(tools: Iterable[FieldTracker]) -> list[ToolDefinition]:
     """Read tool definitions. A tool without a name is named after its type."""
     return [
         ToolDefinition(
@@ -148,7 +148,7 @@ def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
             parameters=tool.take("input_schema"),
             extra=tool.leftover(),
         )
-        for tool in found
+        for tool in tools
     ]
 
 
@@ -191,16 +191,16 @@ def _user_block(block: FieldTracker) -> ReplyItem | SystemMessage:
     return _item(block)
 
 
-def _result(found: FieldTracker) -> ToolMessage:
-    found.take_if("type", "tool_result")
-    content = found.peek("content")
-    failed = found.boolean("is_error")
-    if "is_error" not in found and failed is None:
+def _result(block: FieldTracker) -> ToolMessage:
+    block.take_if("type", "tool_result")
+    content = block.peek("content")
+    failed = block.boolean("is_error")
+    if "is_error" not in block and failed is None:
         # Without the field, the call succeeded; results of the provider's tools say so in the content.
         failed = isinstance(content, dict) and ("error_code" in content or str(content.get("type")).endswith("_error"))
-    identity = found.id("tool_use_id")
-    text = to_text(found.take("content")) if _is_foreign(content) else to_content(_parts(found))
-    return ToolMessage(text, tool_call_id=identity, is_error=failed, extra=found.leftover())
+    identity = block.id("tool_use_id")
+    text = to_text(block.take("content")) if _is_foreign(content) else to_content(_parts(block))
+    return ToolMessage(text, tool_call_id=identity, is_error=failed, extra=block.leftover())
 
 
 def _is_foreign(content: JsonValue) -> bool:
@@ -211,49 +211,49 @@ def _is_foreign(content: JsonValue) -> bool:
     return not isinstance(content, list) or any(kind.endswith("_result") and kind != "search_result" for kind in kinds)
 
 
-def _parts(found: FieldTracker) -> list[Part]:
-    return read_parts(content_items(found), _part)
+def _parts(holder: FieldTracker) -> list[Part]:
+    return read_parts(content_items(holder), _part)
 
 
-def _part(found: FieldTracker) -> Part:
-    kind = _type(found)
-    if kind in ("text", "thinking") and isinstance(text := found.peek(kind), str):
-        found.take("type")
-        found.take(kind)
-        return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
+def _part(block: FieldTracker) -> Part:
+    kind = _type(block)
+    if kind in ("text", "thinking") and isinstance(text := block.peek(kind), str):
+        block.take("type")
+        block.take(kind)
+        return (TextPart if kind == "text" else ReasoningPart)(text, extra=block.leftover())
     if kind == "redacted_thinking":
-        return ReasoningPart("", extra=found.leftover())
+        return ReasoningPart("", extra=block.leftover())
     if kind == "container_upload":
-        return MediaPart(kind="file", extra=found.leftover())
-    if kind in ("image", "document") and isinstance(found.peek("source"), dict):
-        return _media(found, kind)
-    if kind == "search_result" and _are_texts(found.peek("content")):
-        blocks = found.objects("content")
-        for block in blocks:
-            block.take_if("type", "text")
-        return TextPart("\n".join(block.text("text") or "" for block in blocks), extra=found.leftover())
-    return OtherPart(found.leftover()) if kind in _KEPT else unknown_part(found)
+        return MediaPart(kind="file", extra=block.leftover())
+    if kind in ("image", "document") and isinstance(block.peek("source"), dict):
+        return _media(block, kind)
+    if kind == "search_result" and _are_texts(block.peek("content")):
+        blocks = block.objects("content")
+        for text_block in blocks:
+            text_block.take_if("type", "text")
+        return TextPart("\n".join(text_block.text("text") or "" for text_block in blocks), extra=block.leftover())
+    return OtherPart(block.leftover()) if kind in _KEPT else unknown_part(block)
 
 
 def _are_texts(content: JsonValue) -> bool:
     return isinstance(content, list) and all(isinstance(lookup(block, "text"), str) for block in content)
 
 
-def _media(found: FieldTracker, kind: str) -> Part:
-    source = found.object("source")
+def _media(block: FieldTracker, kind: str) -> Part:
+    source = block.object("source")
     if source is None:
-        return OtherPart(found.leftover())
+        return OtherPart(block.leftover())
     if source.peek("type") == "text" and (text := source.text("data")) is not None:
-        return TextPart(text, extra=found.leftover())
+        return TextPart(text, extra=block.leftover())
     if source.peek("type") == "content" and isinstance(source.peek("content"), str):
-        return TextPart(source.text("content") or "", extra=found.leftover())
+        return TextPart(source.text("content") or "", extra=block.leftover())
     source.take_if("type", "base64", "url")
-    found.take_if("type", "image")
+    block.take_if("type", "image")
     return MediaPart(
         kind="image" if kind == "image" else "file",
         url=source.text("url"),
         data=source.text("data"),
         mime_type=source.text("media_type"),
-        name=found.text("title"),
-        extra=found.leftover(),
+        name=block.text("title"),
+        extra=block.leftover(),
     )

@@ -48,65 +48,65 @@ def is_bedrock(messages: JsonValue) -> bool:
 
 
 def read_message(
-    found: FieldTracker, model: str | None = None, whole: Mapping[str, object] | None = None
+    message: FieldTracker, model: str | None = None, whole: Mapping[str, object] | None = None
 ) -> list[Message]:
     """Read one message. If it holds tool results, it becomes several.
 
     Args:
-        found: The message.
+        message: The message.
         model: The model that wrote it, if it is a reply.
         whole: What else is known about a reply, as fields of the `AIMessage`.
 
     Raises:
         TraceError: It has an unknown role, a content that is no list, or a tool call without a name.
     """
-    role = found.one_of("role", _ROLES)
-    found.take("role")
-    items = found.items("content")
+    role = message.one_of("role", _ROLES)
+    message.take("role")
+    items = message.items("content")
     if role == "system":
-        return [SystemMessage(to_content(read_parts(items, _part)), extra=found.leftover())]
-    made = read_parts(items, _item)
+        return [SystemMessage(to_content(read_parts(items, _part)), extra=message.leftover())]
+    blocks = read_parts(items, _item)
     if role == "user":
-        return read_user_turn(made, found.leftover())
-    return split_reply(made, {"model": model}, {**(whole or {}), "extra": found.leftover()})
+        return read_user_turn(blocks, message.leftover())
+    return split_reply(blocks, {"model": model}, {**(whole or {}), "extra": message.leftover()})
 
 
-def read_system(found: FieldTracker) -> list[Message]:
+def read_system(request: FieldTracker) -> list[Message]:
     """Read the instructions beside the messages.
 
     Raises:
         TraceError: They are not a list.
     """
-    parts = read_parts(found.items("system"), _part)
+    parts = read_parts(request.items("system"), _part)
     return [SystemMessage(to_content(parts))] if parts else []
 
 
-def read_usage(found: FieldTracker | None) -> Usage | None:
+def read_usage(counts: FieldTracker | None) -> Usage | None:
     """Read token counts. Cache writes and reads are counted separately, so the input is their sum."""
-    if found is None:
+    if counts is None:
         return None
-    raw: JsonObject = {name: found.peek(name) for name in _INPUTS if name in found}
-    fresh, cached, written = (found.count(name) for name in _INPUTS)
+    raw: JsonObject = {name: counts.peek(name) for name in _INPUTS if name in counts}
+    fresh, cached, written = (counts.count(name) for name in _INPUTS)
     return Usage(
         input_tokens=None if fresh is None else fresh + (written or 0) + (cached or 0),
-        output_tokens=found.count("outputTokens"),
+        output_tokens=counts.count("outputTokens"),
         cached_tokens=cached,
-        extra={**raw, **found.leftover()},
+        extra={**raw, **counts.leftover()},
     )
 
 
-def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
+def read_tools(tools: Iterable[FieldTracker]) -> list[ToolDefinition]:
     """Read tool definitions. Other entries, such as cache points, are kept under the name of their kind."""
-    return list(map(_definition, found))
+    return list(map(_definition, tools))
 
 
-def _definition(found: FieldTracker) -> ToolDefinition:
-    tool = found.object("toolSpec") or found.object("systemTool") or found
-    name, description = tool.text("name"), tool.text("description")
-    schema = tool.object("inputSchema")
+def _definition(tool: FieldTracker) -> ToolDefinition:
+    named = tool.object("toolSpec") or tool.object("systemTool") or tool
+    name, description = named.text("name"), named.text("description")
+    schema = named.object("inputSchema")
     parameters = schema.take("json") if schema else None
-    kind = next(iter(found), "tool")
-    return ToolDefinition(name or kind, description=description, parameters=parameters, extra=found.leftover())
+    kind = next(iter(tool), "tool")
+    return ToolDefinition(name or kind, description=description, parameters=parameters, extra=tool.leftover())
 
 
 def _has_role(message: JsonValue) -> bool:
@@ -129,61 +129,61 @@ def _item(block: FieldTracker) -> ReplyItem:
     return _part(block)
 
 
-def _result(block: FieldTracker, found: FieldTracker) -> ToolMessage:
-    status = found.peek("status")
-    found.take_if("status", "success", "error")
-    identity = found.id("toolUseId")
-    parts = read_parts(found.items("content"), _result_part)
+def _result(block: FieldTracker, result: FieldTracker) -> ToolMessage:
+    status = result.peek("status")
+    result.take_if("status", "success", "error")
+    identity = result.id("toolUseId")
+    parts = read_parts(result.items("content"), _result_part)
     is_error = status == "error" if status in ("success", "error") else None
     return ToolMessage(to_content(parts), tool_call_id=identity, is_error=is_error, extra=block.leftover())
 
 
-def _result_part(found: FieldTracker) -> Part:
-    return TextPart(to_text(found.take("json")), extra=found.leftover()) if "json" in found else _part(found)
+def _result_part(part: FieldTracker) -> Part:
+    return TextPart(to_text(part.take("json")), extra=part.leftover()) if "json" in part else _part(part)
 
 
-def _part(found: FieldTracker) -> Part:
-    kind = next((kind for kind in ("text", *OBJECTS) if kind in found), "")
-    value = found.peek(kind)
+def _part(block: FieldTracker) -> Part:
+    kind = next((kind for kind in ("text", *OBJECTS) if kind in block), "")
+    value = block.peek(kind)
     if kind == "text" and isinstance(value, str):
-        found.take("text")
-        return TextPart(value, extra=found.leftover())
+        block.take("text")
+        return TextPart(value, extra=block.leftover())
     if not isinstance(value, dict):
-        return unknown_part(found)
+        return unknown_part(block)
     if kind in MEDIA:
-        return _media(found, kind)
+        return _media(block, kind)
     if kind == "reasoningContent":
-        return _nested_text(found, ReasoningPart, kind, "reasoningText")
+        return _nested_text(block, ReasoningPart, kind, "reasoningText")
     if kind == "guardContent" and isinstance(value.get("text"), dict):
-        return _nested_text(found, TextPart, kind, "text")
+        return _nested_text(block, TextPart, kind, "text")
     if kind in ("citationsContent", "searchResult") and isinstance(value.get("content"), list):
-        inner = found.object(kind) or found
+        inner = block.object(kind) or block
         text = ("" if kind == "citationsContent" else "\n").join(
-            (one.text("text") or "") if isinstance(one, FieldTracker) else to_text(one)
-            for one in inner.items("content")
+            (text_block.text("text") or "") if isinstance(text_block, FieldTracker) else to_text(text_block)
+            for text_block in inner.items("content")
         )
-        return TextPart(text, extra=found.leftover())
-    return OtherPart(found.leftover())
+        return TextPart(text, extra=block.leftover())
+    return OtherPart(block.leftover())
 
 
 def _nested_text(
-    found: FieldTracker, part: type[TextPart | ReasoningPart], outer: str, inner: str
+    block: FieldTracker, part: type[TextPart | ReasoningPart], outer: str, inner: str
 ) -> TextPart | ReasoningPart:
     """Read a part whose text is two levels down. Without a text, as in encrypted reasoning, it is empty."""
-    around = found.object(outer)
+    around = block.object(outer)
     holder = around.object(inner) if around is not None else None
     text = holder.text("text") if holder is not None else None
-    return part(text or "", extra=found.leftover())
+    return part(text or "", extra=block.leftover())
 
 
-def _media(found: FieldTracker, key: str) -> Part:
+def _media(block: FieldTracker, key: str) -> Part:
     """Read media. Data that some loggers write as a list of bytes instead of base64 text stays in ``extra``."""
-    media = found.object(key) or found
+    media = block.object(key) or block
     source = media.object("source") or FieldTracker({})
     kind = MEDIA[key]
     if isinstance(text := source.peek("text"), str):
         source.take("text")
-        return TextPart(text, extra=found.leftover())
+        return TextPart(text, extra=block.leftover())
     data = None
     if isinstance(source.peek("bytes"), str):
         data = source.text("bytes")
@@ -198,5 +198,5 @@ def _media(found: FieldTracker, key: str) -> Part:
         data=data,
         mime_type=f"{kind}/{form}" if kind != "file" and isinstance(form, str) else None,
         name=media.text("name"),
-        extra=found.leftover(),
+        extra=block.leftover(),
     )

@@ -21,26 +21,48 @@ def media_kind(mime_type: str | None) -> MediaKind:
     return MEDIA.get((mime_type or "").partition("/")[0], "file")
 
 
-def content_items(found: FieldTracker, kind: str = "a list of blocks") -> list[FieldTracker | JsonValue]:
+def content_items(holder: FieldTracker, kind: str = "a list of blocks") -> list[FieldTracker | JsonValue]:
     """Return the content of a message or block as a list. A text becomes a list of one, an empty text an empty list.
 
     Raises:
         TraceError: The content is neither a text nor a list.
     """
-    content = found.peek("content")
+    content = holder.peek("content")
     if isinstance(content, list):
-        return found.items("content")
+        return holder.items("content")
     if content is not None and not isinstance(content, str):
-        raise found.type_error("content", f"a string or {kind}")
-    found.take("content")
+        raise holder.type_error("content", f"a string or {kind}")
+    holder.take("content")
     return [content] if content else []
 
 
+def list_or_single(holder: FieldTracker, name: str) -> list[FieldTracker | JsonValue]:
+    """Take a list, or a text or object as a list of one.
+
+    Raises:
+        TraceError: It is none of these.
+    """
+    if (single := holder.maybe_object(name)) is not None:
+        return [single]
+    return [holder.take(name)] if isinstance(holder.peek(name), str) else holder.items(name)
+
+
+def checked_text(holder: FieldTracker, name: str = "content") -> str:
+    """Take a text, which is empty if the field is missing.
+
+    Raises:
+        TraceError: The field is not a text.
+    """
+    if name in holder and not isinstance(holder.peek(name), str):
+        raise holder.type_error(name, "a string")
+    return holder.text(name) or ""
+
+
 def read_parts(
-    items: Iterable[FieldTracker | JsonValue], read: Callable[[FieldTracker], Read]
+    parts: Iterable[FieldTracker | JsonValue], read: Callable[[FieldTracker], Read]
 ) -> list[Read | TextPart | OtherPart]:
     """Return the parts of a content: objects are read by ``read``, texts become text parts, other values are kept."""
-    return [read(one) if isinstance(one, FieldTracker) else bare_part(one) for one in items]
+    return [read(part) if isinstance(part, FieldTracker) else bare_part(part) for part in parts]
 
 
 def bare_part(value: JsonValue) -> TextPart | OtherPart:
@@ -48,15 +70,15 @@ def bare_part(value: JsonValue) -> TextPart | OtherPart:
     return TextPart(value) if isinstance(value, str) else OtherPart(value)
 
 
-def tool_name(found: FieldTracker, *names: str) -> str:
+def tool_name(call: FieldTracker, *names: str) -> str:
     """Return the name of a tool from the first of these fields that exists.
 
     Raises:
         TraceError: There is no name.
     """
-    name = found.text(*names)
+    name = call.text(*names)
     if name is None:
-        raise found.type_error(names[0], "a tool name")
+        raise call.type_error(names[0], "a tool name")
     return name
 
 
@@ -66,7 +88,7 @@ def provider_metadata(*, provided: bool) -> JsonObject:
 
 
 def read_call(
-    found: FieldTracker,
+    call: FieldTracker,
     *,
     name: str = "name",
     ids: Sequence[str] = ("id",),
@@ -77,7 +99,7 @@ def read_call(
     """Read a tool call.
 
     Args:
-        found: The call.
+        call: The call.
         name: The field with the name of the tool.
         ids: The fields that may hold the call's id.
         args: The fields that may hold the arguments.
@@ -87,14 +109,14 @@ def read_call(
     Raises:
         TraceError: The call has no tool name.
     """
-    tool, identity = tool_name(found, name), found.id(*ids)
-    arguments = parse_arguments(found.take(*args))
-    extra = (outer or found).leftover()
+    tool, identity = tool_name(call, name), call.id(*ids)
+    arguments = parse_arguments(call.take(*args))
+    extra = (outer or call).leftover()
     return ToolCall(tool, id=identity, metadata=provider_metadata(provided=provided), **arguments, extra=extra)
 
 
 def read_counts(
-    found: FieldTracker | None,
+    usage: FieldTracker | None,
     *,
     input: str = "input_tokens",
     output: str = "output_tokens",
@@ -105,12 +127,14 @@ def read_counts(
 
     The parameters name the field of each count; ``details.cached`` is a field of a nested object.
     """
-    if found is None:
+    if usage is None:
         return None
     paths = _count_paths(input, output, cached, reasoning)
-    places = {outer: found.object(outer) if outer else found for outer in dict.fromkeys(outer for _, outer, _ in paths)}
-    counts = {ours: place.count(name) for ours, outer, name in paths if (place := places[outer]) is not None}
-    return Usage.model_validate({**counts, "extra": found.leftover()})
+    holders = {
+        outer: usage.object(outer) if outer else usage for outer in dict.fromkeys(outer for _, outer, _ in paths)
+    }
+    counts = {ours: holder.count(name) for ours, outer, name in paths if (holder := holders[outer]) is not None}
+    return Usage.model_validate({**counts, "extra": usage.leftover()})
 
 
 @cache

@@ -11,7 +11,14 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from judgekit.formats.blocks.common import bare_part, media_kind, provider_metadata, tool_name
+from judgekit.formats.blocks.common import (
+    bare_part,
+    checked_text,
+    list_or_single,
+    media_kind,
+    provider_metadata,
+    tool_name,
+)
 from judgekit.formats.blocks.reply import is_blank, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
@@ -63,34 +70,34 @@ OUTCOME_FIELDS = ("candidates", *_FEEDBACK, *_USAGE)
 """The fields of a response that show the outcome of the request."""
 
 
-def read_contents(found: Iterable[FieldTracker]) -> list[Message]:
+def read_contents(contents: Iterable[FieldTracker]) -> list[Message]:
     """Read contents as messages.
 
     Raises:
         TraceError: A content has an unknown role, or a malformed text, call or result.
     """
-    return [message for content in found for message in read_content(content)]
+    return [message for content in contents for message in read_content(content)]
 
 
-def read_content(found: FieldTracker, speaker: Speaker | None = None) -> list[Message]:
+def read_content(content: FieldTracker, speaker: Speaker | None = None) -> list[Message]:
     """Read one content as a message, or as several if it holds tool results.
 
     Args:
-        found: The content.
+        content: The content.
         speaker: The type of the message, if the role does not decide it. Without a role, it is the user's.
 
     Raises:
         TraceError: See `read_contents`.
     """
-    role = found.peek("role") or "user"
+    role = content.peek("role") or "user"
     if not isinstance(role, str) or role not in _SPEAKERS:
-        raise found.type_error("role", f"one of {', '.join(_SPEAKERS)}")
-    found.take("role")
-    messages = _messages(_listed(found, "parts"), speaker or _SPEAKERS[role])
-    return with_fields(messages, extra=found.leftover())
+        raise content.type_error("role", f"one of {', '.join(_SPEAKERS)}")
+    content.take("role")
+    messages = _messages(list_or_single(content, "parts"), speaker or _SPEAKERS[role])
+    return with_fields(messages, extra=content.leftover())
 
 
-def read_request(found: FieldTracker) -> tuple[list[Message], list[ToolDefinition]]:
+def read_request(request: FieldTracker) -> tuple[list[Message], list[ToolDefinition]]:
     """Read the messages of a request, system instruction first, and its tools, including the provider's own.
 
     The SDK puts instruction and tools into ``config``, and accepts contents in many shapes.
@@ -100,115 +107,117 @@ def read_request(found: FieldTracker) -> tuple[list[Message], list[ToolDefinitio
     """
     messages: list[Message] = []
     tools: list[ToolDefinition] = []
-    for holder in (found, found.object("config")):
+    for holder in (request, request.object("config")):
         if holder is None:
             continue
         for name in ("systemInstruction", "system_instruction"):
-            if content := holder.maybe_object(name):
-                messages += read_content(content, SystemMessage)
+            if instruction := holder.maybe_object(name):
+                messages += read_content(instruction, SystemMessage)
             elif name in holder:
-                messages += _messages(_listed(holder, name), SystemMessage)
+                messages += _messages(list_or_single(holder, name), SystemMessage)
         for tool in holder.optional_objects("tools"):
             tools += _definitions(tool)
-    return [*messages, *_contents(found)], tools
+    return [*messages, *_contents(request)], tools
 
 
-def read_response(found: Sequence[FieldTracker], candidate: int = 0) -> list[Message]:
+def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Message]:
     """Read the answer of one candidate. Without candidates, as for a blocked prompt, it is an empty message.
 
     Args:
-        found: The response, or the chunks of a streamed one. Values of earlier chunks, such as token counts, are left
+        chunks: The response, or the chunks of a streamed one. Values of earlier chunks, such as token counts, are left
             in them if the last chunk has other values. A response that holds no answer gives no message.
         candidate: The number of the candidate, which is the only one in the response.
 
     Raises:
         TraceError: See `read_contents`.
     """
-    streamed = len(found) > 1
-    chosen = [one for chunk in found for one in chunk.objects("candidates")]
-    if not chosen and not any(name in one for one in found for name in OUTCOME_FIELDS):
+    streamed = len(chunks) > 1
+    candidates = [answer for chunk in chunks for answer in chunk.objects("candidates")]
+    if not candidates and not any(name in chunk for chunk in chunks for name in OUTCOME_FIELDS):
         return []
     parts: list[FieldTracker | JsonValue] = []
-    for one in chosen:
-        if one.peek("index") == candidate:
-            one.take("index")
-        if content := one.maybe_object("content"):
+    for answer in candidates:
+        if answer.peek("index") == candidate:
+            answer.take("index")
+        if content := answer.maybe_object("content"):
             content.take_if("role", "model", "")
-            parts += _listed(content, "parts")
+            parts += list_or_single(content, "parts")
     messages = _messages(parts, AIMessage, joined=streamed)
     if not any(isinstance(message, AIMessage) for message in messages):
         messages.append(AIMessage())
     return with_fields(
         messages,
         every={
-            "model": _last(found, "modelVersion", "model_version").text("modelVersion", "model_version"),
-            "timestamp": _last(found, "createTime", "create_time").time("createTime", "create_time"),
+            "model": _last(chunks, "modelVersion", "model_version").text("modelVersion", "model_version"),
+            "timestamp": _last(chunks, "createTime", "create_time").time("createTime", "create_time"),
         },
         once={
-            "id": _last(found, "responseId", "response_id").text("responseId", "response_id"),
-            "finish_reason": _last(chosen, "finishReason", "finish_reason").text("finishReason", "finish_reason")
-            if chosen
-            else _blocked(found),
-            "usage": read_usage(_last(found, *_USAGE).object(*_USAGE)),
+            "id": _last(chunks, "responseId", "response_id").text("responseId", "response_id"),
+            "finish_reason": _last(candidates, "finishReason", "finish_reason").text("finishReason", "finish_reason")
+            if candidates
+            else _blocked(chunks),
+            "usage": read_usage(_last(chunks, *_USAGE).object(*_USAGE)),
         },
-        extra=chosen[-1].leftover() if chosen else {},
+        extra=candidates[-1].leftover() if candidates else {},
     )
 
 
-def _blocked(found: Sequence[FieldTracker]) -> str | None:
+def _blocked(chunks: Sequence[FieldTracker]) -> str | None:
     """Return why a response has no candidates."""
-    feedback = _last(found, *_FEEDBACK).object(*_FEEDBACK)
+    feedback = _last(chunks, *_FEEDBACK).object(*_FEEDBACK)
     reason = feedback.text("blockReason", "block_reason") if feedback else None
-    found[-1].warn(f"the prompt was blocked: {reason}" if reason else "the response has no candidates")
+    chunks[-1].warn(f"the prompt was blocked: {reason}" if reason else "the response has no candidates")
     return reason
 
 
-def read_function_call(found: FieldTracker) -> ToolCall:
+def read_function_call(call: FieldTracker) -> ToolCall:
     """Read a function call.
 
     Raises:
         TraceError: It has no function name.
     """
-    arguments = parse_arguments(found.take("args"))
-    name, identity = tool_name(found, "name"), found.id("id") or None
-    return ToolCall(name, id=identity, **arguments, extra=found.leftover())
+    arguments = parse_arguments(call.take("args"))
+    name, identity = tool_name(call, "name"), call.id("id") or None
+    return ToolCall(name, id=identity, **arguments, extra=call.leftover())
 
 
-def read_function_response(found: FieldTracker) -> ToolMessage:
+def read_function_response(response: FieldTracker) -> ToolMessage:
     """Read a function's result. The API documents the keys ``error``, and ``output`` or ``result`` otherwise."""
-    text, is_error = _outcome(found.take("response"))
+    text, is_error = _outcome(response.take("response"))
     content: list[Part] = [
         (_media(part) or OtherPart(part.leftover())) if isinstance(part, FieldTracker) else OtherPart(part)
-        for part in found.items("parts")
+        for part in response.items("parts")
     ]
     return ToolMessage(
         [TextPart(text), *content] if content else text,
-        tool_call_id=found.id("id") or None,
-        name=found.text("name"),
+        tool_call_id=response.id("id") or None,
+        name=response.text("name"),
         is_error=is_error,
-        extra=found.leftover(),
+        extra=response.leftover(),
     )
 
 
-def read_usage(found: FieldTracker | None) -> Usage | None:
+def read_usage(counts: FieldTracker | None) -> Usage | None:
     """Read token counts. Input is the prompt plus the provider's tool results; output includes the thoughts."""
-    if found is None:
+    if counts is None:
         return None
-    prompt = found.count("promptTokenCount", "prompt_token_count")
-    tools = found.count("toolUsePromptTokenCount", "tool_use_prompt_token_count")
-    said = found.count("candidatesTokenCount", "candidates_token_count", "responseTokenCount", "response_token_count")
-    thoughts = found.count("thoughtsTokenCount", "thoughts_token_count")
+    prompt = counts.count("promptTokenCount", "prompt_token_count")
+    tools = counts.count("toolUsePromptTokenCount", "tool_use_prompt_token_count")
+    answer = counts.count(
+        "candidatesTokenCount", "candidates_token_count", "responseTokenCount", "response_token_count"
+    )
+    thoughts = counts.count("thoughtsTokenCount", "thoughts_token_count")
     summed: JsonObject = {}
     if tools is not None:
         summed |= {"promptTokenCount": prompt, "toolUsePromptTokenCount": tools}
     if thoughts is not None:
-        summed |= {"candidatesTokenCount": said}
+        summed |= {"candidatesTokenCount": answer}
     return Usage(
         input_tokens=_sum(prompt, tools),
-        output_tokens=_sum(said, thoughts),
-        cached_tokens=found.count("cachedContentTokenCount", "cached_content_token_count"),
+        output_tokens=_sum(answer, thoughts),
+        cached_tokens=counts.count("cachedContentTokenCount", "cached_content_token_count"),
         reasoning_tokens=thoughts,
-        extra={**{name: count for name, count in summed.items() if count is not None}, **found.leftover()},
+        extra={**{name: count for name, count in summed.items() if count is not None}, **counts.leftover()},
     )
 
 
@@ -227,7 +236,9 @@ def with_fields(
         once: Fields for the agent's last message, or for the last message if none is the agent's.
         extra: Leftover fields, added to the same message.
     """
-    last = max((n for n, one in enumerate(messages) if isinstance(one, AIMessage)), default=len(messages) - 1)
+    last = max(
+        (number for number, message in enumerate(messages) if isinstance(message, AIMessage)), default=len(messages) - 1
+    )
     done: list[Message] = []
     for number, message in enumerate(messages):
         fields: dict[str, object] = {**(every or {}), **((once or {}) if number == last else {})}
@@ -255,20 +266,22 @@ def is_request(value: JsonValue) -> bool:
     of_gemini = isinstance(model, str) and model.startswith(("gemini", "models/"))
     if not of_gemini and _PARAMETERS.isdisjoint(value):
         return False
-    return bool(listed) and all(isinstance(one, str) or _may_be_content(one) for one in head(listed))
+    return bool(listed) and all(isinstance(content, str) or _may_be_content(content) for content in head(listed))
 
 
 def is_response(value: JsonValue) -> bool:
     """Return whether an object is a response, or a chunk of a streamed one."""
     if not isinstance(value, dict):
         return False
-    found = value.get("candidates")
-    first = next(iter(as_list(found)), None)
+    candidates = value.get("candidates")
+    first = next(iter(as_list(candidates)), None)
     if isinstance(first, dict):
         content = first.get("content")
-        said = isinstance(content, dict) and _may_be_content(content) and not {"parts", "role"}.isdisjoint(content)
-        return said or "finishReason" in first or "finish_reason" in first
-    if found:
+        has_content = (
+            isinstance(content, dict) and _may_be_content(content) and not {"parts", "role"}.isdisjoint(content)
+        )
+        return has_content or "finishReason" in first or "finish_reason" in first
+    if candidates:
         return False
     if any(isinstance(value.get(name), dict) for name in _FEEDBACK):
         return True
@@ -296,10 +309,10 @@ def _is_content(value: JsonValue) -> bool:
     )
 
 
-def _contents(found: FieldTracker) -> list[Message]:
+def _contents(request: FieldTracker) -> list[Message]:
     """Read contents mixed with bare parts. Adjacent bare parts form one content, the model's if they are calls."""
     messages: list[Message] = []
-    for speaker, group in groupby(_listed(found, "contents"), _speaker):
+    for speaker, group in groupby(list_or_single(request, "contents"), _speaker):
         if speaker is None:
             messages += read_contents(item for item in group if isinstance(item, FieldTracker))
         else:
@@ -316,25 +329,17 @@ def _speaker(item: FieldTracker | JsonValue) -> Speaker | None:
     return HumanMessage if {"functionCall", "function_call"}.isdisjoint(item) else AIMessage
 
 
-def _listed(found: FieldTracker, name: str) -> list[FieldTracker | JsonValue]:
-    """Take a list, or a single value as a list of one."""
-    value = found.peek(name)
-    if isinstance(value, dict):
-        return [found.object(name) or value]
-    return [found.take(name)] if isinstance(value, str) else found.items(name)
-
-
 def _messages(parts: Iterable[FieldTracker | JsonValue], speaker: Speaker, *, joined: bool = False) -> list[Message]:
     """Return messages made from parts, with tool results as messages of their own. Streamed texts are joined."""
     messages: list[Message] = []
-    said: list[Part] = []
+    content: list[Part] = []
     calls: list[ToolCall] = []
     pieces: list[list[JsonValue]] = []
     for part in parts:
         if isinstance(part, FieldTracker) and (name := _one_of(part, _RESULTS)) is not None:
-            if said or calls:
-                messages.append(_message(speaker, said, calls, pieces))
-                said, calls, pieces = [], [], []
+            if content or calls:
+                messages.append(_message(speaker, content, calls, pieces))
+                content, calls, pieces = [], [], []
             messages.append(_result(part, name))
         elif isinstance(part, FieldTracker) and (name := _one_of(part, _CALLS)) is not None:
             if speaker not in (AIMessage, HumanMessage):
@@ -343,23 +348,25 @@ def _messages(parts: Iterable[FieldTracker | JsonValue], speaker: Speaker, *, jo
             if joined and calls and unnamed:
                 pieces[-1].append(part.leftover())
             elif is_blank(part.peek(name)):
-                said.append(_part(part))
+                content.append(_part(part))
             else:
                 calls.append(_call(part, name))
                 pieces.append([])
         else:
-            one = _part(part)
-            if joined and said and (longer := _joined(said[-1], one)):
-                said[-1] = longer
+            piece = _part(part)
+            if joined and content and (longer := _joined(content[-1], piece)):
+                content[-1] = longer
             else:
-                said.append(one)
-    if said or calls or not messages:
-        messages.append(_message(speaker, said, calls, pieces))
+                content.append(piece)
+    if content or calls or not messages:
+        messages.append(_message(speaker, content, calls, pieces))
     return messages
 
 
-def _message(speaker: Speaker, said: list[Part], calls: list[ToolCall], pieces: Sequence[list[JsonValue]]) -> Message:
-    fields: dict[str, object] = {"content": to_content(said)}
+def _message(
+    speaker: Speaker, content: list[Part], calls: list[ToolCall], pieces: Sequence[list[JsonValue]]
+) -> Message:
+    fields: dict[str, object] = {"content": to_content(content)}
     if calls:
         fields["tool_calls"] = [
             _streamed(call, more) if more else call for call, more in zip(calls, pieces, strict=True)
@@ -373,28 +380,28 @@ def _streamed(call: ToolCall, pieces: list[JsonValue]) -> ToolCall:
     return call.model_copy(update={"args": {}, "args_raw": to_text([call.args, *pieces]), "args_error": error})
 
 
-def _joined(one: Part, other: Part) -> Part | None:
+def _joined(piece: Part, next_piece: Part) -> Part | None:
     """Join two pieces of one text."""
     for kind in (TextPart, ReasoningPart):
-        if isinstance(one, kind) and isinstance(other, kind) and one.extra.keys().isdisjoint(other.extra):
-            return kind(one.text + other.text, extra={**one.extra, **other.extra})
+        if isinstance(piece, kind) and isinstance(next_piece, kind) and piece.extra.keys().isdisjoint(next_piece.extra):
+            return kind(piece.text + next_piece.text, extra={**piece.extra, **next_piece.extra})
     return None
 
 
-def _part(found: FieldTracker | JsonValue) -> Part:
-    if not isinstance(found, FieldTracker):
-        return bare_part(found)
-    if "text" in found:
-        text = _words(found, "text")
-        part = ReasoningPart if found.boolean("thought") else TextPart
-        return part(text, extra=found.leftover())
-    if all(name in _SIGNATURES for name in found):
-        return OtherPart(found.leftover())
-    return _media(found) or unknown_part(found)
+def _part(part: FieldTracker | JsonValue) -> Part:
+    if not isinstance(part, FieldTracker):
+        return bare_part(part)
+    if "text" in part:
+        text = checked_text(part, "text")
+        kind = ReasoningPart if part.boolean("thought") else TextPart
+        return kind(text, extra=part.leftover())
+    if all(name in _SIGNATURES for name in part):
+        return OtherPart(part.leftover())
+    return _media(part) or unknown_part(part)
 
 
-def _media(found: FieldTracker) -> MediaPart | None:
-    inner = found.object(*_MEDIA)
+def _media(part: FieldTracker) -> MediaPart | None:
+    inner = part.object(*_MEDIA)
     if inner is None:
         return None
     mime_type = inner.text("mimeType", "mime_type")
@@ -404,7 +411,7 @@ def _media(found: FieldTracker) -> MediaPart | None:
         data=inner.text("data"),
         mime_type=mime_type,
         name=inner.text("displayName", "display_name"),
-        extra=found.leftover(),
+        extra=part.leftover(),
     )
 
 
@@ -432,7 +439,7 @@ def _result(part: FieldTracker, name: str) -> ToolMessage:
         result = ToolMessage(text, tool_call_id=inner.id("id") or None, name=tool, is_error=is_error)
     else:
         is_error = _FAILED.get(str(inner.peek("outcome")))
-        output = _words(inner, "output")
+        output = checked_text(inner, "output")
         result = ToolMessage(output, tool_call_id=inner.id("id") or None, name=_CODE, is_error=is_error)
     return result.model_copy(update={"extra": {**result.extra, **part.leftover()}})
 
@@ -441,15 +448,15 @@ def _outcome(response: JsonValue) -> tuple[str, bool | None]:
     """Return a result as text, and whether it is an error, if the format can tell."""
     if not isinstance(response, dict):
         return "" if response is None else to_text(response), None
-    said = {name: value for name, value in response.items() if value is not None}
-    failed = True if said.get("error") else None
-    if len(said) == 1 and (failed or not said.keys().isdisjoint(("output", "result"))):
-        return to_text(next(iter(said.values()))), failed
+    fields = {name: value for name, value in response.items() if value is not None}
+    failed = True if fields.get("error") else None
+    if len(fields) == 1 and (failed or not fields.keys().isdisjoint(("output", "result"))):
+        return to_text(next(iter(fields.values()))), failed
     return to_text(response), failed
 
 
-def _one_of(found: FieldTracker, names: Iterable[str]) -> str | None:
-    return next((name for name in names if name in found), None)
+def _one_of(part: FieldTracker, names: Iterable[str]) -> str | None:
+    return next((name for name in names if name in part), None)
 
 
 def _inner(part: FieldTracker, name: str) -> FieldTracker:
@@ -459,40 +466,36 @@ def _inner(part: FieldTracker, name: str) -> FieldTracker:
     return inner
 
 
-def _words(found: FieldTracker, name: str) -> str:
-    value = found.peek(name)
-    if value is not None and not isinstance(value, str):
-        raise found.type_error(name, "a string")
-    return found.text(name) or ""
-
-
-def _last(found: Sequence[FieldTracker], *names: str) -> FieldTracker:
+def _last(chunks: Sequence[FieldTracker], *names: str) -> FieldTracker:
     """Return the last chunk that has a field. Equal values are taken from the other chunks."""
-    having = [(one, name) for one in found for name in names if name in one]
+    having = [(chunk, name) for chunk in chunks for name in names if name in chunk]
     if not having:
         return FieldTracker({})
     last, name = having[-1]
-    for one, other in having:
-        if one is not last and one.peek(other) == last.peek(name):
-            one.take(other)
+    for chunk, its_name in having:
+        if chunk is not last and chunk.peek(its_name) == last.peek(name):
+            chunk.take(its_name)
     return last
 
 
-def _definitions(found: FieldTracker) -> list[ToolDefinition]:
-    tools = [_definition(one) for one in found.optional_objects("functionDeclarations", "function_declarations")]
-    if "name" in found:
-        tools.append(_definition(found))
-    return [*tools, *(ToolDefinition(name, extra={name: own}) for name, own in found.leftover().items())]
+def _definitions(tool: FieldTracker) -> list[ToolDefinition]:
+    tools = [
+        _definition(declaration)
+        for declaration in tool.optional_objects("functionDeclarations", "function_declarations")
+    ]
+    if "name" in tool:
+        tools.append(_definition(tool))
+    return [*tools, *(ToolDefinition(name, extra={name: own}) for name, own in tool.leftover().items())]
 
 
-def _definition(found: FieldTracker) -> ToolDefinition:
+def _definition(declaration: FieldTracker) -> ToolDefinition:
     return ToolDefinition(
-        found.text("name") or "function",
-        description=found.text("description"),
-        parameters=found.take("parameters", "parametersJsonSchema", "parameters_json_schema"),
-        extra=found.leftover(),
+        declaration.text("name") or "function",
+        description=declaration.text("description"),
+        parameters=declaration.take("parameters", "parametersJsonSchema", "parameters_json_schema"),
+        extra=declaration.leftover(),
     )
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None and other is None else (one or 0) + (other or 0)
+def _sum(count: int | None, other: int | None) -> int | None:
+    return None if count is None and other is None else (count or 0) + (other or 0)

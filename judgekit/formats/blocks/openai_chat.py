@@ -61,37 +61,37 @@ def read_messages(whole: FieldTracker, name: str = "messages") -> list[Message]:
     Raises:
         TraceError: A message has an unknown role or content, or a tool call has no name.
     """
-    found = whole.objects_or(name, read_plain)
-    return [read_message(one) if isinstance(one, FieldTracker) else one for one in found]  # type: ignore[misc]  # mypy finds their base class
+    messages = whole.objects_or(name, read_plain)
+    return [read_message(message) if isinstance(message, FieldTracker) else message for message in messages]  # type: ignore[misc]  # mypy finds their base class
 
 
-def read_message(found: FieldTracker, **about: object) -> Message:
+def read_message(message: FieldTracker, **about: object) -> Message:
     """Read one message. Its format may know more ``about`` it."""
-    role = found.one_of("role", _KINDS)
+    role = message.one_of("role", _KINDS)
     kind = _KINDS[role]
-    found.take("role")
+    message.take("role")
     fields: dict[str, object]
     if kind is ToolMessage:
-        content = _content(found) if _holds_parts(found.peek("content")) else to_text(found.take("content"))
-        fields = {"content": content, "tool_call_id": found.id("tool_call_id"), "name": found.text("name")}
-        if isinstance(found.peek("is_error"), bool):  # added by some recorders
-            fields["is_error"] = found.take("is_error")
+        content = _content(message) if _holds_parts(message.peek("content")) else to_text(message.take("content"))
+        fields = {"content": content, "tool_call_id": message.id("tool_call_id"), "name": message.text("name")}
+        if isinstance(message.peek("is_error"), bool):  # added by some recorders
+            fields["is_error"] = message.take("is_error")
     elif kind is SystemMessage:
-        fields = {"content": _content(found), "role": role}
+        fields = {"content": _content(message), "role": role}
     else:
-        calls = _calls(found)
-        fields = {"content": _content(found, calls), "tool_calls": calls}
-        fields["name" if kind is HumanMessage else "agent"] = found.text("name")
-    fields["id"] = found.id("id")
-    return kind.parsed({**fields, **about}, found.leftover())
+        calls = _calls(message)
+        fields = {"content": _content(message, calls), "tool_calls": calls}
+        fields["name" if kind is HumanMessage else "agent"] = message.text("name")
+    fields["id"] = message.id("id")
+    return kind.parsed({**fields, **about}, message.leftover())
 
 
-def read_usage(found: FieldTracker | None) -> Usage | None:
+def read_usage(counts: FieldTracker | None) -> Usage | None:
     """Read token counts as this API and compatible ones report them. Unknown counts are kept."""
-    if found is None or not list(found):
+    if counts is None or not list(counts):
         return None
     return read_counts(
-        found,
+        counts,
         input="prompt_tokens",
         output="completion_tokens",
         cached="prompt_tokens_details.cached_tokens",
@@ -99,9 +99,9 @@ def read_usage(found: FieldTracker | None) -> Usage | None:
     )
 
 
-def read_tools(found: Iterable[FieldTracker]) -> list[ToolDefinition]:
+def read_tools(tools: Iterable[FieldTracker]) -> list[ToolDefinition]:
     """Read tool definitions. A tool without a name is named after its type."""
-    return list(map(_definition, found))
+    return list(map(_definition, tools))
 
 
 def _holds_parts(content: JsonValue) -> bool:
@@ -111,144 +111,148 @@ def _holds_parts(content: JsonValue) -> bool:
     return content is None or isinstance(content, str)
 
 
-def _content(found: FieldTracker, calls: list[ToolCall] | None = None) -> str | Sequence[Part]:
+def _content(message: FieldTracker, calls: list[ToolCall] | None = None) -> str | Sequence[Part]:
     """Return the content with reasoning, refusal and sound from other fields. Calls among the parts go to ``calls``."""
-    content = found.peek("content")
+    content = message.peek("content")
     parts: list[Part] = []
     if isinstance(content, list):
-        beside = {call.id: call for call in reversed(calls or ()) if call.id is not None}
-        parts += [made for part in found.items("content") if (made := _part(part, calls, beside)) is not None]
+        calls_by_id = {call.id: call for call in reversed(calls or ()) if call.id is not None}
+        parts += [
+            readable for part in message.items("content") if (readable := _part(part, calls, calls_by_id)) is not None
+        ]
     elif content is None or isinstance(content, str):
-        found.take("content")
-        if calls is None or not found.has_any(_BESIDE):
+        message.take("content")
+        if calls is None or not message.has_any(_BESIDE):
             return content or ""
         if content:
             parts.append(TextPart(content))
     else:
-        raise found.type_error("content", "a string or a list of parts")
+        raise message.type_error("content", "a string or a list of parts")
     if calls is not None:
-        parts = [*_thoughts(found), *parts, *_audio_parts(found, has_text=not parts)]
-        if refusal := found.text("refusal"):
+        parts = [*_thoughts(message), *parts, *_audio_parts(message, has_text=not parts)]
+        if refusal := message.text("refusal"):
             parts.append(RefusalPart(refusal))
     return to_content(parts)
 
 
-def _thoughts(found: FieldTracker) -> list[Part]:
+def _thoughts(message: FieldTracker) -> list[Part]:
     """Return the reasoning from all fields where servers put it. Some servers repeat it in several."""
     blocks = [
-        _thought(block) for name in ("thinking_blocks", "reasoning_details") for block in found.optional_objects(name)
+        _thought(block) for name in ("thinking_blocks", "reasoning_details") for block in message.optional_objects(name)
     ]
-    said = {"".join(block.text for block in blocks), *(block.text for block in blocks)}
-    plain = {text: None for name in ("reasoning_content", "reasoning") if (text := found.text(name))}
-    return [*(ReasoningPart(text) for text in plain if text not in said), *blocks]
+    block_texts = {"".join(block.text for block in blocks), *(block.text for block in blocks)}
+    plain = {text: None for name in ("reasoning_content", "reasoning") if (text := message.text(name))}
+    return [*(ReasoningPart(text) for text in plain if text not in block_texts), *blocks]
 
 
-def _thought(found: FieldTracker) -> ReasoningPart:
-    if isinstance(found.peek("thinking"), list):  # Mistral's are text parts
-        text = "".join(part.text("text") or "" for part in found.optional_objects("thinking"))
+def _thought(block: FieldTracker) -> ReasoningPart:
+    if isinstance(block.peek("thinking"), list):  # Mistral's are text parts
+        text = "".join(part.text("text") or "" for part in block.optional_objects("thinking"))
     else:
-        text = found.text("thinking", "text", "summary") or ""
-    return ReasoningPart(text, extra=found.leftover())
+        text = block.text("thinking", "text", "summary") or ""
+    return ReasoningPart(text, extra=block.leftover())
 
 
-def _audio_parts(found: FieldTracker, *, has_text: bool) -> list[Part]:
+def _audio_parts(message: FieldTracker, *, has_text: bool) -> list[Part]:
     """Return the sound of a reply, and its transcript if the reply has no text."""
-    if (audio := found.object("audio")) is None:
+    if (audio := message.object("audio")) is None:
         return []
     words = audio.text("transcript") if has_text else None
     sound = MediaPart(kind="audio", data=audio.text("data"), extra=audio.leftover())
     return [TextPart(words), sound] if words else [sound]
 
 
-def _part(found: FieldTracker | JsonValue, calls: list[ToolCall] | None, beside: Mapping[str, ToolCall]) -> Part | None:
-    if not isinstance(found, FieldTracker):
-        return bare_part(found)
-    kind = found.peek("type")
+def _part(
+    part: FieldTracker | JsonValue, calls: list[ToolCall] | None, calls_by_id: Mapping[str, ToolCall]
+) -> Part | None:
+    if not isinstance(part, FieldTracker):
+        return bare_part(part)
+    kind = part.peek("type")
     if not isinstance(kind, str):
-        return unknown_part(found)
-    held = found.peek(kind)
+        return unknown_part(part)
+    held = part.peek(kind)
     if kind in _TEXTS and isinstance(held, str):
-        found.take("type")
-        found.take(kind)
-        return _TEXTS[kind](held, extra=found.leftover())
+        part.take("type")
+        part.take(kind)
+        return _TEXTS[kind](held, extra=part.leftover())
     if kind in _MEDIA and isinstance(held, str | dict):
-        found.take("type")
-        return _media(found, kind)
+        part.take("type")
+        return _media(part, kind)
     if kind == "thinking":
-        return _thought(found)
-    if kind == "tool_use" and calls is not None and isinstance(found.peek("name"), str) and not is_blank(found):
-        return _called(found, calls, beside)
+        return _thought(part)
+    if kind == "tool_use" and calls is not None and isinstance(part.peek("name"), str) and not is_blank(part):
+        return _called(part, calls, calls_by_id)
     if kind in _OTHERS:
-        raise found.type_error("type", "a Chat Completions part (try format=anthropic or vercel)")
-    return unknown_part(found)
+        raise part.type_error("type", "a Chat Completions part (try format=anthropic or vercel)")
+    return unknown_part(part)
 
 
-def _media(found: FieldTracker, kind: str) -> MediaPart:
-    inner = found.maybe_object(kind)
-    source = found.text(kind) if inner is None else inner.text("url", "data", "file_data")
+def _media(part: FieldTracker, kind: str) -> MediaPart:
+    inner = part.maybe_object(kind)
+    source = part.text(kind) if inner is None else inner.text("url", "data", "file_data")
     is_url = source is not None and ":" in source  # base64 has no colon
     return MediaPart(
         kind=_MEDIA[kind],
         url=source if is_url else None,
         data=None if is_url else source,
         name=None if inner is None else inner.text("filename"),
-        extra=found.leftover(),
+        extra=part.leftover(),
     )
 
 
-def _called(found: FieldTracker, calls: list[ToolCall], beside: Mapping[str, ToolCall]) -> OtherPart | None:
+def _called(part: FieldTracker, calls: list[ToolCall], calls_by_id: Mapping[str, ToolCall]) -> OtherPart | None:
     """Read a call among the parts, as Anthropic writes them. Some tools record it beside the content too."""
-    identity = found.peek("id")
-    same = beside.get(identity) if isinstance(identity, str) else None
+    identity = part.peek("id")
+    same = calls_by_id.get(identity) if isinstance(identity, str) else None
     if same is None:
-        calls.append(_call(found))
+        calls.append(_call(part))
         return None
-    if (same.name, same.args) != (found.peek("name"), found.peek("input")):
-        found.warn("differs from the call with the same id in tool_calls; kept as is")
-        return OtherPart(found.leftover())
+    if (same.name, same.args) != (part.peek("name"), part.peek("input")):
+        part.warn("differs from the call with the same id in tool_calls; kept as is")
+        return OtherPart(part.leftover())
     for name in ("type", "id", "name", "input"):
-        found.take(name)
+        part.take(name)
     return None
 
 
-def _calls(found: FieldTracker) -> list[ToolCall]:
-    if not found.has_any(_CALLED):
+def _calls(message: FieldTracker) -> list[ToolCall]:
+    if not message.has_any(_CALLED):
         return []
-    calls = [_call(call) for call in nonblank_calls(found, "tool_calls")]
-    if is_blank(found.peek("function_call")):
+    calls = [_call(call) for call in nonblank_calls(message, "tool_calls")]
+    if is_blank(message.peek("function_call")):
         return calls
-    function = found.object("function_call")  # the older field, for a single call
+    function = message.object("function_call")  # the older field, for a single call
     return calls if function is None else [*calls, _function_call(function, None)]
 
 
-def _call(found: FieldTracker) -> ToolCall:
-    found.take_if("type", "function", "tool_use")
-    identity = found.id("id")
-    if (function := found.object("function")) is not None:
-        call = _function_call(function, identity)
-    elif (custom := found.object("custom")) is not None:  # the input is free text
-        call = ToolCall(tool_name(custom, "name"), {"input": custom.take("input")}, id=identity)
+def _call(call: FieldTracker) -> ToolCall:
+    call.take_if("type", "function", "tool_use")
+    identity = call.id("id")
+    if (function := call.object("function")) is not None:
+        tool_call = _function_call(function, identity)
+    elif (custom := call.object("custom")) is not None:  # the input is free text
+        tool_call = ToolCall(tool_name(custom, "name"), {"input": custom.take("input")}, id=identity)
     else:  # datasets and hand-written files often leave out the ``function`` level
-        call = _function_call(found, identity)
-    extra = found.leftover()
+        tool_call = _function_call(call, identity)
+    extra = call.leftover()
     if extra:
-        set_unvalidated(call, extra=extra)
-    return call
+        set_unvalidated(tool_call, extra=extra)
+    return tool_call
 
 
-def _function_call(found: FieldTracker, identity: str | None) -> ToolCall:
-    given = found.take("arguments", "args", "input", "parameters")
-    name = tool_name(found, "name")
+def _function_call(function: FieldTracker, identity: str | None) -> ToolCall:
+    given = function.take("arguments", "args", "input", "parameters")
+    name = tool_name(function, "name")
     return ToolCall.recorded(name, given, id=identity)
 
 
-def _definition(found: FieldTracker) -> ToolDefinition:
-    found.take_if("type", "function")
-    inner = found.object("function") or found.object("custom") or found
+def _definition(tool: FieldTracker) -> ToolDefinition:
+    tool.take_if("type", "function")
+    inner = tool.object("function") or tool.object("custom") or tool
     name = inner.text("name")
     return ToolDefinition(
-        str(found.peek("type")) if name is None else name,
+        str(tool.peek("type")) if name is None else name,
         description=inner.text("description"),
         parameters=inner.take("parameters", "input_schema"),
-        extra=found.leftover(),
+        extra=tool.leftover(),
     )

@@ -122,12 +122,12 @@ class ItemMessages:
         self._reported: Usage | None = None
 
     def add(
-        self, found: FieldTracker, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
+        self, record: FieldTracker, *, agent: str | None = None, model: str | None = None, is_error: bool | None = None
     ) -> None:
         """Add an item.
 
         Args:
-            found: The item.
+            record: The item.
             agent: The agent that made it, if it is the assistant's.
             model: The model that made it, if it is the assistant's.
             is_error: Whether a result is an error, if this is recorded outside the item.
@@ -135,35 +135,35 @@ class ItemMessages:
         Raises:
             TraceError: It has an unknown role or content, or is a call without a tool name.
         """
-        kind = "message" if found.peek("type") is None else found.peek("type")
+        kind = "message" if record.peek("type") is None else record.peek("type")
         if not isinstance(kind, str):
-            raise found.type_error("type", "an item type")
+            raise record.type_error("type", "an item type")
         if kind == "message":
-            self._message(found, agent, model)
+            self._message(record, agent, model)
         elif kind in _RESULTS:
-            self.messages().append(_result(found, kind, is_error=is_error))
+            self.messages().append(_result(record, kind, is_error=is_error))
         elif kind == "mcp_approval_response":
-            self.messages().append(HumanMessage([OtherPart(found.leftover())]))
+            self.messages().append(HumanMessage([OtherPart(record.leftover())]))
         elif kind == "additional_tools":
-            self.messages().append(SystemMessage([OtherPart(found.leftover())], role="developer"))
+            self.messages().append(SystemMessage([OtherPart(record.leftover())], role="developer"))
         else:
-            self._assistant(found, kind, self._turn_of(found, agent, model))
+            self._assistant(record, kind, self._turn_of(record, agent, model))
 
     def set_usage(self, usage: Usage) -> None:
         """End the assistant's message and set its usage, or that of the next message if it has one already."""
         messages = self.messages()
-        place = len(messages) - 1
-        while place >= 0 and isinstance(messages[place], ToolMessage):
-            place -= 1
-        if place >= 0 and isinstance(last := messages[place], AIMessage) and last.usage is None:
-            messages[place] = last.model_copy(update={"usage": usage})
+        index = len(messages) - 1
+        while index >= 0 and isinstance(messages[index], ToolMessage):
+            index -= 1
+        if index >= 0 and isinstance(last := messages[index], AIMessage) and last.usage is None:
+            messages[index] = last.model_copy(update={"usage": usage})
         else:
             self._reported = usage
 
     def messages(self) -> list[Message]:
         """Return the messages so far. This ends the last one."""
         if (turn := self._turn) is not None:
-            said = AIMessage(
+            message = AIMessage(
                 to_content(turn.parts),
                 tool_calls=turn.calls,
                 id=turn.id,
@@ -173,118 +173,118 @@ class ItemMessages:
                 usage=self._reported,
                 extra=turn.extra,
             )
-            self._messages.append(said)
+            self._messages.append(message)
             self._turn = self._reported = None
         return self._messages
 
-    def _turn_of(self, found: FieldTracker, agent: str | None, model: str | None) -> _Turn:
+    def _turn_of(self, record: FieldTracker, agent: str | None, model: str | None) -> _Turn:
         if self._turn is not None and (self._turn.agent, self._turn.model) != (agent, model):
             self.messages()
         if self._turn is None:
-            self._turn = _Turn(agent, model, found.time("timestamp"))
+            self._turn = _Turn(agent, model, record.time("timestamp"))
         return self._turn
 
-    def _message(self, found: FieldTracker, agent: str | None, model: str | None) -> None:
-        role = found.one_of("role", _ROLES)
+    def _message(self, record: FieldTracker, agent: str | None, model: str | None) -> None:
+        role = record.one_of("role", _ROLES)
         for calls in ("tool_calls", "function_call"):
-            if not is_blank(found.peek(calls)):
-                found.warn("Chat Completions calls, which do not belong in an item; kept as is", calls)
+            if not is_blank(record.peek(calls)):
+                record.warn("Chat Completions calls, which do not belong in an item; kept as is", calls)
         if role == "assistant":
-            turn = self._turn_of(found, agent, model)
-            turn.parts += _message_parts(found)
-            found.take("type")
-            found.take("role")
+            turn = self._turn_of(record, agent, model)
+            turn.parts += _message_parts(record)
+            record.take("type")
+            record.take("role")
             if turn.id is None and not turn.extra:
-                turn.id = found.id("id")
-                turn.extra = found.leftover()
-            elif rest := found.leftover():
+                turn.id = record.id("id")
+                turn.extra = record.leftover()
+            elif rest := record.leftover():
                 turn.extra["messages"] = [*cast("list[JsonValue]", turn.extra.get("messages", [])), rest]
             return
-        found.take("type")
-        content = to_content(_message_parts(found))
-        identity, moment = found.id("id"), found.time("timestamp")
+        record.take("type")
+        content = to_content(_message_parts(record))
+        identity, moment = record.id("id"), record.time("timestamp")
         if role == "user":
-            found.take("role")
-            name = found.text("name")
-            message: Message = HumanMessage(content, id=identity, timestamp=moment, name=name, extra=found.leftover())
+            record.take("role")
+            name = record.text("name")
+            message: Message = HumanMessage(content, id=identity, timestamp=moment, name=name, extra=record.leftover())
         else:
-            told = cast("Literal['system', 'developer']", found.take("role"))
-            message = SystemMessage(content, id=identity, timestamp=moment, role=told, extra=found.leftover())
+            role = cast("Literal['system', 'developer']", record.take("role"))
+            message = SystemMessage(content, id=identity, timestamp=moment, role=role, extra=record.leftover())
         self.messages().append(message)
 
-    def _assistant(self, found: FieldTracker, kind: str, turn: _Turn) -> None:
+    def _assistant(self, record: FieldTracker, kind: str, turn: _Turn) -> None:
         if kind == "reasoning":
-            turn.parts.append(_reasoning(found))
-        elif kind in _CALLS and not (kind in _NAMED and is_blank(found)):
-            call, result = _call(found, kind)
+            turn.parts.append(_reasoning(record))
+        elif kind in _CALLS and not (kind in _NAMED and is_blank(record)):
+            call, result = _call(record, kind)
             turn.calls.append(call)
             if result is not None:
                 self.messages().append(result)
         else:
             if kind in _ELSEWHERE:
-                found.warn(f"part of the history is not in the file, only this {kind.replace('_', ' ')}")
+                record.warn(f"part of the history is not in the file, only this {kind.replace('_', ' ')}")
             elif kind not in (*_KEPT, *_CALLS):
-                found.warn(f"unknown item type {kind!r:.80}, kept as is")
-            turn.parts.append(OtherPart(found.leftover()))
+                record.warn(f"unknown item type {kind!r:.80}, kept as is")
+            turn.parts.append(OtherPart(record.leftover()))
 
 
-def read_items(found: Iterable[FieldTracker]) -> list[Message]:
+def read_items(items: Iterable[FieldTracker]) -> list[Message]:
     """Read items as messages.
 
     Raises:
         TraceError: An item cannot be read; see `ItemMessages.add`.
     """
-    items = ItemMessages()
-    for item in found:
-        items.add(item)
-    return items.messages()
+    messages = ItemMessages()
+    for record in items:
+        messages.add(record)
+    return messages.messages()
 
 
-def read_request(found: FieldTracker) -> list[Message]:
+def read_request(request: FieldTracker) -> list[Message]:
     """Read a request: its instructions, then its input. Warns if the provider holds more of the history."""
     for name in ("previous_response_id", "conversation", "prompt"):
-        if name in found:
-            found.warn(f"part of the history is not in the file, only this {name}", name)
+        if name in request:
+            request.warn(f"part of the history is not in the file, only this {name}", name)
     messages: list[Message] = []
     for name, role in (("instructions", SystemMessage), ("input", HumanMessage)):
-        value = found.peek(name)
+        value = request.peek(name)
         if isinstance(value, str):
-            found.take(name)
+            request.take(name)
             messages += [role(value)] if value or role is HumanMessage else []
         else:
-            messages += read_items(found.objects(name))
+            messages += read_items(request.objects(name))
     return messages
 
 
-def read_response(found: FieldTracker) -> list[Message]:
+def read_response(response: FieldTracker) -> list[Message]:
     """Read a response. Its last assistant message has the usage and the reason why it ended."""
-    messages = read_items(found.objects("output"))
+    messages = read_items(response.objects("output"))
     places = [index for index, message in enumerate(messages) if isinstance(message, AIMessage)]
     if not places:
         places = [len(messages)]
         messages.append(AIMessage())
-    usage = found.object("usage")
-    details = found.object("incomplete_details") or FieldTracker({})
-    model = found.text("model")
-    ended = details.text("reason") or found.text("status")
+    usage = response.object("usage")
+    details = response.object("incomplete_details") or FieldTracker({})
+    model = response.text("model")
+    ended = details.text("reason") or response.text("status")
     for index in places:
         messages[index] = messages[index].model_copy(update={"model": model})
     spent = None if usage is None else read_usage(usage)
-    last = {"usage": spent, "finish_reason": ended, "timestamp": found.time("created_at")}
+    last = {"usage": spent, "finish_reason": ended, "timestamp": response.time("created_at")}
     messages[places[-1]] = messages[places[-1]].model_copy(update=last)
     return messages
 
 
-def read_usage(found: FieldTracker) -> Usage:
+def read_usage(counts: FieldTracker) -> Usage:
     """Read token counts as this API reports them. Unknown counts are kept."""
-    asked = _object(found, "input_tokens_details")
-    answered = _object(found, "output_tokens_details")
+    input_details = _object(counts, "input_tokens_details")
+    output_details = _object(counts, "output_tokens_details")
     return Usage(
-        input_tokens=found.count("input_tokens"),
-        output_tokens=found.count("output_tokens"),
-        cached_tokens=asked.count("cached_tokens"),
-        reasoning_tokens=answered.count("reasoning_tokens"),
-        extra=found.leftover(),
+        input_tokens=counts.count("input_tokens"),
+        output_tokens=counts.count("output_tokens"),
+        cached_tokens=input_details.count("cached_tokens"),
+        reasoning_tokens=output_details.count("reasoning_tokens"),
+        extra=counts.leftover(),
     )
 
 
@@ -333,164 +333,164 @@ def _tools(value: JsonValue) -> list[ToolDefinition]:
     return read_tools(FieldTracker({"tools": spelled}).objects("tools"))
 
 
-def _object(found: FieldTracker, name: str) -> FieldTracker:
-    return found.maybe_object(name) or FieldTracker({})
+def _object(holder: FieldTracker, name: str) -> FieldTracker:
+    return holder.maybe_object(name) or FieldTracker({})
 
 
-def _message_parts(found: FieldTracker) -> list[Part]:
-    content = found.peek("content")
+def _message_parts(record: FieldTracker) -> list[Part]:
+    content = record.peek("content")
     if content is None:
         return []
     if isinstance(content, str):
-        found.take("content")
+        record.take("content")
         return [TextPart(content)]
     if not isinstance(content, list):
-        raise found.type_error("content", "a string or a list of parts")
-    return read_parts(found.items("content"), _part)
+        raise record.type_error("content", "a string or a list of parts")
+    return read_parts(record.items("content"), _part)
 
 
-def _nonempty_leftover(found: FieldTracker) -> JsonObject:
+def _nonempty_leftover(part: FieldTracker) -> JsonObject:
     """Return what is left over, without empty lists and objects, of which these parts have many."""
-    return {name: value for name, value in found.leftover().items() if value not in ([], {})}
+    return {name: value for name, value in part.leftover().items() if value not in ([], {})}
 
 
-def _part(found: FieldTracker) -> Part:
-    kind = str(found.peek("type"))
-    if kind in _TEXTS and isinstance(text := found.peek(_TEXTS[kind]), str):
-        found.take(_TEXTS[kind])
-        found.take("type")
-        return (RefusalPart if kind == "refusal" else TextPart)(text, extra=_nonempty_leftover(found))
+def _part(part: FieldTracker) -> Part:
+    kind = str(part.peek("type"))
+    if kind in _TEXTS and isinstance(text := part.peek(_TEXTS[kind]), str):
+        part.take(_TEXTS[kind])
+        part.take("type")
+        return (RefusalPart if kind == "refusal" else TextPart)(text, extra=_nonempty_leftover(part))
     if kind in _MEDIA:
-        return _media(found, kind)
-    return unknown_part(found)
+        return _media(part, kind)
+    return unknown_part(part)
 
 
-def _media(found: FieldTracker, kind: str) -> MediaPart:
-    inner = _object(found, kind) if kind == "input_audio" else found
+def _media(part: FieldTracker, kind: str) -> MediaPart:
+    inner = _object(part, kind) if kind == "input_audio" else part
     url = _text_of(inner, "image_url", "file_url", "url")
     data = _text_of(inner, "data", "file_data", "image", "audio", "file")
     if data is not None and url is None and data.startswith(("data:", "http:", "https:")):
         url, data = data, None
-    name = found.text("filename")
+    name = part.text("filename")
     if kind.startswith("input_"):
-        found.take("type")
-    return MediaPart(kind=_MEDIA[kind], url=url, data=data, name=name, extra=found.leftover())
+        part.take("type")
+    return MediaPart(kind=_MEDIA[kind], url=url, data=data, name=name, extra=part.leftover())
 
 
-def _text_of(found: FieldTracker, *names: str) -> str | None:
+def _text_of(holder: FieldTracker, *names: str) -> str | None:
     """Take the first of these fields that is a text. Other values are left."""
-    return next((found.text(name) for name in names if isinstance(found.peek(name), str)), None)
+    return next((holder.text(name) for name in names if isinstance(holder.peek(name), str)), None)
 
 
-def _reasoning(found: FieldTracker) -> ReasoningPart:
-    found.take("type")
-    texts = _texts(found, "content") or _texts(found, "rawContent") or _texts(found, "summary")
-    return ReasoningPart("\n\n".join(texts), extra=_nonempty_leftover(found))
+def _reasoning(record: FieldTracker) -> ReasoningPart:
+    record.take("type")
+    texts = _texts(record, "content") or _texts(record, "rawContent") or _texts(record, "summary")
+    return ReasoningPart("\n\n".join(texts), extra=_nonempty_leftover(record))
 
 
-def _texts(found: FieldTracker, name: str) -> list[str]:
+def _texts(record: FieldTracker, name: str) -> list[str]:
     """Take the texts of parts if all parts are texts."""
-    value = found.peek(name)
+    value = record.peek(name)
     if isinstance(value, str):
-        found.take(name)
+        record.take(name)
         return [value]
     if not isinstance(value, list):
         return []
     texts = [text for part in value if isinstance(part, dict) and isinstance(text := part.get("text"), str)]
     if len(texts) < len(value):
         return []
-    for part in found.objects(name):
+    for part in record.objects(name):
         part.take_if("type", "summary_text", "reasoning_text", "input_text")
         part.take("text")
     return texts
 
 
-def _call(found: FieldTracker, kind: str) -> tuple[ToolCall, ToolMessage | None]:
+def _call(record: FieldTracker, kind: str) -> tuple[ToolCall, ToolMessage | None]:
     """Read a call, and its result if the same item holds it."""
-    provided = kind in _PROVIDED or kind == "program" or found.peek("execution") == "server"
-    identity = found.id("call_id", "callId") or (found.id("id") if kind in _PROVIDED else None)
-    name = found.text("name") if kind in _NAMED else kind.removesuffix("_call")
+    provided = kind in _PROVIDED or kind == "program" or record.peek("execution") == "server"
+    identity = record.id("call_id", "callId") or (record.id("id") if kind in _PROVIDED else None)
+    name = record.text("name") if kind in _NAMED else kind.removesuffix("_call")
     if name is None:
-        raise found.type_error("name", "a tool name")
-    arguments = _arguments(found, kind)
-    result = _provided(found, kind, arguments, identity, name) if kind in _PROVIDED else None
-    found.take_if("type", "function_call")
+        raise record.type_error("name", "a tool name")
+    arguments = _arguments(record, kind)
+    result = _provided(record, kind, arguments, identity, name) if kind in _PROVIDED else None
+    record.take_if("type", "function_call")
     metadata = provider_metadata(provided=provided)
-    call = ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=found.leftover())
+    call = ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=record.leftover())
     return call, result
 
 
-def _arguments(found: FieldTracker, kind: str) -> JsonValue:
+def _arguments(record: FieldTracker, kind: str) -> JsonValue:
     names = _CALLS[kind]
     if names == ("arguments",):
-        return found.take("arguments")
-    if whole := found.maybe_object(names[0]):
+        return record.take("arguments")
+    if whole := record.maybe_object(names[0]):
         return whole.leftover()
-    return {name: value for name in names if (value := found.take(name)) is not None}
+    return {name: value for name in names if (value := record.take(name)) is not None}
 
 
 def _provided(
-    found: FieldTracker, kind: str, arguments: JsonValue, identity: str | None, name: str
+    record: FieldTracker, kind: str, arguments: JsonValue, identity: str | None, name: str
 ) -> ToolMessage | None:
     """Read the result of a call that the provider ran."""
     content: str | Sequence[Part] = ""
     if kind == "web_search_call":
         sources = arguments.pop("sources", None) if isinstance(arguments, dict) else None
         content = "" if sources is None else to_text(sources)
-    elif kind == "image_generation_call" and isinstance(found.peek("result"), str):
-        written = found.peek("output_format")
+    elif kind == "image_generation_call" and isinstance(record.peek("result"), str):
+        written = record.peek("output_format")
         mime = f"image/{written}" if isinstance(written, str) else None
-        content = [MediaPart(kind="image", data=found.text("result"), mime_type=mime)]
+        content = [MediaPart(kind="image", data=record.text("result"), mime_type=mime)]
     else:
-        content = _content(found, _PROVIDED[kind])
-    failed = {"completed": False, "failed": True}.get(str(found.peek("status")))
+        content = _content(record, _PROVIDED[kind])
+    failed = {"completed": False, "failed": True}.get(str(record.peek("status")))
     extra: JsonObject = {}
-    if "error" in found:
+    if "error" in record:
         failed = True
-        content, extra = _error(found, content)
+        content, extra = _error(record, content)
     if not content and not failed:
         return None  # most of these calls do not record their results
     return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=extra)
 
 
-def _error(found: FieldTracker, content: str | Sequence[Part]) -> tuple[str | Sequence[Part], JsonObject]:
+def _error(record: FieldTracker, content: str | Sequence[Part]) -> tuple[str | Sequence[Part], JsonObject]:
     """Return the content of a failed result, and what else the error says."""
-    error = found.peek("error")
+    error = record.peek("error")
     if content:
-        return content, {"error": found.take("error")}
+        return content, {"error": record.take("error")}
     if not isinstance(error, dict):
-        return to_text(found.take("error")), {}
-    inner = _object(found, "error")
+        return to_text(record.take("error")), {}
+    inner = _object(record, "error")
     text = _content(inner, "message" if "message" in inner else "content")
     rest = inner.leftover()
     return text, {"error": rest} if rest else {}
 
 
-def _result(found: FieldTracker, kind: str, *, is_error: bool | None) -> ToolMessage:
-    told = found.peek("output")
-    if isinstance(told, dict) and isinstance(told.get("success"), bool) and "content" in told:
-        inner = _object(found, "output")  # as older versions of Codex wrote it
+def _result(record: FieldTracker, kind: str, *, is_error: bool | None) -> ToolMessage:
+    output = record.peek("output")
+    if isinstance(output, dict) and isinstance(output.get("success"), bool) and "content" in output:
+        inner = _object(record, "output")  # as older versions of Codex wrote it
         is_error = inner.boolean("success") is False
         content = _content(inner, "content")
     else:
-        content = _content(found, {"tool_search_output": "tools", "program_output": "result"}.get(kind, "output"))
+        content = _content(record, {"tool_search_output": "tools", "program_output": "result"}.get(kind, "output"))
         if kind == "program_output" and not content:
-            content = _content(found, "output")  # in JavaScript
+            content = _content(record, "output")  # in JavaScript
     if kind in ("apply_patch_call_output", "computer_call_output"):
-        is_error = {"completed": False, "failed": True}.get(str(found.peek("status")), is_error)
+        is_error = {"completed": False, "failed": True}.get(str(record.peek("status")), is_error)
     elif kind == "shell_call_output":
-        is_error = _outcome(told)
-    identity = found.id("call_id", "callId")
+        is_error = _outcome(output)
+    identity = record.id("call_id", "callId")
     if identity is None and kind == "local_shell_call_output":
-        identity = found.id("id")
-    found.take_if("type", "function_call_output")
+        identity = record.id("id")
+    record.take_if("type", "function_call_output")
     return ToolMessage(
         content,
         tool_call_id=identity,
-        name=found.text("name") or _RESULTS[kind],
+        name=record.text("name") or _RESULTS[kind],
         is_error=is_error,
-        timestamp=found.time("timestamp"),
-        extra=found.leftover(),
+        timestamp=record.time("timestamp"),
+        extra=record.leftover(),
     )
 
 
@@ -502,14 +502,14 @@ def _outcome(outputs: JsonValue) -> bool | None:
     return any(outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None) for outcome in outcomes)
 
 
-def _content(found: FieldTracker, name: str) -> str | Sequence[Part]:
+def _content(record: FieldTracker, name: str) -> str | Sequence[Part]:
     """Return the content of a result: text, parts, or any other value as JSON."""
-    value = found.peek(name)
+    value = record.peek(name)
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        return to_content(read_parts(found.items(name), _part))
+        return to_content(read_parts(record.items(name), _part))
     if isinstance(value, dict) and _is_part(value):
-        return to_content([_part(_object(found, name))])
-    return "" if found.take(name) is None else to_text(value)
+        return to_content([_part(_object(record, name))])
+    return "" if record.take(name) is None else to_text(value)
 
 
 def _is_part(value: JsonValue) -> bool:

@@ -53,7 +53,7 @@ def is_otel(messages: JsonValue) -> bool:
     )
 
 
-def read_message(found: FieldTracker) -> list[Message]:
+def read_message(turn: FieldTracker) -> list[Message]:
     """Read one message. Tool results in it become messages of their own, whatever its role.
 
     A message without ``parts`` is read as one of OpenAI's, which some tracers write instead.
@@ -61,41 +61,44 @@ def read_message(found: FieldTracker) -> list[Message]:
     Raises:
         TraceError: It has an unknown role, or a malformed text, call or result.
     """
-    if found.peek("parts") is None:
-        if found.peek("role") == "model":
-            raise found.type_error("parts", "a list of parts")
-        return [openai_chat.read_message(found)]
-    role = found.peek("role")
+    if turn.peek("parts") is None:
+        if turn.peek("role") == "model":
+            raise turn.type_error("parts", "a list of parts")
+        return [openai_chat.read_message(turn)]
+    role = turn.peek("role")
     if role not in ("system", "developer", "user", "assistant", "model", "tool"):
-        raise found.type_error("role", "system, developer, user, assistant or tool")
-    found.take("role")
-    items = read_parts(found.items("parts"), _item)
+        raise turn.type_error("role", "system, developer, user, assistant or tool")
+    turn.take("role")
+    items = read_parts(turn.items("parts"), _item)
     if role in ("system", "developer"):
-        return [_system(items, role, found.leftover())]
-    name = found.text("name")
+        return [_system(items, role, turn.leftover())]
+    name = turn.text("name")
     if role in ("assistant", "model"):
         return split_reply(
-            items, {"agent": name}, {"finish_reason": found.text("finish_reason"), "extra": found.leftover()}
+            items, {"agent": name}, {"finish_reason": turn.text("finish_reason"), "extra": turn.leftover()}
         )
     if role == "tool" and not any(isinstance(item, ToolMessage | ToolCall) for item in items):
-        said = [item for item in items if not isinstance(item, ToolMessage | ToolCall)]
-        return [ToolMessage.model_validate({"content": to_content(said), "name": name, "extra": found.leftover()})]
-    messages = read_user_turn(items, found.leftover())
-    return [one.model_copy(update={"name": name}) if name and one.role == "user" else one for one in messages]
+        parts = [item for item in items if not isinstance(item, ToolMessage | ToolCall)]
+        return [ToolMessage.model_validate({"content": to_content(parts), "name": name, "extra": turn.leftover()})]
+    messages = read_user_turn(items, turn.leftover())
+    return [
+        message.model_copy(update={"name": name}) if name and message.role == "user" else message
+        for message in messages
+    ]
 
 
-def read_instructions(found: Iterable[FieldTracker | JsonValue]) -> list[Message]:
+def read_instructions(instructions: Iterable[FieldTracker | JsonValue]) -> list[Message]:
     """Read the parts of instructions that are separate from the messages."""
-    parts = read_parts(found, _item)
+    parts = read_parts(instructions, _item)
     return [_system(parts, "system", {})] if parts else []
 
 
 def read_usage(attributes: FieldTracker) -> Usage | None:
     """Read the token counts of one span: all attributes below ``gen_ai.usage``, or the tracer's own equivalent."""
-    prefix = next((one for one in _USAGES if any(name.startswith(one) for name in attributes)), None)
+    prefix = next((start for start in _USAGES if any(name.startswith(start) for name in attributes)), None)
     if prefix is None:
         return None
-    counts = {name: attributes.count(*(prefix + one for one in names)) for name, names in _COUNTS.items()}
+    counts = {name: attributes.count(*(prefix + name for name in names)) for name, names in _COUNTS.items()}
     extra = {name.removeprefix(prefix): attributes.take(name) for name in attributes if name.startswith(prefix)}
     return Usage.model_validate({**counts, "extra": extra})
 
@@ -111,45 +114,45 @@ def _system(items: Sequence[ReplyItem], role: str, extra: JsonObject) -> SystemM
 
 def _is_part(part: JsonValue) -> bool:
     kind = lookup(part, "type")
-    said = kind in ("text", "reasoning") and isinstance(lookup(part, "content"), str)
-    return said or kind in (*_CALLS, *_RESPONSES)
+    holds_text = kind in ("text", "reasoning") and isinstance(lookup(part, "content"), str)
+    return holds_text or kind in (*_CALLS, *_RESPONSES)
 
 
-def _item(found: FieldTracker) -> ReplyItem:
-    kind = found.peek("type")
+def _item(part: FieldTracker) -> ReplyItem:
+    kind = part.peek("type")
     if kind in ("text", "reasoning", "thinking"):
-        text = found.text("content", "text")
+        text = part.text("content", "text")
         if text is None:
-            raise found.type_error("content", "a string (is content capture enabled?)")
-        found.take("type")
-        return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
+            raise part.type_error("content", "a string (is content capture enabled?)")
+        part.take("type")
+        return (TextPart if kind == "text" else ReasoningPart)(text, extra=part.leftover())
     if kind in _CALLS:
-        found.take("type")
-        provided = kind == "server_tool_call" or found.peek("builtin") is True
-        return read_call(found, args=("arguments", "server_tool_call"), provided=provided)
+        part.take("type")
+        provided = kind == "server_tool_call" or part.peek("builtin") is True
+        return read_call(part, args=("arguments", "server_tool_call"), provided=provided)
     if kind in _RESPONSES:
-        return _response(found)
-    return _media(found) or OtherPart(found.leftover())
+        return _response(part)
+    return _media(part) or OtherPart(part.leftover())
 
 
-def _response(found: FieldTracker) -> ToolMessage:
-    found.take("type")
-    response = found.take("response", "result", "server_tool_call_response")
-    message = {"tool_call_id": found.id("id"), "name": found.text("name"), "extra": found.leftover()}
+def _response(part: FieldTracker) -> ToolMessage:
+    part.take("type")
+    response = part.take("response", "result", "server_tool_call_response")
+    message = {"tool_call_id": part.id("id"), "name": part.text("name"), "extra": part.leftover()}
     return ToolMessage.model_validate({**message, "content": "" if response is None else to_text(response)})
 
 
-def _media(found: FieldTracker) -> MediaPart | None:
-    kind = str(found.peek("type"))
-    source = "url" if kind.endswith("-url") else _SOURCES.get(kind)
-    if source is None or not isinstance(found.peek(source), str):
+def _media(part: FieldTracker) -> MediaPart | None:
+    source_kind = str(part.peek("type"))
+    source = "url" if source_kind.endswith("-url") else _SOURCES.get(source_kind)
+    if source is None or not isinstance(part.peek(source), str):
         return None
-    mime_type = found.text("mime_type", "media_type")
-    described = str(found.peek("modality") or (mime_type if kind in _SOURCES else kind))
-    known = next((one for one in ("image", "audio", "video") if described.startswith(one)), "file")
-    found.take_if("modality", known)
-    found.take_if("type", "blob", "uri")
+    mime_type = part.text("mime_type", "media_type")
+    described = str(part.peek("modality") or (mime_type if source_kind in _SOURCES else source_kind))
+    kind = next((kind for kind in ("image", "audio", "video") if described.startswith(kind)), "file")
+    part.take_if("modality", kind)
+    part.take_if("type", "blob", "uri")
     held: JsonObject = {}
     if source != "file_id":
-        held = {"data" if source == "content" else "url": found.text(source)}
-    return MediaPart.model_validate({"kind": known, "mime_type": mime_type, **held, "extra": found.leftover()})
+        held = {"data" if source == "content" else "url": part.text(source)}
+    return MediaPart.model_validate({"kind": kind, "mime_type": mime_type, **held, "extra": part.leftover()})

@@ -25,15 +25,15 @@ _FUNCTION = {"name", "arguments"}
 
 def read_plain(messages: list[JsonValue]) -> list[Message | None]:
     """Return each message; ``None`` for a message with other fields, or with arguments that are not plainly valid."""
-    return [_message(one) for one in messages]
+    return [_message(message) for message in messages]
 
 
-def _message(found: JsonValue) -> Message | None:
-    if not isinstance(found, dict) or not isinstance(role := found.get("role"), str) or role not in _FIELDS:
+def _message(message: JsonValue) -> Message | None:
+    if not isinstance(message, dict) or not isinstance(role := message.get("role"), str) or role not in _FIELDS:
         return None
     kind, defaults, readers = _FIELDS[role]
     fields: dict[str, object] = {**defaults, "metadata": {}, "extra": {}}
-    for name, value in found.items():
+    for name, value in message.items():
         if value is not None:
             if name not in readers or (plain := readers[name](value)) is None:
                 return None
@@ -67,14 +67,14 @@ def _content(value: JsonValue) -> str | tuple[TextPart, ...] | None:
 def _calls(value: JsonValue) -> tuple[ToolCall, ...] | None:
     if not isinstance(value, list):
         return None
-    calls = [call for one in value if (call := _call(one)) is not None]
+    calls = [call for recorded in value if (call := _call(recorded)) is not None]
     return tuple(calls) if len(calls) == len(value) else None
 
 
-def _call(found: JsonValue) -> ToolCall | None:
-    if not isinstance(found, dict) or not found.keys() <= _CALL or found.get("type", "function") != "function":
+def _call(call: JsonValue) -> ToolCall | None:
+    if not isinstance(call, dict) or not call.keys() <= _CALL or call.get("type", "function") != "function":
         return None
-    function, identity = found.get("function"), found.get("id")
+    function, identity = call.get("function"), call.get("id")
     if not isinstance(function, dict) or function.keys() != _FUNCTION:
         return None
     name, arguments = _text(function["name"]), _text(function["arguments"])

@@ -38,29 +38,29 @@ def is_blank(value: FieldTracker | JsonValue) -> bool:
     return all(map(is_blank, value)) if isinstance(value, list) else value in (None, "")
 
 
-def nonblank_calls(found: FieldTracker, name: str) -> list[FieldTracker]:
+def nonblank_calls(message: FieldTracker, name: str) -> list[FieldTracker]:
     """Return the calls in a list. Empty placeholders stay in the object.
 
     Raises:
         TraceError: It is not a list, or an item is not an object.
     """
     calls: list[FieldTracker] = []
-    for index, item in enumerate(found.items(name)):
+    for index, item in enumerate(message.items(name)):
         if isinstance(item, FieldTracker):
             calls += [] if is_blank(item) else [item]
         elif item is not None:
-            where = f"{found.path}.{name}[{index}]".lstrip(".")
+            where = f"{message.path}.{name}[{index}]".lstrip(".")
             raise TraceError(f"{where}: expected an object, found {short_repr(item)}")
     return calls
 
 
-def unknown_part(found: FieldTracker) -> OtherPart:
+def unknown_part(part: FieldTracker) -> OtherPart:
     """Keep a part of an unknown kind, or a malformed one, as it is, with a warning."""
-    if not is_blank(found):
-        kind = found.peek("type")
+    if not is_blank(part):
+        kind = part.peek("type")
         named = "without a type" if kind is None else f"of type {kind!r:.80}"
-        found.warn(f"unreadable part {named}, kept as is")
-    return OtherPart(found.leftover())
+        part.warn(f"unreadable part {named}, kept as is")
+    return OtherPart(part.leftover())
 
 
 def to_content(parts: Sequence[Part]) -> str | Sequence[Part]:
@@ -91,27 +91,27 @@ def split_reply(items: Iterable[ReplyItem], each: Mapping[str, object], whole: M
             groups[-1][0].append(item)
     messages: list[Message] = []
     for number, (parts, calls, results) in enumerate(groups, 1):
-        said = {**each, "content": to_content(parts), "tool_calls": calls}
-        messages += [AIMessage.model_validate({**said, **(whole if number == len(groups) else {})}), *results]
+        fields = {**each, "content": to_content(parts), "tool_calls": calls}
+        messages += [AIMessage.model_validate({**fields, **(whole if number == len(groups) else {})}), *results]
     return messages
 
 
-def first_choice(answers: Sequence[Message], found: FieldTracker, name: str, *, several: bool) -> list[Message]:
+def first_choice(answers: Sequence[Message], holder: FieldTracker, name: str, *, several: bool) -> list[Message]:
     """Return the first of several choices. The others go into its ``extra``, with a warning.
 
     Args:
         answers: All messages of the response, usually one.
-        found: The object that holds them, for the warning.
+        holder: The object that holds them, for the warning.
         name: The field that holds them.
         several: Whether these are known to be choices. If not, only messages of plain text count as choices.
     """
-    replies = [one for one in answers if isinstance(one, AIMessage)]
-    several = several or all(one.text and not one.tool_calls for one in replies)
+    replies = [answer for answer in answers if isinstance(answer, AIMessage)]
+    several = several or all(reply.text and not reply.tool_calls for reply in replies)
     if len(answers) < 2 or len(replies) < len(answers) or not several:
         return list(answers)
-    found.warn(f"{len(answers)} choices; the first is read, the others are kept in the extra of its message", name)
+    holder.warn(f"{len(answers)} choices; the first is read, the others are kept in the extra of its message", name)
     first, *others = replies
-    rest = [one.model_dump(mode="json", exclude_defaults=True) for one in others]
+    rest = [choice.model_dump(mode="json", exclude_defaults=True) for choice in others]
     return [first.model_copy(update={"extra": {**first.extra, OTHER_CHOICES: rest}})]
 
 
@@ -122,20 +122,20 @@ def read_user_turn(items: Iterable[ReplyItem | SystemMessage], extra: JsonObject
         items: The elements of the turn.
         extra: Fields of the whole turn, which its last message gets.
     """
-    made: list[Message] = []
+    messages: list[Message] = []
     for is_apart, group in groupby(items, key=lambda item: isinstance(item, ToolMessage | SystemMessage)):
-        said: list[Part] = []
+        parts: list[Part] = []
         calls: list[ToolCall] = []
         for item in group:
             if isinstance(item, ToolMessage | SystemMessage):
-                made.append(item)
+                messages.append(item)
             elif isinstance(item, ToolCall):
                 calls.append(item)
             else:
-                said.append(item)
+                parts.append(item)
         if not is_apart:
-            made.append(HumanMessage(to_content(said), tool_calls=calls))
-    [*others, last] = made or [HumanMessage("")]
+            messages.append(HumanMessage(to_content(parts), tool_calls=calls))
+    [*others, last] = messages or [HumanMessage("")]
     if not extra:
         return [*others, last]
     whole: JsonObject = {**last.extra, "message": extra} if last.extra else extra

@@ -67,16 +67,16 @@ class MLflowReader:
         steps, tools = read_steps(spans, _kind, _model_step, _VALUES)
         fields = merge_steps(steps)
         if not spans:  # in version 2
-            asked, answered = take_payload(data, "request", HumanMessage), take_payload(data, "response", AIMessage)
-            fields |= {"messages": list(chain(*exchange_messages(asked, answered, tools)))}
+            request, response = take_payload(data, "request", HumanMessage), take_payload(data, "response", AIMessage)
+            fields |= {"messages": list(chain(*exchange_messages(request, response, tools)))}
         if not fields["messages"]:
-            found = "no model call, and no text or messages as input or output of the outermost span"
-            raise TraceError(f"data.spans: {found}; enable tracing of models, such as mlflow.openai.autolog()")
+            problem = "no model call, and no text or messages as input or output of the outermost span"
+            raise TraceError(f"data.spans: {problem}; enable tracing of models, such as mlflow.openai.autolog()")
         metadata = _metadata(info)
         totals = FieldTracker(
             {name: parse_structured_json(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost")}
         )
-        labels, known = _assessed(info)
+        labels, facts = _assessed(info)
         started = info.time("request_time") or info.time("timestamp_ms", unit="ms")
         trace = {
             **fields,
@@ -89,9 +89,9 @@ class MLflowReader:
             "metadata": {**cast("JsonObject", fields.get("metadata", {})), **metadata},
         }
         if isinstance(session := metadata.get("mlflow.trace.session"), str):
-            known["group"] = session
+            facts["group"] = session
         identity = info.id("trace_id", "request_id") or row.id("id")
-        return build_sample(row, index, trace, identity=identity, **known)
+        return build_sample(row, index, trace, identity=identity, **facts)
 
 
 def _trace(record: JsonValue) -> JsonValue:
@@ -152,16 +152,16 @@ def _kind(span: Span) -> str | None:
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
-    asked = take_payload(attributes, _VALUES[0], HumanMessage)
-    answered = take_payload(attributes, _VALUES[1], AIMessage)
-    if not asked.messages and not answered.messages:
-        asked = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # in older versions
-    if not asked.messages and not answered.messages:
+    request = take_payload(attributes, _VALUES[0], HumanMessage)
+    response = take_payload(attributes, _VALUES[1], AIMessage)
+    if not request.messages and not response.messages:
+        request = take_payload(attributes, "mlflow.chat.messages", HumanMessage)  # in older versions
+    if not request.messages and not response.messages:
         return SpanStep(span)
     tools += read_tools(attributes.optional_objects("mlflow.chat.tools"))
     usage = read_counts(attributes.object("mlflow.chat.tokenUsage"), cached=_CACHED)
     messages, replies = exchange_messages(
-        asked, answered, tools, model=attributes.text("mlflow.llm.model"), usage=usage
+        request, response, tools, model=attributes.text("mlflow.llm.model"), usage=usage
     )
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
@@ -170,50 +170,52 @@ def _metadata(info: FieldTracker) -> JsonObject:
     """Return the trace's metadata and tags. Version 2 has another name for the metadata."""
     metadata: JsonObject = {}
     for name in ("trace_metadata", "request_metadata", "tags"):
-        found = info.object(name) or FieldTracker({})
-        for key in found:
-            if (value := found.peek(key)) is not None and metadata.setdefault(key, value) == value:
-                found.take(key)
+        fields = info.object(name) or FieldTracker({})
+        for key in fields:
+            if (value := fields.peek(key)) is not None and metadata.setdefault(key, value) == value:
+                fields.take(key)
     return metadata
 
 
 def _assessed(info: FieldTracker) -> tuple[list[Label], dict[str, object]]:
     """Return labels and references. Assessments stay in ``extra`` too, since they hold more."""
     labels: list[Label] = []
-    known: dict[str, object] = {}
+    facts: dict[str, object] = {}
     fields: JsonObject = {}
-    for one in objects_in(info.peek("assessments")):
-        name = one.get("assessment_name") or one.get("name")
-        feedback, expectation = one.get("feedback"), one.get("expectation")
-        if not isinstance(name, str) or one.get("valid") is False:  # another one replaces it
+    for assessment in objects_in(info.peek("assessments")):
+        name = assessment.get("assessment_name") or assessment.get("name")
+        feedback, expectation = assessment.get("feedback"), assessment.get("expectation")
+        if not isinstance(name, str) or assessment.get("valid") is False:  # another one replaces it
             continue
         if isinstance(feedback, dict):
-            labels += _labels(name, feedback.get("value"), one)
+            labels += _labels(name, feedback.get("value"), assessment)
         elif isinstance(expectation, dict) and (value := _expected(expectation)) is not None:
             if name == "expected_response" and isinstance(value, str):
-                known["reference"] = value
+                facts["reference"] = value
             elif name == "expected_tool_calls" and (calls := _calls(value)) is not None:
-                known["reference_tool_calls"] = calls
+                facts["reference_tool_calls"] = calls
             else:
                 fields[name] = value
-    return labels, {**known, "fields": fields}
+    return labels, {**facts, "fields": fields}
 
 
 def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
     source = assessment.get("source")
     kind = str(lookup(source, "source_type"))
     given_by = "human" if kind == "HUMAN" else label_source(name, judged=_JUDGED.get(kind))
-    values = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
+    values = {f"{name}.{key}": verdict for key, verdict in value.items()} if isinstance(value, dict) else {name: value}
     return [
         Label(
             name,
-            one if isinstance(one, bool | int | str) or (isinstance(one, float) and isfinite(one)) else to_text(one),
+            verdict
+            if isinstance(verdict, bool | int | str) or (isinstance(verdict, float) and isfinite(verdict))
+            else to_text(verdict),
             source=given_by,
             annotator=str_or_none(lookup(source, "source_id")),
             reason=str_or_none(assessment.get("rationale")),
         )
-        for name, one in values.items()
-        if one is not None
+        for name, verdict in values.items()
+        if verdict is not None
     ]
 
 
@@ -226,7 +228,7 @@ def _calls(value: JsonValue) -> list[ExpectedCall] | None:
     """Return the expected calls; ``None`` if a value is not a call."""
     try:
         calls = FieldTracker({"calls": value}).objects("calls")
-        named = [(found.text("name"), parse_arguments(found.take("arguments", "args"))) for found in calls]
+        named = [(call.text("name"), parse_arguments(call.take("arguments", "args"))) for call in calls]
         return [ExpectedCall.model_validate({"name": name, **arguments}) for name, arguments in named]
     except (TraceError, ValidationError):
         return None

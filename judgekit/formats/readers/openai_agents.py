@@ -84,19 +84,19 @@ def _is_state(row: JsonObject) -> bool:
 
 def _state(row: FieldTracker, index: int) -> Sample:
     """Read a run state: its input and the items of the run so far. The responses repeat these items."""
-    told = ItemMessages()
+    conversation = ItemMessages()
     for name in ("original_input", "originalInput"):
         if isinstance(text := row.peek(name), str):
             row.take(name)
-            told.add(FieldTracker({"role": "user", "content": text}))
+            conversation.add(FieldTracker({"role": "user", "content": text}))
         else:
             for item in row.objects(name):
-                told.add(item)
+                conversation.add(item)
     for item in row.objects("session_items", "generated_items", "generatedItems"):
         # A call that waits for approval also appears before this item.
         if item.peek("type") != "tool_approval_item" and (raw := item.object("raw_item", "rawItem")) is not None:
-            told.add(raw, agent=str_or_none(lookup(item.peek("agent"), "name")))
-    messages = told.messages()
+            conversation.add(raw, agent=str_or_none(lookup(item.peek("agent"), "name")))
+    messages = conversation.messages()
     if not messages:
         raise row.type_error("original_input", "input: contains no messages")
     if "previous_response_id" in row or "previousResponseId" in row:
@@ -123,12 +123,12 @@ def _trace(row: FieldTracker, index: int) -> Sample:
         "termination": next((error for error in reversed(errors) if error), None),
     }
     group = head.text("group_id")
-    known = {} if group is None else {"group": group}
-    return build_sample(row, index, trace, identity=head.id("id") or spans[0].trace_id, **known)
+    facts = {} if group is None else {"group": group}
+    return build_sample(row, index, trace, identity=head.id("id") or spans[0].trace_id, **facts)
 
 
-def _usage(found: FieldTracker | None) -> Usage | None:
-    usage = None if found is None else found.maybe_object("usage")
+def _usage(holder: FieldTracker | None) -> Usage | None:
+    usage = None if holder is None else holder.maybe_object("usage")
     return None if usage is None else read_usage(usage)
 
 
@@ -164,18 +164,20 @@ def _call(span: Span) -> SpanStep:
 def _exchange(span: Span) -> SpanStep:
     """Read a request, which holds the whole history, and its response, which is only there if it was logged."""
     data = span.attributes
-    asked = _messages(data, "input")
-    answered: list[Message] = []
+    request = _messages(data, "input")
+    replies: list[Message] = []
     if (response := data.object("response")) is not None:
-        answered += read_response(response)
-    if any(one.get("object") == "response" for one in objects_in(data.peek("output"))):  # the form of recorded streams
-        answered += [message for one in data.objects("output") for message in read_response(one)]
+        replies += read_response(response)
+    if any(
+        output.get("object") == "response" for output in objects_in(data.peek("output"))
+    ):  # the form of recorded streams
+        replies += [message for response in data.objects("output") for message in read_response(response)]
     else:
-        answered += _messages(data, "output")
-    if answered and isinstance(last := answered[-1], AIMessage):
-        known = {"model": data.text("model") or last.model, "usage": _usage(data) or last.usage}
-        answered[-1] = last.model_copy(update=known)
-    return SpanStep(span, "model", input_messages=asked, output_messages=answered)
+        replies += _messages(data, "output")
+    if replies and isinstance(last := replies[-1], AIMessage):
+        update = {"model": data.text("model") or last.model, "usage": _usage(data) or last.usage}
+        replies[-1] = last.model_copy(update=update)
+    return SpanStep(span, "model", input_messages=request, output_messages=replies)
 
 
 def _messages(data: FieldTracker, name: str) -> list[Message]:

@@ -88,8 +88,8 @@ class OpenAIChatReader:
                 response.warn(
                     f"its chunks are in one list with those of other responses, each read as a sample, found {others}"
                 )
-            said = _reply(response)
-            messages, identity = append_reply(messages, [said], row), said.id
+            reply = _reply(response)
+            messages, identity = append_reply(messages, [reply], row), reply.id
         elif request is row and messages and (text := _answer(row, messages[-1])) is not None:
             messages.append(text)
         elif isinstance(record, dict) and ("request" in record or (messages and messages[-1].role != "assistant")):
@@ -145,13 +145,13 @@ def _choices(row: JsonValue) -> list[JsonValue]:
     response = row.get("response")
     if isinstance(response, list) and are_chunks(response):
         wholes = assemble_chunks(response)
-        told: JsonObject = {"streamed_with": len(wholes) - 1}
-        return [record for whole in wholes for record in _choices({**row, "response": {**whole, **told}})]
+        streamed: JsonObject = {"streamed_with": len(wholes) - 1}
+        return [record for whole in wholes for record in _choices({**row, "response": {**whole, **streamed}})]
     if isinstance(response, dict) and _is_response(response):
-        reply, beside = response, row
+        reply, rest = response, row
     else:
         reply = {name: row[name] for name in _OF_RESPONSES if name in row}
-        beside = without(row, *reply)
+        rest = without(row, *reply)
     choices = reply.get("choices")
     if not isinstance(choices, list) or not _hold_messages(choices) or len(choices) == 1:
         return [row]
@@ -159,9 +159,9 @@ def _choices(row: JsonValue) -> list[JsonValue]:
     name = name or hashlib.sha256(repr(row).encode(errors="replace")).hexdigest()[:12]
     records: list[JsonValue] = []
     for number, choice in enumerate(choices):
-        one: JsonObject = {**reply, "choices": [choice], "usage": None if number else reply.get("usage")}
+        alone: JsonObject = {**reply, "choices": [choice], "usage": None if number else reply.get("usage")}
         named: JsonObject = {"id": f"{name}#{number}", "group": row.get("group") or name}
-        records.append({**beside, "response": one, **named})
+        records.append({**rest, "response": alone, **named})
     return records
 
 

@@ -73,7 +73,7 @@ class OpenAIEvalsReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the records, and the items that runs hold."""
-        return [record for one in as_records(document) for record in _items(one)]
+        return [record for row in as_records(document) for record in _items(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one output item, item or sample."""
@@ -106,7 +106,7 @@ def _items(document: JsonValue) -> list[JsonValue]:
     about: JsonObject = {**as_object(document["data_source"]), "source": without(source, "content")}
     run: JsonObject = {**document, "data_source": about}
     return [
-        {**one, "run": run, "number": number} if isinstance(one, dict) else one for number, one in enumerate(content)
+        {**row, "run": run, "number": number} if isinstance(row, dict) else row for number, row in enumerate(content)
     ]
 
 
@@ -115,8 +115,8 @@ def _output_item(row: FieldTracker, index: int) -> Sample:
     item = row.take("datasource_item") if isinstance(row.peek("datasource_item"), dict) else {}
     about = _Item(as_object(item), row, run_id=row.text("run_id"), eval_id=row.text("eval_id"))
     sample = row.object("sample") or FieldTracker({}, "sample", row.warnings)
-    asked = take_payload(sample, "input", HumanMessage)
-    trace = {**about.conversation(sample, asked), "labels": _labels(row)}
+    request = take_payload(sample, "input", HumanMessage)
+    trace = {**about.conversation(sample, request), "labels": _labels(row)}
     return about.sample(trace, index, number=row.id("datasource_item_id"))
 
 
@@ -131,12 +131,12 @@ def _item(row: FieldTracker, index: int) -> Sample:
     number = row.count("number")
     name = None if number is None else str(number)
     identity = None if name is None or about.run_id is None else f"{about.run_id}/{name}"
-    asked = Payload() if sample is None else take_payload(sample, "input", HumanMessage)
-    asked = asked if asked.messages else about.input(run)
+    request = Payload() if sample is None else take_payload(sample, "input", HumanMessage)
+    request = request if request.messages else about.input(run)
     if sample is None:
         row.warn("the item has no sample, and so no answer")
-        return about.sample({"messages": list(asked.messages)}, index, identity=identity, number=name)
-    return about.sample(about.conversation(sample, asked), index, identity=identity, number=name)
+        return about.sample({"messages": list(request.messages)}, index, identity=identity, number=name)
+    return about.sample(about.conversation(sample, request), index, identity=identity, number=name)
 
 
 class _Item:
@@ -153,15 +153,15 @@ class _Item:
         self, trace: dict[str, object], index: int, *, number: str | None, identity: str | None = None
     ) -> Sample:
         """Return the sample. Output items of several runs about the same item are a group."""
-        known: dict[str, object] = {"fields": self.columns}
+        facts: dict[str, object] = {"fields": self.columns}
         if number is not None:
-            known["group"] = group_name(number, self.eval_id)
+            facts["group"] = group_name(number, self.eval_id)
         if not any(name in self.row for name in _REFERENCES):
-            known |= self._references()
+            facts |= self._references()
         ids = {"eval_id": self.eval_id, "run_id": self.run_id}
         metadata = {name: value for name, value in ids.items() if value is not None}
         return build_sample(
-            self.row, index, {**trace, "tools": self.tools, "metadata": metadata}, identity=identity, **known
+            self.row, index, {**trace, "tools": self.tools, "metadata": metadata}, identity=identity, **facts
         )
 
     def _references(self) -> dict[str, object]:
@@ -170,24 +170,24 @@ class _Item:
             if name in _REFERENCES or canonical_column(name) == "reference":
                 if isinstance(value, str):
                     return {"reference": value}
-                if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+                if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
                     return {"references": value}
         return {}
 
     def input(self, run: FieldTracker) -> Payload:
         """Return what the model was asked: a run's messages, filled with the item, or else the item's own input."""
         source = run.object("data_source")
-        asked = source.maybe_object("input_messages") if source else None
-        template = None if asked is None else asked.peek("template")
-        if asked is not None and isinstance(template, list):
-            payload = messages_in([self._filled(one) for one in template], asked, "template", HumanMessage)
+        messages = source.maybe_object("input_messages") if source else None
+        template = None if messages is None else messages.peek("template")
+        if messages is not None and isinstance(template, list):
+            payload = messages_in([self._filled(message) for message in template], messages, "template", HumanMessage)
             if payload is not None:
-                asked.take_if("type", "template")
-                asked.take("template")
+                messages.take_if("type", "template")
+                messages.take("template")
                 return payload
         columns: list[str] = [name for name in ("input", "messages") if name in self.columns]
         columns += [name for name in self.columns if canonical_column(name) == "input"]
-        if asked is not None and isinstance(whole := asked.peek("item_reference"), str):
+        if messages is not None and isinstance(whole := messages.peek("item_reference"), str):
             columns = [whole.removeprefix("item.")]
         for name in columns:
             payload = take_payload(FieldTracker(self.columns, "item", self.row.warnings), name, HumanMessage)
@@ -198,9 +198,9 @@ class _Item:
     def _filled(self, value: JsonValue) -> JsonValue:
         """Return a message of a template with the item's values in their places."""
         if isinstance(value, list):
-            return [self._filled(one) for one in value]
+            return [self._filled(part) for part in value]
         if isinstance(value, dict):
-            return {name: self._filled(one) for name, one in value.items()}
+            return {name: self._filled(field) for name, field in value.items()}
         if not isinstance(value, str) or "{{" not in value:
             return value
         try:
@@ -211,19 +211,21 @@ class _Item:
     def _value(self, path: ValuePath) -> JsonValue:
         return path.follow(self.columns) if path.root == "item" else f"{{{{ {path} }}}}"
 
-    def conversation(self, sample: FieldTracker, asked: Payload) -> dict[str, object]:
+    def conversation(self, sample: FieldTracker, request: Payload) -> dict[str, object]:
         """Return the conversation as fields of a trace, with a warning if it has no answer."""
-        answered = self._answer(sample)
+        response = self._answer(sample)
         error = as_object(sample.peek("error"))
         failed = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
         if failed:
             sample.warn(f"the request to the model failed: {failed}", "error")
-        if not answered.messages:
+        if not response.messages:
             sample.warn("contains no answer", "output")
-        elif not any(one.text or (isinstance(one, AIMessage) and one.tool_calls) for one in answered.messages):
+        elif not any(
+            message.text or (isinstance(message, AIMessage) and message.tool_calls) for message in response.messages
+        ):
             sample.warn(f"the answer is empty; it ended with {to_text(sample.peek('finish_reason'))}", "output")
-        known = self._about_answer(sample) if answered.messages else {}
-        messages, replies = exchange_messages(asked, answered, self.tools, **known)
+        details = self._about_answer(sample) if response.messages else {}
+        messages, replies = exchange_messages(request, response, self.tools, **details)
         return {"messages": [*messages, *replies], "termination": f"error: {failed}" if failed else None}
 
     @staticmethod
@@ -237,11 +239,15 @@ class _Item:
         """Return what the model answered, in any of the places where these files hold it."""
         output = sample.peek("output")
         if isinstance(output, list):
-            held = [one for one in objects_in(output) if any(one[name] is not None for name in one if name != "role")]
-            said: list[JsonValue] = [
-                {"role": "assistant", **{k: v for k, v in one.items() if v is not None}} for one in held
+            held = [
+                message
+                for message in objects_in(output)
+                if any(message[name] is not None for name in message if name != "role")
             ]
-            payload = messages_in(said, sample, "output", AIMessage) if said else None
+            replies: list[JsonValue] = [
+                {"role": "assistant", **{k: v for k, v in message.items() if v is not None}} for message in held
+            ]
+            payload = messages_in(replies, sample, "output", AIMessage) if replies else None
             if payload is not None and len(held) == len(output):
                 sample.take("output")
             if payload is not None:
@@ -252,8 +258,8 @@ class _Item:
                     sample.take("output_text")
                 return payload
         text, tools = sample.peek("output_text"), sample.peek("output_tools")
-        if not isinstance(text, str) and isinstance(beside := self.columns.get("sample.output_text"), str):
-            return Payload((AIMessage(beside),))  # as Azure writes it
+        if not isinstance(text, str) and isinstance(azure_text := self.columns.get("sample.output_text"), str):
+            return Payload((AIMessage(azure_text),))  # as Azure writes it
         if isinstance(text, str) or tools:
             message: JsonObject = {"role": "assistant", "content": text, "tool_calls": tools or None}
             payload = messages_in([message], sample, "output_text", AIMessage)
@@ -269,26 +275,26 @@ class _Item:
 def _labels(row: FieldTracker) -> list[Label]:
     """Return a label for each result of a grader; the words of a model that graded are its reason."""
     results = row.objects("results")
-    named = [name for one in results if (name := str_or_none(one.peek("name"))) is not None]
+    named = [name for grade in results if (name := str_or_none(grade.peek("name"))) is not None]
     shared = Counter(_UUID.sub("", name) for name in named)
     labels: list[Label] = []
     asks_model = False
-    for one in results:
-        name = one.text("name") or "score"
+    for grade in results:
+        name = grade.text("name") or "score"
         plain = _UUID.sub("", name)
-        value = one.number("score") if is_number(one.peek("score")) else one.boolean("passed")
+        value = grade.number("score") if is_number(grade.peek("score")) else grade.boolean("passed")
         if value is None:
-            one.warn("the grader gave no score")
+            grade.warn("the grader gave no score")
             continue
-        asked = one.maybe_object("sample")
-        said = asked.optional_objects("output") if asked is not None else []
-        asks_model = asks_model or (asked is not None and "input" in asked)
+        graded = grade.maybe_object("sample")
+        replies = graded.optional_objects("output") if graded is not None else []
+        asks_model = asks_model or (graded is not None and "input" in graded)
         label = Label(
             plain if shared[plain] == 1 else name,
             value,
-            source=_source(plain, one, asked),
-            annotator=asked.text("model") if asked is not None else None,
-            reason=said[-1].text("content") if said else one.text("reason"),
+            source=_source(plain, grade, graded),
+            annotator=graded.text("model") if graded is not None else None,
+            reason=replies[-1].text("content") if replies else grade.text("reason"),
         )
         labels.append(label)
     if asks_model:
@@ -296,9 +302,9 @@ def _labels(row: FieldTracker) -> list[Label]:
     return labels
 
 
-def _source(name: str, result: FieldTracker, asked: FieldTracker | None) -> LabelSource:
+def _source(name: str, result: FieldTracker, graded: FieldTracker | None) -> LabelSource:
     kind = str_or_none(result.peek("type")) or ""
-    if kind.startswith(("label", "score")) or (not kind and asked is not None):
+    if kind.startswith(("label", "score")) or (not kind and graded is not None):
         return "judge"
     return label_source(name, judged=False if kind.startswith(_COMPUTED) else None)
 
@@ -307,11 +313,11 @@ def _sample_of_repository(row: FieldTracker, index: int) -> Sample:
     """Read a sample of openai/evals, whose answers are elsewhere: in the log of a run."""
     identity = row.id("id") or str(index)
     name = "messages" if "messages" in row else "input"
-    asked = take_payload(row, name, HumanMessage)
+    request = take_payload(row, name, HumanMessage)
     ideal = row.take("ideal")
-    known: dict[str, object] = {}
+    facts: dict[str, object] = {}
     if isinstance(ideal, list):
-        known["references"] = list(map(to_text, ideal))
+        facts["references"] = list(map(to_text, ideal))
     elif ideal is not None:
-        known["reference"] = to_text(ideal)
-    return build_row_sample(row, identity, list(asked.messages), known, asked.tools)
+        facts["reference"] = to_text(ideal)
+    return build_row_sample(row, identity, list(request.messages), facts, request.tools)

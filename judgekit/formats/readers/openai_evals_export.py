@@ -48,8 +48,8 @@ class OpenAIEvalsExportReader(RowReader):
         sample = row.object("sample") or FieldTracker({}, "sample", row.warnings)
         run, number = row.id("run_id"), row.id("data_source_idx")
         tools: list[ToolDefinition] = []
-        known = {"model": sample.text("model"), "finish_reason": sample.text("finish_reason")}
-        messages, replies = exchange_messages(_asked(sample, item, row), _answered(sample), tools, **known)
+        details = {"model": sample.text("model"), "finish_reason": sample.text("finish_reason")}
+        messages, replies = exchange_messages(_asked(sample, item, row), _answered(sample), tools, **details)
         error, graded = sample.peek("error"), row.take("grader_samples")
         if error is None and not replies:
             row.warn("contains no answer", "sample")
@@ -85,14 +85,14 @@ def _asked(sample: FieldTracker, item: JsonObject, row: FieldTracker) -> Payload
         if payload is not None and payload.messages:
             sample.take(name)
             return payload
-    question = next((one for one in item if one == "input" or canonical_column(one) == "input"), None)
+    question = next((column for column in item if column == "input" or canonical_column(column) == "input"), None)
     return (
         Payload() if question is None else take_value(FieldTracker(item, "item", row.warnings), question, HumanMessage)
     )
 
 
 def _answered(sample: FieldTracker) -> Payload:
-    outputs: list[JsonValue] = [{"role": "assistant", **one} for one in objects_in(sample.peek("outputs"))]
+    outputs: list[JsonValue] = [{"role": "assistant", **output} for output in objects_in(sample.peek("outputs"))]
     payload = messages_in(outputs, sample, "outputs", AIMessage) if outputs else None
     if payload is None:
         return Payload()
@@ -105,13 +105,13 @@ def _labels(row: FieldTracker, samples: JsonObject) -> list[Label]:
     grades = row.object("grades") or FieldTracker({}, "grades", row.warnings)
     passes = row.object("passes") or FieldTracker({}, "passes", row.warnings)
     labels: list[Label] = []
-    for name in [*grades, *(one for one in passes if one not in grades)]:
+    for name in [*grades, *(grader for grader in passes if grader not in grades)]:
         value = grades.number(name) if name in grades else passes.boolean(name)
         if value is None:
             continue
         source = label_source(name, judged=True if name in samples else None)
-        said = objects_in(lookup(samples, name, "outputs"))
-        reason = str_or_none(said[-1].get("content")) if said else None
+        replies = objects_in(lookup(samples, name, "outputs"))
+        reason = str_or_none(replies[-1].get("content")) if replies else None
         model = str_or_none(lookup(samples, name, "model"))
         labels.append(Label(name, value, source=source, annotator=model, reason=reason))
     return labels

@@ -68,7 +68,7 @@ class OpenAIEvalsLogReader:
         events = row.objects("events")
         metadata: JsonObject = {}
         labels: list[Label] = []
-        known: dict[str, object] = {}
+        facts: dict[str, object] = {}
         messages: list[Message] = []
         tools: list[ToolDefinition] = []
         aside = 0
@@ -86,7 +86,7 @@ class OpenAIEvalsLogReader:
                 messages = longer or messages
             elif kind == "match":
                 labels += _match(data)
-                known = known or _expected(data)
+                facts = facts or _expected(data)
                 if not messages and "sampled" in data:
                     messages = list(_sampled(data).messages)
             elif kind == "metrics":
@@ -100,7 +100,7 @@ class OpenAIEvalsLogReader:
         if isinstance(name := lookup(row.peek("spec"), "eval_name"), str):
             metadata["eval_name"] = name
         trace = {"messages": messages, "tools": tools, "labels": labels, "metadata": metadata}
-        return build_sample(row, index, trace, identity=identity, group=identity, **known)
+        return build_sample(row, index, trace, identity=identity, group=identity, **facts)
 
 
 def _continued(
@@ -109,18 +109,18 @@ def _continued(
     """Return the conversation with a model call; ``None`` if the call does not continue it."""
     before = utterances(messages)
     warnings: list[TraceWarning] = []
-    asked = take_payload(FieldTracker({"prompt": data.peek("prompt")}, data.path, warnings), "prompt", HumanMessage)
-    if utterances(asked.messages)[: len(before)] != before:
+    request = take_payload(FieldTracker({"prompt": data.peek("prompt")}, data.path, warnings), "prompt", HumanMessage)
+    if utterances(request.messages)[: len(before)] != before:
         return None
     data.warnings += warnings
-    if asked.messages:
+    if request.messages:
         data.take("prompt")
-    answered = _sampled(data)
-    known: dict[str, object] = {}
-    if answered.messages:
-        known = {"model": data.text("model"), "timestamp": event.time("created_at")}
-        known["usage"] = read_usage(data.maybe_object("usage"))
-    history, replies = exchange_messages(asked, answered, tools, **known)
+    response = _sampled(data)
+    details: dict[str, object] = {}
+    if response.messages:
+        details = {"model": data.text("model"), "timestamp": event.time("created_at")}
+        details["usage"] = read_usage(data.maybe_object("usage"))
+    history, replies = exchange_messages(request, response, tools, **details)
     kept = len(messages) if before else 0  # with what earlier calls recorded about them
     return [*messages, *history[kept:], *replies]
 

@@ -73,7 +73,7 @@ class OpenAIResponsesReader:
         """Read one row, named by its id or the response's. Rows of one conversation are a group."""
         row = FieldTracker.of({"input": record} if isinstance(record, list) else record)
         if _are_events(row.peek("response")):
-            whole = [_assembled(one, "response") for one in _by_response(row.take("response"))]
+            whole = [_assembled(events, "response") for events in _by_response(row.take("response"))]
             output: JsonValue = [item for response, _ in whole for item in as_records(response["output"])]
             response: JsonValue = {**whole[-1][0], "output": output}
             record = {**row.leftover(), "response": response}
@@ -117,12 +117,12 @@ def _sample(row: FieldTracker, record: JsonValue, index: int) -> Sample:
         raise row.type_error("input", "messages in input or output")
     identity = row.id("id") or response.id("id")
     named = _conversation(request) or _conversation(response)
-    known = {} if named is None else {"group": named}
-    return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **known)
+    facts = {} if named is None else {"group": named}
+    return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **facts)
 
 
-def _conversation(found: FieldTracker) -> str | None:
-    named = found.peek("conversation")
+def _conversation(holder: FieldTracker) -> str | None:
+    named = holder.peek("conversation")
     return str_or_none(lookup(named, "id") if isinstance(named, dict) else named)
 
 
@@ -145,12 +145,12 @@ def _is_response(value: JsonValue) -> bool:
 
 
 def _is_request(value: Mapping[str, JsonValue]) -> bool:
-    found = value.get("input")
-    if isinstance(found, str):
+    messages = value.get("input")
+    if isinstance(messages, str):
         return "model" in value and value.keys() <= _PARAMETERS
-    if is_items(found):
+    if is_items(messages):
         return "messages" not in value and "output" not in value
-    plain = bool(head(found)) and all(map(may_be_item, head(found)))
+    plain = bool(head(messages)) and all(map(may_be_item, head(messages)))
     return plain and value.keys() <= _PARAMETERS | FACT_COLUMNS | {"id"}
 
 
@@ -168,19 +168,19 @@ def _by_response(events: JsonValue) -> list[list[JsonValue]]:
         if _kind(event) == "response.created" and _are_events(responses[-1]):
             responses.append([])
         responses[-1].append(event)
-    return [one for one in responses if one]
+    return [response for response in responses if response]
 
 
 def _assembled(events: JsonValue, where: str | None) -> tuple[JsonObject, TraceWarning]:
     """Return the response that events form: the last event holds all of it, or else each item has its own event."""
-    known = objects_in(as_records(events))
-    whole = [event for event in known if isinstance(event.get("response"), dict)]
+    own_events = objects_in(as_records(events))
+    whole = [event for event in own_events if isinstance(event.get("response"), dict)]
     ended = bool(whole) and _kind(whole[-1]) in _ENDS
     response = dict(as_object(whole[-1]["response"])) if whole else {}
     if not response.get("output"):
-        response["output"] = [event.get("item") for event in known if _kind(event) == "response.output_item.done"]
-    told = f"{len(known)} streamed events; only finished items are kept"
+        response["output"] = [event.get("item") for event in own_events if _kind(event) == "response.output_item.done"]
+    message = f"{len(own_events)} streamed events; only finished items are kept"
     if not ended:
-        told += "; the stream ends before the response is complete"
-    told += "".join(f"; an error: {short_repr(event)}" for event in known if _kind(event) == "error")
-    return response, TraceWarning(told, path=where)
+        message += "; the stream ends before the response is complete"
+    message += "".join(f"; an error: {short_repr(event)}" for event in own_events if _kind(event) == "error")
+    return response, TraceWarning(message, path=where)

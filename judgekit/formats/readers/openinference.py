@@ -121,18 +121,18 @@ class OpenInferenceReader:
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
-    asked = Payload(tuple(read_messages(attributes, "llm.input_messages")))
-    answered = Payload(tuple(read_answers(attributes)))
-    if not asked.messages:
-        asked = take_payload(attributes, "input.value", HumanMessage)
-    if not answered.messages:
-        answered = take_payload(attributes, "output.value", AIMessage)
-    if not asked.messages and not answered.messages:
+    request = Payload(tuple(read_messages(attributes, "llm.input_messages")))
+    response = Payload(tuple(read_answers(attributes)))
+    if not request.messages:
+        request = take_payload(attributes, "input.value", HumanMessage)
+    if not response.messages:
+        response = take_payload(attributes, "output.value", AIMessage)
+    if not request.messages and not response.messages:
         return SpanStep(span)
     tools += read_tools(attributes)
     model = attributes.text("llm.response.model_name", "llm.model_name", "llm.request.model_name")
-    known = {"model": model, "finish_reason": attributes.text("llm.finish_reason"), "usage": read_usage(attributes)}
-    messages, replies = exchange_messages(asked, answered, tools, **known, id=span.response_id)
+    details = {"model": model, "finish_reason": attributes.text("llm.finish_reason"), "usage": read_usage(attributes)}
+    messages, replies = exchange_messages(request, response, tools, **details, id=span.response_id)
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
 
@@ -146,8 +146,8 @@ def _kind(span: Span) -> str | None:
 def _is_node(span: Span) -> bool:
     """Return whether this is a node of a LangGraph agent, which counts as an agent because of its name."""
     above = span.parent
-    beside = parse_structured_json(span.attributes.peek("metadata"))
-    if not isinstance(beside, dict) or beside.get("langgraph_node") != span.name:
+    metadata = parse_structured_json(span.attributes.peek("metadata"))
+    if not isinstance(metadata, dict) or metadata.get("langgraph_node") != span.name:
         return False
     while above is not None and above.attributes.peek("openinference.span.kind") != "AGENT":
         above = above.parent
@@ -165,53 +165,53 @@ def _labels(spans: Sequence[Span]) -> list[Label]:
     labels: list[Label] = []
     for span in spans:
         given = {name: span.attributes.peek(name) for name in span.attributes if _FEEDBACK.search(name)}
-        found = FieldTracker(given, span.attributes.path, [])
+        feedback = FieldTracker(given, span.attributes.path, [])
         for scope, kind in product(("", "trace.", "session."), ("annotation", "evaluation") if given else ()):
             name = f"{scope}{kind}s"
             try:
-                items = [(item.object(kind) or item).leftover() for item in objects(found, name)]
+                items = [(item.object(kind) or item).leftover() for item in objects(feedback, name)]
             except TraceError as error:
                 span.attributes.warn(error.problem, name)
                 continue
             labels += [label for item in items if (label := read_annotation(item)) is not None]
-        beside = objects_in(span.fields.peek("annotations"))
-        labels += [label for item in beside if (label := read_annotation(item)) is not None]
+        annotations = objects_in(span.fields.peek("annotations"))
+        labels += [label for item in annotations if (label := read_annotation(item)) is not None]
     return labels
 
 
 def read_annotation(annotation: JsonObject) -> Label | None:
     """Return an annotation of Phoenix or Arize as a label; ``None`` if it has no name, or neither score nor label."""
-    found = FieldTracker({**annotation, **as_object(annotation.get("result"))})
-    name, score, label = found.text("name"), found.number("score"), found.text("label")
+    fields = FieldTracker({**annotation, **as_object(annotation.get("result"))})
+    name, score, label = fields.text("name"), fields.number("score"), fields.text("label")
     value = label if score is None else score
     if name is None or value is None:
         return None
-    kind = str(found.peek("annotator_kind"))
+    kind = str(fields.peek("annotator_kind"))
     return Label(
         name,
         value,
         source="human" if kind == "HUMAN" else label_source(name, judged=_JUDGED.get(kind)),
-        annotator=found.id("identifier") or found.id("user_id"),
-        reason=found.text("explanation"),
+        annotator=fields.id("identifier") or fields.id("user_id"),
+        reason=fields.text("explanation"),
     )
 
 
 def _metadata(spans: Sequence[Span]) -> JsonObject:
     """Return the metadata of the whole, which spans repeat."""
-    found: JsonObject = {}
+    metadata: JsonObject = {}
     for span in spans:
         attributes = span.attributes
         for name in ("session.id", "user.id", "tag.tags"):
             value = attributes.peek(name)
-            if value is not None and found.setdefault(name, value) == value:
+            if value is not None and metadata.setdefault(name, value) == value:
                 attributes.take(name)
         if span.parent is None:
             attributes.unpack("metadata")
-            beside = attributes.peek("metadata")
-            if isinstance(beside, dict) and all(found.get(name, value) == value for name, value in beside.items()):
+            own = attributes.peek("metadata")
+            if isinstance(own, dict) and all(metadata.get(name, value) == value for name, value in own.items()):
                 attributes.take("metadata")
-                found |= beside
-    return found
+                metadata |= own
+    return metadata
 
 
 def read_messages(attributes: FieldTracker, name: str, otherwise: str | None = None) -> list[Message]:
@@ -241,7 +241,7 @@ def read_tools(attributes: FieldTracker) -> list[ToolDefinition]:
     Other values are not taken, with a warning.
     """
     name = "llm.tools"
-    given = {one: attributes.peek(one) for one in attributes if one == name or one.startswith(f"{name}.")}
+    given = {key: attributes.peek(key) for key in attributes if key == name or key.startswith(f"{name}.")}
     try:
         tools = [_tool(item) for item in objects(FieldTracker(given, attributes.path, attributes.warnings), name)]
     except TraceError as error:
@@ -260,19 +260,19 @@ def read_usage(attributes: FieldTracker) -> Usage | None:
         "reasoning_tokens": attributes.count("llm.token_count.completion_details.reasoning"),
     }
     others = {name: attributes.take(name) for name in attributes if name.startswith(("llm.token_count.", "llm.cost."))}
-    told = others or any(count is not None for count in counts.values())
-    return Usage.model_validate({**counts, "extra": others}) if told else None
+    is_reported = others or any(count is not None for count in counts.values())
+    return Usage.model_validate({**counts, "extra": others}) if is_reported else None
 
 
 def objects(attributes: FieldTracker, name: str) -> list[FieldTracker]:
     """Take the objects of an attribute that is a list in any form."""
     whole = name in attributes  # then its name has no indexes
     value = take_nested(attributes, name)
-    found = FieldTracker({name: _undotted(value) if whole else value}, attributes.path, attributes.warnings)
-    found.unpack(name)
-    if isinstance(found.peek(name), str):
-        raise found.type_error(name, f"a list ({CUT_OFF_HINT}; from a CSV file? write {_WRITE})")
-    return found.objects(name)
+    holder = FieldTracker({name: _undotted(value) if whole else value}, attributes.path, attributes.warnings)
+    holder.unpack(name)
+    if isinstance(holder.peek(name), str):
+        raise holder.type_error(name, f"a list ({CUT_OFF_HINT}; from a CSV file? write {_WRITE})")
+    return holder.objects(name)
 
 
 def _undotted(value: JsonValue) -> JsonValue:
@@ -285,80 +285,79 @@ def _undotted(value: JsonValue) -> JsonValue:
 
 
 def _message(item: FieldTracker, otherwise: str | None) -> Message:
-    found = item.object("message") or item
-    role = found.peek("role") or otherwise
+    message = item.object("message") or item
+    role = message.peek("role") or otherwise
     kind = _ROLES.get(role.lower()) if isinstance(role, str) else None
     if kind is None:
-        raise found.type_error("role", f"one of {', '.join(_ROLES)}")
-    if kind is HumanMessage and "tool_call_id" in found:  # some providers return results as the user
+        raise message.type_error("role", f"one of {', '.join(_ROLES)}")
+    if kind is HumanMessage and "tool_call_id" in message:  # some providers return results as the user
         kind = ToolMessage
-    calls = [] if kind in (SystemMessage, ToolMessage) else _calls(found)
-    fields: dict[str, object] = {"content": to_content(_content(found, calls))}
+    calls = [] if kind in (SystemMessage, ToolMessage) else _calls(message)
+    fields: dict[str, object] = {"content": to_content(_content(message, calls))}
     if kind is ToolMessage:
-        fields |= {"tool_call_id": found.id("tool_call_id"), "name": found.text("name", "function_call_name")}
+        fields |= {"tool_call_id": message.id("tool_call_id"), "name": message.text("name", "function_call_name")}
     elif kind is not SystemMessage:
-        fields |= {"name" if kind is HumanMessage else "agent": found.text("name"), "tool_calls": calls}
+        fields |= {"name" if kind is HumanMessage else "agent": message.text("name"), "tool_calls": calls}
     elif role == "developer":
         fields["role"] = role
     if role in ("system", "developer", "user", "assistant", "tool"):
-        found.take("role")
+        message.take("role")
     return kind.model_validate({**fields, "extra": item.leftover()})
 
 
-def _content(found: FieldTracker, calls: list[ToolCall]) -> list[Part]:
+def _content(message: FieldTracker, calls: list[ToolCall]) -> list[Part]:
     """Read the parts. Calls among them are added to the calls, unless they are there already."""
-    beside = list(calls)
-    parts = [part for item in found.objects("contents") if (part := _part(item, calls, beside)) is not None]
-    content = found.peek("content")
+    unmatched = list(calls)
+    parts = [part for item in message.objects("contents") if (part := _part(item, calls, unmatched)) is not None]
+    content = message.peek("content")
     if content is None:
         return parts
     if not isinstance(content, str):
-        raise found.type_error("content", "a string")
-    found.take("content")
-    said = [part.text for part in parts if isinstance(part, TextPart)]
-    return parts if content in ("", "".join(said), "\n".join(said)) else [TextPart(content), *parts]
+        raise message.type_error("content", "a string")
+    message.take("content")
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    return parts if content in ("", "".join(texts), "\n".join(texts)) else [TextPart(content), *parts]
 
 
-def _part(item: FieldTracker, calls: list[ToolCall], beside: list[ToolCall]) -> Part | None:
-    found = item.object("message_content") or item
-    kind = found.peek("type")
-    if kind == "tool_use" and isinstance(found.peek("tool_use") or item.peek("tool_call"), dict):
-        found.take("type")
-        return _called(_call(item, found.object("tool_use") or item.object("tool_call") or item), calls, beside)
-    if kind in ("text", "reasoning") and isinstance(found.peek("text"), str | None):
-        found.take("type")
-        part = TextPart if kind == "text" else ReasoningPart
-        return part(found.text("text") or "", extra=item.leftover())
-    if isinstance(kind, str) and kind in MEDIA and (outer := found.maybe_object(kind)) is not None:
-        found.take("type")
+def _part(item: FieldTracker, calls: list[ToolCall], unmatched: list[ToolCall]) -> Part | None:
+    part = item.object("message_content") or item
+    kind = part.peek("type")
+    if kind == "tool_use" and isinstance(part.peek("tool_use") or item.peek("tool_call"), dict):
+        part.take("type")
+        return _called(_call(item, part.object("tool_use") or item.object("tool_call") or item), calls, unmatched)
+    if kind in ("text", "reasoning") and isinstance(part.peek("text"), str | None):
+        part.take("type")
+        return (TextPart if kind == "text" else ReasoningPart)(part.text("text") or "", extra=item.leftover())
+    if isinstance(kind, str) and kind in MEDIA and (outer := part.maybe_object(kind)) is not None:
+        part.take("type")
         inner = outer.object(kind) or outer
         url, mime_type, name = map(inner.text, ("url", "mime_type", "name"))
         return MediaPart(kind=MEDIA[kind], url=url, mime_type=mime_type, name=name, extra=item.leftover())
     return OtherPart(item.leftover())
 
 
-def _called(call: ToolCall, calls: list[ToolCall], beside: list[ToolCall]) -> Part | None:
+def _called(call: ToolCall, calls: list[ToolCall], unmatched: list[ToolCall]) -> Part | None:
     """Add a call among the parts, unless it repeats one beside them."""
-    same = next((one for one in beside if one.id == call.id and (one.id or one.name == call.name)), None)
+    same = next((other for other in unmatched if other.id == call.id and (other.id or other.name == call.name)), None)
     if same is None:
         calls.append(call)
         return None
-    beside.remove(same)
+    unmatched.remove(same)
     plain = same.model_copy(update={"extra": call.extra})
     return None if call == plain and not call.extra else OtherPart(call.model_dump(mode="json", exclude_defaults=True))
 
 
-def _calls(found: FieldTracker) -> list[ToolCall]:
-    calls = [_call(item, item.object("tool_call") or item) for item in found.objects("tool_calls")]
-    if "function_call_name" in found:  # the older field, for a single call
-        given = parse_arguments(found.take("function_call_arguments_json"))
-        calls.append(ToolCall.model_validate({"name": found.text("function_call_name"), **given}))
+def _calls(message: FieldTracker) -> list[ToolCall]:
+    calls = [_call(item, item.object("tool_call") or item) for item in message.objects("tool_calls")]
+    if "function_call_name" in message:  # the older field, for a single call
+        given = parse_arguments(message.take("function_call_arguments_json"))
+        calls.append(ToolCall.model_validate({"name": message.text("function_call_name"), **given}))
     return calls
 
 
-def _call(item: FieldTracker, found: FieldTracker) -> ToolCall:
-    function = found.object("function") or found
-    identity, name = found.id("id"), tool_name(function, "name")
+def _call(item: FieldTracker, call: FieldTracker) -> ToolCall:
+    function = call.object("function") or call
+    identity, name = call.id("id"), tool_name(function, "name")
     given = parse_arguments(function.take("arguments", "input"))
     return ToolCall(name, id=identity, **given, extra=item.leftover())
 

@@ -60,10 +60,10 @@ class OTelReader:
             return [document]
         if isinstance(document, list) and document and all(otel.is_otel(messages_field(row)) for row in document):
             return document
-        found = join_calls(
+        conversations = join_calls(
             group_conversations(document), lambda spans: [step for span in spans for step in _steps(span, {})]
         )
-        return [record for record in found if not _only_creates(record)] or found
+        return [record for record in conversations if not _only_creates(record)] or conversations
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation.
@@ -73,7 +73,7 @@ class OTelReader:
         """
         if otel.is_otel(messages_field(record)):
             row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
-            messages = [message for one in row.objects("messages") for message in otel.read_message(one)]
+            messages = [message for turn in row.objects("messages") for message in otel.read_message(turn)]
             return build_sample(row, index, {"messages": messages})
         row = FieldTracker.of(record)
         spans = read_spans(row)
@@ -83,14 +83,14 @@ class OTelReader:
             step.input_messages or step.output_messages or step.result or (step.call and step.call.args)
             for step in steps
         ):
-            found = "spans: no messages, because content capture was off"
             raise TraceError(
-                f"{found}: turn it on ({_SWITCHES}) and record again; if messages were moved to log records, {READ_TOGETHER_HINT}"
+                f"spans: no messages, because content capture was off: turn it on ({_SWITCHES}) and record again;"
+                f" if messages were moved to log records, {READ_TOGETHER_HINT}"
             )
         trace = merge_steps(steps)
         labels = [label for span in spans for label in _labels(span)]
-        known = {"tools": list(tools.values()), "usage": _usage(steps), "labels": labels}
-        return build_sample(row, index, {**trace, **known, **time_range(spans)})
+        facts = {"tools": list(tools.values()), "usage": _usage(steps), "labels": labels}
+        return build_sample(row, index, {**trace, **facts, **time_range(spans)})
 
 
 def _only_creates(record: JsonValue) -> bool:
@@ -102,31 +102,31 @@ def _only_creates(record: JsonValue) -> bool:
 def _steps(span: Span, tools: dict[str, ToolDefinition]) -> list[SpanStep]:
     """Return the steps of a span, one for each form in which it records messages."""
     attributes = span.attributes
-    operations = (attributes.peek(name) for name in ("gen_ai.operation.name", "traceloop.span.kind", "ai.operationId"))
-    operation = next((one for one in operations if isinstance(one, str)), "")
+    operation = _first_text(attributes, "gen_ai.operation.name", "traceloop.span.kind", "ai.operationId") or ""
     if operation in ("execute_tool", "tool", "ai.toolCall") or (not operation and "gen_ai.tool.name" in attributes):
         return [_tool(span)]
     kind: Literal["agent", "model"] = "agent" if operation in _AGENTS else "model"
     names = ("gen_ai.agent.name", "agent_name", *(("traceloop.entity.name",) if kind == "agent" else ()))
-    agent = next((name for one in names if isinstance(name := attributes.peek(one), str)), None)
-    said = sorted(read_exchanges(span), key=lambda one: -len(one.input_messages) - len(one.output_messages))
-    tools.update(distinct_tools(tool for one in said for tool in one.tools))
+    agent = _first_text(attributes, *names)
+    exchanges = sorted(read_exchanges(span), key=lambda call: -len(call.input_messages) - len(call.output_messages))
+    tools.update(distinct_tools(tool for exchange in exchanges for tool in exchange.tools))
     if kind == "model":
-        said = [add_answer_attributes(one, span) for one in said]
+        exchanges = [add_answer_attributes(exchange, span) for exchange in exchanges]
     steps = [
-        SpanStep(span, kind, agent, one.input_messages, one.output_messages)
-        for one in said
-        if one.input_messages or one.output_messages
+        SpanStep(span, kind, agent, exchange.input_messages, exchange.output_messages)
+        for exchange in exchanges
+        if exchange.input_messages or exchange.output_messages
     ]
     return steps or [SpanStep(span, "agent" if kind == "agent" else None, agent)]
 
 
+def _first_text(attributes: FieldTracker, *names: str) -> str | None:
+    return next((text for name in names if isinstance(text := attributes.peek(name), str)), None)
+
+
 def _tool(span: Span) -> SpanStep:
     attributes = span.attributes
-    name = next(
-        (name for one in ("gen_ai.tool.name", "ai.toolCall.name") if isinstance(name := attributes.peek(one), str)),
-        None,
-    )
+    name = _first_text(attributes, "gen_ai.tool.name", "ai.toolCall.name")
     if name is None:
         return SpanStep(span)
     for field in (_ADK_ARGUMENTS, _ADK_RESULT):
@@ -134,21 +134,20 @@ def _tool(span: Span) -> SpanStep:
         if attributes.peek(field) == {}:  # empty where capturing is off
             attributes.take(field)
     arguments = attributes.take(*_ARGUMENTS, _ADK_ARGUMENTS, "input")
-    found = attributes.maybe_object(_ADK_RESULT)
+    response = attributes.maybe_object(_ADK_RESULT)
     result = attributes.take(*_RESULTS)
     if result is None and isinstance(result := attributes.take("ai.toolCall.result", "output"), str):
         with suppress(ValueError):  # the AI SDK writes texts as JSON too
             result = json.loads(result) if result.startswith('"') else result
-    if arguments is None and result is None and found is None and span.error is None:
-        call_id = attributes.peek("gen_ai.tool.call.id")
-        return SpanStep(span, "tool", call_id=call_id if isinstance(call_id, str) else None)
+    if arguments is None and result is None and response is None and span.error is None:
+        return SpanStep(span, "tool", call_id=_first_text(attributes, "gen_ai.tool.call.id"))
     identity = attributes.id("gen_ai.tool.call.id", "ai.toolCall.id")
     call = ToolCall(name, id=identity, **parse_arguments(arguments))
     message = None if result is None else ToolMessage(to_text(result))
-    if found is not None:
-        message = gemini.read_function_response(FieldTracker({"response": found.leftover()}))
-    known = {"tool_call_id": identity, "name": name}
-    return SpanStep(span, "tool", call=call, result=message and message.model_copy(update=known))
+    if response is not None:
+        message = gemini.read_function_response(FieldTracker({"response": response.leftover()}))
+    pairing = {"tool_call_id": identity, "name": name}
+    return SpanStep(span, "tool", call=call, result=message and message.model_copy(update=pairing))
 
 
 def _usage(steps: Sequence[SpanStep]) -> Usage | None:
@@ -163,15 +162,15 @@ def _labels(span: Span) -> list[Label]:
     """Return the evaluations of a span, which are its events."""
     labels: list[Label] = []
     for event in span.events:
-        found = event.attributes
-        name = found.peek("gen_ai.evaluation.name")
+        attributes = event.attributes
+        name = attributes.peek("gen_ai.evaluation.name")
         if event.name != "gen_ai.evaluation.result" or not isinstance(name, str):
             continue
-        score = found.number("gen_ai.evaluation.score.value")
-        value = found.text("gen_ai.evaluation.score.label") if score is None else score
+        score = attributes.number("gen_ai.evaluation.score.value")
+        value = attributes.text("gen_ai.evaluation.score.label") if score is None else score
         if value is not None:
-            found.take("gen_ai.evaluation.name")
-            reason, judged = found.text("gen_ai.evaluation.explanation"), found.peek(JUDGED_MARK)
+            attributes.take("gen_ai.evaluation.name")
+            reason, judged = attributes.text("gen_ai.evaluation.explanation"), attributes.peek(JUDGED_MARK)
             source = label_source(name, judged=judged if isinstance(judged, bool) else None)
             labels.append(Label(name, value, source=source, reason=reason))
     return labels

@@ -67,49 +67,49 @@ class Payload(NamedTuple):
     extra: JsonObject = {}  # noqa: RUF012 - never changed
 
 
-def take_payload(found: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+def take_payload(holder: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
     """Take a field with a request or response of a model: complete, its messages, or a text; as it is or as JSON.
 
     The first of several choices is read; the others go into ``extra``, with a warning. A field that holds
     none of these is not taken, and the payload is empty.
 
     Args:
-        found: The object with the field.
+        holder: The object with the field.
         name: The field.
         kind: The type of message that a bare text becomes.
 
     Raises:
         TraceError: It has the format of a provider but cannot be read.
     """
-    value = parse_structured_json(found.peek(name))
-    payload = messages_in(value, found, name, kind) or _text_in(value, kind)
+    value = parse_structured_json(holder.peek(name))
+    payload = messages_in(value, holder, name, kind) or _text_in(value, kind)
     if payload.messages:
         if isinstance(value, str) and value.lstrip().startswith(('{"', "[{", '["')):
-            found.warn(f"invalid JSON, read as text ({CUT_OFF_HINT})", name)
-        found.take(name)
+            holder.warn(f"invalid JSON, read as text ({CUT_OFF_HINT})", name)
+        holder.take(name)
     return payload
 
 
-def take_any_payload(found: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
+def take_any_payload(holder: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
     """Take a field as `take_payload` does, and any other value as its JSON text; with a warning if it is structured."""
-    payload = take_payload(found, name, kind)
-    if payload.messages or name not in found:
+    payload = take_payload(holder, name, kind)
+    if payload.messages or name not in holder:
         return payload
-    value = found.peek(name)
+    value = holder.peek(name)
     if isinstance(value, dict | list):
-        found.warn("neither a string nor messages, read as its JSON text", name)
-    found.take(name)
+        holder.warn("neither a string nor messages, read as its JSON text", name)
+    holder.take(name)
     return Payload((kind(to_text(value)),))
 
 
 def variables_in(value: JsonValue) -> JsonObject:
     """Return the variables of a dataset's item: the fields of an object that holds several and no messages."""
-    found = parse_structured_json(value)
-    return found if isinstance(found, dict) and len(found) > 1 and "messages" not in found else {}
+    variables = parse_structured_json(value)
+    return variables if isinstance(variables, dict) and len(variables) > 1 and "messages" not in variables else {}
 
 
 def messages_in(
-    value: JsonValue, found: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]
+    value: JsonValue, holder: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]
 ) -> Payload | None:
     """Return the messages of a request or response in any provider's format; ``None`` if there are none.
 
@@ -117,7 +117,7 @@ def messages_in(
 
     Args:
         value: The request or response.
-        found: The object that holds it, for warnings.
+        holder: The object that holds it, for warnings.
         name: The field that holds it.
         kind: The type of message that content blocks become.
 
@@ -127,13 +127,13 @@ def messages_in(
     if not isinstance(value, dict | list):
         return None
     whole = _expanded(value, "user" if kind is HumanMessage else "assistant")
-    where = f"{found.path}.{name}" if found.path else name
-    for one in (whole, [whole]):  # a single message is recognized as a list
-        reader = next((reader for reader in (*_READERS, _FALLBACK) if reader.recognizes(one)), None)
+    where = f"{holder.path}.{name}" if holder.path else name
+    for candidate in (whole, [whole]):  # a single message is recognized as a list
+        reader = next((reader for reader in (*_READERS, _FALLBACK) if reader.recognizes(candidate)), None)
         if reader is not None:
-            return _read(reader, one, where, found.warnings)
+            return _read(reader, candidate, where, holder.warnings)
     if isinstance(value, dict) and len(value) == 1 and not _WRAPPERS.isdisjoint(value):
-        return messages_in(next(iter(value.values())), found, name, kind)
+        return messages_in(next(iter(value.values())), holder, name, kind)
     return None
 
 
@@ -143,7 +143,7 @@ def parse_structured_json(value: JsonValue) -> JsonValue:
 
 
 def exchange_messages(
-    request: Payload, response: Payload, tools: list[ToolDefinition], **known: object
+    request: Payload, response: Payload, tools: list[ToolDefinition], **details: object
 ) -> tuple[list[Message], list[Message]]:
     """Return the messages of a request and its response. Everything else goes into the last one's ``extra``.
 
@@ -151,19 +151,20 @@ def exchange_messages(
         request: The request.
         response: The response.
         tools: The list that tool definitions are added to.
-        known: More fields of the answer's `AIMessage`, used if the response does not have them.
+        details: More fields of the answer's `AIMessage`, used if the response does not have them.
     """
     tools += [*request.tools, *response.tools]
     messages, replies = list(request.messages), list(response.messages)
-    extra: JsonObject = {name: one.extra for name, one in (("request", request), ("response", response)) if one.extra}
+    sides = {"request": request.extra, "response": response.extra}
+    extra: JsonObject = {name: side for name, side in sides.items() if side}
     last = replies[-1] if replies else None
-    told = {name: value for name, value in known.items() if value is not None}
+    missing = {name: value for name, value in details.items() if value is not None}
     if isinstance(last, AIMessage):
         replies[-1] = last.model_copy(
-            update={name: told.pop(name) for name in list(told) if getattr(last, name) in (None, told[name])}
+            update={name: missing.pop(name) for name in list(missing) if getattr(last, name) in (None, missing[name])}
         )
-    if told:
-        extra["span"] = AIMessage.model_validate(told).model_dump(mode="json", exclude_defaults=True)
+    if missing:
+        extra["span"] = AIMessage.model_validate(missing).model_dump(mode="json", exclude_defaults=True)
     spoken = replies or messages
     if extra and spoken:
         spoken[-1] = spoken[-1].model_copy(update={"extra": {**spoken[-1].extra, **extra}})
@@ -192,12 +193,14 @@ def read_steps(
         if kind(span) in _ASIDE or id(span.parent) in aside:
             aside.add(id(span))
     if judging := [span for span in spans if kind(span) == "LLM" and id(span) in aside]:
-        found = "model calls by evaluators, guardrails or rerankers, not part of the conversation"
-        found_in = re.split(r"[.\[]", judging[0].fields.path)[0]
-        judging[0].fields.warnings.append(TraceWarning(f"{found}, found {len(judging)}", path=found_in))
+        problem = "model calls by evaluators, guardrails or rerankers, not part of the conversation"
+        path = re.split(r"[.\[]", judging[0].fields.path)[0]
+        judging[0].fields.warnings.append(TraceWarning(f"{problem}, found {len(judging)}", path=path))
     tools: list[ToolDefinition] = []
     models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
-    answers = [one for step in models.values() for one in step.output_messages if isinstance(one, AIMessage)]
+    answers = [
+        message for step in models.values() for message in step.output_messages if isinstance(message, AIMessage)
+    ]
     called = {call.name for answer in answers for call in answer.tool_calls}
     is_silent = not any(step.kind == "model" for step in models.values())
     steps: list[SpanStep] = []
@@ -239,8 +242,8 @@ def read_function_steps(
     called: set[str] = set()
 
     def resolved_kind(span: Span) -> str | None:
-        found = kind(span)
-        return ("TOOL" if span.name in called else None) if found == "FUNCTION" else found
+        recorded = kind(span)
+        return ("TOOL" if span.name in called else None) if recorded == "FUNCTION" else recorded
 
     def noted_model(span: Span, tools: list[ToolDefinition]) -> SpanStep:
         step = model(span, tools)
@@ -252,8 +255,8 @@ def read_function_steps(
     unanswered = [step.span for step in steps if step.kind == "model" and not step.output_messages]
     if unanswered:
         error = next((f": {short_repr(span.error)}" for span in unanswered if span.error is not None), "")
-        found = f"model calls without an answer, found {len(unanswered)}{error}"
-        unanswered[0].fields.warnings.append(TraceWarning(found))
+        problem = f"model calls without an answer, found {len(unanswered)}{error}"
+        unanswered[0].fields.warnings.append(TraceWarning(problem))
     is_silent = not any(step.kind == "model" for step in steps)
     for step in steps:
         attributes = step.span.attributes
@@ -273,15 +276,15 @@ def _agent_messages(
 ) -> tuple[list[Message], list[Message]]:
     """Return the input and output of an agent. An input that the output repeats, as states of graphs do, stays as is."""
     name = values[0]
-    answered = take_payload(attributes, values[1], AIMessage)
-    beside = FieldTracker({name: attributes.peek(name)}, attributes.path, attributes.warnings)
-    asked = take_payload(beside, name, HumanMessage)
-    place = _repeated_from(asked.messages, answered.messages)
-    if place < len(asked.messages):
-        asked = Payload(asked.messages[:place])
-    elif name not in beside:
+    response = take_payload(attributes, values[1], AIMessage)
+    holder = FieldTracker({name: attributes.peek(name)}, attributes.path, attributes.warnings)
+    request = take_payload(holder, name, HumanMessage)
+    end = _repeated_from(request.messages, response.messages)
+    if end < len(request.messages):
+        request = Payload(request.messages[:end])
+    elif name not in holder:
         attributes.take(name)
-    return exchange_messages(asked, answered, tools)
+    return exchange_messages(request, response, tools)
 
 
 def _repeated_from(inputs: Sequence[Message], outputs: Sequence[Message]) -> int:
@@ -290,10 +293,10 @@ def _repeated_from(inputs: Sequence[Message], outputs: Sequence[Message]) -> int
     return next((at for at in range(first, len(inputs)) if all(map(_is_same, inputs[at:], outputs))), len(inputs))
 
 
-def _is_same(one: Message, other: Message) -> bool:
-    if one.id is not None and other.id is not None:
-        return one.id == other.id
-    return utterances([one]) == utterances([other])
+def _is_same(message: Message, repeat: Message) -> bool:
+    if message.id is not None and repeat.id is not None:
+        return message.id == repeat.id
+    return utterances([message]) == utterances([repeat])
 
 
 def _is_handoff_of(span: Span, called: Collection[str]) -> bool:
@@ -318,14 +321,14 @@ def _tool_step(span: Span, called: Collection[str], values: tuple[str, str]) -> 
         name = _NUMBER.sub("", name)
     identity = span.attributes.id("tool_call.id", "tool.id")
     arguments, result = map(span.attributes.take, values)
-    found = parse_structured_json(result)
-    if lookup(found, "type") == "tool" and isinstance(data := lookup(found, "data"), dict):
-        found = data  # LangChain's form of a message
+    output = parse_structured_json(result)
+    if lookup(output, "type") == "tool" and isinstance(data := lookup(output, "data"), dict):
+        output = data  # LangChain's form of a message
     fields: dict[str, object] = {"name": name, "tool_call_id": identity}
-    if isinstance(found, dict) and isinstance(dumped := found.get("kwargs"), dict) and "lc" in found:
-        found = {**dumped, "lc": cast("JsonValue", without(found, "kwargs"))}
-    if isinstance(found, dict) and isinstance(found.get("content"), str) and "tool_call_id" in found:
-        message = FieldTracker(found)
+    if isinstance(output, dict) and isinstance(dumped := output.get("kwargs"), dict) and "lc" in output:
+        output = {**dumped, "lc": cast("JsonValue", without(output, "kwargs"))}
+    if isinstance(output, dict) and isinstance(output.get("content"), str) and "tool_call_id" in output:
+        message = FieldTracker(output)
         identity = identity or message.id("tool_call_id")
         status = message.peek("status")
         if message.take_if("status", "success", "error"):
@@ -388,18 +391,18 @@ def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarn
     except TraceError as error:
         raise TraceError(f"{where}: {error.problem}") from error
     trace = sample.trace
-    known = sample.model_dump(mode="json", exclude={"schema_version", "id", "trace"}, exclude_defaults=True)
+    facts = sample.model_dump(mode="json", exclude={"schema_version", "id", "trace"}, exclude_defaults=True)
     own = {"schema_version", "messages", "tools", "extra", "warnings"}
     if trace.id == "0":  # no id of its own
         own.add("id")
-    beside = trace.model_dump(mode="json", exclude=own, exclude_defaults=True)
+    details = trace.model_dump(mode="json", exclude=own, exclude_defaults=True)
     choices: JsonObject = {"choices": others} if others else {}
     if others:
-        found = f"{len(others) + 1} choices; the first is read, the others are kept in the extra of its message"
-        warnings.append(TraceWarning(found, path=where))
+        problem = f"{len(others) + 1} choices; the first is read, the others are kept in the extra of its message"
+        warnings.append(TraceWarning(problem, path=where))
     warnings += (
-        TraceWarning(one.message, path=f"{where}.{one.path}" if one.path else where)
-        for one in trace.warnings
-        if one.message not in WHOLE_CONVERSATION_WARNINGS  # other spans have the calls and the questions
+        TraceWarning(warning.message, path=f"{where}.{warning.path}" if warning.path else where)
+        for warning in trace.warnings
+        if warning.message not in WHOLE_CONVERSATION_WARNINGS  # other spans have the calls and the questions
     )
-    return Payload(tuple(trace.messages), tuple(trace.tools), {**trace.extra, **beside, **known, **choices})
+    return Payload(tuple(trace.messages), tuple(trace.tools), {**trace.extra, **details, **facts, **choices})

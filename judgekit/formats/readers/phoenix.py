@@ -43,8 +43,10 @@ class PhoenixReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the runs, or the examples of a dataset."""
-        found = [(one, _dataset(one)) for one in as_records(document)]
-        return [record for one, dataset in found for record in ([one] if dataset is None else _examples(dataset))]
+        datasets = [(record, _dataset(record)) for record in as_records(document)]
+        return [
+            record for record, dataset in datasets for record in ([record] if dataset is None else _examples(dataset))
+        ]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one run or example."""
@@ -56,18 +58,18 @@ class PhoenixReader:
         is_run = "example_id" in row
         tools: list[ToolDefinition] = []
         fields = variables_in(row.peek("input"))
-        asked = take_any_payload(row, "input", HumanMessage)
+        request = take_any_payload(row, "input", HumanMessage)
         error = row.peek("error")
         if is_run:
-            answered = take_any_payload(row, "output", AIMessage)
-            messages = [one for side in exchange_messages(asked, answered, tools) for one in side]
+            response = take_any_payload(row, "output", AIMessage)
+            messages = [message for side in exchange_messages(request, response, tools) for message in side]
             expected = read_expected(row.take("reference_output"), "reference_output", row.warnings)
-            if not answered.messages or error is not None:
-                found = "ended with an error" if answered.messages else "contains no answer"
-                told = found if error is None else f"{found}: {short_repr(error)}"
-                row.warn(told, "output" if error is None else "error")
+            if not response.messages or error is not None:
+                outcome = "ended with an error" if response.messages else "contains no answer"
+                problem = outcome if error is None else f"{outcome}: {short_repr(error)}"
+                row.warn(problem, "output" if error is None else "error")
         else:
-            messages = list(asked.messages)
+            messages = list(request.messages)
             expected = read_expected(row.take("output"), "output", row.warnings)
             row.warn("an example of a dataset, with an expected answer but none of an agent")
         if not messages:
@@ -76,7 +78,7 @@ class PhoenixReader:
         metadata: JsonObject = about.leftover() if (about := row.object("metadata")) else {}
         if annotations := row.take("annotations"):
             metadata["annotations"] = annotations  # these hold more than labels
-        labels = [label for one in objects_in(annotations) if (label := read_annotation(one)) is not None]
+        labels = [label for message in objects_in(annotations) if (label := read_annotation(message)) is not None]
         counts = FieldTracker({name: row.take(name) for name in _COUNTS.values()})
         trace = {
             "messages": messages,
@@ -88,16 +90,16 @@ class PhoenixReader:
             "metadata": metadata,
         }
         name = row.id("trace_id") or (f"{example}#{repetition}" if is_run else row.id("id"))
-        known: dict[str, object] = {**expected, "fields": fields} if fields else {**expected}
+        facts: dict[str, object] = {**expected, "fields": fields} if fields else {**expected}
         if is_run:
-            known["group"] = example
-        return build_sample(row, index, trace, identity=name, **known)
+            facts["group"] = example
+        return build_sample(row, index, trace, identity=name, **facts)
 
 
 def _dataset(record: JsonValue) -> JsonObject | None:
     whole = as_object(record)
-    found = as_object(whole.get("data", whole))
-    return found if "dataset_id" in found and isinstance(found.get("examples"), list) else None
+    dataset = as_object(whole.get("data", whole))
+    return dataset if "dataset_id" in dataset and isinstance(dataset.get("examples"), list) else None
 
 
 def _examples(dataset: JsonObject) -> list[JsonValue]:

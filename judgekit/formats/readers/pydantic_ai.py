@@ -95,26 +95,30 @@ def _about(messages: JsonValue) -> tuple[set[str], str | None]:
     return names, identity
 
 
-def _messages(found: Sequence[FieldTracker], outputs: Collection[str]) -> list[Message]:
+def _messages(recorded: Sequence[FieldTracker], outputs: Collection[str]) -> list[Message]:
     messages: list[Message] = []
     instructions: str | None = None
-    for message, following in zip_longest(found, found[1:]):
+    for message, following in zip_longest(recorded, recorded[1:]):
         kind = message.peek("kind")
         if kind not in ("request", "response"):
             raise message.type_error("kind", "request or response")
         if kind == "response":
             messages += _response(message, outputs, _unused(following, outputs))
             continue
-        made: list[Message] = []
-        if (told := message.text("instructions")) is not None and told != instructions:
-            made.append(SystemMessage(told))
-            instructions = told
-        made += [one for part in message.objects("parts") for one in _request_part(part, outputs)]
-        if made:
+        messages_of_request: list[Message] = []
+        if (prompt := message.text("instructions")) is not None and prompt != instructions:
+            messages_of_request.append(SystemMessage(prompt))
+            instructions = prompt
+        messages_of_request += [
+            part_message for part in message.objects("parts") for part_message in _request_part(part, outputs)
+        ]
+        if messages_of_request:
             message.take("kind")
-            first, rest = made[0], message.leftover()
-            made[0] = first.model_copy(update={"extra": {**first.extra, "request": rest}}) if rest else first
-        messages += made
+            first, rest = messages_of_request[0], message.leftover()
+            messages_of_request[0] = (
+                first.model_copy(update={"extra": {**first.extra, "request": rest}}) if rest else first
+            )
+        messages += messages_of_request
     return messages
 
 
@@ -127,146 +131,146 @@ def _unused(request: FieldTracker | None, outputs: Collection[str]) -> set[str]:
     }
 
 
-def _closes(found: FieldTracker, outputs: Collection[str]) -> bool:
+def _closes(part: FieldTracker, outputs: Collection[str]) -> bool:
     """Return whether this is the result of an output tool, which nobody reads."""
-    name, outcome = found.peek("tool_name"), found.peek("outcome")
-    is_return = found.peek("part_kind") == "tool-return" and outcome in (None, "success")
+    name, outcome = part.peek("tool_name"), part.peek("outcome")
+    is_return = part.peek("part_kind") == "tool-return" and outcome in (None, "success")
     return is_return and isinstance(name, str) and name in outputs
 
 
-def _request_part(found: FieldTracker, outputs: Collection[str]) -> list[Message]:
+def _request_part(part: FieldTracker, outputs: Collection[str]) -> list[Message]:
     """Read a part of a request as a message. Other parts give none, and stay in the request."""
-    kind, name = found.peek("part_kind"), found.peek("tool_name")
-    if _closes(found, outputs):
+    kind, name = part.peek("part_kind"), part.peek("tool_name")
+    if _closes(part, outputs):
         return []
     if kind in ("tool-return", "retry-prompt") and isinstance(name, str) and name not in outputs:
-        return [_result(found)]
+        return [_result(part)]
     if kind in ("system-prompt", "instruction-delta"):
-        found.take("part_kind")
-        prompt: dict[str, object] = {"content": _text(found), "timestamp": found.time("timestamp")}
-        return [SystemMessage.model_validate({**prompt, "extra": found.leftover()})]
+        part.take("part_kind")
+        prompt: dict[str, object] = {"content": _text(part), "timestamp": part.time("timestamp")}
+        return [SystemMessage.model_validate({**prompt, "extra": part.leftover()})]
     if kind == "user-prompt":
-        found.take("part_kind")
-        said = to_content(read_parts(content_items(found, "a list"), _part))
+        part.take("part_kind")
+        content = to_content(read_parts(content_items(part, "a list"), _part))
     elif kind in ("tool-return", "retry-prompt", "retry-feedback"):  # the library's reply to an invalid answer
-        said = _text(found)
+        content = _text(part)
     elif kind == "speech":
-        said = found.text("transcript") or ""
+        content = part.text("transcript") or ""
     else:
-        _unread(found, kind)
+        _unread(part, kind)
         return []
-    fields: dict[str, object] = {"content": said, "timestamp": found.time("timestamp")}
-    return [HumanMessage.model_validate({**fields, "extra": found.leftover()})]
+    fields: dict[str, object] = {"content": content, "timestamp": part.time("timestamp")}
+    return [HumanMessage.model_validate({**fields, "extra": part.leftover()})]
 
 
-def _text(found: FieldTracker) -> str:
-    content = found.take("content")
+def _text(holder: FieldTracker) -> str:
+    content = holder.take("content")
     return "" if content is None else to_text(content)
 
 
-def _result(found: FieldTracker) -> ToolMessage:
-    retry = found.peek("part_kind") == "retry-prompt"
-    outcome = found.peek("outcome")
-    found.take("part_kind")
+def _result(part: FieldTracker) -> ToolMessage:
+    retry = part.peek("part_kind") == "retry-prompt"
+    outcome = part.peek("outcome")
+    part.take("part_kind")
     fields: dict[str, object] = {
-        "name": found.text("tool_name"),
-        "tool_call_id": found.id("tool_call_id"),
-        "timestamp": found.time("timestamp"),
+        "name": part.text("tool_name"),
+        "tool_call_id": part.id("tool_call_id"),
+        "timestamp": part.time("timestamp"),
         "is_error": True if retry else None if outcome is None else outcome != "success",
     }
-    content = found.peek("content")
-    if isinstance(content, list) and any(isinstance(one, dict) and "kind" in one for one in content):
-        fields["content"] = to_content(read_parts(found.items("content"), _part))
+    content = part.peek("content")
+    if isinstance(content, list) and any(isinstance(inner, dict) and "kind" in inner for inner in content):
+        fields["content"] = to_content(read_parts(part.items("content"), _part))
     else:
-        fields["content"] = _text(found)
-    found.take_if("outcome", "success")
-    return ToolMessage.model_validate({**fields, "extra": found.leftover()})
+        fields["content"] = _text(part)
+    part.take_if("outcome", "success")
+    return ToolMessage.model_validate({**fields, "extra": part.leftover()})
 
 
-def _part(found: FieldTracker) -> Part:
-    kind = found.peek("kind")
-    if kind in ("text", "text-content") and isinstance(found.peek("content"), str):
-        found.take("kind")
-        return TextPart(found.text("content") or "", extra=found.leftover())
-    if kind == "binary" and isinstance(found.peek("data"), str):
-        found.take("kind")
-        data, mime_type = found.text("data"), found.text("media_type")
-        return MediaPart(kind=media_kind(mime_type), data=data, mime_type=mime_type, extra=found.leftover())
-    if isinstance(kind, str) and kind in _URLS and isinstance(found.peek("url"), str):
-        found.take("kind")
-        url, mime_type = found.text("url"), found.text("media_type")
-        return MediaPart(kind=_URLS[kind], url=url, mime_type=mime_type, extra=found.leftover())
+def _part(part: FieldTracker) -> Part:
+    kind = part.peek("kind")
+    if kind in ("text", "text-content") and isinstance(part.peek("content"), str):
+        part.take("kind")
+        return TextPart(part.text("content") or "", extra=part.leftover())
+    if kind == "binary" and isinstance(part.peek("data"), str):
+        part.take("kind")
+        data, mime_type = part.text("data"), part.text("media_type")
+        return MediaPart(kind=media_kind(mime_type), data=data, mime_type=mime_type, extra=part.leftover())
+    if isinstance(kind, str) and kind in _URLS and isinstance(part.peek("url"), str):
+        part.take("kind")
+        url, mime_type = part.text("url"), part.text("media_type")
+        return MediaPart(kind=_URLS[kind], url=url, mime_type=mime_type, extra=part.leftover())
     if kind not in _KEPT:
-        _unread(found, kind)
-    return OtherPart(found.leftover())
+        _unread(part, kind)
+    return OtherPart(part.leftover())
 
 
-def _unread(found: FieldTracker, kind: JsonValue) -> None:
-    found.warn(f"unreadable part of type {kind!r:.80}, kept as is")
+def _unread(part: FieldTracker, kind: JsonValue) -> None:
+    part.warn(f"unreadable part of type {kind!r:.80}, kept as is")
 
 
-def _response(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
-    found.take("kind")
-    said = [_request_message(part, outputs, unused) for part in found.objects("parts")]
+def _response(response: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
+    response.take("kind")
+    items = [_request_message(part, outputs, unused) for part in response.objects("parts")]
     whole: dict[str, object] = {
-        "id": found.id("provider_response_id", "vendor_id"),
-        "timestamp": found.time("timestamp"),
-        "finish_reason": found.text("finish_reason"),
-        "usage": _usage(found.object("usage")),
+        "id": response.id("provider_response_id", "vendor_id"),
+        "timestamp": response.time("timestamp"),
+        "finish_reason": response.text("finish_reason"),
+        "usage": _usage(response.object("usage")),
     }
-    model = found.text("model_name")
-    return split_reply(said, {"model": model}, {**whole, "extra": found.leftover()})
+    model = response.text("model_name")
+    return split_reply(items, {"model": model}, {**whole, "extra": response.leftover()})
 
 
-def _request_message(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
-    kind = found.peek("part_kind")
+def _request_message(part: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
+    kind = part.peek("part_kind")
     if kind in ("tool-call", "builtin-tool-call"):
-        return _call(found, outputs, unused)
+        return _call(part, outputs, unused)
     if kind == "builtin-tool-return":
-        return _result(found)
+        return _result(part)
     if kind in ("text", "thinking"):
-        content = found.peek("content")
+        content = part.peek("content")
         if content is not None and not isinstance(content, str):
-            raise found.type_error("content", "a string")
-        found.take("part_kind")
-        return (TextPart if kind == "text" else ReasoningPart)(found.text("content") or "", extra=found.leftover())
-    if kind == "speech" and isinstance(found.peek("transcript"), str):
-        return TextPart(found.text("transcript") or "", extra=found.leftover())
-    if kind == "file" and (file := found.object("content")) is not None:
-        part, rest = _part(file), found.leftover()
-        if isinstance(part, OtherPart):
-            return OtherPart({**rest, "content": part.data})
-        return part.model_copy(update={"extra": {**part.extra, "part": rest}})
-    _unread(found, kind)
-    return OtherPart(found.leftover())
+            raise part.type_error("content", "a string")
+        part.take("part_kind")
+        return (TextPart if kind == "text" else ReasoningPart)(part.text("content") or "", extra=part.leftover())
+    if kind == "speech" and isinstance(part.peek("transcript"), str):
+        return TextPart(part.text("transcript") or "", extra=part.leftover())
+    if kind == "file" and (file := part.object("content")) is not None:
+        file_part, rest = _part(file), part.leftover()
+        if isinstance(file_part, OtherPart):
+            return OtherPart({**rest, "content": file_part.data})
+        return file_part.model_copy(update={"extra": {**file_part.extra, "part": rest}})
+    _unread(part, kind)
+    return OtherPart(part.leftover())
 
 
-def _call(found: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
-    name = found.peek("tool_name")
+def _call(part: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
+    name = part.peek("tool_name")
     if not isinstance(name, str):
-        raise found.type_error("tool_name", "a tool name")
-    if name in outputs and to_text(found.peek("tool_call_id")) in unused:
-        return OtherPart(found.leftover())
-    found.take("tool_name")
-    provider = found.take("part_kind") == "builtin-tool-call"
-    arguments, identity = found.take("args"), found.id("tool_call_id")
+        raise part.type_error("tool_name", "a tool name")
+    if name in outputs and to_text(part.peek("tool_call_id")) in unused:
+        return OtherPart(part.leftover())
+    part.take("tool_name")
+    provider = part.take("part_kind") == "builtin-tool-call"
+    arguments, identity = part.take("args"), part.id("tool_call_id")
     if name in outputs and not provider:
-        said = "" if arguments is None else to_text(arguments)
-        return TextPart(said, extra={"tool_name": name, "tool_call_id": identity, **found.leftover()})
+        text = "" if arguments is None else to_text(arguments)
+        return TextPart(text, extra={"tool_name": name, "tool_call_id": identity, **part.leftover()})
     metadata = provider_metadata(provided=provider)
-    return ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=found.leftover())
+    return ToolCall(name, id=identity, metadata=metadata, **parse_arguments(arguments), extra=part.leftover())
 
 
-def _usage(found: FieldTracker | None) -> Usage | None:
+def _usage(counts: FieldTracker | None) -> Usage | None:
     """Read token counts. The input includes the cached tokens."""
-    if found is None:
+    if counts is None:
         return None
-    details = found.object("details") or FieldTracker({})
-    thought = found.count("output_reasoning_tokens")
+    details = counts.object("details") or FieldTracker({})
+    thought = counts.count("output_reasoning_tokens")
     return Usage(
-        input_tokens=found.count("input_tokens", "request_tokens"),
-        output_tokens=found.count("output_tokens", "response_tokens"),
-        cached_tokens=found.count("cache_read_tokens"),
+        input_tokens=counts.count("input_tokens", "request_tokens"),
+        output_tokens=counts.count("output_tokens", "response_tokens"),
+        cached_tokens=counts.count("cache_read_tokens"),
         reasoning_tokens=details.count("reasoning_tokens") if thought is None else thought,
-        extra=found.leftover(),
+        extra=counts.leftover(),
     )

@@ -53,10 +53,10 @@ class RagasReader(RowReader):
 
 
 def _messages(row: FieldTracker) -> list[Message]:
-    asked = row.peek("user_input")
-    if isinstance(asked, str):
-        return [HumanMessage(asked)]
-    if not isinstance(asked, list):
+    question = row.peek("user_input")
+    if isinstance(question, str):
+        return [HumanMessage(question)]
+    if not isinstance(question, list):
         raise row.type_error("user_input", "a string or a list of messages")
     return [_message(message) for message in row.objects("user_input")]
 
@@ -69,19 +69,19 @@ def _response(row: FieldTracker) -> str:
     return to_text(row.take("response"))
 
 
-def _message(found: FieldTracker) -> Message:
-    kind = _KINDS[found.one_of("type", _KINDS)]
-    content = found.peek("content")
+def _message(message: FieldTracker) -> Message:
+    kind = _KINDS[message.one_of("type", _KINDS)]
+    content = message.peek("content")
     if content is not None and not isinstance(content, str):
-        raise found.type_error("content", "a string")
-    found.take("type")
-    found.take("content")
-    metadata = found.object("metadata")
+        raise message.type_error("content", "a string")
+    message.take("type")
+    message.take("content")
+    metadata = message.object("metadata")
     fields: dict[str, object] = {"content": content or "", "metadata": metadata.leftover() if metadata else {}}
     if kind is not ToolMessage:
-        fields["tool_calls"] = list(map(_call, found.objects("tool_calls")))
-    return kind.model_validate({**fields, "extra": found.leftover()})
+        fields["tool_calls"] = list(map(_call, message.objects("tool_calls")))
+    return kind.model_validate({**fields, "extra": message.leftover()})
 
 
-def _call(found: FieldTracker) -> ToolCall:
-    return read_call(found, ids=(), args=("args", "arguments"))
+def _call(call: FieldTracker) -> ToolCall:
+    return read_call(call, ids=(), args=("args", "arguments"))

@@ -52,19 +52,19 @@ class RowsReader(RowReader):
         names = {canonical_column(name) or name for name in record}
         if record.get("model") is not None and names.isdisjoint(RESPONSE_COLUMNS):
             names.discard("input")  # a request to a model
-        known = not _KNOWN.isdisjoint(names) or _are_scores(record.get("results"))
+        has_facts = not _KNOWN.isdisjoint(names) or _are_scores(record.get("results"))
         answered = isinstance(record.get("response"), str | int | float) and record.get("done") is not False  # a chunk
-        return known or answered or ("input" in names and not names.isdisjoint(RESPONSE_COLUMNS))
+        return has_facts or answered or ("input" in names and not names.isdisjoint(RESPONSE_COLUMNS))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one row. Without an id, the index is its name."""
         row = FieldTracker(require_object(record))
         identity = row.id("id") or str(index)
         tools: list[ToolDefinition] = []
-        asked = take_value(row, "input", HumanMessage)
-        messages, replies = exchange_messages(asked, take_value(row, _response(row), AIMessage), tools)
-        (systems, said), (own, rest) = split_instructions(messages), split_instructions(replies)
-        if said and len(rest) > len(said) and utterances(rest[: len(said)]) == utterances(said):
+        request = take_value(row, "input", HumanMessage)
+        messages, replies = exchange_messages(request, take_value(row, _response(row), AIMessage), tools)
+        (systems, spoken), (own, rest) = split_instructions(messages), split_instructions(replies)
+        if spoken and len(rest) > len(spoken) and utterances(rest[: len(spoken)]) == utterances(spoken):
             messages, replies = [*(own or systems)], rest  # the response repeats the input
         sample = build_row_sample(row, identity, append_reply(messages, replies, row), {}, tools)
         _check_complete(sample, require_object(record))
@@ -73,19 +73,19 @@ class RowsReader(RowReader):
 
 def _are_scores(results: JsonValue) -> bool:
     """Return whether results are scores, which are measured without a conversation."""
-    found = results if isinstance(results, list) else [None]
-    return all(isinstance(one, int | float) or (isinstance(one, dict) and "score" in one) for one in found)
+    scores = results if isinstance(results, list) else [None]
+    return all(isinstance(score, int | float) or (isinstance(score, dict) and "score" in score) for score in scores)
 
 
 def _response(row: FieldTracker) -> str:
     """Return the name of the response column."""
-    found = {name: to_text(row.peek(name)) for name in RESPONSE_COLUMNS if name in row}
-    if len(set(found.values())) > 1:
-        which = " and ".join(f"{name!r} is {short_repr(text)}" for name, text in found.items())
+    responses = {name: to_text(row.peek(name)) for name in RESPONSE_COLUMNS if name in row}
+    if len(set(responses.values())) > 1:
+        which = " and ".join(f"{name!r} is {short_repr(text)}" for name, text in responses.items())
         raise TraceError(f"two different responses: {which}; keep one of the columns")
-    for name in list(found)[1:]:
+    for name in list(responses)[1:]:
         row.take(name)
-    return next(iter(found), RESPONSE_COLUMNS[0])
+    return next(iter(responses), RESPONSE_COLUMNS[0])
 
 
 def take_value(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload:
@@ -130,26 +130,28 @@ def _check_complete(sample: Sample, row: JsonObject) -> None:
         "reference": answered or any(row.get(name) is not None for name in _KNOWN),
     }
     theirs = {canonical_column(name): name for name in reversed(fields)}  # the first of several
-    renamed = {theirs[ours]: ours for ours, found in there.items() if not found and ours in theirs}
+    renamed = {theirs[ours]: ours for ours, exists in there.items() if not exists and ours in theirs}
     if renamed:
         lacking = " and no ".join(dict.fromkeys(renamed.values()))
         if "input" in renamed.values() and "input" in row:  # it is blank
             renamed["input"] = "context"
         columns = " ".join(column_option(name, ours) for name, ours in renamed.items())
-        found = f"this row has no {lacking}; if the column has another name: {columns}"
+        problem = f"this row has no {lacking}; if the column has another name: {columns}"
         expected = next(
             (name for name, ours in renamed.items() if (name.lower(), ours) == ("answer", "response")), None
         )
         if expected is not None and not there["reference"]:
-            found += (
+            problem += (
                 f"; if {expected!r} is the expected answer, as in most datasets: {column_option(expected, 'reference')}"
             )
-        raise TraceError(found)
-    lost = [one for one in sample.trace.warnings if one.path in fields and one.path not in VERBATIM_COLUMNS]
+        raise TraceError(problem)
+    lost = [
+        warning for warning in sample.trace.warnings if warning.path in fields and warning.path not in VERBATIM_COLUMNS
+    ]
     if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):
-        found = (
-            join_limited(f"{one.path}: {one.message}" for one in lost)
+        problem = (
+            join_limited(f"{warning.path}: {warning.message}" for warning in lost)
             or f"found the columns {', '.join(map(repr, row))}"
         )
         needed = "an 'input' or 'response', a prediction, a ranking or measured numbers"
-        raise TraceError(f"a row needs {needed}; {found}")
+        raise TraceError(f"a row needs {needed}; {problem}")

@@ -59,16 +59,16 @@ def merge_versions(runs: Iterable[JsonObject]) -> list[JsonObject]:
 
     Values that only the earlier version has are added to it.
     """
-    found: dict[str, JsonObject] = {}
+    versions: dict[str, JsonObject] = {}
     for number, run in enumerate(runs):
-        known: JsonObject = {name: value for name, value in run.items() if value is not None}
+        merged: JsonObject = {name: value for name, value in run.items() if value is not None}
         identity = run.get("id")
         name = identity if isinstance(identity, str) and identity else f"#{number}"
-        if (before := found.get(name)) is not None:
-            other = {key: value for key, value in before.items() if known.get(key, value) != value}
-            known = {**before, **known, **({_CONFLICTS: other} if other else {})}
-        found[name] = known
-    return list(found.values())
+        if (before := versions.get(name)) is not None:
+            other = {key: value for key, value in before.items() if merged.get(key, value) != value}
+            merged = {**before, **merged, **({_CONFLICTS: other} if other else {})}
+        versions[name] = merged
+    return list(versions.values())
 
 
 def read_tree(
@@ -144,21 +144,23 @@ def _outermost_with(name: str, root: Span, spans: Sequence[Span], kind: Callable
 def _with_outer_answer(messages: list[Message], outer: Span, values: tuple[str, str]) -> list[Message]:
     """Return the messages with the answer of the outermost run, unless they end with it."""
     attributes = outer.attributes
-    asked = _stated_text(attributes.peek(values[0]), HumanMessage)
-    if asked and not any(_plain(asked) in _plain(one.text) for one in messages if not isinstance(one, AIMessage)):
+    question = _stated_text(attributes.peek(values[0]), HumanMessage)
+    if question and not any(
+        _plain(question) in _plain(message.text) for message in messages if not isinstance(message, AIMessage)
+    ):
         attributes.warn("the input of the outermost run is not part of the conversation with the model", values[0])
-    answered = _stated_text(attributes.peek(values[1]), AIMessage)
-    last = next((one.text for one in reversed(messages) if isinstance(one, AIMessage)), "")
-    if not answered or _plain(answered) == _plain(last):
+    answer = _stated_text(attributes.peek(values[1]), AIMessage)
+    last = next((message.text for message in reversed(messages) if isinstance(message, AIMessage)), "")
+    if not answer or _plain(answer) == _plain(last):
         return messages
     attributes.warn("differs from the last answer of a model, and is read as the final answer", values[1])
-    return [*messages, AIMessage(answered, timestamp=outer.ended_at)]
+    return [*messages, AIMessage(answer, timestamp=outer.ended_at)]
 
 
 def _with_structures(messages: list[Message], attributes: FieldTracker, values: tuple[str, str]) -> list[Message]:
     """Return the messages with the outermost input and output as JSON text if these are neither text nor messages."""
     name, answer = values
-    if attributes.peek(name) not in _NOTHING and not any(isinstance(one, HumanMessage) for one in messages):
+    if attributes.peek(name) not in _NOTHING and not any(isinstance(message, HumanMessage) for message in messages):
         attributes.warn(STRUCTURE_WARNING, name)
         messages = [HumanMessage(to_text(attributes.take(name))), *messages]
     if attributes.peek(answer) not in _NOTHING:
@@ -174,7 +176,7 @@ def _stated_text(value: JsonValue, kind: type[HumanMessage | AIMessage]) -> str 
         return value
     with suppress(TraceError):
         if (payload := messages_in(value, FieldTracker({}), "", kind)) is not None:
-            return next((one.text for one in reversed(payload.messages) if isinstance(one, kind)), None)
+            return next((message.text for message in reversed(payload.messages) if isinstance(message, kind)), None)
     texts = (lookup(value, name) for name in _TEXTS[kind])
     return single_text(value) or next((text for text in texts if isinstance(text, str)), None)
 

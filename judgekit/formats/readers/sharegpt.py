@@ -54,11 +54,11 @@ class ShareGPTReader:
         messages = [message for turn in row.objects("conversations", "conversation") for message in _read(turn)]
         if system := row.text("system"):
             messages.insert(0, SystemMessage(system))
-        known: dict[str, object] = {}
+        facts: dict[str, object] = {}
         labels: list[Label] = []
         chosen, rejected = row.maybe_object("chosen"), row.maybe_object("rejected")
         if rejected is not None:
-            known["baseline"] = Trace(messages=[*messages, *_read(rejected)])
+            facts["baseline"] = Trace(messages=[*messages, *_read(rejected)])
         if chosen is not None:  # the better of two answers
             messages += _read(chosen)
             labels += [Label("pairwise", "better")] if rejected is not None else []
@@ -66,14 +66,14 @@ class ShareGPTReader:
             raise TraceError("contains no messages")
         row.unpack("tools")
         trace = {"messages": messages, "tools": read_tools(row.optional_objects("tools")), "labels": labels}
-        return build_sample(row, index, trace, identity=row.id("id"), **known)
+        return build_sample(row, index, trace, identity=row.id("id"), **facts)
 
 
 def _turns(value: JsonValue) -> list[JsonValue] | None:
     if isinstance(value, dict):
         value = value.get("conversations") or value.get("conversation")
-    found = bool(head(value)) and all({"from", "value"} <= as_object(one).keys() for one in head(value))
-    return as_list(value) if found else None
+    has_turns = bool(head(value)) and all({"from", "value"} <= as_object(turn).keys() for turn in head(value))
+    return as_list(value) if has_turns else None
 
 
 def _read(turn: FieldTracker) -> list[Message]:
@@ -107,29 +107,29 @@ def _answer(text: str) -> AIMessage:
     calls: list[ToolCall] = []
 
     def taken(match: re.Match[str]) -> str:
-        found = _calls(match[1])
-        calls.extend(found)
-        return "" if found else match[0]
+        own = _calls(match[1])
+        calls.extend(own)
+        return "" if own else match[0]
 
-    said = _CALL.sub(taken, text)
-    return AIMessage(said.strip() if calls else text, tool_calls=calls)
+    rest = _CALL.sub(taken, text)
+    return AIMessage(rest.strip() if calls else text, tool_calls=calls)
 
 
 def _calls(text: str) -> list[ToolCall]:
     """Return the calls in a text: an object or a list. A malformed call is kept as text if it names its tool."""
-    found = as_records(_parsed(text))
-    if all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in found):
-        return [read_call(FieldTracker.of(one), args=("arguments", "args", "parameters")) for one in found]
+    parsed = as_records(_parsed(text))
+    if all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in parsed):
+        return [read_call(FieldTracker.of(call), args=("arguments", "args", "parameters")) for call in parsed]
     named = _NAME.search(text)
-    if named is None or found != [None]:
+    if named is None or parsed != [None]:
         return []
     return [ToolCall(named[1], args_raw=text.strip(), args_error="the call is not JSON")]
 
 
 def _results(text: str) -> list[Message]:
-    found = _RESULT.findall(text)
-    alone = bool(found) and not _RESULT.sub("", text).strip()
-    return [_result(inner) for inner in found] if alone else [ToolMessage(text)]
+    responses = _RESULT.findall(text)
+    alone = bool(responses) and not _RESULT.sub("", text).strip()
+    return [_result(inner) for inner in responses] if alone else [ToolMessage(text)]
 
 
 def _result(text: str) -> ToolMessage:

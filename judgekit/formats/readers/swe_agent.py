@@ -40,7 +40,7 @@ class SWEAgentReader(RowReader):
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trajectory. Its exit status does not show whether the task was solved."""
         row = FieldTracker.of(record)
-        messages = [message for one in row.objects("history", "messages") for message in _read(one)]
+        messages = [message for turn in row.objects("history", "messages") for message in _read(turn)]
         if not messages:
             raise TraceError("contains no messages")
         queries = [step.take("query") for step in row.optional_objects("trajectory")]
@@ -58,26 +58,26 @@ class SWEAgentReader(RowReader):
         return build_sample(row, index, trace, identity=row.id("instance_id"))
 
 
-def _read(found: FieldTracker) -> list[Message]:
-    if found.peek("role") == "exit":  # not a message but the run's exit: it stays in extra
+def _read(turn: FieldTracker) -> list[Message]:
+    if turn.peek("role") == "exit":  # not a message but the run's exit: it stays in extra
         return []
-    if found.boolean("is_demo"):
-        found.warn("a demonstration, not part of the conversation, dropped")
-        found.leftover()
+    if turn.boolean("is_demo"):
+        turn.warn("a demonstration, not part of the conversation, dropped")
+        turn.leftover()
         return []
-    answered = found.peek("tool_call_ids")
+    answered = turn.peek("tool_call_ids")
     identity = answered[0] if isinstance(answered, list) and len(answered) == 1 else None
-    known: dict[str, object] = {}
-    if found.peek("role") == "tool" and isinstance(identity, str):
-        found.take("tool_call_ids")
-        known["tool_call_id"] = identity
-    if found.peek("role") == "assistant":
-        known["agent"] = found.text("agent")
-    if about := found.object("extra"):  # in mini-SWE-agent
-        known["timestamp"] = about.time("timestamp")
-        if found.peek("role") == "assistant" and (response := about.object("response")):
-            known["usage"] = read_usage(response.object("usage"))
-            known["model"] = response.text("model")
-    message = read_message(found)
-    given = {name: value for name, value in known.items() if value is not None}
+    details: dict[str, object] = {}
+    if turn.peek("role") == "tool" and isinstance(identity, str):
+        turn.take("tool_call_ids")
+        details["tool_call_id"] = identity
+    if turn.peek("role") == "assistant":
+        details["agent"] = turn.text("agent")
+    if about := turn.object("extra"):  # in mini-SWE-agent
+        details["timestamp"] = about.time("timestamp")
+        if turn.peek("role") == "assistant" and (response := about.object("response")):
+            details["usage"] = read_usage(response.object("usage"))
+            details["model"] = response.text("model")
+    message = read_message(turn)
+    given = {name: value for name, value in details.items() if value is not None}
     return [message.model_copy(update=given) if given else message]

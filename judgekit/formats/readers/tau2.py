@@ -57,13 +57,21 @@ class Tau2Reader:
         shared = without(file, "simulations", "tasks")
         by_id = {str(task.get("id")): task for task in objects_in(file.get("tasks"))}
         simulations = as_list(file.get("simulations"))
-        named = [(one, str(one.get("task_id")) if isinstance(one, dict) else "") for one in simulations]
-        trials = [(one, name, _agrees(one, by_id.get(name))) for one, name in named]
+        named = [
+            (simulation, str(simulation.get("task_id")) if isinstance(simulation, dict) else "")
+            for simulation in simulations
+        ]
+        trials = [(simulation, name, _agrees(simulation, by_id.get(name))) for simulation, name in named]
         confirmed, refuted = ({name for _, name, agrees in trials if agrees is verdict} for verdict in (True, False))
         doubted = by_id.keys() - (confirmed - refuted) if refuted else set[str]()
         return [
-            {**shared, "simulation": one, "task": by_id.get(name), "task_doubted": not agrees and name in doubted}
-            for one, name, agrees in trials
+            {
+                **shared,
+                "simulation": simulation,
+                "task": by_id.get(name),
+                "task_doubted": not agrees and name in doubted,
+            }
+            for simulation, name, agrees in trials
         ]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -122,10 +130,10 @@ class Tau2Reader:
         if group and doubted:
             group += " (another version)"
         fields: dict[str, object] = {"reference_tool_calls": expected, "group": group, "domain": domain}
-        known = {field: value for field, value in fields.items() if value is not None}
+        facts = {field: value for field, value in fields.items() if value is not None}
         if simulation is not row or given is not None:
-            known["metadata"] = {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()}
-        return build_sample(row, index, trace, identity=name, **known)
+            facts["metadata"] = {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()}
+        return build_sample(row, index, trace, identity=name, **facts)
 
 
 def _is_file(value: JsonValue) -> bool:
@@ -136,7 +144,7 @@ def _is_simulation(value: JsonValue) -> bool:
     if isinstance(value, dict) and not {"system", "tools"}.isdisjoint(value):
         return False
     first = head(messages_field(value))
-    of_others = any(lookup(one, "tool_call_id") is not None for one in first)
+    of_others = any(lookup(message, "tool_call_id") is not None for message in first)
     return not of_others and any(map(_is_recognizable, first))
 
 
@@ -161,10 +169,12 @@ def _is_solo(info: FieldTracker, messages: Sequence[JsonObject]) -> bool:
 
 def _checked(simulation: JsonValue) -> list[JsonObject]:
     """Return the actions that a simulation was checked for, if all of them are complete."""
-    found = [lookup(one, "action") for one in as_records(lookup(simulation, "reward_info", "action_checks"))]
-    actions = objects_in(found)
-    in_full = all(isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict) for one in actions)
-    return actions if in_full and len(actions) == len(found) else []
+    checked = [lookup(check, "action") for check in as_records(lookup(simulation, "reward_info", "action_checks"))]
+    actions = objects_in(checked)
+    in_full = all(
+        isinstance(action.get("name"), str) and isinstance(action.get("arguments"), dict) for action in actions
+    )
+    return actions if in_full and len(actions) == len(checked) else []
 
 
 def _check(action: JsonObject, row: FieldTracker) -> FieldTracker:
@@ -193,25 +203,25 @@ def _content(action: JsonValue) -> JsonValue:
     return [*fields, action.get("requestor") or "assistant"]
 
 
-def _action(found: FieldTracker, *, solo: bool) -> JsonObject:
-    if not isinstance(found.peek("arguments"), dict):
-        raise found.type_error("arguments", "an object")
+def _action(action: FieldTracker, *, solo: bool) -> JsonObject:
+    if not isinstance(action.peek("arguments"), dict):
+        raise action.type_error("arguments", "an object")
     return {
-        "name": found.take("name"),
-        "args": found.take("arguments"),
-        "id": found.id("action_id"),
-        "compare_args": found.take("compare_args"),
-        "requestor": "assistant" if solo else found.take("requestor") or "assistant",
-        "extra": found.leftover(),
+        "name": action.take("name"),
+        "args": action.take("arguments"),
+        "id": action.id("action_id"),
+        "compare_args": action.take("compare_args"),
+        "requestor": "assistant" if solo else action.take("requestor") or "assistant",
+        "extra": action.leftover(),
     }
 
 
-def _labels(found: FieldTracker) -> list[Label]:
+def _labels(reward_info: FieldTracker) -> list[Label]:
     """Return the verdicts. Those on actions also stay in the reward's other fields."""
-    reward = found.number("reward")
-    is_judged = "NL_ASSERTION" in as_list(found.peek("reward_basis"))  # a model decides these
+    reward = reward_info.number("reward")
+    is_judged = "NL_ASSERTION" in as_list(reward_info.peek("reward_basis"))  # a model decides these
     labels = [] if reward is None else [Label("reward", reward, source="judge" if is_judged else "benchmark")]
-    for check in objects_in(found.peek("action_checks")):
+    for check in objects_in(reward_info.peek("action_checks")):
         action, matched = check.get("action"), check.get("action_match")
         if isinstance(action, dict) and isinstance(matched, bool):
             labels.append(Label(f"action_match:{action.get('action_id')}", matched, source="benchmark"))

@@ -10,10 +10,7 @@ from typing import get_args
 
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
-from judgekit.traces.message import (
-    Message,
-    Requestor,
-)
+from judgekit.traces.message import Message, Requestor
 
 _REQUESTORS = get_args(Requestor)
 
@@ -24,19 +21,19 @@ def read_messages(simulation: FieldTracker, *, solo: bool) -> list[Message]:
     Raises:
         TraceError: A message has an unknown role, content or requestor, or a tool call has no name.
     """
-    return [_message(one, solo=solo) for one in simulation.objects("messages")]
+    return [_message(message, solo=solo) for message in simulation.objects("messages")]
 
 
-def _message(found: FieldTracker, *, solo: bool) -> Message:
-    about: dict[str, object] = {"timestamp": found.time("timestamp")}
-    role = found.peek("role")
+def _message(message: FieldTracker, *, solo: bool) -> Message:
+    about: dict[str, object] = {"timestamp": message.time("timestamp")}
+    role = message.peek("role")
     if role == "tool":  # its id is the id of the call that it answers
-        if "requestor" in found and found.peek("requestor") not in _REQUESTORS:
-            raise found.type_error("requestor", "'assistant' or 'user'")
-        requestor = "assistant" if solo else found.take("requestor") or "assistant"
-        about |= {"tool_call_id": found.id("id"), "is_error": found.boolean("error"), "requestor": requestor}
+        if "requestor" in message and message.peek("requestor") not in _REQUESTORS:
+            raise message.type_error("requestor", "'assistant' or 'user'")
+        requestor = "assistant" if solo else message.take("requestor") or "assistant"
+        about |= {"tool_call_id": message.id("id"), "is_error": message.boolean("error"), "requestor": requestor}
     elif role == "assistant":
-        reply = found.object("raw_data") or FieldTracker({})
-        about |= {"usage": read_usage(found.object("usage")), "finish_reason": reply.text("finish_reason")}
+        reply = message.object("raw_data") or FieldTracker({})
+        about |= {"usage": read_usage(message.object("usage")), "finish_reason": reply.text("finish_reason")}
         about["model"] = reply.text("model")
-    return read_message(found, **about)
+    return read_message(message, **about)

@@ -56,15 +56,15 @@ class TauBenchReader(RowReader):
             "messages": messages,
             "labels": [] if reward is None else [Label("reward", reward, source="benchmark")],
         }
-        known = {
+        facts = {
             "reference_tool_calls": expected,
             "group": group_name(task_id, content),
             "metadata": {"task_id": task_id, "task": task.leftover()},
         }
-        return build_sample(row, index, trace, identity=task_id if trial is None else f"{task_id}#{trial}", **known)
+        return build_sample(row, index, trace, identity=task_id if trial is None else f"{task_id}#{trial}", **facts)
 
 
-def _action(found: FieldTracker) -> JsonObject:
-    if not isinstance(found.peek("kwargs"), dict):
-        raise found.type_error("kwargs", "an object")
-    return {"name": found.take("name"), "args": found.take("kwargs"), "extra": found.leftover()}
+def _action(action: FieldTracker) -> JsonObject:
+    if not isinstance(action.peek("kwargs"), dict):
+        raise action.type_error("kwargs", "an object")
+    return {"name": action.take("name"), "args": action.take("kwargs"), "extra": action.leftover()}

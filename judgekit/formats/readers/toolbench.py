@@ -36,18 +36,18 @@ class ToolBenchReader(RowReader):
         """Read one answer. A label records if the search found an answer; the results of its calls show what failed."""
         row = FieldTracker.of(record)
         answer = row.object("answer_generation") or FieldTracker({})
-        found = answer.peek("train_messages")
-        if not isinstance(found, list) or not found:
+        paths = answer.peek("train_messages")
+        if not isinstance(paths, list) or not paths:
             unfinished = " (valid_data is false: the search ended without an answer)"
             raise TraceError(f"contains no messages{unfinished if answer.peek('valid_data') is False else ''}")
-        number = len(found) - 1
-        path = FieldTracker({f"train_messages[{number}]": found[-1]}, answer.path, row.warnings)
+        number = len(paths) - 1
+        path = FieldTracker({f"train_messages[{number}]": paths[-1]}, answer.path, row.warnings)
         messages = read_messages(path, f"train_messages[{number}]")
         if not messages:
             raise TraceError(f"{answer.path}.train_messages[{number}]: contains no messages")
         messages[-1] = _finished(messages[-1], path)
-        whole = as_list(found[-1])
-        if all(isinstance(one, list) and whole[: len(one)] == one for one in found):
+        whole = as_list(paths[-1])
+        if all(isinstance(messages, list) and whole[: len(messages)] == messages for messages in paths):
             answer.take("train_messages")
         win = row.boolean("win")
         labels = [] if win is None else [Label("win", win, source="benchmark")]
@@ -73,12 +73,12 @@ def _finished(message: Message, path: FieldTracker) -> Message:
     rest = dict(call.args)
     answer = rest.pop("final_answer", None) if rest.get("return_type") == "give_answer" else None
     thoughts = [TextPart(message.content)] if isinstance(message.content, str) else message.content
-    said: list[Part] = [
+    parts: list[Part] = [
         ReasoningPart(part.text, extra=part.extra) if isinstance(part, TextPart) else part
         for part in thoughts
         if part != TextPart("")
     ]
     if answer is not None:
-        said.append(TextPart(to_text(answer)))
+        parts.append(TextPart(to_text(answer)))
     extra = {**message.extra, "Finish": {**rest, **call.extra}}
-    return AIMessage.model_validate({**dict(message), "content": to_content(said), "tool_calls": (), "extra": extra})
+    return AIMessage.model_validate({**dict(message), "content": to_content(parts), "tool_calls": (), "extra": extra})

@@ -74,7 +74,7 @@ class VercelReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by the id of its chat."""
         row = FieldTracker.of({"messages": record} if isinstance(record, list) else record)
-        messages = [message for found in row.objects("messages") for message in _read(found)]
+        messages = [message for turn in row.objects("messages") for message in _read(turn)]
         if not messages:
             raise row.type_error("messages", "messages")
         tools = read_tools(row.optional_objects("tools"))
@@ -114,74 +114,76 @@ class _Step:
     results: list[ToolMessage] = field(default_factory=list[ToolMessage])
 
 
-def _read(found: FieldTracker) -> list[Message]:
-    role = found.one_of("role", _ROLES)
-    found.take("role")
+def _read(message: FieldTracker) -> list[Message]:
+    role = message.one_of("role", _ROLES)
+    message.take("role")
     if role == "assistant":
-        return _assistant(found)
+        return _assistant(message)
     if role == "tool":
-        return _tool(found)
-    identity, moment = found.id("id"), found.time("createdAt")
-    parts = read_parts(_parts(found), _part)
-    content = to_content([*parts, *map(_media, found.optional_objects("experimental_attachments"))])  # of version 4
-    metadata = (found.maybe_object("metadata") or FieldTracker({})).leftover()
-    extra = found.leftover()
+        return _tool(message)
+    identity, moment = message.id("id"), message.time("createdAt")
+    parts = read_parts(_parts(message), _part)
+    content = to_content([*parts, *map(_media, message.optional_objects("experimental_attachments"))])  # of version 4
+    metadata = (message.maybe_object("metadata") or FieldTracker({})).leftover()
+    extra = message.leftover()
     kind = HumanMessage if role == "user" else SystemMessage
     if role == "data":  # of version 3, for the developer's use
         extra["role"] = role
     return [kind(content, id=identity, timestamp=moment, metadata=metadata, extra=extra)]
 
 
-def _parts(found: FieldTracker) -> Sequence[FieldTracker | JsonValue]:
+def _parts(message: FieldTracker) -> Sequence[FieldTracker | JsonValue]:
     """Take the parts of a message from wherever they are."""
-    if "parts" not in found:
-        return content_items(found, "a list of parts")
-    content, parts = found.peek("content"), found.items("parts")
+    if "parts" not in message:
+        return content_items(message, "a list of parts")
+    content, parts = message.peek("content"), message.items("parts")
     texts = [text for part in parts if isinstance(part, FieldTracker) and isinstance(text := part.peek("text"), str)]
     if isinstance(content, str) and content in "".join(texts):
-        found.take("content")  # version 4 repeats it
+        message.take("content")  # version 4 repeats it
     return parts
 
 
-def _assistant(found: FieldTracker) -> list[Message]:
-    identity, moment = found.id("id"), found.time("createdAt")
+def _assistant(message: FieldTracker) -> list[Message]:
+    identity, moment = message.id("id"), message.time("createdAt")
     steps = [_Step()]
-    thought = found.text("reasoning") if isinstance(found.peek("reasoning"), str) and "parts" not in found else None
+    thought = (
+        message.text("reasoning") if isinstance(message.peek("reasoning"), str) and "parts" not in message else None
+    )
     if thought:
         steps[0].parts.append(ReasoningPart(thought))
-    known: set[str] = set()
-    parts = _parts(found)
-    invoked = found.objects("toolInvocations") if isinstance(found.peek("toolInvocations"), list) else []
+    read_ids: set[str] = set()
+    parts = _parts(message)
+    invoked = message.objects("toolInvocations") if isinstance(message.peek("toolInvocations"), list) else []
     if parts and not isinstance(parts[0], FieldTracker):  # version 4 without parts: the text comes after the calls
-        _invocations(invoked, steps, known)
+        _invocations(invoked, steps, read_ids)
         invoked = []
     for part in parts:
-        _add(part, steps, known)
-    _invocations(invoked, steps, known)
+        _add(part, steps, read_ids)
+    _invocations(invoked, steps, read_ids)
     messages: list[Message] = []
     for step in [step for step in steps if step.parts or step.calls] or steps[:1]:
-        said = AIMessage(to_content(step.parts), tool_calls=step.calls, id=identity, timestamp=moment)
-        messages += [said, *step.results]
-    metadata = (found.maybe_object("metadata") or FieldTracker({})).leftover()
-    about = {"metadata": metadata, "extra": found.leftover()}
+        reply = AIMessage(to_content(step.parts), tool_calls=step.calls, id=identity, timestamp=moment)
+        messages += [reply, *step.results]
+    metadata = (message.maybe_object("metadata") or FieldTracker({})).leftover()
+    about = {"metadata": metadata, "extra": message.leftover()}
     return [messages[0].model_copy(update=about), *messages[1:]]
 
 
-def _invocations(found: Sequence[FieldTracker], steps: list[_Step], known: set[str]) -> None:
+def _invocations(invocations: Sequence[FieldTracker], steps: list[_Step], read_ids: set[str]) -> None:
     """Read the list of calls of version 4, which the parts may repeat."""
     step: JsonValue = None
-    for one in found:
-        if isinstance(identity := one.peek("toolCallId"), str) and identity in known:
+    for invocation in invocations:
+        if isinstance(identity := invocation.peek("toolCallId"), str) and identity in read_ids:
             continue  # it stays in the message's extra
-        if step is not None and one.peek("step") != step:
+        if step is not None and invocation.peek("step") != step:
             steps.append(_Step())
-        step = one.peek("step")
-        _call(one, steps, known)
-    if found and steps[-1].results:
+        step = invocation.peek("step")
+        _call(invocation, steps, read_ids)
+    if invocations and steps[-1].results:
         steps.append(_Step())
 
 
-def _add(part: FieldTracker | JsonValue, steps: list[_Step], known: set[str]) -> None:
+def _add(part: FieldTracker | JsonValue, steps: list[_Step], read_ids: set[str]) -> None:
     """Add a part of an assistant message to its last step, or begin a new step."""
     kind = part.peek("type") if isinstance(part, FieldTracker) else None
     if not isinstance(part, FieldTracker) or not isinstance(kind, str):
@@ -193,42 +195,42 @@ def _add(part: FieldTracker | JsonValue, steps: list[_Step], known: set[str]) ->
             steps[-1].parts.append(OtherPart({"type": kind, **rest}))
     elif kind == "tool-invocation" and (inner := part.object("toolInvocation")) is not None:
         part.take("type")
-        _call(inner, steps, known)
+        _call(inner, steps, read_ids)
     elif kind == "tool-result":
         steps[-1].results.append(_tool_result(part))
         steps.append(_Step())
     elif kind == "tool-call" or (
         kind not in _DECISIVE_CONTENT and kind.startswith(("tool-", "dynamic-tool")) and "toolCallId" in part
     ):
-        _call(part, steps, known)
+        _call(part, steps, read_ids)
     else:
         steps[-1].parts.append(_part(part))
 
 
-def _call(found: FieldTracker, steps: list[_Step], known: set[str]) -> None:
+def _call(part: FieldTracker, steps: list[_Step], read_ids: set[str]) -> None:
     """Read a call, and its result if its state shows one. Only UI messages have states."""
-    state, kind = found.peek("state"), found.peek("type")
+    state, kind = part.peek("state"), part.peek("type")
     if state in _STREAMING:
-        found.warn("an unfinished call, kept as a part of the message")
-        steps[-1].parts.append(OtherPart(found.leftover()))
+        part.warn("an unfinished call, kept as a part of the message")
+        steps[-1].parts.append(OtherPart(part.leftover()))
         return
     if state is not None and state not in _STATES:
-        raise found.type_error("state", f"one of {', '.join(_STATES)}")
-    name = found.text("toolName")
+        raise part.type_error("state", f"one of {', '.join(_STATES)}")
+    name = part.text("toolName")
     if name is None and isinstance(kind, str) and kind.startswith("tool-") and kind != "tool-call":
         name = kind.removeprefix("tool-")
     if not name:
-        raise found.type_error("toolName", "a tool name")
+        raise part.type_error("toolName", "a tool name")
     if kind != "dynamic-tool":
-        found.take("type")
-    identity = found.id("toolCallId")
+        part.take("type")
+    identity = part.id("toolCallId")
     if identity is not None:
-        known.add(identity)
-    arguments = parse_arguments(found.take("input", "args", "rawInput"))
-    provided = found.peek("providerExecuted") is True
-    result = _outcome(found, str(state), identity, name)
+        read_ids.add(identity)
+    arguments = parse_arguments(part.take("input", "args", "rawInput"))
+    provided = part.peek("providerExecuted") is True
+    result = _outcome(part, str(state), identity, name)
     metadata = provider_metadata(provided=provided)
-    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=found.leftover())
+    call = ToolCall(name, id=identity, metadata=metadata, **arguments, extra=part.leftover())
     steps[-1].calls.append(call)
     if result is not None:
         steps[-1].results.append(result)
@@ -236,37 +238,37 @@ def _call(found: FieldTracker, steps: list[_Step], known: set[str]) -> None:
             steps.append(_Step())
 
 
-def _outcome(found: FieldTracker, state: str, identity: str | None, name: str) -> ToolMessage | None:
+def _outcome(part: FieldTracker, state: str, identity: str | None, name: str) -> ToolMessage | None:
     metadata: JsonObject = {}
     if state == "output-available":
         failed: bool | None = False
-        output = found.take("output")
-        if found.peek("preliminary") is True:
+        output = part.take("output")
+        if part.peek("preliminary") is True:
             failed, metadata = None, {"preliminary": True}
     elif state == "result":  # version 4 does not record whether it failed
-        failed, output = None, found.take("result")
+        failed, output = None, part.take("result")
     elif state == "output-error":
-        failed, output = True, found.take("errorText")
+        failed, output = True, part.take("errorText")
     elif state == "output-denied":
-        failed, output = True, lookup(found.peek("approval"), "reason")
+        failed, output = True, lookup(part.peek("approval"), "reason")
         metadata = {"denied": True}
     else:
         return None
-    told = found.take("resultProviderMetadata")
+    metadata_of_result = part.take("resultProviderMetadata")
     return ToolMessage(
         "" if output is None else to_text(output),
         tool_call_id=identity,
         name=name,
         is_error=failed,
         metadata=metadata,
-        extra={} if told is None else {"resultProviderMetadata": told},
+        extra={} if metadata_of_result is None else {"resultProviderMetadata": metadata_of_result},
     )
 
 
-def _tool(found: FieldTracker) -> list[Message]:
+def _tool(message: FieldTracker) -> list[Message]:
     """Read results, and approvals of the user."""
     messages: list[Message] = []
-    for part in found.objects("content"):
+    for part in message.objects("content"):
         kind = part.peek("type")
         if kind == "tool-result":
             messages.append(_tool_result(part))
@@ -275,21 +277,21 @@ def _tool(found: FieldTracker) -> list[Message]:
         else:
             raise part.type_error("type", "tool-result or tool-approval-response")
     if not messages:
-        raise found.type_error("content", "results")
-    rest = found.leftover()
+        raise message.type_error("content", "results")
+    rest = message.leftover()
     if rest:
         messages[0] = messages[0].model_copy(update={"extra": {**messages[0].extra, **rest}})
     return messages
 
 
-def _tool_result(found: FieldTracker) -> ToolMessage:
-    found.take("type")
-    identity, name = found.id("toolCallId"), found.text("toolName")
-    failed = found.boolean("isError")
+def _tool_result(part: FieldTracker) -> ToolMessage:
+    part.take("type")
+    identity, name = part.id("toolCallId"), part.text("toolName")
+    failed = part.boolean("isError")
     content: str | Sequence[Part]
-    output = found.maybe_object("output")
+    output = part.maybe_object("output")
     if output is None:
-        content = "" if (result := found.take("output", "result")) is None else to_text(result)
+        content = "" if (result := part.take("output", "result")) is None else to_text(result)
     else:
         kind = output.peek("type")
         if not isinstance(kind, str):
@@ -301,37 +303,37 @@ def _tool_result(found: FieldTracker) -> ToolMessage:
         else:
             value = output.take("value", "reason")
             content = "" if value is None else to_text(value)
-    return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=found.leftover())
+    return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, extra=part.leftover())
 
 
-def _part(found: FieldTracker) -> Part:
-    kind = found.peek("type")
+def _part(part: FieldTracker) -> Part:
+    kind = part.peek("type")
     if kind in ("text", "reasoning"):
-        name = "reasoning" if kind == "reasoning" and "reasoning" in found else "text"
-        if isinstance(text := found.peek(name), str):
-            found.take("type")
-            found.take(name)
-            return (TextPart if kind == "text" else ReasoningPart)(text, extra=found.leftover())
+        name = "reasoning" if kind == "reasoning" and "reasoning" in part else "text"
+        if isinstance(text := part.peek(name), str):
+            part.take("type")
+            part.take(name)
+            return (TextPart if kind == "text" else ReasoningPart)(text, extra=part.leftover())
     if kind in ("file", "image", "media", "file-data", "file-url", "image-data", "image-url"):
-        return _media(found)
+        return _media(part)
     is_kept = isinstance(kind, str) and kind.startswith(_KEPT)
-    return OtherPart(found.leftover()) if is_kept else unknown_part(found)
+    return OtherPart(part.leftover()) if is_kept else unknown_part(part)
 
 
-def _media(found: FieldTracker) -> Part:
+def _media(part: FieldTracker) -> Part:
     names = ("url", "data", "image")
-    name = next((name for name in names if isinstance(found.peek(name), str)), None)
+    name = next((name for name in names if isinstance(part.peek(name), str)), None)
     if name is None:  # bytes, or an id
-        return OtherPart(found.leftover())
-    told = found.text(name) or ""
-    kind = str(found.peek("type"))
-    mime = found.text("mediaType", "mimeType", "contentType")
-    is_url = name == "url" or told.startswith(("data:", "http:", "https:"))
+        return OtherPart(part.leftover())
+    source = part.text(name) or ""
+    kind = str(part.peek("type"))
+    mime = part.text("mediaType", "mimeType", "contentType")
+    is_url = name == "url" or source.startswith(("data:", "http:", "https:"))
     return MediaPart(
         kind="image" if kind.startswith("image") else media_kind(mime),
-        url=told if is_url else None,
-        data=None if is_url else told,
+        url=source if is_url else None,
+        data=None if is_url else source,
         mime_type=mime,
-        name=found.text("filename", "name"),
-        extra=found.leftover(),
+        name=part.text("filename", "name"),
+        extra=part.leftover(),
     )

@@ -65,9 +65,9 @@ class WeaveReader:
             raise TraceError("contains neither a call of a model nor an input or output of the outermost call")
         answered = any(isinstance(message, AIMessage) for message in messages)
         if whole.error is not None or not answered:
-            found = "ended with an error" if answered else "contains no answer"
-            told = found if whole.error is None else f"{found}: {short_repr(whole.error)}"
-            row.warn(told, "output" if whole.error is None else "exception")
+            outcome = "ended with an error" if answered else "contains no answer"
+            problem = outcome if whole.error is None else f"{outcome}: {short_repr(whole.error)}"
+            row.warn(problem, "output" if whole.error is None else "exception")
         labels = list(_labels(spans, whole))
         return build_sample(row, index, {**fields, "tools": tools, "labels": labels}, identity=row.id("id"))
 
@@ -164,21 +164,21 @@ def _kind(span: Span) -> str | None:
     kind = span.attributes.peek("kind")
     if isinstance(kind, str):
         return kind
-    asked = as_object(span.attributes.peek("input"))
-    is_request = not {"messages", "contents", "model"}.isdisjoint(asked)
+    inputs = as_object(span.attributes.peek("input"))
+    is_request = not {"messages", "contents", "model"}.isdisjoint(inputs)
     return "LLM" if is_request and detect_response_apis(span.attributes.peek("output")) else "FUNCTION"
 
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
-    asked, answered = take_payload(attributes, "input", HumanMessage), take_payload(attributes, "output", AIMessage)
-    if not asked.messages and not answered.messages:
+    request, response = take_payload(attributes, "input", HumanMessage), take_payload(attributes, "output", AIMessage)
+    if not request.messages and not response.messages:
         return SpanStep(span)
-    known: dict[str, object] = {}
+    details: dict[str, object] = {}
     used = attributes.object("usage")
     if used is not None and len(models := list(used)) == 1 and (counts := used.maybe_object(models[0])) is not None:
-        known = {"model": models[0], "usage": read_usage(counts)}
-    messages, replies = exchange_messages(asked, answered, tools, **known)
+        details = {"model": models[0], "usage": read_usage(counts)}
+    messages, replies = exchange_messages(request, response, tools, **details)
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
 
@@ -192,14 +192,14 @@ def _labels(spans: Sequence[Span], whole: Span) -> Iterator[Label]:
             above = above.parent
     for name, result in as_object(whole.attributes.peek("scores")).items():
         yield from _verdicts(name, result, judged=True if name in judging.values() else None)
-    for one in objects_in(lookup(whole.fields.peek("summary"), "weave", "feedback")):
-        kind = str(one.get("feedback_type"))
-        creator = str_or_none(one.get("creator")) or str_or_none(one.get("wb_user_id"))
+    for feedback in objects_in(lookup(whole.fields.peek("summary"), "weave", "feedback")):
+        kind = str(feedback.get("feedback_type"))
+        creator = str_or_none(feedback.get("creator")) or str_or_none(feedback.get("wb_user_id"))
         if kind.startswith(_ANNOTATION):
-            for label in _verdicts(kind.removeprefix(_ANNOTATION), lookup(one, "payload", "value"), judged=None):
+            for label in _verdicts(kind.removeprefix(_ANNOTATION), lookup(feedback, "payload", "value"), judged=None):
                 yield label.model_copy(update={"source": "human", "annotator": creator})
         elif kind.startswith(_RUNNABLE):
-            yield from _verdicts(kind.removeprefix(_RUNNABLE), lookup(one, "payload", "output"), judged=None)
+            yield from _verdicts(kind.removeprefix(_RUNNABLE), lookup(feedback, "payload", "output"), judged=None)
 
 
 def _verdicts(name: str, result: JsonValue, *, judged: bool | None) -> Iterator[Label]:

@@ -48,12 +48,12 @@ class WhoWhenReader(RowReader):
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation. The annotations of its mistake become labels."""
         row = FieldTracker.of(record)
-        messages = [_message(one) for one in row.objects("history")]
+        messages = [_message(turn) for turn in row.objects("history")]
         if not messages:
             raise TraceError("contains no messages")
         question = row.peek("question")
-        asked = [message.text for message in messages if message.role == "user"]
-        if isinstance(question, str) and not any(question.strip() in text for text in asked):
+        questions = [message.text for message in messages if message.role == "user"]
+        if isinstance(question, str) and not any(question.strip() in text for text in questions):
             row.take("question")
             row.warn("not in any user message: placed before the history, whose step 0 is message 2", "question")
             messages.insert(0, HumanMessage(question))
@@ -61,28 +61,28 @@ class WhoWhenReader(RowReader):
             row.warn("the instructions of each agent are kept in extra", "system_prompt")
         name = "ground_truth" if row.peek("ground_truth") is not None else "groundtruth"
         truth = row.number(name) if isinstance(row.peek(name), int | float) else row.text(name)
-        known = {} if truth is None else {"reference": to_text(truth)}
+        facts = {} if truth is None else {"reference": to_text(truth)}
         trace = {"messages": messages, "labels": _labels(row)}
-        return build_sample(row, index, trace, identity=row.id("question_ID"), **known)
+        return build_sample(row, index, trace, identity=row.id("question_ID"), **facts)
 
 
-def _message(found: FieldTracker) -> Message:
-    role, name = found.peek("role"), found.peek("name")
+def _message(message: FieldTracker) -> Message:
+    role, name = message.peek("role"), message.peek("name")
     if role in _OF_THE_CHAT and (name is None or role not in ("user", "assistant")):
-        return read_message(found)
-    content = found.peek("content")
+        return read_message(message)
+    content = message.peek("content")
     if not isinstance(content, str):
-        raise found.type_error("content", "a string")
-    found.take("content")
+        raise message.type_error("content", "a string")
+    message.take("content")
     speaker = role if name is None else name
     if not isinstance(speaker, str):
-        raise found.type_error("role", "an agent name, 'human', or a role with a name")
-    found.take("role" if name is None else "name")
+        raise message.type_error("role", "an agent name, 'human', or a role with a name")
+    message.take("role" if name is None else "name")
     if role == "human" or speaker in _HUMAN:
-        return HumanMessage(content, extra=found.leftover())
+        return HumanMessage(content, extra=message.leftover())
     agent = _REMARK.sub("", speaker)
     metadata: JsonObject = {} if agent == speaker else {"role": speaker}
-    return AIMessage(content, agent=agent, metadata=metadata, extra=found.leftover())
+    return AIMessage(content, agent=agent, metadata=metadata, extra=message.leftover())
 
 
 def _labels(row: FieldTracker) -> list[Label]:
