@@ -161,7 +161,7 @@ def test_a_score_that_is_too_low_or_none_fails_and_says_which(suite):
 
 
 def test_a_test_whose_judge_is_down_fails_with_what_was_found(suite, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.breaker._FIRST_WAIT", 0.01)
+    monkeypatch.setattr("judgekit.judges.retry._FIRST_WAIT", 0.01)
     with socket.socket() as taken:  # at which nobody listens
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"

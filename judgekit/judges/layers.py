@@ -1,4 +1,4 @@
-"""The layers of a client, in their order: cache, retry, budget, breaker, rate limit, ladder, provider."""
+"""The layers of a client, in their order: cache, retry, budget, rate limit, structured output, provider."""
 
 import logging
 from functools import cache, partial
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judgekit.errors import ConfigError, StoreError
-from judgekit.judges.breaker import CircuitBreaker
 from judgekit.judges.cache.cache import Cache, ReplayClient
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.replies import ReplyDatabase
@@ -55,14 +54,12 @@ async def build_client(judge: JudgeSettings, spending: Spending | None, schema_s
     server = _open_redis(judge.cache) if isinstance(judge.cache, RedisAddress) else None
     if not isinstance(asking, OfflineClient):  # requests that are not sent are neither counted nor delayed
         account = _account(judge, server)
-        asking = CircuitBreaker(
-            RateLimit(StructuredOutput(asking, schema_support), account), account.circuit, judge.attempts
-        )
+        asking = RateLimit(StructuredOutput(asking, schema_support), account)
         if spending is not None:
             price = None if judge.budget.usd is None else judge.known_price
             open_shared = partial(open_spending, judge.cache)
             asking = BudgetClient(asking, judge.budget, price, judge.budget_name, open_shared, spending)
-        asking = Retry(asking, judge.attempts)
+        asking = Retry(asking, account.circuit, judge.attempts)
     if judge.cache_mode_used == "off":
         if judge.cache_mode != "off":
             _warn_uncached(judge.model, type(judge.client).__name__)

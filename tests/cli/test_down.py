@@ -28,7 +28,7 @@ def first_wait(monkeypatch) -> Callable[[float], None]:
     """Sets the seconds until a server is tried again; few if not called."""
 
     def set_to(seconds: float) -> None:
-        monkeypatch.setattr("judgekit.judges.breaker._FIRST_WAIT", seconds)
+        monkeypatch.setattr("judgekit.judges.retry._FIRST_WAIT", seconds)
 
     set_to(0.01)
     return set_to

@@ -46,7 +46,7 @@ def quiet_loops(caplog) -> Iterator[None]:
 def no_waits(monkeypatch) -> None:
     """Retries follow at once."""
     monkeypatch.setattr("judgekit.judges.retry._backoff", lambda _: 0.0)
-    monkeypatch.setattr("judgekit.judges.breaker._FIRST_WAIT", 0.0)
+    monkeypatch.setattr("judgekit.judges.retry._FIRST_WAIT", 0.0)
 
 
 @dataclass(frozen=True)

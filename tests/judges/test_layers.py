@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from judgekit.errors import AuthenticationError, BudgetError, OfflineError, StoreError
-from judgekit.judges.breaker import CircuitBreaker
 from judgekit.judges.cache.cache import Cache, ReplayClient
 from judgekit.judges.cache.cassettes import Cassette
 from judgekit.judges.cache.store import SQLiteReplyStore
@@ -26,7 +25,7 @@ from judgekit.judges.retry import Retry
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import ledger, planning
 
-ASKING = [Retry, CircuitBreaker, RateLimit, StructuredOutput]
+ASKING = [Retry, RateLimit, StructuredOutput]
 OWN = {"base_url": "http://localhost:8000/v1"}
 
 
@@ -56,7 +55,7 @@ def kinds(judge):
     return [type(layer) for layer in found]
 
 
-def test_the_order_is_cache_retry_budget_breaker_rate_limit_ladder_provider(monkeypatch):
+def test_the_order_is_cache_retry_budget_rate_limit_ladder_provider(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     assert kinds(Judge("openai/m")) == [Cache, *ASKING, DeferredClient]
     retry, *others = ASKING
@@ -202,9 +201,9 @@ def test_the_layers_get_the_settings_of_the_judge(stub):
         requests_per_minute=60,
         tokens_per_minute=1_000,
     )
-    [[cache, retry, budget, breaker, rate_limit, *_]] = layers(judge)
-    assert (cache.mode, cache.store_text, retry.attempts, breaker.attempts) == ("refresh", False, 2, 2)
-    assert breaker.circuit is rate_limit.account.circuit
+    [[cache, retry, budget, rate_limit, *_]] = layers(judge)
+    assert (cache.mode, cache.store_text, retry.attempts) == ("refresh", False, 2)
+    assert retry.circuit is rate_limit.account.circuit
     assert (budget.budget, budget.price) == (Budget(usd=3), Price(2, 8))
     budget.open_shared().close()
     assert Path("folder/budgets.sqlite").exists()

@@ -11,11 +11,11 @@ from typing import Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from judgekit.errors import AuthenticationError, OverloadError, QuotaError, RateLimitError, UnreachableError
-from judgekit.judges.breaker import Circuit
 from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
 from judgekit.judges.request import Client, Reply, Request
+from judgekit.judges.retry import Circuit
 
 
 @dataclass

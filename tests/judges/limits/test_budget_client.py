@@ -33,7 +33,7 @@ from judgekit.judges.limits.spending import SQLiteSpending
 from judgekit.judges.providers.price import Price
 from judgekit.judges.redis.server import RedisServer
 from judgekit.judges.request import ChatMessage, Reply
-from judgekit.judges.retry import Retry
+from judgekit.judges.retry import Circuit, Retry
 from judgekit.judges.structured_output import SchemaSupport, StructuredOutput
 from judgekit.score import in_run, ledger
 from judgekit.traces.message import Usage
@@ -301,7 +301,7 @@ def test_an_answer_that_cannot_be_used_is_paid_for(stub, question, ending, kind)
 def test_every_attempt_of_a_request_counts(stub, thousand, no_waits):
     asked = stub([RateLimitError("busy"), LostError("gone"), Reply(text="", usage=Usage(), cost_usd=0.5)])
     held = budget(asked, tokens=2_200)
-    asyncio.run(Retry(held, 4).complete(thousand))
+    asyncio.run(Retry(held, Circuit(), 4).complete(thousand))
     assert spent(held) == (3, 2_200, 0.5028)
 
 
@@ -309,12 +309,12 @@ def test_no_attempt_and_no_longer_reply_is_asked_for_that_would_pass_the_limit(s
     asked = stub([LostError("gone")])
     held = budget(asked, tokens=2_500)
     with pytest.raises(BudgetError, match="spent: 2,200"):
-        asyncio.run(Retry(held, 4).complete(thousand))
+        asyncio.run(Retry(held, Circuit(), 4).complete(thousand))
     assert len(asked.requests) == 2
     asked = stub([Reply(text="", finish_reason="length", usage=Usage(input_tokens=1000, output_tokens=100))])
     held = budget(asked, tokens=2_299)  # with twice the room it may take 1,200
     with pytest.raises(BudgetError, match="may take 1,200"):
-        asyncio.run(Retry(held, 4).complete(thousand))
+        asyncio.run(Retry(held, Circuit(), 4).complete(thousand))
     assert len(asked.requests) == 1
 
 

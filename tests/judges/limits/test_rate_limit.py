@@ -15,7 +15,7 @@ from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.limits.rate_limit import Account, RateLimit, get_account, requests_in_flight
 from judgekit.judges.request import Reply
-from judgekit.judges.retry import Retry
+from judgekit.judges.retry import Circuit, Retry
 from judgekit.traces.message import Usage
 
 REPLY = Reply(text="fine")
@@ -177,7 +177,7 @@ def test_a_provider_that_bears_ten_at_once_is_kept_busy_and_seldom_has_to_refuse
             return await super().complete(request)
 
     asked = Busy(1)
-    ends = run(ask(Retry(RateLimit(asked, account(100)), 10), [question(draw=draw) for draw in range(600)]))
+    ends = run(ask(Retry(RateLimit(asked, account(100)), Circuit(), 10), [question(draw=draw) for draw in range(600)]))
     assert ends == [REPLY] * 600
     assert max(asked.times) < 1.5 * 600 / 10
     assert asked.refused < 0.15 * 600
