@@ -1,14 +1,13 @@
 """Judges: LLMs that scorers ask."""
 
 import asyncio
-import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from asyncio import AbstractEventLoop, Task
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
 from typing import Any, Generic, Self, TypeAlias, cast
-from weakref import WeakKeyDictionary, WeakMethod
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from pydantic import BaseModel, JsonValue, PrivateAttr
+from pydantic import JsonValue, PrivateAttr
 
 from judgekit import errors
 from judgekit.errors import count_text
@@ -16,24 +15,23 @@ from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.layers import build_client, check_replies, connection_settings
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.offline import is_local_address
-from judgekit.judges.prompt import FilledPrompt, Prompt, RenderOptions
+from judgekit.judges.prompt import Prompt, RenderOptions
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.redis.address import RedisAddress
-from judgekit.judges.request import Client, Reply, Request, RequestTemplate, TokenLogprob
+from judgekit.judges.request import Client, Reply, Request, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_draw, current_plan, ledger
-from judgekit.traces.equality import copy_json, json_bytes
-from judgekit.traces.message import JsonObject
+from judgekit.traces.equality import copy_json
 from judgekit.traces.sample import Sample
 
 AnswerCheck: TypeAlias = Callable[[Answer, Sample], None]
 _FALLS_BACK = (errors.OverloadError, errors.UnreachableError, errors.ContextError, errors.QuotaError)
 """Errors on which the next judge is asked. A spent budget is not among them, since it is the user's own limit."""
 
-_TEMPLATES_KEPT = 64
-"""The number of questions whose templates a judge keeps; each holds the messages of one request."""
+_Clients: TypeAlias = WeakKeyDictionary[AbstractEventLoop, Task[tuple[Client, AsyncGenerator[Client]]]]
+"""The client of each event loop, since connections and locks belong to the loop in which they were created."""
 
 
 @dataclass(frozen=True)
@@ -106,19 +104,16 @@ class Judge(JudgeSettings):
         ``Judge("openai/gpt-6-luna", params={"reasoning_effort": "low"}, budget=Budget(usd=5))``
     """
 
-    __slots__ = ("_templates",)  # every request uses them, and pydantic's private attributes take longer
-
     _spending: Spending | None = PrivateAttr()
     _schema_support: SchemaSupport = PrivateAttr()
-    _clients: "_Clients" = PrivateAttr()
+    _clients: _Clients = PrivateAttr()
 
     def model_post_init(self, context: object, /) -> None:
         """Check the settings, and start with nothing spent."""
         super().model_post_init(context)
         self._spending = SQLiteSpending() if self.budget else None
         self._schema_support = SchemaSupport()
-        self._clients = _Clients()
-        object.__setattr__(self, "_templates", {})
+        self._clients = WeakKeyDictionary()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return an independent judge, since clients and spending belong to the settings that they began with."""
@@ -202,59 +197,71 @@ class Judge(JudgeSettings):
         self, prompt: Prompt, sample: Sample, answer: type[Answer], check: AnswerCheck[Answer] | None = None
     ) -> Request:
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
-        draw, filled = current_draw(), prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
-        accepted: dict[str, Answer] = {}
+        filled = prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
+        schema = strict_schema(answer, has_sub_agents=filled.has_sub_agents)
+        draw, params = current_draw(), {name: copy_json(param) for name, param in self.params.items()}
+        if draw and isinstance(seed := params.get("seed"), int):  # equal seeds would give equal draws
+            params["seed"] = seed + draw
 
         def accept(text: str) -> Answer:
-            if text not in accepted:
-                found = read_answer(text, answer)
-                if check is not None:
-                    check(found, sample)
-                accepted[text] = found
-            return accepted[text]
+            answered = read_answer(text, answer)
+            if check is not None:
+                check(answered, sample)
+            return answered
 
-        # Of the settings, these can change in place.
-        mutable = json_bytes([self.params, self.query, self.headers, self._client_identity])
-        question = (prompt, answer, filled.has_sub_agents, filled.has_images, draw, mutable)
-        templates: dict[tuple[object, ...], RequestTemplate] = object.__getattribute__(self, "_templates")
-        if (template := templates.get(question)) is None:
-            if len(templates) >= _TEMPLATES_KEPT:
-                templates.clear()
-            template = templates[question] = self._template(prompt, answer, filled, draw)
-        return template.request(filled.messages, accept, filled.images, filled.omitted, filled.hidden_media)
-
-    def _template(self, prompt: Prompt, answer: type[BaseModel], filled: FilledPrompt, draw: int) -> RequestTemplate:
-        schema, version = _reply_schema(
-            prompt, answer, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images
-        )
-        return RequestTemplate(
-            Request(
-                provider=self.provider,
-                base_url=self.endpoint,
-                model=self.model.partition("/")[2],
-                params=_draw_params({name: copy_json(value) for name, value in self.params.items()}, draw),
-                messages=filled.messages,
-                schema_name=prompt.name,
-                schema=schema,
-                prompt=version,
-                accept=str,
-                draw=draw,
-                max_output_tokens=self.own_output_limit,
-                key_parts=self.key_parts,
-            )
+        return Request(
+            provider=self.provider,
+            base_url=self.endpoint,
+            model=self.model.partition("/")[2],
+            params=params,
+            messages=filled.messages,
+            schema_name=prompt.name,
+            schema=schema,
+            prompt=prompt.version(schema, has_sub_agents=filled.has_sub_agents, has_images=filled.has_images),
+            accept=accept,
+            images=filled.images,
+            omitted=filled.omitted,
+            hidden_media=filled.hidden_media,
+            draw=draw,
+            max_output_tokens=self.own_output_limit,
+            key_parts=self.key_parts,
         )
 
     async def _reply(self, request: Request) -> Reply:
-        clients, plan = self._clients, current_plan()
+        loop, clients, plan = asyncio.get_running_loop(), self._clients, current_plan()
         if plan is not None:  # each plan counts from zero
-            _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, _Clients())))
-        client = await clients.current(lambda: build_client(self, self._spending, self._schema_support))
+            _, clients = cast("tuple[Self, _Clients]", plan.setdefault(id(self), (self, WeakKeyDictionary())))
+        if (opening := clients.get(loop)) is None:  # concurrent requests wait for the client of the first
+            opening = clients[loop] = loop.create_task(self._open_client(clients))
+        client, _ = await asyncio.shield(opening)
         try:
             return await client.complete(request)
         except errors.ReplyError as error:
             if self.cache_mode == "replay":
                 raise
             return await client.complete(request.correction_request(error.text, str(error)))
+
+    async def _open_client(self, clients: _Clients) -> tuple[Client, AsyncGenerator[Client]]:
+        """Return the client of the running loop, and what closes it."""
+        try:
+            closing = _close_at_end(await build_client(self, self._spending, self._schema_support), ref(clients))
+        except BaseException:
+            del clients[asyncio.get_running_loop()]  # the next request tries again
+            raise
+        return await anext(closing), closing
+
+
+async def _close_at_end(client: Client, clients: ReferenceType[_Clients]) -> AsyncGenerator[Client]:
+    """Yield a client, and close it when the loop ends or its judge is dropped, as async generators are finalized then.
+
+    So connections are closed in their own loop, and nobody has to close a judge.
+    """
+    try:
+        yield client
+    finally:
+        if (open_clients := clients()) is not None:
+            open_clients.pop(asyncio.get_running_loop(), None)
+        await client.aclose()
 
 
 def find_judges(value: object) -> Iterator[Judge]:
@@ -267,70 +274,3 @@ def find_judges(value: object) -> Iterator[Judge]:
     elif isinstance(value, list | tuple):
         for item in cast("list[object]", value):
             yield from find_judges(item)
-
-
-@cache
-def _reply_schema(
-    prompt: Prompt, answer: type[BaseModel], *, has_sub_agents: bool, has_images: bool
-) -> tuple[JsonObject, str]:
-    """Return the schema of the reply, and the version of the prompt with it."""
-    schema = strict_schema(answer, has_sub_agents=has_sub_agents)
-    return schema, prompt.version(schema, has_sub_agents=has_sub_agents, has_images=has_images)
-
-
-def _draw_params(params: JsonObject, draw: int) -> JsonObject:
-    """Return the parameters of a draw, each with a seed of its own, since equal seeds would give equal draws."""
-    seed = params.get("seed")
-    return {**params, "seed": seed + draw} if isinstance(seed, int) and draw else params
-
-
-class _Clients:
-    """The client of each event loop, since connections and locks belong to the loop in which they were created.
-
-    An async generator holds each client, because ``asyncio.run`` finalizes generators when its loop ends: connections
-    are closed in their own loop, and nobody has to close a judge. The generator has only a weak reference to its
-    holder, so that it is also finalized when a judge is dropped while its loop runs.
-    """
-
-    def __init__(self) -> None:
-        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Client, AsyncGenerator[Client]]]
-        self._by_loop = WeakKeyDictionary()
-        self._factories: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Client]] = WeakKeyDictionary()
-        self._lock = threading.Lock()
-
-    async def current(self, make: Callable[[], Awaitable[Client]]) -> Client:
-        """Return the client of the running loop, which is created on first use; concurrent callers wait for it."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            if (held := self._by_loop.get(loop)) is not None:
-                return held[0]
-            if (making := self._factories.get(loop)) is None:
-                making = self._factories[loop] = asyncio.create_task(self._make(make))
-                making.add_done_callback(self._is_made)
-        return await asyncio.shield(making)
-
-    async def _make(self, make: Callable[[], Awaitable[Client]]) -> Client:
-        holder = _hold(await make(), WeakMethod(self._discard))
-        client = await anext(holder)
-        with self._lock:
-            self._by_loop[asyncio.get_running_loop()] = (client, holder)
-        return client
-
-    def _is_made(self, making: asyncio.Task[Client]) -> None:
-        with self._lock:
-            del self._factories[making.get_loop()]
-        if not making.cancelled():
-            making.exception()  # marks the error as retrieved, since all callers may be gone
-
-    def _discard(self) -> None:
-        with self._lock:
-            self._by_loop.pop(asyncio.get_running_loop(), None)
-
-
-async def _hold(client: Client, on_close: WeakMethod[Callable[[], None]]) -> AsyncGenerator[Client]:
-    try:
-        yield client
-    finally:
-        if (forget_it := on_close()) is not None:
-            forget_it()
-        await client.aclose()

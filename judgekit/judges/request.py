@@ -3,9 +3,9 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import AfterValidator, JsonValue
 
@@ -15,9 +15,6 @@ from judgekit.traces.images import Image
 from judgekit.traces.message import FrozenModel, JsonObject, Many, Usage
 from judgekit.traces.rendering import cut_middle
 from judgekit.traces.shortening import BYTES_A_TOKEN
-
-if TYPE_CHECKING:
-    from hashlib import _Hash  # pyright: ignore[reportPrivateUsage] - its type has no public name
 
 OutputMode: TypeAlias = Literal["json_schema", "json_object", "text"]
 """The constraint on the form of a reply: a JSON Schema, any JSON, or only the instructions in the request."""
@@ -103,31 +100,22 @@ class Request:
         }
 
     @cached_property
-    def settings_digests(self) -> Mapping[str, str]:
-        """The part of `digests` without the messages."""
-        return {name: _short_hash(part) for name, part in self._settings.items()}
-
-    @cached_property
     def digests(self) -> dict[str, str]:
         """A short hash of each part, to find the parts in which two requests differ."""
-        digests = {**self.settings_digests}
+        parts = {**self._settings}
         for index, (role, content) in enumerate(self.messages):
-            digests[f"messages[{index}] ({role})"] = _short_hash(content)
+            parts[f"messages[{index}] ({role})"] = content
         if self.images:
-            digests["images"] = _short_hash(self._image_keys)
-        return digests
-
-    @cached_property
-    def start_hash(self) -> "_Hash":
-        """The part of the hash `key` up to the first message."""
-        return hashlib.sha256(b"".join((_bytes(self._settings), *map(_message_bytes, self.messages[:1]))))
+            parts["images"] = self._image_keys
+        return {name: hashlib.sha256(_bytes(part)).hexdigest()[:12] for name, part in parts.items()}
 
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all values that the reply may depend on. Equal questions have equal keys."""
-        digest = self.start_hash.copy()
-        for message in self.messages[1:]:
-            digest.update(_message_bytes(message))
+        digest = hashlib.sha256(_bytes(self._settings))
+        for role, content in self.messages:
+            text = content.encode(errors="surrogatepass")
+            digest.update(b"\n%s %d\n%s" % (role.encode(), len(text), text))
         if self.images:
             digest.update(_bytes(self._image_keys))
         return digest.hexdigest()
@@ -198,38 +186,6 @@ class Request:
         return replace(self, params={**self.params, **room}, is_follow_up=True)
 
 
-class RequestTemplate:
-    """The settings and the system message that the requests of a question share, and all that is made of these.
-
-    Args:
-        request: Any of these requests.
-    """
-
-    def __init__(self, request: Request) -> None:
-        self._shared = {one.name: getattr(request, one.name) for one in fields(request)}
-        self._shared |= {"start_hash": request.start_hash, "settings_digests": request.settings_digests}
-
-    def request(
-        self,
-        messages: tuple[ChatMessage, ChatMessage],
-        accept: Callable[[str], object],
-        images: tuple[tuple[str, Image], ...],
-        omitted: int,
-        hidden_media: Mapping[tuple[str, str], int],
-    ) -> Request:
-        """Return the request for a recording. This takes a fraction of the time of making one from the settings."""
-        made = object.__new__(Request)
-        vars(made).update(
-            self._shared,
-            messages=messages,
-            accept=accept,
-            images=images,
-            omitted=omitted,
-            hidden_media=hidden_media,
-        )
-        return made
-
-
 def _as_text(part: str | Image) -> str:
     return part if isinstance(part, str) else f" (sha256 {part.sha256})\n"
 
@@ -249,15 +205,6 @@ _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",
 
 def _bytes(value: JsonValue) -> bytes:
     return _canonical(value).encode(errors="surrogatepass")
-
-
-def _message_bytes(message: ChatMessage) -> bytes:
-    text = message.content.encode(errors="surrogatepass")
-    return b"\n%s %d\n%s" % (message.role.encode(), len(text), text)
-
-
-def _short_hash(part: JsonValue) -> str:
-    return hashlib.sha256(_bytes(part)).hexdigest()[:12]
 
 
 class TokenLogprob(FrozenModel):

@@ -245,7 +245,7 @@ def test_one_judge_serves_many_loops_and_closes_its_connections_with_each(server
         assert asked(judge).answer.verdict == "yes"
         assert server.all_closed()
         assert server.opened == loop
-    assert len(judge._clients._by_loop) == 0  # nor are the loops kept
+    assert len(judge._clients) == 0  # nor are the loops kept
     gc.collect()  # what was left open would be warned of now
     assert len(server.requests) == 3
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from judgekit.judges.request import ChatMessage, Client, Reply, RequestTemplate
+from judgekit.judges.request import ChatMessage, Client, Reply
 from judgekit.judges.scripted import ScriptedClient
 
 OTHER = {
@@ -126,18 +126,6 @@ def test_the_key_is_the_same_in_every_process_and_every_version():
         for seed in ("1", "2")
     ]
     assert keys == [hashlib.sha256(HASHED.encode()).hexdigest()] * 2
-
-
-@given(turns.filter(lambda one: len(one) > 1).map(lambda one: tuple(one[:2])))
-def test_a_template_s_requests_are_those_that_are_made_from_the_settings(question, messages):
-    first = question(
-        messages=(*messages[:1], ChatMessage("user", "Another recording.")), key_parts={"query": {"v": "1"}}
-    )
-    wanted = replace(first, messages=messages, omitted=3, hidden_media={("image", "why"): 1})
-    made = RequestTemplate(first).request(messages, first.accept, (), 3, {("image", "why"): 1})
-    assert made == wanted
-    assert (made.key, made.digests, made.input_tokens) == (wanted.key, wanted.digests, wanted.input_tokens)
-    assert made.correction_request("?", "!").key == wanted.correction_request("?", "!").key
 
 
 def test_a_repaired_request_shows_the_reply_and_what_is_wrong_with_it(question):
