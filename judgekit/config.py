@@ -25,7 +25,7 @@ CONFIG_FILE = "judgekit.toml"
 
 _BUILT = {"judge", "scorer", "scorers", "name"}
 """Options whose values are not plain texts."""
-_AROUND = ("draws", "min_confidence", "escalate")
+_AROUND = ("repeats", "min_confidence", "escalate")
 """Options of every scorer that asks a judge, for the scorers that wrap it."""
 
 
@@ -158,24 +158,24 @@ class Config:
     def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
         """Return the scorer in a `Repeat`, a `Selective` or both, by its options; ``None`` without such options."""
         own = {name: value for name, value in options.items() if name not in _AROUND}
-        draws, least, escalate = (options.get(name) for name in _AROUND)
+        repeats, least, escalate = (options.get(name) for name in _AROUND)
         for option in _AROUND:
             if option in options and options[option] is None:
                 raise ConfigError(f"{spec.name}: {option} is null: give it a value, or leave it out")
         if "escalate" in known and isinstance(escalate, bool):  # an option of the panel itself
             own["escalate"], escalate = escalate, None
-        if draws is None and least is None and escalate is None:
+        if repeats is None and least is None and escalate is None:
             return None
 
         from judgekit.scorers.repeat import Repeat  # noqa: PLC0415 - only for judges
         from judgekit.scorers.selective import Selective  # noqa: PLC0415
 
-        alias = None if draws else spec.alias
+        alias = None if repeats else spec.alias
         scorer = once = self.build(spec.model_copy(update={"options": own, "argument": None, "alias": alias}))
-        if draws is not None:
-            if draws != "auto" and not isinstance(draws, int):
-                raise ConfigError(f"{spec.name}: draws must be a number or 'auto', found {draws!r}")
-            times: int | Literal["auto"] = draws if isinstance(draws, int) else "auto"
+        if repeats is not None:
+            if repeats != "auto" and not isinstance(repeats, int):
+                raise ConfigError(f"{spec.name}: repeats must be a number or 'auto', found {repeats!r}")
+            times: int | Literal["auto"] = repeats if isinstance(repeats, int) else "auto"
             scorer = _build_scorer(spec, lambda: Repeat(once, times, name=spec.alias or ""))
         if least is None and escalate is None:
             return scorer

@@ -10,7 +10,7 @@ fallback = ["other"]            # names of judges
 name = "topic_adherence"
 as = "topic_recall"
 mode = "recall"
-draws = 5                       # asks five times, for the majority; "auto": until that is clear
+repeats = 5                       # asks five times, for the majority; "auto": until that is clear
 min_confidence = 0.8            # abstains if fewer than four of the five agree, or asks the scorer to escalate to:
 escalate = {name = "topic_adherence", mode = "recall", judge = "large"}  # the same judge, if it names none
 """

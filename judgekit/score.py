@@ -138,7 +138,7 @@ class Score(FrozenModel):
         reason: The explanation, for people to read.
         details: The data behind the value, sufficient to recompute it by hand.
         calls: The judge calls that were made for it.
-        confidence: The judge's confidence in its verdict, in [0, 1]: the share of draws or votes for it, or the
+        confidence: The judge's confidence in its verdict, in [0, 1]: the share of repeats or votes for it, or the
             probability of its tokens; ``None`` if unknown.
         error: The class of the error that caused a failure.
         aggregate: The way in which scores of many samples become one number: a name in `judgekit.aggregates.total`, or
@@ -288,20 +288,20 @@ def ledger(*, isolated: bool = False) -> Generator[list[JudgeCall]]:
         yield calls
 
 
-_draw: ContextVar[int] = ContextVar("judgekit_draw", default=0)
+_repeat: ContextVar[int] = ContextVar("judgekit_repeat", default=0)
 
 
-def independent_draw(index: int, of: int) -> AbstractContextManager[None]:
-    """Ask judges for an independent verdict inside: draw ``index`` of ``of``.
+def independent_repeat(index: int, of: int) -> AbstractContextManager[None]:
+    """Ask judges for an independent verdict inside: repeat ``index`` of ``of``.
 
-    Nested draws are independent as well.
+    Nested repeats are independent as well.
     """
-    return _set(_draw, _draw.get() * of + index)
+    return _set(_repeat, _repeat.get() * of + index)
 
 
-def current_draw() -> int:
-    """Return the index of the current draw, from 0."""
-    return _draw.get()
+def current_repeat() -> int:
+    """Return the index of the current repeat, from 0."""
+    return _repeat.get()
 
 
 def record_calls(*new_calls: JudgeCall) -> None:

@@ -568,12 +568,12 @@ def audit_saying() -> AuditSaying:
             calibration=figure(0.05, 0.02, 0.09),
             noise=Repeatability(
                 samples=120,
-                draws=480,
-                max_draws=960,
+                repeats=480,
+                max_repeats=960,
                 flip_rate=figure(0.08, 0.05, 0.12),
                 near=figure(0.11, 0.06, 0.18),
-                components={f"item{text}": 0.15, "draw": 0.05},
-                advice=[f"draw twice{text}"],
+                components={f"item{text}": 0.15, "repeat": 0.05},
+                advice=[f"repeat twice{text}"],
             ),
             guarantee=Guarantee(
                 alpha=0.1, delta=0.05, threshold=0.8, coverage=figure(0.7, 0.6, 0.8), risk=figure(0.04, 0.01, 0.1)

@@ -603,9 +603,9 @@ def test_what_a_scorer_cannot_do_without_may_stand_first_without_its_name():
     assert asked("prompt:tone", "openai/a").name == "tone"
     assert asked("pairwise:Which one?", "openai/a").question == "Which one?"
     assert asked('pairwise:"Which one, and why = how?",as=both', "openai/a").question == "Which one, and why = how?"
-    repeated = asked("prompt: tone ,draws=3", "openai/a")
+    repeated = asked("prompt: tone ,repeats=3", "openai/a")
     assert isinstance(repeated, Repeat)
-    assert (repeated.scorer.name, repeated.draws) == ("tone", 3)
+    assert (repeated.scorer.name, repeated.repeats) == ("tone", 3)
 
 
 @pytest.mark.parametrize(
@@ -617,7 +617,7 @@ def test_what_a_scorer_cannot_do_without_may_stand_first_without_its_name():
         ("max_repeated_calls:2", "max_repeated_calls:budget=2"),
         ("topic_adherence:recall", "topic_adherence:mode=recall"),
         ("topic_adherence:recall,judge=openai/b,as=r", "topic_adherence:mode=recall,judge=openai/b,as=r"),
-        ("topic_adherence:recall,draws=3", "topic_adherence:mode=recall,draws=3"),
+        ("topic_adherence:recall,repeats=3", "topic_adherence:mode=recall,repeats=3"),
         ("classification:f1_macro", "classification:measure=f1_macro"),
         ("answer_match:0.5", "answer_match:threshold=0.5"),
         ("exact_match:true", "exact_match:normalize=true"),
@@ -660,7 +660,7 @@ as = "tone_of_two"
 rule = "unanimous"
 scorers = [
     {name = "prompt", prompt = "tone", judge = "small"},
-    {name = "prompt", prompt = "tone", judge = "openai/large", draws = 3},
+    {name = "prompt", prompt = "tone", judge = "openai/large", repeats = 3},
 ]
 """
 
@@ -670,7 +670,7 @@ def test_the_members_of_a_panel_are_scorers_with_judges_of_their_own():
     (panel,) = map(config.build, config.scorers)
     one, other = panel.scorers
     assert (panel.name, panel.rule) == ("tone_of_two", "unanimous")
-    assert (one.judge.model, other.scorer.judge.model, other.draws) == ("openai/small", "openai/large", 3)
+    assert (one.judge.model, other.scorer.judge.model, other.repeats) == ("openai/small", "openai/large", 3)
     assert list(config.judges_used) == ["small", "openai/large"]
 
 
@@ -700,11 +700,11 @@ def test_a_judge_that_is_named_for_one_scorer_is_asked_by_all_within_it_that_nam
 
     assert built_with("prompt:tone").judge.model == "openai/own"
     assert built_with("prompt:tone,judge=openai/a").judge.model == "openai/a"
-    assert built_with("prompt:tone,draws=3").scorer.judge.model == "openai/own"
+    assert built_with("prompt:tone,repeats=3").scorer.judge.model == "openai/own"
     assert built_with('adaptability:scorer="prompt:tone"').scorer.judge.model == "openai/own"
     one, other = built_with('panel:scorers=["prompt:tone","prompt:tone,judge=openai/b,as=b"]').scorers
     assert (one.judge.model, other.judge.model) == ("openai/own", "openai/b")
-    doubted = built_with('prompt:tone,draws=3,min_confidence=.8,escalate="prompt:tone"')
+    doubted = built_with('prompt:tone,repeats=3,min_confidence=.8,escalate="prompt:tone"')
     assert (doubted.scorer.scorer.judge.model, doubted.escalate.judge.model) == ("openai/own", "openai/own")
     assert built_with("tool_call_f1") == ToolCallF1()
     assert config.build(ScorerSpec.parse("prompt:tone")).judge.model == "openai/run"
@@ -763,19 +763,19 @@ def test_text_that_is_not_to_be_stored_is_stored_by_no_judge():
 
 
 def test_a_scorer_that_asks_a_judge_can_be_drawn_several_times():
-    spec = ScorerSpec.parse("topic_adherence:mode=recall,draws=3")
+    spec = ScorerSpec.parse("topic_adherence:mode=recall,repeats=3")
     repeated = Config(None, "openai/a", {}).build(spec)
     assert isinstance(repeated, Repeat)
-    assert (repeated.name, repeated.draws, repeated.scorer.mode) == ("topic_adherence_x3", 3, "recall")
-    named = Config(None, "openai/a", {}).build(ScorerSpec.parse("topic_adherence:draws=3,as=sure"))
+    assert (repeated.name, repeated.repeats, repeated.scorer.mode) == ("topic_adherence_x3", 3, "recall")
+    named = Config(None, "openai/a", {}).build(ScorerSpec.parse("topic_adherence:repeats=3,as=sure"))
     assert (named.name, named.scorer.name) == ("sure", "topic_adherence")
 
 
 def test_a_scorer_that_asks_a_judge_can_be_heard_only_where_it_is_sure_enough():
-    found = asked("prompt:tone,draws=auto,min_confidence=0.8", "openai/a")
+    found = asked("prompt:tone,repeats=auto,min_confidence=0.8", "openai/a")
     assert isinstance(found, Selective)
-    assert (found.name, found.min_confidence, found.escalate, found.scorer.draws) == ("tone_auto", 0.8, None, "auto")
-    named = asked("prompt:tone,draws=5,min_confidence=0.8,as=sure", "openai/a")
+    assert (found.name, found.min_confidence, found.escalate, found.scorer.repeats) == ("tone_auto", 0.8, None, "auto")
+    named = asked("prompt:tone,repeats=5,min_confidence=0.8,as=sure", "openai/a")
     assert (named.name, named.scorer.name) == ("sure", "sure")
     plain = asked("pairwise:Which is better?,min_confidence=1", "openai/a")
     assert (plain.name, plain.scorer.name) == ("pairwise", "pairwise")
@@ -789,9 +789,9 @@ model = "openai/large"
 [[scorers]]
 name = "prompt"
 prompt = "tone"
-draws = 3
+repeats = 3
 min_confidence = 0.8
-escalate = {name = "prompt", prompt = "tone", judge = "large", draws = 2, min_confidence = 0.9}
+escalate = {name = "prompt", prompt = "tone", judge = "large", repeats = 2, min_confidence = 0.9}
 """
 
 
@@ -799,19 +799,19 @@ def test_below_that_another_scorer_is_asked_which_is_one_like_any_other():
     (found,) = built(SURE)
     assert (found.name, found.scorer.scorer.judge.model) == ("tone_x3", "openai/small")
     assert isinstance(found.escalate, Selective)
-    assert (found.escalate.scorer.draws, found.escalate.scorer.scorer.judge.model) == (2, "openai/large")
-    told = asked('prompt:tone,draws=3,min_confidence=0.8,escalate="prompt:tone,judge=openai/large"', "openai/small")
+    assert (found.escalate.scorer.repeats, found.escalate.scorer.scorer.judge.model) == (2, "openai/large")
+    told = asked('prompt:tone,repeats=3,min_confidence=0.8,escalate="prompt:tone,judge=openai/large"', "openai/small")
     assert (told.scorer.scorer.judge.model, told.escalate.judge.model) == ("openai/small", "openai/large")
 
 
 def test_who_is_escalated_to_asks_the_same_judge_unless_it_names_another():
-    within = 'prompt:tone,draws=3,min_confidence=.8,escalate="prompt:tone"'
+    within = 'prompt:tone,repeats=3,min_confidence=.8,escalate="prompt:tone"'
     told = asked(f"{within},judge=openai/small", "openai/large")
     assert (told.min_confidence, told.escalate.judge.model) == (0.8, "openai/small")
     assert asked(within, "openai/large").escalate.judge.model == "openai/large"
-    cascade = {"name": "prompt", "prompt": "tone", "draws": 3, "min_confidence": 0.9, "escalate": "prompt:tone"}
+    cascade = {"name": "prompt", "prompt": "tone", "repeats": 3, "min_confidence": 0.9, "escalate": "prompt:tone"}
     told = asked(
-        f"prompt:tone,draws=3,min_confidence=0.8,escalate={json.dumps(cascade)},judge=openai/small", "openai/a"
+        f"prompt:tone,repeats=3,min_confidence=0.8,escalate={json.dumps(cascade)},judge=openai/small", "openai/a"
     )
     assert told.escalate.escalate.judge.model == told.escalate.scorer.scorer.judge.model == "openai/small"
 
@@ -822,7 +822,7 @@ def test_a_panel_has_an_escalate_of_its_own():
     assert (panel.name, panel.escalate, panel.scorer.escalate) == ("panel", None, True)
     panel = asked(f'panel:{members},min_confidence=0.6,escalate="prompt:tone"', "openai/a")
     assert (panel.escalate.name, panel.scorer.escalate) == ("tone", False)
-    with pytest.raises(ConfigError, match=r"Known: scorers, rule, quorum, escalate, weights, draws, min_confidence$"):
+    with pytest.raises(ConfigError, match=r"Known: scorers, rule, quorum, escalate, weights, repeats, min_confidence$"):
         asked(f"panel:{members},judges=a", "openai/a")
 
 
@@ -836,27 +836,27 @@ def test_a_panel_has_an_escalate_of_its_own():
         ),
         (
             "topic_adherence:min_confidence=0.8",
-            "topic_adherence reports no confidence: ask several times (draws)",
+            "topic_adherence reports no confidence: ask several times (repeats)",
         ),
         ("prompt:tone,min_confidence=0.8", "tone reports no confidence"),
         ("topic_adherence:min_confidence=sure", "min_confidence must be above 0 and at most 1, found 'sure'"),
         ("topic_adherence:min_confidense=0.8", "is called 'min_confidense', did you mean 'min_confidence'?"),
         ("tool_call_f1:min_confidence=0.8", "no option of tool_call_f1 is called 'min_confidence'"),
-        ("topic_adherence:draws=null", "topic_adherence: draws is null: give it a value, or leave it out"),
+        ("topic_adherence:repeats=null", "topic_adherence: repeats is null: give it a value, or leave it out"),
         (
-            "prompt:tone,draws=3,min_confidence=0.8,escalate=prompt:tone,judge=openai/b",
+            "prompt:tone,repeats=3,min_confidence=0.8,escalate=prompt:tone,judge=openai/b",
             'either scorer: quote escalate, as in escalate="prompt:tone,judge=openai/b", or put it last',
         ),
         (
-            "topic_adherence:min_confidence=7,draws=3",
+            "topic_adherence:min_confidence=7,repeats=3",
             "topic_adherence: min_confidence must be above 0 and at most 1, found 7",
         ),
         (
-            "topic_adherence:draws=1",
-            "topic_adherence: draws must be 2 or more, or 'auto', found 1",
+            "topic_adherence:repeats=1",
+            "topic_adherence: repeats must be 2 or more, or 'auto', found 1",
         ),
-        ("topic_adherence:draws=many", "topic_adherence: draws must be a number or 'auto', found 'many'"),
-        ("tool_call_f1:draws=3", "no option of tool_call_f1 is called 'draws'"),
+        ("topic_adherence:repeats=many", "topic_adherence: repeats must be a number or 'auto', found 'many'"),
+        ("tool_call_f1:repeats=3", "no option of tool_call_f1 is called 'repeats'"),
     ],
 )
 def test_draws_and_confidences_that_make_no_sense_are_an_error(scorer, message):

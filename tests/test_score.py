@@ -11,8 +11,8 @@ from judgekit.diff import DiffLine
 from judgekit.score import (
     JudgeCall,
     Score,
-    current_draw,
-    independent_draw,
+    current_repeat,
+    independent_repeat,
     known_outages,
     ledger,
     outage_memory,
@@ -251,12 +251,12 @@ def test_what_was_paid_for_a_call(fields, tokens, usd):
 def test_draws_within_draws_are_told_apart():
     found = []
     for outer in range(3):
-        with independent_draw(outer, 3):
+        with independent_repeat(outer, 3):
             for inner in range(2):
-                with independent_draw(inner, 2):
-                    found.append(current_draw())
+                with independent_repeat(inner, 2):
+                    found.append(current_repeat())
     assert found == list(range(6))
-    assert current_draw() == 0
+    assert current_repeat() == 0
 
 
 @pytest.mark.parametrize(

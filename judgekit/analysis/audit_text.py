@@ -105,8 +105,8 @@ def _people(people: HumanAgreement) -> AuditSection:
 
 
 def _noise(noise: Repeatability) -> AuditSection:
-    most = f" of at most {noise.max_draws:,}" if noise.max_draws > noise.draws else ""
-    told = [f"{count_text(noise.samples, 'sample')} with several draws, {noise.draws:,} draws{most} in all"]
+    most = f" of at most {noise.max_repeats:,}" if noise.max_repeats > noise.repeats else ""
+    told = [f"{count_text(noise.samples, 'sample')} with several repeats, {noise.repeats:,} repeats{most} in all"]
     if total := sum(noise.components.values()):
         shares = ", ".join(f"{name} {part / total:.0%}" for name, part in noise.components.items())
         told.append(f"variance of a single verdict {total:.3f}: {shares}")

@@ -64,17 +64,17 @@ class Repeatability(FrozenModel):
 
     Attributes:
         samples: The number of samples that the judge was asked about at least twice.
-        draws: The number of draws made for them.
-        max_draws: The number of draws that could have been made.
-        flip_rate: The probability that two draws for one sample give different verdicts.
-        near: The share of samples whose verdict one draw more or less could change.
-        components: The variance of a single verdict by source: ``item``, ``prompt``, ``draw`` and so on.
+        repeats: The number of repeats made for them.
+        max_repeats: The number of repeats that could have been made.
+        flip_rate: The probability that two repeats for one sample give different verdicts.
+        near: The share of samples whose verdict one repeat more or less could change.
+        components: The variance of a single verdict by source: ``item``, ``prompt``, ``repeat`` and so on.
         advice: Ways to make the verdicts more repeatable, in sentences.
     """
 
     samples: int
-    draws: int
-    max_draws: int
+    repeats: int
+    max_repeats: int
     flip_rate: Estimate
     near: Estimate
     components: dict[str, float] = Field(default_factory=dict)

@@ -361,7 +361,7 @@ class VerdictPairs:
         if not obstacle and self.by_verdict:
             obstacle = "the samples were drawn by the judge's verdict, and a guarantee needs samples drawn at random"
         if not obstacle and not self.with_confidence:
-            obstacle = "no labelled verdict has a confidence: ask several times (draws=5), or use a judge that returns logprobs"
+            obstacle = "no labelled verdict has a confidence: ask several times (repeats=5), or use a judge that returns logprobs"
         if obstacle:
             return Guarantee(alpha=alpha, delta=delta, unavailable_reason=obstacle)
         alone = {row.index for row in first_of_groups([self.samples[place].row for place in self.with_confidence])}

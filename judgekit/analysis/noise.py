@@ -1,4 +1,4 @@
-"""The repeatability of a judge's verdicts, from the draws, votes and orders behind its scores."""
+"""The repeatability of a judge's verdicts, from the repeats, votes and orders behind its scores."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from judgekit.analysis.findings import Repeatability
 from judgekit.errors import count_text
 from judgekit.runs.audit_records import Estimate
-from judgekit.runs.draws import Draws, draw_value, first_details
+from judgekit.runs.repeats import Repeats, first_details, repeat_value
 from judgekit.runs.rows import Row
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from judgekit.stats.components import VarianceComponents
 
-Side: TypeAlias = Literal["draw", "member", "order"]
+Side: TypeAlias = Literal["repeat", "member", "order"]
 _PREFERRED = {"trace": 1.0, "tie": 0.5, "baseline": 0.0}
 _Vote: TypeAlias = float | Literal["failed"] | None
-_FEW = 0.1  # a flip rate this low is not worth another draw
+_FEW = 0.1  # a flip rate this low is not worth another repeat
 _ALWAYS_ASKED = 2  # members of an escalating panel; their verdicts decide whether others are asked
 
 
@@ -32,13 +32,13 @@ class _SampleVerdicts:
     Attributes:
         group: The sample's group.
         side: The source of repetition.
-        values: By member of a panel, or order of a pair, the values of the draws, with ``None`` for a draw without a
-            value. A member that failed has no draws.
+        values: By member of a panel, or order of a pair, the values of the repeats, with ``None`` for a repeat without a
+            value. A member that failed has no repeats.
         votes: The votes that the verdict was made of.
         is_mean: Whether the verdict is their mean instead of the most frequent one.
         draw_count: The number of verdicts made.
-        max_draws: The number of verdicts that could have been made.
-        is_adaptive: Whether further draws were made only if they seemed necessary.
+        max_repeats: The number of verdicts that could have been made.
+        is_adaptive: Whether further repeats were made only if they seemed necessary.
         escalated: Whether further members were asked only if they seemed necessary. In both cases, ``values`` holds what
             was made in any case.
     """
@@ -48,22 +48,22 @@ class _SampleVerdicts:
     values: Sequence[Sequence[float | None]]
     votes: Sequence[_Vote]
     is_mean: bool
-    draw_count: int
-    max_draws: int
+    repeat_count: int
+    max_repeats: int
     is_adaptive: bool
     escalated: bool
 
     @property
     def is_repeated(self) -> bool:
         """Whether there are two or more verdicts, at least one of them with a value."""
-        values = [value for draws in self.values for value in draws]
+        values = [value for repeats in self.values for value in repeats]
         return len(values) > 1 and any(value is not None for value in values)
 
     @property
     def flips(self) -> float:
-        """The probability that two draws of a member or order differ, or two members or orders with a draw each."""
-        several = [draws for draws in self.values if len(draws) > 1] or [
-            [draw for draws in self.values for draw in draws]
+        """The probability that two repeats of a member or order differ, or two members or orders with a repeat each."""
+        several = [repeats for repeats in self.values if len(repeats) > 1] or [
+            [repeat for repeats in self.values for repeat in repeats]
         ]
         return fsum(map(_flips, several)) / len(several)
 
@@ -81,17 +81,17 @@ class _SampleVerdicts:
 def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     """Return the repeatability of a judge's verdicts, from the rows of one scorer.
 
-    It covers samples that the judge was asked about at least twice and that got at least one value: the draws of a
-    `Repeat`, the votes of a panel with the draws of each member, the two orders of a pair. A draw without a value is a
+    It covers samples that the judge was asked about at least twice and that got at least one value: the repeats of a
+    `Repeat`, the votes of a panel with the repeats of each member, the two orders of a pair. A repeat without a value is a
     verdict of its own, and has no part in the components of variance; a member that failed gave none. If the first
-    draws decide whether there are more (``draws="auto"``, a panel that escalates), only the first are used, since the
+    repeats decide whether there are more (``repeats="auto"``, a panel that escalates), only the first are used, since the
     others are not a random choice.
 
-    The flip rate of a sample with n_v draws of each value v among n is 1 - sum n_v (n_v - 1) / (n (n - 1)), which is
-    unbiased for any n; with several members that have draws, it is the mean over these. A sample is near the threshold
-    if one more draw or vote for the second value, or one less for the first, ends the lead; for a mean, if one more
+    The flip rate of a sample with n_v repeats of each value v among n is 1 - sum n_v (n_v - 1) / (n (n - 1)), which is
+    unbiased for any n; with several members that have repeats, it is the mean over these. A sample is near the threshold
+    if one more repeat or vote for the second value, or one less for the first, ends the lead; for a mean, if one more
     could move it to or past one half, which is the same for values of 0 and 1. Intervals are those of means over
-    samples, with groups kept whole. Assumes that draws are independent.
+    samples, with groups kept whole. Assumes that repeats are independent.
 
     Returns:
         ``None`` if the judge was asked about no sample twice.
@@ -107,8 +107,8 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     side = asked[0].side
     return Repeatability(
         samples=len(asked),
-        draws=sum(one.draw_count for one in asked),
-        max_draws=sum(one.max_draws for one in asked),
+        repeats=sum(one.repeat_count for one in asked),
+        max_repeats=sum(one.max_repeats for one in asked),
         flip_rate=rate,
         near=Estimate.mean([float(one.is_close) for one in asked], groups),
         components=_named(components, side) if components else {},
@@ -119,25 +119,25 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
 def _sample_verdicts(row: Row) -> _SampleVerdicts | None:
     """Return the verdicts on a sample, if its score records them."""
     score, details = row.score, first_details(row.score)
-    side: Side = "draw"
+    side: Side = "repeat"
     said: list[Sequence[float | None]] = []
     votes: list[_Vote] = []
     made = most = 0
-    stopped, escalated = "min_draws" in details, False
-    if (draws := Draws.of(details)) is not None:
-        said.append(draws.values[: draws.min_draws])
+    stopped, escalated = "min_repeats" in details, False
+    if (repeats := Repeats.of(details)) is not None:
+        said.append(repeats.values[: repeats.min_repeats])
         votes += said[0]
-        made, most = len(draws.values), draws.max_draws
+        made, most = len(repeats.values), repeats.max_repeats
     elif isinstance(found := details.get("votes"), dict):
         side = "member"
         for vote in found.values():
             told = vote if isinstance(vote, dict) else {}
             failed = told.get("status") == "failed"
-            own = Draws.of(told) or Draws([] if failed else [draw_value(vote)], 1, 1)
-            said.append(own.values[: own.min_draws])
-            votes.append("failed" if failed else draw_value(vote))
-            made, most = made + len(own.values), most + own.max_draws
-            stopped = stopped or "min_draws" in told
+            own = Repeats.of(told) or Repeats([] if failed else [repeat_value(vote)], 1, 1)
+            said.append(own.values[: own.min_repeats])
+            votes.append("failed" if failed else repeat_value(vote))
+            made, most = made + len(own.values), most + own.max_repeats
+            stopped = stopped or "min_repeats" in told
         unasked = details.get("unasked")
         escalated = isinstance(unasked, list) and bool(unasked)
         most += len(unasked) if isinstance(unasked, list) else 0
@@ -167,11 +167,11 @@ def _flips(values: Sequence[float | None]) -> float:
 
 
 def _table(verdicts: Sequence[_SampleVerdicts]) -> "NDArray[np.float64]":
-    """Return the values in an array of shape (samples, members or orders, draws), with NaN for missing ones."""
+    """Return the values in an array of shape (samples, members or orders, repeats), with NaN for missing ones."""
     import numpy as np  # noqa: PLC0415
 
-    sides, draws = max(len(one.values) for one in verdicts), max(len(said) for one in verdicts for said in one.values)
-    table = np.full((len(verdicts), sides, draws), np.nan)
+    sides, repeats = max(len(one.values) for one in verdicts), max(len(said) for one in verdicts for said in one.values)
+    table = np.full((len(verdicts), sides, repeats), np.nan)
     for at, one in enumerate(verdicts):
         for side, values in enumerate(one.values):
             table[at, side, : len(values)] = [nan if value is None else value for value in values]
@@ -179,22 +179,22 @@ def _table(verdicts: Sequence[_SampleVerdicts]) -> "NDArray[np.float64]":
 
 
 def _named(components: "VarianceComponents", side: Side) -> dict[str, float]:
-    values = (components.item, components.prompt, components.interaction, components.draw)
+    values = (components.item, components.prompt, components.interaction, components.repeat)
     return {name: value for name, value in zip(_names(side).values(), values, strict=True) if value is not None}
 
 
 def _names(side: Side) -> Mapping[str, str]:
     """Return the names of the components of variance."""
-    return {"item": "item", "prompt": side, "interaction": f"item x {side}", "draw": "draw"}
+    return {"item": "item", "prompt": side, "interaction": f"item x {side}", "repeat": "repeat"}
 
 
 def _advice(
     verdicts: Sequence[_SampleVerdicts], rate: Estimate, components: "VarianceComponents | None"
 ) -> Iterator[str]:
-    side, draws = verdicts[0].side, max(len(said) for one in verdicts for said in one.values)
-    repeated: Side = "draw" if draws > 1 else side
+    side, repeats = verdicts[0].side, max(len(said) for one in verdicts for said in one.values)
+    repeated: Side = "repeat" if repeats > 1 else side
     if any(one.is_adaptive for one in verdicts):
-        yield f"Only the first {draws} draws count here, because they decide whether there are more."
+        yield f"Only the first {repeats} repeats count here, because they decide whether there are more."
     if any(one.escalated for one in verdicts):
         yield f"Only the first {_ALWAYS_ASKED} members count here, because they decide whether there are more."
     if not rate.value:
@@ -203,50 +203,50 @@ def _advice(
         yield f"No two {repeated}s of a sample differ (at most {most:.0%} would, judging by these): {then}."
     if components is None:
         return
-    if side != "draw":
-        yield from _splits(components, side, draws)
+    if side != "repeat":
+        yield from _splits(components, side, repeats)
     elif rate.value:
-        yield from _further_draws(components, draws)
+        yield from _further_repeats(components, repeats)
     if components.negative:
         unseen = ", ".join(_names(side)[name] for name in components.negative)
         yield f"Too small to measure here, and taken as 0: the variance of {unseen}."
     if components.excluded_items:
         yield f"Left out of the components of variance, for lack of a value of each {side}: {count_text(components.excluded_items, 'sample')}."
-    if side == "draw":
-        yield "Draws show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
+    if side == "repeat":
+        yield "Repeats show how far this judge repeats itself. What another prompt or judge would say, only a panel shows."
 
 
-def _splits(components: "VarianceComponents", side: Side, draws: int) -> Iterator[str]:
-    """Yield the value of several members or orders, compared with several draws of one."""
+def _splits(components: "VarianceComponents", side: Side, repeats: int) -> Iterator[str]:
+    """Yield the value of several members or orders, compared with several repeats of one."""
     from judgekit.stats.components import request_plans  # noqa: PLC0415
 
     several = components.prompts
-    if draws == 1:
+    if repeats == 1:
         together, alone = components.verdict_error(several, 1), components.verdict_error(1, 1)
         if together is not None and alone:
             yield f"Standard error of a verdict: {alone:.2g} with one {side}, {together:.2g} with {several} {side}s together."
         return
-    requests = several * draws
+    requests = several * repeats
     splits = [
-        one for one in request_plans(components, requests, prompts=several) if one.prompts * one.draws == requests
+        one for one in request_plans(components, requests, prompts=several) if one.prompts * one.repeats == requests
     ]
     if splits and (best := splits[0]).error < (worst := splits[-1]).error:
         yield (
-            f"{count_text(best.prompts, side)} x {count_text(best.draws, 'draw')} beat {worst.prompts} x {worst.draws} here: "
+            f"{count_text(best.prompts, side)} x {count_text(best.repeats, 'repeat')} beat {worst.prompts} x {worst.repeats} here: "
             f"standard error of a verdict {best.error:.2g} instead of {worst.error:.2g}, as far as {several} {side}s can tell."
         )
 
 
-def _further_draws(components: "VarianceComponents", draws: int) -> Iterator[str]:
-    """Yield the value of one more draw of each sample, compared with as many requests for further samples."""
+def _further_repeats(components: "VarianceComponents", repeats: int) -> Iterator[str]:
+    """Yield the value of one more repeat of each sample, compared with as many requests for further samples."""
     items = components.items
-    verdict, more = components.verdict_error(1, draws), components.verdict_error(1, draws + 1)
-    mean, drawn = components.mean_error(items, 1, draws), components.mean_error(items, 1, draws + 1)
-    widened = components.mean_error(items + items // draws, 1, draws)
+    verdict, more = components.verdict_error(1, repeats), components.verdict_error(1, repeats + 1)
+    mean, drawn = components.mean_error(items, 1, repeats), components.mean_error(items, 1, repeats + 1)
+    widened = components.mean_error(items + items // repeats, 1, repeats)
     if verdict is None or more is None or mean is None or drawn is None or widened is None:
         return
     yield (
-        f"One more draw of each sample ({items:,} draws) would bring the standard error of a verdict from "
+        f"One more repeat of each sample ({items:,} repeats) would bring the standard error of a verdict from "
         f"{verdict:.2g} to {more:.2g}, and that of the mean from {mean:.2g} to {drawn:.2g}; spent on further samples, "
         f"they would bring that of the mean to {widened:.2g}."
     )

@@ -218,7 +218,7 @@ def _must_differ(
         if settings.judge(one) == settings.judge(other):
             raise ConfigError(
                 f"the judges {one} and {other} have the same settings, so their answers would be the same: "
-                "name another, or add draws=5 to the scorer to ask one judge several times"
+                "name another, or add repeats=5 to the scorer to ask one judge several times"
             )
     return names, before
 

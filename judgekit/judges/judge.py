@@ -22,7 +22,7 @@ from judgekit.judges.request import Client, Reply, Request, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport
-from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_draw, current_plan, ledger
+from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_repeat, current_plan, ledger
 from judgekit.traces.equality import copy_json
 from judgekit.traces.sample import Sample
 
@@ -156,7 +156,7 @@ class Judge(JudgeSettings):
     ) -> Judgment[Answer]:
         """Ask a question about a sample. If the reply cannot be used, ask the judge once to correct it.
 
-        Inside `judgekit.score.independent_draw`, equal questions are answered independently.
+        Inside `judgekit.score.independent_repeat`, equal questions are answered independently.
 
         Args:
             prompt: The question.
@@ -199,9 +199,9 @@ class Judge(JudgeSettings):
         """Return the request that `ask`, with the same arguments, would send for a sample without anything to redact."""
         filled = prompt.fill(sample, RenderOptions(self.conversation_tokens, self.images))
         schema = strict_schema(answer, has_sub_agents=filled.has_sub_agents)
-        draw, params = current_draw(), {name: copy_json(param) for name, param in self.params.items()}
-        if draw and isinstance(seed := params.get("seed"), int):  # equal seeds would give equal draws
-            params["seed"] = seed + draw
+        repeat, params = current_repeat(), {name: copy_json(param) for name, param in self.params.items()}
+        if repeat and isinstance(seed := params.get("seed"), int):  # equal seeds would give equal repeats
+            params["seed"] = seed + repeat
 
         def accept(text: str) -> Answer:
             answered = read_answer(text, answer)
@@ -222,7 +222,7 @@ class Judge(JudgeSettings):
             images=filled.images,
             omitted=filled.omitted,
             hidden_media=filled.hidden_media,
-            draw=draw,
+            repeat=repeat,
             max_output_tokens=self.own_output_limit,
             key_parts=self.key_parts,
         )

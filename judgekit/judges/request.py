@@ -47,7 +47,7 @@ class Request:
         images: The images in it, each with the line of the messages of the user that it stands behind.
         schema_name: The name of the schema that is sent to the provider.
         schema: The JSON Schema of the reply.
-        draw: Distinguishes equal questions that are to be answered independently.
+        repeat: Distinguishes equal questions that are to be answered independently.
         output_mode: The constraint on the form of the reply. Not part of the key, since the question stays the same.
         prompt: The prompt with its version. Not part of the key, which covers the full text.
         accept: Raises ``ValueError`` on a reply that does not answer the question. Not part of the key.
@@ -73,7 +73,7 @@ class Request:
     images: tuple[tuple[str, Image], ...] = ()
     omitted: int = 0
     hidden_media: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    draw: int = 0
+    repeat: int = 0
     output_mode: OutputMode = "json_schema"
     repairs: "Request | None" = None
     max_output_tokens: int | None = None
@@ -94,7 +94,7 @@ class Request:
             "model": self.model,
             "params": self.params,
             "schema": [self.schema_name, self.schema],
-            "draw": self.draw,
+            "repeat": self.repeat,
             "messages": len(self.messages),
             **self.key_parts,
         }

@@ -28,7 +28,7 @@ from judgekit.traces.message import FrozenModel, JsonObject, Many
 _OURS = {"api_base", "api_key", "base_url", "messages", "model", "n", "response_format", "stream", "timeout"}
 """Parameters of the providers' APIs that judgekit sets itself."""
 
-_OF_SCORERS = ("draws", "min_confidence", "escalate")
+_OF_SCORERS = ("repeats", "min_confidence", "escalate")
 """Options of scorers that ask a judge. As parameters of an API, some servers would silently ignore them."""
 
 _ELSEWHERE = {

@@ -48,7 +48,7 @@ TERMS = (
     Term("confidence", "how sure the judge is of a verdict, from 0 to 1", r"\bconfidence\b"),
     Term("calibration error", "how far the judge's certainty is from how often it is right: 0 is perfect", r"\bcalibration\b"),
     Term("guarantee", "a limit on how often the judge is wrong, kept by abstaining where it is less sure", r"\bguarantee\b"),
-    Term("draw", "one answer of the judge to a question that it is asked several times", r"\bdraws?\b(?! samples)"),
+    Term("repeat", "one answer of the judge to a question that it is asked several times", r"\brepeats?\b(?! (a|the|itself|what)\b)"),
     Term("flip", "a sample on which two verdicts differ", r"\b(?:flips|flipped)\b"),
     Term("flip rate", "how likely the judge is to answer differently when asked again", r"\bflip rate\b"),
     Term("near the threshold", "one more vote could change the verdict", r"\bnear the threshold\b"),

@@ -13,8 +13,8 @@ from judgekit.aggregates.total import PackedScores, Total, compute_total
 from judgekit.errors import ConfigError, count_text, join_limited
 from judgekit.runs.answers import AnswerCounts, ReportedNames
 from judgekit.runs.counted import CountedRow
-from judgekit.runs.draws import Draws, first_details
 from judgekit.runs.hashes import text_hash
+from judgekit.runs.repeats import Repeats, first_details
 from judgekit.runs.rows import DAMAGED_ROW, Row
 from judgekit.score import STATUSES, JudgeCall, Score, ScoreStatus
 from judgekit.stats.trials import TaskMean, mean_over_tasks, pass_at_k, pass_hat_k
@@ -93,7 +93,7 @@ class ScorerSummary:
     qualifier: str = ""
     audited: str = ""
     _graded: bool = field(default=False, repr=False)
-    _drawn: Counter[str] = field(default_factory=Counter[str], repr=False)
+    _repeated: Counter[str] = field(default_factory=Counter[str], repr=False)
     # Numbers that are computed once: empty, or one of them.
     _overall: tuple[Total | None, ...] = field(default=(), repr=False)
     _interval: tuple[Interval | None, ...] = field(default=(), repr=False)
@@ -131,7 +131,7 @@ class ScorerSummary:
             self.answers.add(call)
             self._add_cost(call)
         if isinstance(score, Score) and len(score.calls) > 1:
-            self._add_draws(score)
+            self._add_repeats(score)
         if score.value is None:
             if row.group is not None:
                 self._unscored.add(_group_hash(row.group))
@@ -151,15 +151,15 @@ class ScorerSummary:
         if reason in reasons or len(reasons) < _REASONS_COUNTED:
             reasons[reason] += times
 
-    def _add_draws(self, score: Score) -> None:
-        """Count draws that stop once the lead is decisive."""
+    def _add_repeats(self, score: Score) -> None:
+        """Count repeats that stop once the lead is decisive."""
         details = first_details(score)
         votes = details.get("votes")
         for told in (details, *(votes.values() if isinstance(votes, dict) else ())):
             if not isinstance(told, Mapping) or not isinstance(saved := told.get("requests_saved"), int):
                 continue
-            if (draws := Draws.of(told)) is not None:
-                self._drawn.update(samples=1, made=len(draws.values), most=draws.max_draws, saved=saved)
+            if (repeats := Repeats.of(told)) is not None:
+                self._repeated.update(samples=1, made=len(repeats.values), most=repeats.max_repeats, saved=saved)
 
     def merge(self, other: "ScorerSummary") -> None:
         """Add the scores that the same scorer gave to other samples, as if they had been added one by one.
@@ -198,7 +198,7 @@ class ScorerSummary:
         self._unscored |= other._unscored
         for name, scores in other._scores.items():
             self._scores.setdefault(name, PackedScores()).extend(scores)
-        self._drawn += other._drawn
+        self._repeated += other._repeated
         self._overall = self._interval = self._trials = ()
 
     def add_unscored(self, calls: Iterable[JudgeCall]) -> None:
@@ -379,9 +379,9 @@ class ScorerSummary:
             yield "; ".join(filter(None, (overall.name, figures, overall.note)))
         if shares := self.label_shares():
             yield shares
-        if drawn := self._drawn:
+        if drawn := self._repeated:
             yield (
-                f"draws: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} per sample; "
+                f"repeats: {drawn['made'] / drawn['samples']:.1f} of at most {drawn['most'] / drawn['samples']:.0f} per sample; "
                 f"{drawn['saved']:,} requests saved"
             )
         if self.damaged_samples:

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from judgekit.aggregates.classification import HASHED_PREFIX
 from judgekit.aggregates.total import aggregate_details
-from judgekit.runs.draws import without_text
+from judgekit.runs.repeats import without_text
 from judgekit.score import JudgeCall, Score
 from judgekit.traces.message import JsonObject
 

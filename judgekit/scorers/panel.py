@@ -66,7 +66,7 @@ class Panel(SyncScore):
 
     The confidence is the share of votes for the verdict; a mean or a median has none. Details: ``votes`` (by member,
     each with the ``judge`` that was asked, its status, value, label and reason, and for a `Repeat` also the values of
-    its ``draws``, their ``min_draws`` and ``max_draws``, and ``requests_saved``) and ``unasked`` (the members that were
+    its ``repeats``, their ``min_repeats`` and ``max_repeats``, and ``requests_saved``) and ``unasked`` (the members that were
     not needed). Members with the same name are distinguished by their judges. Source: panel of LLM evaluators
     (https://arxiv.org/abs/2404.18796).
 
@@ -247,9 +247,9 @@ def _with_judge(scorer: Scorer) -> str:
 def _vote_as_json(score: Score) -> JsonValue:
     judges = dict.fromkeys(call.judge for call in score.calls)
     vote: dict[str, JsonValue] = {"judge": ", ".join(judges) or None, **verdict_json(score)}
-    doubted = score.details.get("doubted")  # doubted verdicts have draws as well
+    doubted = score.details.get("doubted")  # doubted verdicts have repeats as well
     details = doubted.get("details") if isinstance(doubted, dict) else score.details
-    if isinstance(details, dict) and isinstance(draws := details.get("draws"), list):
-        vote["draws"] = [draw.get("value") for draw in draws if isinstance(draw, dict)]
-        vote |= {name: details[name] for name in ("min_draws", "max_draws", "requests_saved") if name in details}
+    if isinstance(details, dict) and isinstance(repeats := details.get("repeats"), list):
+        vote["repeats"] = [repeat.get("value") for repeat in repeats if isinstance(repeat, dict)]
+        vote |= {name: details[name] for name in ("min_repeats", "max_repeats", "requests_saved") if name in details}
     return vote

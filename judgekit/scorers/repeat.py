@@ -1,4 +1,4 @@
-"""Repeated draws of a scorer, to measure the judge's certainty."""
+"""Repeats of a judged scorer, to measure the judge's certainty."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,60 +10,60 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import JsonValue
 
 from judgekit.errors import ConfigError, PlannedError, check_choice
-from judgekit.score import Score, ScoreStatus, independent_draw
+from judgekit.score import Score, ScoreStatus, independent_repeat
 from judgekit.scorers.wrapper import WrapperScorer
 from judgekit.scoring import Scorer, attempt, gather_all
 from judgekit.traces.sample import Sample
 
-DrawAggregation: TypeAlias = Literal["majority", "mean"]
-DrawCount: TypeAlias = int | Literal["auto"]
+RepeatAggregation: TypeAlias = Literal["majority", "mean"]
+RepeatCount: TypeAlias = int | Literal["auto"]
 Vote: TypeAlias = float | ScoreStatus
 """The vote that a score stands for: its value, or its status if it has none."""
 
 _MOST = 9
-"""The maximum number of draws with ``auto``: odd, so that two answers cannot tie. An answer that a judge gives in four
-of five draws wins 98 % of nine draws, 94 % of five and 99.6 % of fifteen; with ``auto``, it takes 5.7 draws on average.
+"""The maximum number of repeats with ``auto``: odd, so that two answers cannot tie. An answer that a judge gives in four
+of five repeats wins 98 % of nine repeats, 94 % of five and 99.6 % of fifteen; with ``auto``, it takes 5.7 repeats on average.
 """
 
 
 @dataclass(frozen=True)
 class Repeat(WrapperScorer):
-    """The verdict of several independent draws of a judged scorer, and their agreement.
+    """The verdict of several independent repeats of a judged scorer, and their agreement.
 
-    By ``majority``, it is the value given by most draws; two values in first place make it abstain. By ``mean``, it is
-    the mean of the draws. Each draw is requested and cached separately, so it costs ``draws`` times the requests of the
-    scorer; a ``seed`` in the judge's params is increased by one from draw to draw, as equal seeds give equal draws.
+    By ``majority``, it is the value given by most repeats; two values in first place make it abstain. By ``mean``, it is
+    the mean of the repeats. Each repeat is requested and cached separately, so it costs ``repeats`` times the requests of the
+    scorer; a ``seed`` in the judge's params is increased by one from repeat to repeat, as equal seeds give equal repeats.
 
-    With ``draws="auto"``, it asks until the lead of a value is decisive, at least 4 and at most 9 times: until further
-    draws could not change the first place, or until it is the more likely of the first two with a probability above
-    95 %. Four equal draws are enough. The minimum number that could still decide is asked concurrently, always in the
-    same order, so that a replay gives the same score. By mean, every draw counts, so it cannot stop early.
+    With ``repeats="auto"``, it asks until the lead of a value is decisive, at least 4 and at most 9 times: until further
+    repeats could not change the first place, or until it is the more likely of the first two with a probability above
+    95 %. Four equal repeats are enough. The minimum number that could still decide is asked concurrently, always in the
+    same order, so that a replay gives the same score. By mean, every repeat counts, so it cannot stop early.
 
-    Skipped if the scorer skips. Fails if any draw fails, so that no verdict rests on fewer draws than requested; the
+    Skipped if the scorer skips. Fails if any repeat fails, so that no verdict rests on fewer repeats than requested; the
     others are cached, and only the failed ones are asked again. An abstention counts as a value of its own. The
-    confidence is the share of draws for the verdict; a mean has none. Details: ``draws`` (each one's status, value,
-    label and reason), ``agreement`` (the share of draws with the most frequent value), ``std`` (of the values, with n
-    in the denominator), and with ``auto`` the ``min_draws`` and ``max_draws``, and ``requests_saved``. Sources:
+    confidence is the share of repeats for the verdict; a mean has none. Details: ``repeats`` (each one's status, value,
+    label and reason), ``agreement`` (the share of repeats with the most frequent value), ``std`` (of the values, with n
+    in the denominator), and with ``auto`` the ``min_repeats`` and ``max_repeats``, and ``requests_saved``. Sources:
     self-consistency (https://arxiv.org/abs/2203.11171), adaptive consistency (https://arxiv.org/abs/2305.11860).
 
     Raises:
-        ConfigError: There are fewer than two draws, the way to aggregate them is unknown, or a mean should stop early.
+        ConfigError: There are fewer than two repeats, the way to aggregate them is unknown, or a mean should stop early.
     """
 
     scorer: Scorer
-    draws: DrawCount = 5
-    aggregation: DrawAggregation = "majority"
+    repeats: RepeatCount = 5
+    aggregation: RepeatAggregation = "majority"
     name: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self._max_draws < 2:
-            raise ConfigError(f"draws must be 2 or more, or 'auto', found {self.draws}")
-        check_choice("way to aggregate draws", self.aggregation, get_args(DrawAggregation))
-        if self.draws == "auto" and self.aggregation == "mean":
-            raise ConfigError("a mean needs every draw, so draws='auto' cannot stop early; set a number of draws")
+        if self._max_repeats < 2:
+            raise ConfigError(f"repeats must be 2 or more, or 'auto', found {self.repeats}")
+        check_choice("way to aggregate repeats", self.aggregation, get_args(RepeatAggregation))
+        if self.repeats == "auto" and self.aggregation == "mean":
+            raise ConfigError("a mean needs every repeat, so repeats='auto' cannot stop early; set a number of repeats")
         if not self.name:
-            times = "auto" if self.draws == "auto" else f"x{self.draws}"
+            times = "auto" if self.repeats == "auto" else f"x{self.repeats}"
             object.__setattr__(self, "name", f"{self.scorer.name}_{times}")
 
     @property
@@ -74,27 +74,27 @@ class Repeat(WrapperScorer):
     async def ascore(self, sample: Sample, /) -> Score:
         """Return the score of one sample."""
         scores: list[Score] = []
-        while more := self._missing_draws(scores):
-            scores += await gather_all(self._draw(sample, len(scores) + index) for index in range(more))
+        while more := self._missing_repeats(scores):
+            scores += await gather_all(self._repeat(sample, len(scores) + index) for index in range(more))
         calls = [call for score in scores for call in score.calls]
         warnings = merged_warnings(scores)
         if failed := [score for score in scores if score.status == "failed"]:
-            reason = f"{len(failed)} of {len(scores)} draws failed: {failed[0].reason}"
+            reason = f"{len(failed)} of {len(scores)} repeats failed: {failed[0].reason}"
             return Score.failed(self.name, reason, error=failed[0].error, calls=calls)
         said = score_votes(scores)
         votes = Counter(said)
         vote, most = votes.most_common(1)[0]
         values = [score.value for score in scores if score.value is not None]
         details: dict[str, JsonValue] = {
-            "draws": [verdict_json(score) for score in scores],
+            "repeats": [verdict_json(score) for score in scores],
             "agreement": most / len(scores),
             "std": pstdev(values) if values else None,
         }
-        if self.draws == "auto":
-            spared = (self._max_draws - len(scores)) * len(calls) / len(scores)
+        if self.repeats == "auto":
+            spared = (self._max_repeats - len(scores)) * len(calls) / len(scores)
             details |= {
-                "min_draws": self._missing_draws([]),
-                "max_draws": self._max_draws,
+                "min_repeats": self._missing_repeats([]),
+                "max_repeats": self._max_repeats,
                 "requests_saved": round(spared),
             }
         first = scores[said.index(vote)]
@@ -105,13 +105,13 @@ class Repeat(WrapperScorer):
         if self.aggregation == "mean" and values:
             mean = fsum(values) / len(values)
             others = f", {len(scores) - len(values)} without a value" if len(values) < len(scores) else ""
-            reason = f"mean of {len(values)} draws, {min(values):.2f} to {max(values):.2f}{others}"
+            reason = f"mean of {len(values)} repeats, {min(values):.2f} to {max(values):.2f}{others}"
             return Score.scored(self.name, mean, reason=reason, details=details, calls=calls, warnings=warnings)
         if list(votes.values()).count(most) > 1 or isinstance(vote, str):
-            reason = f"no majority among the draws: {format_votes(votes.elements())}"
+            reason = f"no majority among the repeats: {format_votes(votes.elements())}"
             return Score.abstained(self.name, reason, details=details, calls=calls)
-        left = self._max_draws - len(scores)
-        reason = f"{most} of {len(scores)} draws agree{f', {left} more not needed' if left else ''}"
+        left = self._max_repeats - len(scores)
+        reason = f"{most} of {len(scores)} repeats agree{f', {left} more not needed' if left else ''}"
         return Score.scored(
             self.name,
             vote,
@@ -124,15 +124,15 @@ class Repeat(WrapperScorer):
         )
 
     @property
-    def _max_draws(self) -> int:
-        return _MOST if self.draws == "auto" else self.draws
+    def _max_repeats(self) -> int:
+        return _MOST if self.repeats == "auto" else self.repeats
 
-    def _missing_draws(self, scores: Sequence[Score]) -> int:
-        """Return the minimum number of further draws that could decide the verdict; 0 if it is decided."""
-        left = self._max_draws - len(scores)
+    def _missing_repeats(self, scores: Sequence[Score]) -> int:
+        """Return the minimum number of further repeats that could decide the verdict; 0 if it is decided."""
+        left = self._max_repeats - len(scores)
         errors = {score.error for score in scores if score.status == "failed"}
-        if self.draws != "auto" or PlannedError.__name__ in errors:
-            return left  # a plan includes all draws
+        if self.repeats != "auto" or PlannedError.__name__ in errors:
+            return left  # a plan includes all repeats
         if errors:
             return 0
         from judgekit.stats.sequential import is_decisive  # noqa: PLC0415 - imports numpy, which is slow
@@ -141,8 +141,8 @@ class Repeat(WrapperScorer):
         enough = (more for more in range(left) if is_decisive([first + more, *others], left=left - more))
         return next(enough, left)
 
-    async def _draw(self, sample: Sample, index: int) -> Score:
-        with independent_draw(index, self._max_draws):
+    async def _repeat(self, sample: Sample, index: int) -> Score:
+        with independent_repeat(index, self._max_repeats):
             return await attempt(self.scorer, sample)
 
 

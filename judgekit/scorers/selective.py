@@ -33,7 +33,7 @@ class Selective(WrapperScorer):
         name: The name of the scores; by default, the scorer's name.
 
     Raises:
-        ConfigError: The confidence is out of range, or the scorer's scores never have one: it comes from several draws
+        ConfigError: The confidence is out of range, or the scorer's scores never have one: it comes from several repeats
             (`Repeat`), a `Panel`, `Pairwise`, or a prompt for a judge with ``params = {logprobs = true}``.
     """
 
@@ -95,7 +95,7 @@ class Selective(WrapperScorer):
     @property
     def _unsure(self) -> str:
         return (
-            f"{self.scorer.name} reports no confidence: ask several times (draws) or several judges (panel), or use a "
+            f"{self.scorer.name} reports no confidence: ask several times (repeats) or several judges (panel), or use a "
             "prompt of a judge that has params = {logprobs = true} and keeps texts (store_text)"
         )
 

@@ -10,7 +10,7 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, *, bin
     """Return the mean gap of confidence and accuracy: sum of n_b / n * |mean confidence - mean correct| over bins.
 
     Bins have equal width and are closed above: (0, 0.1], (0.1, 0.2] and so on, with 0 in the first. A judge's
-    confidence is often a share of few draws or votes: bins of equal counts would split equal values, and would differ
+    confidence is often a share of few repeats or votes: bins of equal counts would split equal values, and would differ
     between judges. Source: Naeini, Cooper and Hauskrecht 2015, https://doi.org/10.1609/aaai.v29i1.9602.
 
     It is biased upwards for few samples, because the absolute value in each bin keeps random error: with m samples in a

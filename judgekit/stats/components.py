@@ -20,7 +20,7 @@ class VarianceComponents:
         prompt: The variance between prompts, some of which are stricter for all items; ``None`` if only one was used.
         interaction: The variance from prompts that order items differently; ``None`` if only one was used, in which
             case it is part of ``item``.
-        draw: The variance between repeated draws; ``None`` for one draw each, where it is part of ``interaction``.
+        repeat: The variance between repeats; ``None`` for one repeat each, where it is part of ``interaction``.
         items: The number of items behind the estimates.
         prompts: The number of prompts behind the estimates.
         excluded_items: The number of items left out because they lack a verdict for some prompt.
@@ -30,34 +30,34 @@ class VarianceComponents:
     item: float
     prompt: float | None
     interaction: float | None
-    draw: float | None
+    repeat: float | None
     items: int
     prompts: int
     excluded_items: int = 0
     negative: tuple[str, ...] = ()
 
-    def verdict_error(self, prompts: int, draws: int) -> float | None:
-        """Return the standard error of an item's verdict, the mean of ``draws`` draws for each of ``prompts`` prompts.
+    def verdict_error(self, prompts: int, repeats: int) -> float | None:
+        """Return the standard error of an item's verdict, the mean of ``repeats`` repeats for each of ``prompts`` prompts.
 
-        sqrt((prompt + interaction) / P + draw / (P * D)), the absolute error (Brennan 2001, chapter 4). If only one
+        sqrt((prompt + interaction) / P + repeat / (P * R)), the absolute error (Brennan 2001, chapter 4). If only one
         prompt was ever used, it is the error around that prompt's long-run mean.
 
         Returns:
-            ``None`` for several prompts if only one was used, and for several draws if there was only one each.
+            ``None`` for several prompts if only one was used, and for several repeats if there was only one each.
         """
-        _at_least_one(prompts=prompts, draws=draws)
-        if (prompts > 1 and self.prompt is None) or (draws > 1 and self.draw is None):
+        _at_least_one(prompts=prompts, repeats=repeats)
+        if (prompts > 1 and self.prompt is None) or (repeats > 1 and self.repeat is None):
             return None
         by_prompt = (self.prompt or 0) + (self.interaction or 0)
-        return sqrt(by_prompt / prompts + (self.draw or 0) / (prompts * draws))
+        return sqrt(by_prompt / prompts + (self.repeat or 0) / (prompts * repeats))
 
-    def mean_error(self, items: int, prompts: int, draws: int) -> float | None:
+    def mean_error(self, items: int, prompts: int, repeats: int) -> float | None:
         """Return the standard error of the mean over ``items`` items that are a sample of many.
 
-        sqrt(item / I + prompt / P + interaction / (I * P) + draw / (I * P * D)). ``None`` as for `verdict_error`.
+        sqrt(item / I + prompt / P + interaction / (I * P) + repeat / (I * P * R)). ``None`` as for `verdict_error`.
         """
         _at_least_one(items=items)
-        if (error := self.verdict_error(prompts, draws)) is None:
+        if (error := self.verdict_error(prompts, repeats)) is None:
             return None
         shared = (self.prompt or 0) / prompts
         return sqrt(shared + (self.item + error**2 - shared) / items)
@@ -66,43 +66,43 @@ class VarianceComponents:
 def variance_components(values: ArrayLike) -> VarianceComponents | None:
     """Return the variance components of verdicts, by random-effects analysis of variance.
 
-    Items are crossed with prompts, and draws are nested in each combination. ``(items, 1, draws)`` are draws of one
+    Items are crossed with prompts, and repeats are nested in each combination. ``(items, 1, repeats)`` are repeats of one
     prompt; ``(items, 2, 1)`` are the two orders of a pair, which take the place of prompts. Each estimate equates the
-    mean squares with their expectations, and is unbiased until a negative one is set to 0. If the numbers of draws
+    mean squares with their expectations, and is unbiased until a negative one is set to 0. If the numbers of repeats
     differ, each combination of item and prompt counts once, by its mean ("unweighted means"); the estimates stay
     unbiased, and with equal numbers this is the ordinary analysis. Source: Brennan 2001, "Generalizability Theory",
     chapters 2 and 3, https://doi.org/10.1007/978-1-4757-3456-0; Searle, Casella and McCulloch 1992, "Variance
     Components", https://doi.org/10.1002/9780470316856.
 
-    It is assumed that items, prompts and draws are samples of many, that effects are additive, and that the number of
-    an item's draws does not depend on their outcome. Conclusions about prompts rest on the few that were used: with
+    It is assumed that items, prompts and repeats are samples of many, that effects are additive, and that the number of
+    an item's repeats does not depend on their outcome. Conclusions about prompts rest on the few that were used: with
     two, the true component of prompts may well be a fifth of its estimate, or a hundred times it.
 
     Args:
-        values: An array of shape (items, prompts, draws), with NaN for missing values.
+        values: An array of shape (items, prompts, repeats), with NaN for missing values.
 
     Returns:
-        ``None`` if there are fewer than two items, or neither a second prompt nor a second draw.
+        ``None`` if there are fewer than two items, or neither a second prompt nor a second repeat.
 
     Raises:
         ValueError: The array has another shape, or contains an infinite value.
     """
     found = np.asarray(values, np.float64)
     if found.ndim != 3 or np.isinf(found).any():
-        raise ValueError(f"expected finite numbers of shape (items, prompts, draws), found {found!r}")
+        raise ValueError(f"expected finite numbers of shape (items, prompts, repeats), found {found!r}")
     present = ~np.isnan(found)
     whole = np.all(present.any(axis=2), axis=1)
     left_out, found, present = int((~whole).sum()), found[whole], present[whole]
     counts = present.sum(axis=2)
-    (items, prompts), repeats = counts.shape, int((counts - 1).sum())
-    if items < 2 or prompts < 1 or (prompts < 2 and not repeats):
+    (items, prompts), extra = counts.shape, int((counts - 1).sum())
+    if items < 2 or prompts < 1 or (prompts < 2 and not extra):
         return None
     means = np.where(present, found, 0).sum(axis=2) / counts
     deviations = np.where(present, found - means[..., np.newaxis], 0)
-    draw = float(np.square(deviations).sum()) / repeats if repeats else None
-    of_a_mean = (draw or 0) * float((1 / counts).mean())
+    repeat = float(np.square(deviations).sum()) / extra if extra else None
+    of_a_mean = (repeat or 0) * float((1 / counts).mean())
     by_item, by_prompt = means.mean(axis=1), means.mean(axis=0)
-    estimates: dict[str, float | None] = {"prompt": None, "interaction": None, "draw": draw}
+    estimates: dict[str, float | None] = {"prompt": None, "interaction": None, "repeat": repeat}
     if prompts == 1:
         estimates["item"] = float(by_item.var(ddof=1)) - of_a_mean
     else:
@@ -116,7 +116,7 @@ def variance_components(values: ArrayLike) -> VarianceComponents | None:
         item=shown["item"] or 0.0,
         prompt=shown["prompt"],
         interaction=shown["interaction"],
-        draw=shown["draw"],
+        repeat=shown["repeat"],
         items=items,
         prompts=prompts,
         excluded_items=left_out,
@@ -129,20 +129,20 @@ class RequestPlan(NamedTuple):
 
     Attributes:
         prompts: The number of prompts.
-        draws: The number of draws of each prompt.
-        error: The standard error of the verdict, which is the mean of all draws.
+        repeats: The number of repeats of each prompt.
+        error: The standard error of the verdict, which is the mean of all repeats.
     """
 
     prompts: int
-    draws: int
+    repeats: int
     error: float
 
 
 def request_plans(components: VarianceComponents, requests: int, *, prompts: int) -> Sequence[RequestPlan]:
     """Return the ways to spend at most ``requests`` requests on an item, those with the smallest standard error first.
 
-    Each number of prompts up to ``prompts``, the number available, is combined with as many draws as the requests
-    allow, or with one if the component of draws is unknown. If the component of prompts is unknown, only one prompt is
+    Each number of prompts up to ``prompts``, the number available, is combined with as many repeats as the requests
+    allow, or with one if the component of repeats is unknown. If the component of prompts is unknown, only one prompt is
     considered. For equal errors, fewer prompts come first.
 
     Raises:
@@ -151,9 +151,9 @@ def request_plans(components: VarianceComponents, requests: int, *, prompts: int
     _at_least_one(requests=requests, prompts=prompts)
     splits: list[RequestPlan] = []
     for some in range(1, min(prompts, requests) + 1):
-        draws = 1 if components.draw is None else requests // some
-        if (error := components.verdict_error(some, draws)) is not None:
-            splits.append(RequestPlan(some, draws, error))
+        repeats = 1 if components.repeat is None else requests // some
+        if (error := components.verdict_error(some, repeats)) is not None:
+            splits.append(RequestPlan(some, repeats, error))
     return sorted(splits, key=lambda split: (round(split.error, 12), split.prompts))
 
 

@@ -17,7 +17,7 @@ from judgekit.jobs.api import run
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.rows import Row
 from judgekit.runs.textless import TextRemover
-from judgekit.score import Score, current_draw
+from judgekit.score import Score, current_repeat
 from judgekit.scorers.pairwise import Pairwise
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.repeat import Repeat
@@ -30,12 +30,12 @@ from judgekit.traces.trace import Trace
 
 @dataclass(frozen=True)
 class Told:
-    """Says of a sample what its fields tell for each draw; ``None`` is an abstention."""
+    """Says of a sample what its fields tell for each repeat; ``None`` is an abstention."""
 
     name: str = "judged"
 
     async def ascore(self, sample: Sample, /) -> Score:
-        value = sample.fields[self.name][current_draw()]
+        value = sample.fields[self.name][current_repeat()]
         return Score.abstained(self.name, "cannot tell") if value is None else Score.scored(self.name, value)
 
 
@@ -47,9 +47,9 @@ def rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Row]:
     return list(run(samples, [scorer]))
 
 
-def of_draws(*draws: Sequence[float | None], by: str = "majority") -> Repeatability | None:
-    scorer = Repeat(Told(), draws=len(draws[0]), aggregation=by)
-    return repeatability(rows(scorer, [sample(judged=values) for values in draws]))
+def of_repeats(*repeats: Sequence[float | None], by: str = "majority") -> Repeatability | None:
+    scorer = Repeat(Told(), repeats=len(repeats[0]), aggregation=by)
+    return repeatability(rows(scorer, [sample(judged=values) for values in repeats]))
 
 
 @settings(max_examples=settings.default.max_examples // 2)
@@ -58,15 +58,15 @@ def of_draws(*draws: Sequence[float | None], by: str = "majority") -> Repeatabil
         lambda n: st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=n, max_size=n), min_size=2, max_size=5)
     )
 )
-def test_the_flip_rate_is_how_many_pairs_of_draws_differ(draws):
-    pairs = [[one != other for one, other in combinations(values, 2)] for values in draws]
-    assert of_draws(*draws).flip_rate.value == pytest.approx(fmean(map(fmean, pairs)))
+def test_the_flip_rate_is_how_many_pairs_of_repeats_differ(repeats):
+    pairs = [[one != other for one, other in combinations(values, 2)] for values in repeats]
+    assert of_repeats(*repeats).flip_rate.value == pytest.approx(fmean(map(fmean, pairs)))
 
 
-def test_of_two_draws_it_is_a_share_with_the_interval_of_one():
-    found = of_draws(*[[1, 0]] * 3, *[[1, 1]] * 7)
+def test_of_two_repeats_it_is_a_share_with_the_interval_of_one():
+    found = of_repeats(*[[1, 0]] * 3, *[[1, 1]] * 7)
     rate = found.flip_rate
-    assert (rate.value, rate.method, found.samples, found.draws, found.max_draws) == (
+    assert (rate.value, rate.method, found.samples, found.repeats, found.max_repeats) == (
         pytest.approx(0.3),
         "Wilson",
         10,
@@ -80,13 +80,13 @@ def test_of_two_draws_it_is_a_share_with_the_interval_of_one():
 def test_trials_of_a_task_are_not_taken_for_independent():
     samples = [sample(str(n // 5), judged=[1, n // 5 % 2]) for n in range(20)]
     alone = [one.model_copy(update={"group": None}) for one in samples]
-    grouped, apart = (repeatability(rows(Repeat(Told(), draws=2), some)).flip_rate for some in (samples, alone))
+    grouped, apart = (repeatability(rows(Repeat(Told(), repeats=2), some)).flip_rate for some in (samples, alone))
     assert "4 groups" in grouped.method
     assert grouped.high - grouped.low > apart.high - apart.low
 
 
 @pytest.mark.parametrize(
-    ("draws", "by", "near"),
+    ("repeats", "by", "near"),
     [
         ([1, 1, 0], "majority", True),
         ([1, 1, 1], "majority", False),
@@ -102,69 +102,69 @@ def test_trials_of_a_task_are_not_taken_for_independent():
         ([0.7, 0.6, 0.6], "mean", True),
     ],
 )
-def test_near_is_a_verdict_that_a_draw_more_or_less_could_turn(draws, by, near):
-    assert of_draws(draws, by=by).near.value == near
+def test_near_is_a_verdict_that_a_repeat_more_or_less_could_turn(repeats, by, near):
+    assert of_repeats(repeats, by=by).near.value == near
 
 
-def test_the_variance_of_draws_is_told_from_that_of_items():
-    found = of_draws([1, 1], [0, 0], [1, 0], [0, 0])
+def test_the_variance_of_repeats_is_told_from_that_of_items():
+    found = of_repeats([1, 1], [0, 0], [1, 0], [0, 0])
     # by hand: within items (0 + 0 + 0.5 + 0) / 4 = 0.125; of the item means 0.2292, less 0.125 / 2
-    assert found.components == {"item": pytest.approx(11 / 48 - 1 / 16), "draw": pytest.approx(1 / 8)}
-    (told,) = (line for line in found.advice if "One more draw" in line)
+    assert found.components == {"item": pytest.approx(11 / 48 - 1 / 16), "repeat": pytest.approx(1 / 8)}
+    (told,) = (line for line in found.advice if "One more repeat" in line)
     # sqrt(0.125 / 2) and / 3; of the mean sqrt((0.1667 + 0.0625) / 4), then (0.1667 + 0.0417) / 4; of 6 samples 0.2292 / 6
     assert told == (
-        "One more draw of each sample (4 draws) would bring the standard error of a verdict from 0.25 to 0.2, and that of "
+        "One more repeat of each sample (4 repeats) would bring the standard error of a verdict from 0.25 to 0.2, and that of "
         "the mean from 0.24 to 0.23; spent on further samples, they would bring that of the mean to 0.2."
     )
 
 
 def test_a_judge_that_repeats_itself_is_told_so_and_how_sure_that_is():
-    found = of_draws(*[[1, 1, 1]] * 20, *[[0, 0, 0]] * 20)
-    assert (found.flip_rate.value, found.components["draw"]) == (0, 0)
+    found = of_repeats(*[[1, 1, 1]] * 20, *[[0, 0, 0]] * 20)
+    assert (found.flip_rate.value, found.components["repeat"]) == (0, 0)
     assert found.advice[0] == (
-        "No two draws of a sample differ (at most 9% would, judging by these): one draw says as much as several."
+        "No two repeats of a sample differ (at most 9% would, judging by these): one repeat says as much as several."
     )
 
 
-def test_members_with_draws_of_their_own_are_weighed_against_more_draws_of_one():
-    draw = random.Random(1)  # noqa: S311 - no secret
+def test_members_with_repeats_of_their_own_are_weighed_against_more_repeats_of_one():
+    repeat = random.Random(1)  # noqa: S311 - no secret
     tilt = {"strict": -0.25, "mild": 0.25}
 
-    def draws(likely: float) -> list[float]:
-        return [float(draw.random() < likely) for _ in range(4)]
+    def repeats(likely: float) -> list[float]:
+        return [float(repeat.random() < likely) for _ in range(4)]
 
-    samples = [sample(**{name: draws(0.5 + more) for name, more in tilt.items()}) for _ in range(60)]
-    panel = Panel([Repeat(Told(name), draws=4, name=name) for name in tilt])
+    samples = [sample(**{name: repeats(0.5 + more) for name, more in tilt.items()}) for _ in range(60)]
+    panel = Panel([Repeat(Told(name), repeats=4, name=name) for name in tilt])
     found = repeatability(rows(panel, samples))
-    assert (found.samples, found.draws) == (60, 480)
-    assert [*found.components] == ["item", "member", "item x member", "draw"]
+    assert (found.samples, found.repeats) == (60, 480)
+    assert [*found.components] == ["item", "member", "item x member", "repeat"]
     assert found.components["member"] == pytest.approx(0.125, abs=0.05)  # of two that lie 0.5 apart
-    assert found.components["draw"] == pytest.approx(0.25 * 0.75, abs=0.03)
-    assert found.flip_rate.value == pytest.approx(2 * 0.25 * 0.75, abs=0.05)  # between the draws of one member
+    assert found.components["repeat"] == pytest.approx(0.25 * 0.75, abs=0.03)
+    assert found.flip_rate.value == pytest.approx(2 * 0.25 * 0.75, abs=0.05)  # between the repeats of one member
     (told,) = (line for line in found.advice if "beat" in line)
-    assert told.startswith("2 members x 4 draws beat 1 x 8 here: standard error of a verdict 0.")
+    assert told.startswith("2 members x 4 repeats beat 1 x 8 here: standard error of a verdict 0.")
 
 
 def test_members_that_are_alike_are_no_better_and_no_worse_than_one_that_is_asked_as_often():
     samples = [sample(**dict.fromkeys("abc", values)) for values in ([1, 1, 0], [0, 0, 1], [1, 1, 1])]
-    found = repeatability(rows(Panel([Repeat(Told(name), draws=3) for name in "abc"]), samples))
+    found = repeatability(rows(Panel([Repeat(Told(name), repeats=3) for name in "abc"]), samples))
     assert found.components["member"] == found.components["item x member"] == 0
     # Nothing is said of 2 x 4, which are worse than 1 x 9 for being 8.
     assert found.advice == ("Too small to measure here, and taken as 0: the variance of item x member.",)
 
 
-def test_members_with_one_value_each_among_their_draws_say_nothing_of_further_draws():
+def test_members_with_one_value_each_among_their_repeats_say_nothing_of_further_draws():
     samples = [sample(a=[1, None], b=[None, 0]), sample(a=[None, 1], b=[1, None])]
-    found = repeatability(rows(Panel([Repeat(Told(name), draws=2) for name in "ab"]), samples))
-    assert "draw" not in found.components
+    found = repeatability(rows(Panel([Repeat(Told(name), repeats=2) for name in "ab"]), samples))
+    assert "repeat" not in found.components
     assert not any("beat" in line for line in found.advice)
 
 
-def test_of_members_that_stop_when_the_lead_is_plain_the_first_draws_are_looked_at():
+def test_of_members_that_stop_when_the_lead_is_plain_the_first_repeats_are_looked_at():
     samples = [sample(a=[1, 1, 1, 1], b=[1, 0, 1, 1, 1, 1, 1, 1, 1]), sample(a=[0] * 4, b=[0] * 4)]
-    found = repeatability(rows(Panel([Repeat(Told(name), draws="auto") for name in "ab"]), samples))
-    assert (found.draws, found.max_draws) == (4 + 6 + 4 + 4, 4 * 9)
-    assert found.advice[0].startswith("Only the first 4 draws count here")
+    found = repeatability(rows(Panel([Repeat(Told(name), repeats="auto") for name in "ab"]), samples))
+    assert (found.repeats, found.max_repeats) == (4 + 6 + 4 + 4, 4 * 9)
+    assert found.advice[0].startswith("Only the first 4 repeats count here")
 
 
 def test_members_that_are_asked_once_differ_from_each_other():
@@ -185,53 +185,53 @@ def test_the_two_orders_of_a_pair_are_two_verdicts():
     pairs = [sample().model_copy(update={"baseline": baseline}) for _ in range(4)]
     pairs.append(sample().model_copy(update={"baseline": sample().trace}))  # nobody is asked about it
     found = repeatability(list(run(pairs, [Pairwise("Which?", judge)])))
-    assert (found.samples, found.draws) == (4, 8)
+    assert (found.samples, found.repeats) == (4, 8)
     assert found.flip_rate.value == found.near.value == 1 / 4  # the second pair
     assert [*found.components] == ["item", "order", "item x order"]
 
 
-def test_draws_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not():
-    draw, likely = random.Random(0), 0.7  # noqa: S311 - no secret
-    samples = [sample(judged=[float(draw.random() < likely) for _ in range(9)]) for _ in range(400)]
-    made = rows(Repeat(Told(), draws="auto"), samples)
+def test_repeats_that_stop_when_the_lead_is_plain_are_counted_as_if_they_did_not():
+    repeat, likely = random.Random(0), 0.7  # noqa: S311 - no secret
+    samples = [sample(judged=[float(repeat.random() < likely) for _ in range(9)]) for _ in range(400)]
+    made = rows(Repeat(Told(), repeats="auto"), samples)
     found = repeatability(made)
-    assert (found.samples, found.max_draws, found.draws) == (
+    assert (found.samples, found.max_repeats, found.repeats) == (
         400,
         3_600,
-        sum(len(row.score.details["draws"]) for row in made),
+        sum(len(row.score.details["repeats"]) for row in made),
     )
-    assert found.draws < 3_000
+    assert found.repeats < 3_000
     assert found.flip_rate.low < 2 * likely * (1 - likely) < found.flip_rate.high
-    assert found.advice[0].startswith("Only the first 4 draws count here")
+    assert found.advice[0].startswith("Only the first 4 repeats count here")
     firsts = [sample(judged=one.fields["judged"][:4]) for one in samples]
-    assert repeatability(rows(Repeat(Told(), draws=4), firsts)).flip_rate == found.flip_rate
+    assert repeatability(rows(Repeat(Told(), repeats=4), firsts)).flip_rate == found.flip_rate
 
 
 def test_of_a_panel_that_escalates_those_are_looked_at_who_are_asked_in_any_case():
     samples = [sample(a=[1], b=[1], c=[0]), sample(a=[1], b=[0], c=[1])]
     found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], escalate=True), samples))
-    assert (found.draws, found.max_draws, found.flip_rate.value) == (5, 6, 1 / 2)
+    assert (found.repeats, found.max_repeats, found.flip_rate.value) == (5, 6, 1 / 2)
     assert found.advice[0].startswith("Only the first 2 members count here")
 
 
 def test_a_member_that_failed_says_nothing():
     whole, broken = sample(a=[1], b=[1], c=[1]), sample(a=[1], b=[1])  # c has no field to read
     found = repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=2), [whole, broken]))
-    assert (found.samples, found.draws, found.max_draws) == (2, 5, 6)
+    assert (found.samples, found.repeats, found.max_repeats) == (2, 5, 6)
     assert (found.flip_rate.value, found.near.value) == (0, 0)
     alone = sample(a=[1])
     assert repeatability(rows(Panel([Told("a"), Told("b"), Told("c")], quorum=1), [alone])) is None
 
 
 def test_too_few_samples_do_not_say_that_one_draw_is_enough():
-    (told, *_) = of_draws([1, 1, 1], [0, 0, 0]).advice
-    assert told.startswith("No two draws of a sample differ (at most 66% would")
+    (told, *_) = of_repeats([1, 1, 1], [0, 0, 0]).advice
+    assert told.startswith("No two repeats of a sample differ (at most 66% would")
     assert told.endswith("more samples would show whether any do.")
 
 
 def test_who_gave_the_verdict_in_the_end_says_nothing_of_how_the_first_one_came():
     samples = [sample(judged=[0.5, 0.5, 0.5, 1], other=[1]), sample(judged=[1, 1, 0, 0], other=[1])]
-    repeated = Repeat(Told(), draws=4)
+    repeated = Repeat(Told(), repeats=4)
     assert (
         repeatability(rows(Selective(repeated, 0.8, Told("other")), samples)).near
         == repeatability(rows(repeated, samples)).near
@@ -240,14 +240,14 @@ def test_who_gave_the_verdict_in_the_end_says_nothing_of_how_the_first_one_came(
 
 def test_what_was_not_sure_enough_to_be_a_verdict_is_noise_all_the_same():
     samples = [sample(judged=[1, 1, 0], other=[1]), sample(judged=[1, 1, 1], other=[1])]
-    plain = repeatability(rows(Repeat(Told(), draws=3), samples))
+    plain = repeatability(rows(Repeat(Told(), repeats=3), samples))
     for escalate in (None, Told("other")):
-        assert repeatability(rows(Selective(Repeat(Told(), draws=3), 0.8, escalate), samples)) == plain
+        assert repeatability(rows(Selective(Repeat(Told(), repeats=3), 0.8, escalate), samples)) == plain
 
 
-def test_draws_of_a_member_that_was_not_sure_enough_are_noise_all_the_same():
+def test_repeats_of_a_member_that_was_not_sure_enough_are_noise_all_the_same():
     samples = [sample(a=[1, 1, 0], b=[1, 1, 1]), sample(a=[0, 0, 0], b=[0, 0, 1])]
-    plain, sure = ([Repeat(Told(name), draws=3) for name in "ab"] for _ in range(2))
+    plain, sure = ([Repeat(Told(name), repeats=3) for name in "ab"] for _ in range(2))
     doubting = Panel([Selective(member, 0.8) for member in sure])
     assert repeatability(rows(doubting, samples)).flip_rate == repeatability(rows(Panel(plain), samples)).flip_rate
 
@@ -255,12 +255,12 @@ def test_draws_of_a_member_that_was_not_sure_enough_are_noise_all_the_same():
 @pytest.mark.parametrize(
     "asked",
     [
-        Repeat(Told(), draws=3),
-        Selective(Repeat(Told(), draws=3), 0.8),
-        Panel([Repeat(Told(name), draws=3) for name in "ab"]),
-        Panel([Selective(Repeat(Told(name), draws=3), 0.8) for name in "ab"]),
+        Repeat(Told(), repeats=3),
+        Selective(Repeat(Told(), repeats=3), 0.8),
+        Panel([Repeat(Told(name), repeats=3) for name in "ab"]),
+        Panel([Selective(Repeat(Told(name), repeats=3), 0.8) for name in "ab"]),
     ],
-    ids=["draws", "doubted", "panel", "doubted panel"],
+    ids=["repeats", "doubted", "panel", "doubted panel"],
 )
 def test_what_is_kept_without_text_tells_as_much(asked):
     samples = [
@@ -276,6 +276,6 @@ def test_what_is_kept_without_text_tells_as_much(asked):
 def test_where_nobody_was_asked_twice_there_is_nothing_to_tell():
     assert repeatability([]) is None
     assert repeatability(rows(Told(), [sample(judged=[1])])) is None
-    assert of_draws([None, None]) is None
-    once = of_draws([1, 0])
+    assert of_repeats([None, None]) is None
+    once = of_repeats([1, 0])
     assert (once.samples, once.flip_rate.value, once.components) == (1, 1, {})

@@ -50,7 +50,7 @@ def test_a_larger_draw_holds_a_smaller_one_of_the_same_seed(by_verdict):
 
 
 def test_every_sample_is_as_likely_as_its_probability_says():
-    """Each of 20 samples in 5 of 20 places: over 2,000 draws 500 times, within five standard deviations."""
+    """Each of 20 samples in 5 of 20 places: over 2,000 repeats 500 times, within five standard deviations."""
     made = scored(*[YES] * 4, *[NO] * 16)
     counted = Counter(one.number for seed in range(2_000) for one in draw_samples(made, "kind", 5, seed=seed))
     assert len(counted) == 20
@@ -156,7 +156,7 @@ def test_samples_with_one_confidence_stay_together():
 
 
 def test_labels_drawn_apart_tell_as_much_as_many_more_at_random():
-    """1,000 draws of 60 from 400: the variance of the mean that people would give is at least 1.25 times as large at random."""
+    """1,000 repeats of 60 from 400: the variance of the mean that people would give is at least 1.25 times as large at random."""
     made, truth = unsure(400)
     rows, people = [*made], np.array(truth)
     said = np.array([row.score.value for row in rows])
@@ -190,5 +190,5 @@ def test_samples_to_read_are_the_least_sure_of_those_that_are_not_drawn():
 
 
 def test_without_confidence_nothing_is_known_to_be_worth_reading():
-    with pytest.raises(ConfigError, match="have no confidence, by which samples to read are chosen: use draws=5"):
+    with pytest.raises(ConfigError, match="have no confidence, by which samples to read are chosen: use repeats=5"):
         draw_samples(scored(*[YES] * 30), "kind", 10, train=5)

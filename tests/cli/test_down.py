@@ -177,7 +177,7 @@ def test_no_scorer_is_added_to_a_run_that_is_under_way(cli, judging, conversatio
     assert cli("score", 1, "--scorer", F1) == (2, "", said)
     process.communicate()
     assert process.returncode == 0
-    process = started("score", 1, "--scorer", f"{GOAL}:as=again,draws=2")
+    process = started("score", 1, "--scorer", f"{GOAL}:as=again,repeats=2")
     until(lambda: len(Run.stored().scorers) == 2)
     assert cli("score", 1, "--scorer", F1) == (2, "", said)
     process.communicate()

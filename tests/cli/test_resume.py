@@ -205,7 +205,7 @@ def test_what_failed_attempts_cost_stays_in_the_totals_of_the_run(cli, judging, 
 
 def test_what_a_stopped_run_paid_amid_a_score_stays_in_its_totals_when_it_goes_on(cli, judging, conversations):
     path = conversations(2)
-    scorer = f"{GOAL}:draws=5"
+    scorer = f"{GOAL}:repeats=5"
     settings(judging, budget=8, price=1.0)
     assert cli("run", path, "--scorer", scorer).code == 1
     [line] = Run.stored().summary

@@ -928,7 +928,7 @@ def test_a_dry_run_needs_no_key_and_leaves_nothing(cli, conversations, tmp_path)
 
 
 def test_a_dry_run_counts_what_has_no_question(cli, conversations):
-    ended = cli("run", conversations, "--scorer", "topic_adherence:draws=3", "--judge", "openai/a", "--dry-run")
+    ended = cli("run", conversations, "--scorer", "topic_adherence:repeats=3", "--judge", "openai/a", "--dry-run")
     assert ended.table["topic_adherence_x3"][:4] == ["14", "2", "36", "0"]
 
 

@@ -173,9 +173,9 @@ def scorers(needed_options) -> Sequence[str]:
     return [
         *(f"{one}{',' if ':' in one else ':'}as=s{number}" for number, one in enumerate(names)),
         "classification:measure=f1_macro,as=macro",
-        "prompt:tone,draws=3,as=drawn",
-        "prompt:tone,draws=auto,as=auto",
-        'prompt:tone,draws=3,min_confidence=1,escalate="prompt:tone",as=sure',
+        "prompt:tone,repeats=3,as=drawn",
+        "prompt:tone,repeats=auto,as=auto",
+        'prompt:tone,repeats=3,min_confidence=1,escalate="prompt:tone",as=sure',
     ]
 
 
@@ -219,7 +219,7 @@ def test_nothing_of_a_conversation_is_in_any_file_or_output(
     asked = [word for one in scorers for word in ("--scorer", one)]
     commands = [
         ("run", SAMPLES, *asked, *OUTPUTS, "--show", 3, "--gate", "s0.min >= 0.9"),
-        ("run", SAMPLES, "--scorer", "tool_call_f1:as=s1", "--scorer", "prompt:tone,draws=3,as=drawn", "--show", 3),
+        ("run", SAMPLES, "--scorer", "tool_call_f1:as=s1", "--scorer", "prompt:tone,repeats=3,as=drawn", "--show", 3),
         ("resume", 1, "--retry-failed"),
         ("score", 1, "--scorer", "tool_call_f1:as=again", "--show", 2),
         ("runs",),
@@ -297,7 +297,7 @@ def test_a_conversation_is_exported_only_where_its_text_is_kept(
         samples.append(one.model_copy(update={"trace": trace}))
     SAMPLES.write_text("\n".join(one.model_dump_json() for one in samples))
     configure(server, store_text=store_text)
-    names = ["tool_call_f1", "classification", "bleu", "prompt:tone", "prompt:tone,draws=3,as=drawn", "max_tokens:1"]
+    names = ["tool_call_f1", "classification", "bleu", "prompt:tone", "prompt:tone,repeats=3,as=drawn", "max_tokens:1"]
     cli("run", SAMPLES, *(word for name in names for word in ("--scorer", name)))
     run = Run.stored(1)
     found = export(run, to=system, samples=samples)

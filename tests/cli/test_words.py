@@ -36,7 +36,7 @@ TERMS = {
     r"strata|stratified": "stratified",
     r"calibration": "calibration error",
     r"\bflip(?:s|ped)\b": "flip",
-    r"\bdraws?\b": "draw",
+    r"\brepeats?\b(?! (?:a|the|itself|what|these)\b)": "repeat",
     r"permutation|sign-flip": "sign-flip permutation",
     r"\bf1(?:_macro)?\b": "F1",
     r"precision(?:_macro)?": "precision",
@@ -120,7 +120,7 @@ def kept(prefix: str = "s", size: int = 96) -> None:
     grades = tuned(lambda request, dice: dice.choice(["none_shown", "some", "strong"]), signs="none")
     prompt = load_prompt("tone")
     scorers = [
-        Repeat(PromptScorer(prompt, tone), draws=3),
+        Repeat(PromptScorer(prompt, tone), repeats=3),
         PromptScorer(prompt, steady),
         PromptScorer(load_prompt("user_frustration"), grades),
         Classification("f1_macro"),

@@ -58,7 +58,7 @@ def at_once(question, number, breaker):
     async def ask():
         with outage_memory():
             return await asyncio.gather(
-                *(breaker.complete(question(draw=draw)) for draw in range(number)), return_exceptions=True
+                *(breaker.complete(question(repeat=repeat)) for repeat in range(number)), return_exceptions=True
             )
 
     return asyncio.run(asyncio.wait_for(ask(), 20))
@@ -170,7 +170,7 @@ def test_a_request_that_is_cancelled_while_it_tries_leaves_that_to_another(quest
     breaker = Retry(server, circuit, 4)
 
     async def ask():
-        first, *others = (asyncio.create_task(breaker.complete(question(draw=draw))) for draw in range(3))
+        first, *others = (asyncio.create_task(breaker.complete(question(repeat=repeat))) for repeat in range(3))
         await asyncio.sleep(0.005)
         assert circuit.probe is not None
         others.pop().cancel()  # it waits, and its end is nobody else's
@@ -272,7 +272,7 @@ def test_scorers_without_that_judge_go_on_to_the_end(dead, sample, server, achie
         GOAL(dead(), name="dead"),
         fine,
         GOAL(other, name="alive"),
-        Repeat(GOAL(dead()), draws=2, name="dead_too"),
+        Repeat(GOAL(dead()), repeats=2, name="dead_too"),
     ]
     found = run(copies(sample, 50), scorers, concurrency=8)
     assert found.stop_reason.count("is down") == 1

@@ -99,7 +99,7 @@ STOPS = ["none", "none", "budget", "no more", "broken", "cancelled"]
 
 
 def scorers(dice: random.Random, url: str, budget: Budget, timeout: float) -> list[Scorer]:
-    """One to three scorers: alone, in draws, on a panel, or in draws on a panel."""
+    """One to three scorers: alone, in repeats, on a panel, or in repeats on a panel."""
     params = dice.choice([{}, {"max_tokens": 50}])
 
     def judge(model: str, **settings: Any) -> Judge:
@@ -109,7 +109,7 @@ def scorers(dice: random.Random, url: str, budget: Budget, timeout: float) -> li
     last = judge("c")
     others = judge("a", fallback=dice.choice([(), (last,)])), judge("b", cache_mode=dice.choice(["off", "read_write"]))
     alone = [PromptScorer(ASKED, one, name=f"alone_{one.model[-1]}") for one in (*others, last)]
-    drawn = Repeat(alone[0], draws=dice.choice([3, "auto"]), name="drawn")
+    drawn = Repeat(alone[0], repeats=dice.choice([3, "auto"]), name="drawn")
     panel = Panel(alone, name="panel", quorum=dice.choice([None, 1]))
     return dice.sample(
         [*alone, drawn, panel, Panel([drawn, *alone[1:]], name="both", escalate=True)], dice.randrange(1, 4)
@@ -160,7 +160,7 @@ def calls(store: RunStore, record: RunRecord) -> list[JudgeCall]:
 @pytest.mark.usefixtures("no_waits")
 @pytest.mark.parametrize("seed", range(CASES))
 def test_a_run_paid_what_its_judges_server_was_asked_for(server, seed):
-    dice = random.Random(seed)  # noqa: S311 - a draw, and no secret
+    dice = random.Random(seed)  # noqa: S311 - a repeat, and no secret
     provider = Provider(server, dice, dice.sample(FAULTS, dice.randrange(1, 6)), dice.choice([0, 0.1, 0.4]))
     server.script = [provider]
     samples = [

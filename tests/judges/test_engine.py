@@ -18,7 +18,7 @@ from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import load_prompt
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import independent_draw, ledger
+from judgekit.score import independent_repeat, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.topic import TopicAdherence
@@ -209,25 +209,25 @@ def test_what_is_asked_again_about_a_conversation_is_read_from_the_engines_own_c
     assert usage.output_tokens > len(second.answer.model_dump_json())  # and one for the end
 
 
-# Draws and what is kept
+# Repeats and what is kept
 
 
 def test_a_seed_makes_a_draw_reproducible_and_each_draw_has_its_own(local, sample, tmp_path):
-    async def draw(judge):
+    async def repeat(judge):
         found = []
         for index in range(5):
-            with independent_draw(index, 5):
+            with independent_repeat(index, 5):
                 found.append((await judge.ask(GOAL, sample, Opinion)).answer)
         return found
 
     kept = tmp_path / "cache.sqlite"
     params = {"max_tokens": 1000, "seed": 7, "cache_prompt": False}  # what the engine caches, it rounds otherwise
     judges = [local(params=params, cache_mode=mode, cache=kept) for mode in ("read_write", "off")]
-    first, again = (asyncio.run(draw(judge)) for judge in judges)
+    first, again = (asyncio.run(repeat(judge)) for judge in judges)
     assert first == again
     assert len({answer.model_dump_json() for answer in first}) == 5
     replies = ReplyDatabase(kept)
-    assert len({(parts["draw"], parts["params"]) for parts in replies.digests()}) == 5
+    assert len({(parts["repeat"], parts["params"]) for parts in replies.digests()}) == 5
     replies.close()
 
 

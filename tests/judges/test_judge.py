@@ -39,7 +39,7 @@ from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Reply
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
-from judgekit.score import JudgeCall, independent_draw, ledger, outage_memory
+from judgekit.score import JudgeCall, independent_repeat, ledger, outage_memory
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference, GoalAnswer
 from judgekit.scorers.topic import TopicAdherence
 from judgekit.scoring import attempt
@@ -69,8 +69,8 @@ def asked(sample):
     return lambda judge, **options: asyncio.run(ask(judge, sample, **options))
 
 
-async def ask(judge: Judge, sample: Sample, draw: int = 0, **options: Any) -> Judgment[Opinion]:
-    with independent_draw(draw, 1_000):
+async def ask(judge: Judge, sample: Sample, repeat: int = 0, **options: Any) -> Judgment[Opinion]:
+    with independent_repeat(repeat, 1_000):
         return await judge.ask(GOAL, sample, Opinion, **options)
 
 
@@ -228,7 +228,7 @@ def test_a_whole_number_of_questions_is_never_more_than_allowed_at_once(stub, sa
     judge = Judge("any/m", client=client, cache_mode="off", concurrency=4)
 
     async def ask_all():
-        await asyncio.gather(*(ask(judge, sample, draw) for draw in range(20)))
+        await asyncio.gather(*(ask(judge, sample, repeat) for repeat in range(20)))
 
     asyncio.run(ask_all())
     assert len(client.requests) == 20
@@ -257,8 +257,8 @@ def test_one_judge_serves_threads_with_loops_of_their_own(server, local, sample,
 
     async def ask_from(first):
         ready.wait(5)
-        draws = range(first, first + 4)
-        return await asyncio.gather(*(ask(judge, sample, draw) for draw in draws))
+        repeats = range(first, first + 4)
+        return await asyncio.gather(*(ask(judge, sample, repeat) for repeat in repeats))
 
     threads = [threading.Thread(target=lambda n=n: found.extend(asyncio.run(ask_from(n)))) for n in (0, 10)]
     for thread in threads:
@@ -398,7 +398,7 @@ def kept_in(path):
 def test_another_draw_of_a_question_is_asked_for_itself(cached, asked):
     client = ScriptedClient([YES, YES | {"verdict": "no"}])
     judge = judge_of(client, cached)
-    assert [asked(judge, draw=draw).answer.verdict for draw in (0, 1, 0, 1)] == ["yes", "no", "yes", "no"]
+    assert [asked(judge, repeat=repeat).answer.verdict for repeat in (0, 1, 0, 1)] == ["yes", "no", "yes", "no"]
 
 
 FAILURES = {
@@ -481,8 +481,8 @@ def test_replay_answers_for_a_provider_that_nobody_knows_without_a_key(asked, tm
     assert judgment.answer == Opinion(**YES)
     assert len(client.requests) == 1
     assert [(one.cached, one.cost_usd) for one in judgment.calls] == [(True, 0.0)]
-    with pytest.raises(ReplayError, match=r"the nearest recorded request differs in draw$"):
-        asked(judge, draw=1)
+    with pytest.raises(ReplayError, match=r"the nearest recorded request differs in repeat$"):
+        asked(judge, repeat=1)
 
 
 def test_replay_of_a_reply_that_no_longer_fits_is_an_error_and_no_new_question(asked, tmp_path):
@@ -523,12 +523,12 @@ def test_the_shipped_replies_answer_every_question_about_the_shipped_conversatio
 def test_the_limit_counts_over_loops_and_cached_replies_are_free(server, local, asked, cached):
     server.script = [server.says(YES)]
     judge = local(cache=cached, budget=Budget(requests=2))
-    for draw in (0, 1, 0, 1):
-        asked(judge, draw=draw)
+    for repeat in (0, 1, 0, 1):
+        asked(judge, repeat=repeat)
     with ledger() as calls, pytest.raises(BudgetError, match="budget of 2 requests"):
-        asked(judge, draw=2)
+        asked(judge, repeat=2)
     assert calls == []
-    assert asked(judge, draw=1).calls[0].cached
+    assert asked(judge, repeat=1).calls[0].cached
     assert len(server.requests) == 2
 
 
@@ -584,7 +584,7 @@ def test_the_key_is_nowhere_but_in_the_request(server, local, asked, monkeypatch
     server.script = [server.says(YES), (status, {}, {"error": {"message": "What is sk-very-private?"}})]
     asked(judge)
     with ledger() as calls, pytest.raises(JudgeError, match="What is") as info:
-        asked(judge, draw=1)
+        asked(judge, repeat=1)
     assert "sk-very-private" in server.requests[1].headers["authorization"]
     assert "sk-very-private" not in f"{judge!r} {judge} {judge.model_dump()} {info.value} {calls}"
     for file in cached.parent.iterdir():
@@ -801,14 +801,14 @@ def _set_limit(judge):
 @pytest.mark.parametrize(
     "change", [_set_seed, _set_nested, _set_header, _set_query, _set_identity, _set_limit], ids=lambda one: one.__name__
 )
-@pytest.mark.parametrize("draw", [0, 3])
-def test_settings_that_change_in_place_are_those_of_the_next_request(sample, change, draw):
+@pytest.mark.parametrize("repeat", [0, 3])
+def test_settings_that_change_in_place_are_those_of_the_next_request(sample, change, repeat):
     def judge():
         settings = {"params": {"seed": 1, "extra": {"tags": ["a"]}}, "headers": {"x-team": "blue"}, "query": {"v": "1"}}
         return Judge("openai/judge-1", client=_Own({}), budget=Budget(tokens=9_000), **settings)
 
     def request(judge):
-        with independent_draw(draw, 10):
+        with independent_repeat(repeat, 10):
             return judge.build_request(GOAL, sample, Opinion)
 
     def parts(request):

@@ -242,7 +242,7 @@ def test_what_is_cached_is_neither_held_back_nor_spent(stub, question):
             for _ in range(5):
                 await client.complete(question())
             with pytest.raises(BudgetError):
-                await client.complete(question(draw=1))
+                await client.complete(question(repeat=1))
             await client.complete(question())
         finally:
             await client.aclose()

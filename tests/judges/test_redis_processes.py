@@ -440,9 +440,9 @@ def test_a_full_redis_is_an_error_and_keeps_what_it_has(starting_redis, question
 
     async def fill():
         store = RedisReplyStore(RedisServer(full.address))
-        for draw in range(200):
+        for repeat in range(200):
             try:
-                await store.put(question(draw=draw), Reply(text=random.Random(draw).randbytes(8_000).hex()))  # noqa: S311
+                await store.put(question(repeat=repeat), Reply(text=random.Random(repeat).randbytes(8_000).hex()))  # noqa: S311
             except StoreError as error:
                 assert (await store.get(question().key)).text
                 await store.aclose()

@@ -37,7 +37,7 @@ OTHER = {
     "one message less": {"messages": (ChatMessage("system", "You judge."),)},
     "schema_name": {"schema_name": "badness"},
     "schema": {"schema": {"type": "object", "properties": {"good": {"type": "integer"}}}},
-    "draw": {"draw": 1},
+    "repeat": {"repeat": 1},
 }
 SAME = {
     "order of the parameters": {"params": {"seed": 7, "temperature": 0}},
@@ -104,7 +104,7 @@ request = Request("openai", "u", "m", params, messages, "s", {"type": "object"},
 print(request.key)
 """
 
-HASHED = """{"base_url":"u","draw":0,"messages":2,"model":"m",\
+HASHED = """{"base_url":"u","repeat":0,"messages":2,"model":"m",\
 "params":{"n":0,"seed":0,"temperature":0,"top_p":0},"provider":"openai","schema":["s",{"type":"object"}]}
 system 4
 Sé.

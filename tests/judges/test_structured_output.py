@@ -207,15 +207,15 @@ def test_the_others_do_not_wait_for_a_slow_one_for_long(stub, question, monkeypa
     class SlowAtFirst(stub):
         async def complete(self, request, /):
             reply = await super().complete(request)
-            if request.draw == 0:
+            if request.repeat == 0:
                 await others_are_done.wait()
             return reply
 
     async def ask_all():
         held = StructuredOutput(asked, SchemaSupport())
-        first, *others = [asyncio.create_task(held.complete(question(draw=draw))) for draw in range(3)]
+        first, *others = [asyncio.create_task(held.complete(question(repeat=repeat))) for repeat in range(3)]
         await asyncio.sleep(0)
-        assert [request.draw for request in asked.requests] == [0]
+        assert [request.repeat for request in asked.requests] == [0]
         async with asyncio.timeout(5):
             await asyncio.gather(*others)
         others_are_done.set()
@@ -234,15 +234,15 @@ def test_who_finds_out_last_goes_on_where_the_others_stand(stub, question, monke
             if request.output_mode == "text":
                 found.set()
                 return FINE
-            if request.output_mode == "json_schema" and request.draw == 1:
+            if request.output_mode == "json_schema" and request.repeat == 1:
                 both.set()
                 await found.wait()
             await both.wait()
             raise UNHELD
 
     asked, footing, both, found = OldServer(), SchemaSupport(), asyncio.Event(), asyncio.Event()
-    assert asyncio.run(ask(asked, [question(draw=draw) for draw in range(2)], footing)) == [FINE] * 2
-    assert sorted((request.draw, request.output_mode) for request in asked.requests) == [
+    assert asyncio.run(ask(asked, [question(repeat=repeat) for repeat in range(2)], footing)) == [FINE] * 2
+    assert sorted((request.repeat, request.output_mode) for request in asked.requests) == [
         (0, "json_object"),
         (0, "json_schema"),
         (0, "text"),

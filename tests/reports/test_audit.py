@@ -62,7 +62,7 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
         "bias length -0.100 -0.300 to 0.100 Wilson",
         "calibration expected calibration error 0.050",
         "noise flip rate 0.080 0.050 to 0.120 Wilson near the threshold 0.110",
-        "480 draws of at most 960 in all variance of a single verdict 0.200: item 75%, draw 25% draw twice",
+        "480 repeats of at most 960 in all variance of a single verdict 0.200: item 75%, repeat 25% repeat twice",
         "where the confidence is at least 0.8, people disagree with at most 10% of the verdicts, with a probability",
         "notes a note",
         "disagreements all 2, worst first",
@@ -109,10 +109,15 @@ def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
 
 def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
     noise = Repeatability(
-        samples=2, draws=4, max_draws=4, flip_rate=Estimate(value=0), near=Estimate(value=0), components={"draw": 0}
+        samples=2,
+        repeats=4,
+        max_repeats=4,
+        flip_rate=Estimate(value=0),
+        near=Estimate(value=0),
+        components={"repeat": 0},
     )
     [_, found] = audit_sections(PLAIN.model_copy(update={"noise": noise}))
-    assert found.notes == ("2 samples with several draws, 4 draws in all",)
+    assert found.notes == ("2 samples with several repeats, 4 repeats in all",)
 
 
 def test_below_the_head_line_stands_what_the_audit_means_for_use(audit_saying):

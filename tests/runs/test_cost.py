@@ -69,7 +69,7 @@ def test_the_paid_calls_of_a_panel_stay_with_the_run_when_a_member_s_quota_is_sp
 
 def test_a_budget_that_is_spent_amid_the_draws_of_a_score_was_spent():
     judge = ScriptedJudge(lambda _: REPLY, budget={"requests": 8})
-    found = run(samples(4), [Repeat(PromptScorer(ASKED, judge), draws=5)], concurrency=1)
+    found = run(samples(4), [Repeat(PromptScorer(ASKED, judge), repeats=5)], concurrency=1)
     assert (len(found), spent(found)) == (1, [(8, 8_800, 2.0)])
 
 
@@ -112,7 +112,7 @@ def test_where_tokens_or_prices_of_a_lost_attempt_are_unknown_those_of_the_run_a
     lines = {"usage": (3, None, 0.5), "cost_usd": (3, 2_200, None)}
     for name, expected in lines.items():
         scorer = asking(REPLY, REPLY.model_copy(update={name: None}), QuotaError("no money"))
-        assert spent(run(samples(1), [Repeat(scorer, draws=3)])) == [expected]
+        assert spent(run(samples(1), [Repeat(scorer, repeats=3)])) == [expected]
 
 
 def test_a_file_says_what_a_score_under_way_took_before_it_is_there():
@@ -169,7 +169,9 @@ def test_who_answered_is_told_of_scores_that_are_kept():
 @pytest.fixture
 def half_paid() -> Run:
     """A run of two samples, one of which has a score at $0.50, and one cost $0.25, has none, and met a quota."""
-    return run(samples(2), [Repeat(asking(*[REPLY] * 3, QuotaError("no money")), draws=2, name="twice")], concurrency=1)
+    return run(
+        samples(2), [Repeat(asking(*[REPLY] * 3, QuotaError("no money")), repeats=2, name="twice")], concurrency=1
+    )
 
 
 def test_reports_and_gates_are_of_all_that_was_paid(half_paid):

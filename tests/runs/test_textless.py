@@ -14,7 +14,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([SAID, "value", "status"]), inner),
     max_leaves=6,
 )
-NAMES = ("draws", "votes", "unasked", "verdicts", "doubted", "flipped", "predicted", "mine", SAID)
+NAMES = ("repeats", "votes", "unasked", "verdicts", "doubted", "flipped", "predicted", "mine", SAID)
 CALL = JudgeCall(judge="j/m", prompt="p@1", exchange=JudgeExchange(messages=[("user", SAID)], reply=SAID))
 
 

@@ -18,7 +18,7 @@ from judgekit.judges.judge import Judge
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
-from judgekit.score import JudgeCall, Score, current_draw, planning, record_calls
+from judgekit.score import JudgeCall, Score, current_repeat, planning, record_calls
 from judgekit.scorers.panel import Panel
 from judgekit.scorers.prompted import PromptScorer
 from judgekit.scorers.repeat import Repeat
@@ -220,10 +220,10 @@ def test_its_confidence_is_the_share_of_the_votes_for_the_verdict(votes, options
 
 def test_the_draws_of_a_member_stay_with_its_vote():
     judge = ScriptedJudge([answer("yes"), answer("no"), answer("yes")])
-    panel = Panel([*members([1.0]), Repeat(PromptScorer(BOOKED, judge), draws=3)])
+    panel = Panel([*members([1.0]), Repeat(PromptScorer(BOOKED, judge), repeats=3)])
     votes = asyncio.run(panel.ascore(SAMPLE)).details["votes"]
-    assert (votes["booked_x3"]["draws"], votes["booked_x3"]["value"]) == ([1.0, 0.0, 1.0], 1.0)
-    assert "draws" not in votes["m0"]
+    assert (votes["booked_x3"]["repeats"], votes["booked_x3"]["value"]) == ([1.0, 0.0, 1.0], 1.0)
+    assert "repeats" not in votes["m0"]
 
 
 def test_the_verdict_has_the_label_and_the_reason_of_those_who_gave_it():
@@ -443,7 +443,7 @@ def test_members_that_are_not_asked_are_told_apart_as_well():
     judge = ScriptedJudge({"booked": answer("yes")})
     judges = [judge.model_copy(update={"model": f"scripted/{model}"}) for model in ("cheap", "middle", "dear")]
     scorers = [PromptScorer(BOOKED, judges[0]), PromptScorer(BOOKED, judges[1])]
-    last = Repeat(PromptScorer(BOOKED, judges[2]), draws=2, name="booked")
+    last = Repeat(PromptScorer(BOOKED, judges[2]), repeats=2, name="booked")
     found = asyncio.run(Panel([*scorers, last], escalate=True).ascore(SAMPLE))
     assert (found.value, found.details["unasked"]) == (1.0, ["booked (scripted/dear)"])
 
@@ -451,7 +451,7 @@ def test_members_that_are_not_asked_are_told_apart_as_well():
 def test_a_panel_within_a_panel_and_a_repeat_are_members_like_others():
     inner = Panel(members([1.0, 1.0, 0.0]), name="inner")
     judge = ScriptedJudge([answer("yes"), answer("no"), answer("yes")])
-    found = asyncio.run(Panel([inner, Repeat(PromptScorer(BOOKED, judge), draws=3)], rule="unanimous").ascore(SAMPLE))
+    found = asyncio.run(Panel([inner, Repeat(PromptScorer(BOOKED, judge), repeats=3)], rule="unanimous").ascore(SAMPLE))
     assert found.value == 1.0
     assert asked_by(found) == ["judge/m0", "judge/m1", "judge/m2", *["scripted/judge"] * 3]
     assert [*found.details["votes"]] == ["inner", "booked_x3"]
@@ -464,10 +464,10 @@ def test_a_panel_that_is_repeated_asks_all_members_anew():
         name: str
 
         async def ascore(self, sample: Sample, /) -> Score:
-            return Score.scored(self.name, float(current_draw() > 0))
+            return Score.scored(self.name, float(current_repeat() > 0))
 
-    found = asyncio.run(Repeat(Panel([Drawn("a"), Drawn("b")]), draws=3).ascore(SAMPLE))
-    assert [draw["value"] for draw in found.details["draws"]] == [0.0, 1.0, 1.0]
+    found = asyncio.run(Repeat(Panel([Drawn("a"), Drawn("b")]), repeats=3).ascore(SAMPLE))
+    assert [repeat["value"] for repeat in found.details["repeats"]] == [0.0, 1.0, 1.0]
 
 
 def test_a_member_gives_in_a_panel_the_verdict_that_it_gives_alone():

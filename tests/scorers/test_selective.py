@@ -112,7 +112,7 @@ def test_it_fails_where_the_other_fails():
 def test_a_score_without_a_confidence_fails_and_says_where_one_comes_from():
     found = tried(sure(None), escalate=sure(1.0, name="dear"))
     assert (found.status, found.error, len(found.calls)) == ("failed", "ConfigError", 1)
-    assert found.reason.startswith("cheap reports no confidence: ask several times (draws) or several judges")
+    assert found.reason.startswith("cheap reports no confidence: ask several times (repeats) or several judges")
 
 
 def judged(**settings) -> PromptScorer:
@@ -126,16 +126,16 @@ def judged(**settings) -> PromptScorer:
         judged(params={"logprobs": True}, store_text=False),  # from the cache, its tokens are not known
         AgentGoalAccuracyWithoutReference(Judge("openai/a", params={"logprobs": True})),
         TopicAdherence(Judge("openai/a")),
-        Repeat(judged(), draws=3, aggregation="mean"),
+        Repeat(judged(), repeats=3, aggregation="mean"),
         Panel([judged(), judged(params={"seed": 1})], rule="median"),
-        Selective(Repeat(judged(), draws=3), 0.8, judged()),
+        Selective(Repeat(judged(), repeats=3), 0.8, judged()),
     ],
     ids=lambda scorer: f"{type(scorer).__name__} {scorer.name}",
 )
 def test_a_scorer_that_never_says_how_sure_it_is_is_refused_before_anybody_is_asked(scorer):
     with pytest.raises(ConfigError, match=f"{scorer.name} reports no confidence"):
         Selective(scorer, 0.8)
-    assert Selective(Repeat(scorer, draws=3), 0.8).name == f"{scorer.name}_x3"
+    assert Selective(Repeat(scorer, repeats=3), 0.8).name == f"{scorer.name}_x3"
     assert Selective(judged(params={"logprobs": True}), 0.8, scorer).name == "tone"
 
 
@@ -147,10 +147,10 @@ def test_a_cascade_goes_on_until_somebody_is_sure():
 
 def test_draws_and_votes_say_how_sure_they_are():
     judges = [ScriptedJudge([answer(verdict) for verdict in ("yes", "yes", "no")]) for _ in range(2)]
-    repeated = Repeat(PromptScorer(BOOKED, judges[0]), draws=3)
+    repeated = Repeat(PromptScorer(BOOKED, judges[0]), repeats=3)
     found = Selective(repeated, 0.7).score(SAMPLE)
     assert (found.scorer, found.status, found.details["doubted"]["confidence"]) == ("booked_x3", "abstained", 2 / 3)
-    assert Selective(Repeat(PromptScorer(BOOKED, judges[1]), draws=3), 0.6).score(SAMPLE).value == 1
+    assert Selective(Repeat(PromptScorer(BOOKED, judges[1]), repeats=3), 0.6).score(SAMPLE).value == 1
     votes = [sure(None, value, f"m{place}") for place, value in enumerate((1.0, 1.0, 0.0))]
     assert Selective(Panel(votes), 0.7).score(SAMPLE).status == "abstained"
 
@@ -179,7 +179,7 @@ def test_the_tokens_of_a_judge_say_how_sure_it_is_also_from_the_cache(tmp_path):
 def test_a_plan_has_room_for_both():
     first, second = (PromptScorer("tone", Judge(f"openai/{name}", cache_mode="off")) for name in "ab")
     with planning():
-        found = asyncio.run(attempt(Selective(Repeat(first, draws=2), 0.8, second), SAMPLE))
+        found = asyncio.run(attempt(Selective(Repeat(first, repeats=2), 0.8, second), SAMPLE))
     assert [call.judge for call in found.calls] == ["openai/a", "openai/a", "openai/b"]
 
 

@@ -15,14 +15,14 @@ ANSWERS = (
     "101000000000 111001000000 111110000000 110110010000 111110100000 "
     "111011100000 111111100000 111101111100 111111111110 111111111111"
 )
-SEEN = VarianceComponents(item=0.10, prompt=0.01, interaction=0.03, draw=0.08, items=50, prompts=2)
+SEEN = VarianceComponents(item=0.10, prompt=0.01, interaction=0.03, repeat=0.08, items=50, prompts=2)
 
 
 def test_the_components_of_a_crossed_design_are_those_that_brennan_printed():
     values = np.array([[float(one) for one in person] for person in ANSWERS.split()])
     found = variance_components(values[:, :, np.newaxis])
     assert (found.item, found.prompt, found.interaction) == pytest.approx((0.0574, 0.0754, 0.1269), abs=5e-5)
-    assert (found.draw, found.items, found.prompts, found.negative) == (None, 10, 12, ())
+    assert (found.repeat, found.items, found.prompts, found.negative) == (None, 10, 12, ())
     dependability = found.item / (found.item + found.verdict_error(12, 1) ** 2)
     assert dependability == pytest.approx(0.773, abs=5e-4)
 
@@ -33,27 +33,27 @@ def test_with_one_prompt_they_are_those_of_a_mixed_model():
     theirs = MixedLM(values.ravel(), np.ones(150), np.arange(30).repeat(5)).fit(reml=True)
     found = variance_components(values)
     assert found.item == pytest.approx(float(theirs.cov_re[0, 0]), rel=1e-4)
-    assert found.draw == pytest.approx(theirs.scale, rel=1e-4)
+    assert found.repeat == pytest.approx(theirs.scale, rel=1e-4)
     assert (found.prompt, found.interaction) == (None, None)
 
 
-def test_with_prompts_and_draws_they_are_those_of_the_table_of_mean_squares():
-    # items a and b, prompts p and q, two draws: means 0.5 0.0 / 1.0 0.5, all means 0.5
+def test_with_prompts_and_repeats_they_are_those_of_the_table_of_mean_squares():
+    # items a and b, prompts p and q, two repeats: means 0.5 0.0 / 1.0 0.5, all means 0.5
     values = [[[0.25, 0.75], [0, 0]], [[1, 1], [0.25, 0.75]]]
-    # mean squares (of single values): items 4 * 2 * 0.25**2 = 0.5, prompts the same, interaction 0, draws 0.25 / 4
+    # mean squares (of single values): items 4 * 2 * 0.25**2 = 0.5, prompts the same, interaction 0, repeats 0.25 / 4
     found = variance_components(values)
     assert (found.item, found.prompt) == pytest.approx((0.5 / 4, 0.5 / 4))
-    assert (found.interaction, found.draw) == (0, 0.0625)  # (0 - 0.0625) / 2 is below 0
+    assert (found.interaction, found.repeat) == (0, 0.0625)  # (0 - 0.0625) / 2 is below 0
     assert found.negative == ("interaction",)
 
 
 @pytest.mark.parametrize("missing", [0, 0.3])
-def test_what_was_put_in_is_found_on_average_also_where_draws_are_missing(missing):
+def test_what_was_put_in_is_found_on_average_also_where_repeats_are_missing(missing):
     random = np.random.default_rng(8)
-    put_in = {"item": 0.5, "prompt": 0.2, "interaction": 0.3, "draw": 0.4}
+    put_in = {"item": 0.5, "prompt": 0.2, "interaction": 0.3, "repeat": 0.4}
     found = []
     for _ in range(800):
-        shapes = {"item": (20, 1, 1), "prompt": (1, 6, 1), "interaction": (20, 6, 1), "draw": (20, 6, 4)}
+        shapes = {"item": (20, 1, 1), "prompt": (1, 6, 1), "interaction": (20, 6, 1), "repeat": (20, 6, 4)}
         values = sum(random.normal(0, np.sqrt(put_in[name]), shape) for name, shape in shapes.items())
         gone = random.random(values.shape) < missing
         gone[:, :, 0] = False
@@ -82,47 +82,47 @@ def test_without_a_second_item_or_a_second_verdict_there_is_no_variance(values):
 def test_a_judge_that_repeats_itself_has_no_noise():
     values = np.array([0.0, 1, 1, 0, 0.1]).reshape(5, 1, 1).repeat(3, axis=2)
     found = variance_components(values)
-    assert (found.draw, found.negative) == (0, ())
+    assert (found.repeat, found.negative) == (0, ())
     assert found.verdict_error(1, 1) == 0
 
 
 @pytest.mark.parametrize(
-    ("prompts", "draws", "variance"),
+    ("prompts", "repeats", "variance"),
     [(1, 1, 0.12), (1, 8, 0.05), (2, 4, 0.03), (8, 1, 0.04 / 8 + 0.01), (2, 1, 0.06)],
 )
-def test_the_error_of_a_verdict_falls_with_prompts_and_with_draws(prompts, draws, variance):
-    assert SEEN.verdict_error(prompts, draws) ** 2 == pytest.approx(variance)
-    assert SEEN.mean_error(40, prompts, draws) ** 2 == pytest.approx(
+def test_the_error_of_a_verdict_falls_with_prompts_and_with_draws(prompts, repeats, variance):
+    assert SEEN.verdict_error(prompts, repeats) ** 2 == pytest.approx(variance)
+    assert SEEN.mean_error(40, prompts, repeats) ** 2 == pytest.approx(
         0.01 / prompts + (0.10 + variance - 0.01 / prompts) / 40
     )
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 99))
-def test_the_errors_are_those_of_means_of_that_many(prompts, draws, seed):
+def test_the_errors_are_those_of_means_of_that_many(prompts, repeats, seed):
     random = np.random.default_rng(seed)
     runs = 4_000
-    parts = {"prompt": (prompts, 1), "interaction": (prompts, 1), "draw": (prompts, draws)}
+    parts = {"prompt": (prompts, 1), "interaction": (prompts, 1), "repeat": (prompts, repeats)}
     means = sum(
         random.normal(0, np.sqrt(getattr(SEEN, name)), (runs, *shape)).mean(axis=(1, 2))
         for name, shape in parts.items()
     )
-    assert np.std(means) == pytest.approx(SEEN.verdict_error(prompts, draws), rel=0.07)
+    assert np.std(means) == pytest.approx(SEEN.verdict_error(prompts, repeats), rel=0.07)
 
 
-def test_two_prompts_of_four_draws_beat_one_of_eight():
+def test_two_prompts_of_four_repeats_beat_one_of_eight():
     best, other = request_plans(SEEN, 8, prompts=2)
-    assert (best.prompts, best.draws) == (2, 4)
-    assert (other.prompts, other.draws) == (1, 8)
+    assert (best.prompts, best.repeats) == (2, 4)
+    assert (other.prompts, other.repeats) == (1, 8)
     assert (best.error, other.error) == pytest.approx((np.sqrt(0.03), np.sqrt(0.05)))
     assert [split[:2] for split in request_plans(SEEN, 7, prompts=3)] == [(3, 2), (2, 3), (1, 7)]
-    alike = VarianceComponents(item=0.1, prompt=0, interaction=0, draw=0.08, items=50, prompts=2)
+    alike = VarianceComponents(item=0.1, prompt=0, interaction=0, repeat=0.08, items=50, prompts=2)
     assert request_plans(alike, 8, prompts=4)[0][:2] == (1, 8)  # prompts that do not matter need not be written
 
 
 def test_what_cannot_be_told_apart_is_not_advised():
-    one_prompt = VarianceComponents(item=0.1, prompt=None, interaction=None, draw=0.08, items=50, prompts=1)
+    one_prompt = VarianceComponents(item=0.1, prompt=None, interaction=None, repeat=0.08, items=50, prompts=1)
     assert [split[:2] for split in request_plans(one_prompt, 8, prompts=4)] == [(1, 8)]
-    one_draw = VarianceComponents(item=0.1, prompt=0.01, interaction=0.1, draw=None, items=50, prompts=4)
+    one_draw = VarianceComponents(item=0.1, prompt=0.01, interaction=0.1, repeat=None, items=50, prompts=4)
     assert [split[:2] for split in request_plans(one_draw, 4, prompts=3)] == [(3, 1), (2, 1), (1, 1)]
     assert one_draw.verdict_error(2, 2) is None
     assert one_draw.mean_error(50, 2, 2) is None
@@ -130,12 +130,12 @@ def test_what_cannot_be_told_apart_is_not_advised():
 
 @pytest.mark.parametrize("values", [[[1, 2]], [[[1, float("inf")]]], 1])
 def test_what_are_no_verdicts_is_refused(values):
-    with pytest.raises(ValueError, match=r"of shape \(items, prompts, draws\)"):
+    with pytest.raises(ValueError, match=r"of shape \(items, prompts, repeats\)"):
         variance_components(values)
 
 
 def test_a_design_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="expected 1 or more draws, found 0"):
+    with pytest.raises(ValueError, match="expected 1 or more repeats, found 0"):
         SEEN.verdict_error(1, 0)
     with pytest.raises(ValueError, match="expected 1 or more requests, found 0"):
         request_plans(SEEN, 0, prompts=1)

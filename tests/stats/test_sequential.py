@@ -19,8 +19,8 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bounds_that_are_looked_at_after_every_value_miss_at_most_5_of_100_times(shape):
-    mean, draw = SHAPES[shape]
-    values = draw(np.random.default_rng(5), (1_000, 600)).astype(float)
+    mean, repeat = SHAPES[shape]
+    values = repeat(np.random.default_rng(5), (1_000, 600)).astype(float)
     found = confidence_sequence(values, step=0.1)  # a grid that the mean is on: as exact as any finer one
     missed = ((found.low >= mean - 1e-9) | (found.high <= mean + 1e-9)).any(axis=1)
     assert missed.mean() <= 0.05

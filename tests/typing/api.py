@@ -108,7 +108,7 @@ async def uses() -> None:
         ToolConstraints([Before("f", "g")]),
         TopicAdherence(judge, mode="recall"),
         AgentGoalAccuracyWithoutReference(ScriptedJudge([{"verdict": "achieved"}])),
-        Repeat(TopicAdherence(limited), draws=3, aggregation="mean"),
+        Repeat(TopicAdherence(limited), repeats=3, aggregation="mean"),
         PromptScorer("tone", judge, require_evidence=True),
         PromptScorer("tone", "openai/judge-model"),
         TopicAdherence("openai/judge-model"),

@@ -30,7 +30,7 @@ _DICTIONARY = (
     b'messages[3] (user)":"messages[2] (assistant)":"images":"headers":"query":"client":'
     b'{"answer":"{"topics": [{"topic": "verdict": "not_achieved"partly"good"bad"yes"no"true, "false, "label": "score": '
     b"the user asked for the agent did not The assistant says that it was answered in message "
-    b'["openai/gpt-","@",{"provider":"","base_url":"","model":"","params":"","schema":"","draw":"","messages":"",'
+    b'["openai/gpt-","@",{"provider":"","base_url":"","model":"","params":"","schema":"","repeat":"","messages":"",'
     b'"messages[0] (system)":"","messages[1] (user)":""},17955,'
     b'{"text":"{\\"goals\\": [{\\"goal\\": \\"\\", \\"end_state\\": \\"\\", \\"reason\\": \\"\\", \\"evidence\\": [1, 2], '
     b'\\"verdict\\": \\"achieved\\"}]}","model":"gpt-","usage":{"input_tokens":,"output_tokens":,"cached_tokens":,'

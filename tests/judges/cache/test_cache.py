@@ -94,7 +94,7 @@ def test_an_answered_question_is_not_asked_again_and_costs_nothing(stub, shared,
         {"messages": ()},
         {"schema_name": "badness"},
         {"schema": {}},
-        {"draw": 1},
+        {"repeat": 1},
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -199,7 +199,7 @@ def test_different_questions_at_once_do_not_wait_for_each_other(stub, shared, qu
     asked = gated(stub)
 
     async def ask():
-        tasks = await started(Cache(asked, shared, "read_write"), [question(draw=draw) for draw in range(9)])
+        tasks = await started(Cache(asked, shared, "read_write"), [question(repeat=repeat) for repeat in range(9)])
         async with asyncio.timeout(5):
             while asked.under_way < 9:  # noqa: ASYNC110 - the stub has no event for it
                 await asyncio.sleep(0.001)
@@ -423,7 +423,7 @@ def test_what_another_is_asking_is_waited_for_and_costs_nothing(two_caches, ques
 
 
 def test_two_threads_with_a_loop_each_send_each_request_once(stub, path, question):
-    requests = [question(draw=draw) for draw in range(40)]
+    requests = [question(repeat=repeat) for repeat in range(40)]
     stubs = [stub([REPLY]), stub([REPLY])]
     ready = threading.Barrier(2)
 
@@ -442,7 +442,7 @@ def test_two_threads_with_a_loop_each_send_each_request_once(stub, path, questio
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(one.draw for asked in stubs for one in asked.requests) == list(range(40))
+    assert sorted(one.repeat for asked in stubs for one in asked.requests) == list(range(40))
 
 
 @pytest.mark.parametrize("error", [OverloadError("busy"), RefusalError("no")], ids=lambda error: type(error).__name__)
@@ -577,8 +577,8 @@ def test_nothing_is_renewed_where_nothing_is_under_way(stub, shared, question, m
     cache = Cache(stub([REPLY]), shared, "read_write")
 
     async def ask():
-        for draw in range(2):
-            await cache.complete(question(draw=draw))
+        for repeat in range(2):
+            await cache.complete(question(repeat=repeat))
             while cache._leases._timer is not None:  # noqa: ASYNC110 - a thread ends
                 await asyncio.sleep(0.01)
 
@@ -638,7 +638,7 @@ def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, qu
 
     async def close():
         cache = Cache(asked, SQLiteReplyStore(path), "read_write")
-        tasks = await started(cache, [question(draw=draw) for draw in range(3)])
+        tasks = await started(cache, [question(repeat=repeat) for repeat in range(3)])
         assert len(claims(path)) == 3
         await cache.aclose()
         assert claims(path) == {}
@@ -807,7 +807,7 @@ def test_replay_answers_from_what_is_kept_at_no_cost(recorded, question):
     [
         ({"model": "judge-2"}, "model"),
         ({"params": {}}, "params"),
-        ({"draw": 3, "base_url": "?"}, "base_url, draw"),
+        ({"repeat": 3, "base_url": "?"}, "base_url, repeat"),
         ({"messages": ()}, "messages, messages[0] (system), messages[1] (user)"),
     ],
     ids=["model", "params", "two parts", "messages"],
@@ -823,18 +823,18 @@ def test_a_question_that_is_not_kept_is_an_error_that_names_what_differs(recorde
 
 
 def test_the_nearest_is_the_recorded_request_that_differs_in_the_fewest_parts(kept, shared, question):
-    for far in ({"model": "x", "params": {}}, {"draw": 1}, {"model": "y", "schema": {}, "base_url": "?"}):
+    for far in ({"model": "x", "params": {}}, {"repeat": 1}, {"model": "y", "schema": {}, "base_url": "?"}):
         kept.put(question(**far), REPLY)
-    with pytest.raises(ReplayError, match=r"differs in draw$"):
+    with pytest.raises(ReplayError, match=r"differs in repeat$"):
         asyncio.run(ReplayClient(shared).complete(question()))
 
 
 def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, shared, question):
     kept.put(question(prompt="badness@1"), REPLY)
-    asked = question(model="other", params={}, draw=1)
+    asked = question(model="other", params={}, repeat=1)
     kept.put(question(prompt="goodness@0", messages=()), REPLY)
     assert asyncio.run(explain_miss(shared, asked)) == (
-        "the nearest recorded request differs in draw, messages, messages[0] (system), messages[1] (user), model, params"
+        "the nearest recorded request differs in repeat, messages, messages[0] (system), messages[1] (user), model, params"
     )
     assert asyncio.run(explain_miss(shared, question(prompt="third@1", model="other"))) == (
         "the nearest recorded request differs in model"
@@ -898,7 +898,7 @@ def test_when_the_store_fails_requests_under_way_are_waited_for_and_their_replie
 
     async def ask():
         gate = asyncio.Event()
-        slow, fast = question(draw=1), question(draw=2)
+        slow, fast = question(repeat=1), question(repeat=2)
         providers = {slow.key: stub(gate=gate), fast.key: stub()}
 
         class Provider:

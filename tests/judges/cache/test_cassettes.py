@@ -29,17 +29,17 @@ def line(question, reply=REPLY):
 
 def test_a_recorded_reply_is_found_by_its_key(question, tmp_path):
     path = tmp_path / "replies.jsonl"
-    lines = ['{"note": "Written by hand."}', line(question()), line(question(draw=1), Reply(text="two"))]
+    lines = ['{"note": "Written by hand."}', line(question()), line(question(repeat=1), Reply(text="two"))]
     path.write_text("\n".join(lines), encoding="utf-8")
     replies = Cassette(path)
     assert asyncio.run(replies.get(question().key)) == REPLY
-    assert asyncio.run(replies.get(question(draw=1).key)) == Reply(text="two")
-    assert asyncio.run(replies.get(question(draw=2).key)) is None
+    assert asyncio.run(replies.get(question(repeat=1).key)) == Reply(text="two")
+    assert asyncio.run(replies.get(question(repeat=2).key)) is None
     assert asyncio.run(replies.get("")) is None
-    assert asyncio.run(replies.digests()) == [question().digests, question(draw=1).digests]
+    assert asyncio.run(replies.digests()) == [question().digests, question(repeat=1).digests]
     assert asyncio.run(replies.digests("goodness")) == asyncio.run(replies.digests())
     assert asyncio.run(replies.digests("good")) == []
-    assert [one.key for one in replies.recorded()] == [question().key, question(draw=1).key]
+    assert [one.key for one in replies.recorded()] == [question().key, question(repeat=1).key]
     asyncio.run(replies.aclose())
 
 
@@ -87,7 +87,7 @@ def test_the_replies_that_were_written_by_hand_are_a_cassette(examples):
 def test_two_replies_to_one_request_are_an_error_that_names_both_lines(question, tmp_path):
     path = tmp_path / "replies.jsonl"
     one, other = line(question()), line(question(), Reply(text="other"))
-    path.write_text("\n".join(['{"note": "Merged."}', one, line(question(draw=1)), one, other]), encoding="utf-8")
+    path.write_text("\n".join(['{"note": "Merged."}', one, line(question(repeat=1)), one, other]), encoding="utf-8")
     with pytest.raises(StoreError) as info:
         Cassette(path)
     assert str(info.value) == (
@@ -156,8 +156,8 @@ def test_a_cassette_holds_nothing_that_would_steer_a_terminal_or_break_a_line(tm
 
 def test_replies_that_go_from_file_to_file_and_back_make_the_same_cassette(question, tmp_path):
     one, other = ReplyDatabase(tmp_path / "one.sqlite"), ReplyDatabase(tmp_path / "other.sqlite")
-    for draw in (2, 0, 1):
-        one.put(question(draw=draw), REPLY)
+    for repeat in (2, 0, 1):
+        one.put(question(repeat=repeat), REPLY)
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     write_cassette(first, one.recorded())
     other.add(reversed(list(Cassette(first).recorded())), replace=False)

@@ -94,7 +94,7 @@ def test_replies_of_a_newer_judgekit_are_an_error_and_left_alone(redis_server, s
 
 def test_replies_are_added_listed_and_pruned(server, question):
     replies = RedisReplies(server)
-    lines = [line(question, draw=draw, prompt=f"{'ab'[draw % 2]}@1") for draw in range(2_500)]
+    lines = [line(question, repeat=repeat, prompt=f"{'ab'[repeat % 2]}@1") for repeat in range(2_500)]
     lines.append(RecordedReply(key="by hand", judge="j", prompt="a", reply=REPLY))
     assert replies.add([*lines, RecordedReply(note="a note")], replace=False) == (2_501, 0, 0)
     other = lines[0].model_copy(update={"reply": Reply(text="other")})

@@ -65,7 +65,7 @@ def test_a_cached_reply_is_found_by_its_key_with_all_that_it_says(opened, questi
     replies = opened()
     replies.put(question(), REPLY)
     assert replies.get(question().key) == REPLY
-    assert replies.get(question(draw=1).key) is None
+    assert replies.get(question(repeat=1).key) is None
     assert list(replies.digests()) == [question().digests]
 
 
@@ -132,10 +132,10 @@ folder, name = Path(sys.argv[1]), sys.argv[2]
 while not (folder / "go").exists():
     time.sleep(0.001)
 replies = ReplyDatabase(folder / "new" / "cache.sqlite")
-for draw in range(100):
-    request = Request("p", "u", name, {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, draw=draw)
-    replies.put(request, Reply(text=f"{name} {draw}"))
-    assert replies.get(request.key).text == f"{name} {draw}"
+for repeat in range(100):
+    request = Request("p", "u", name, {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, repeat=repeat)
+    replies.put(request, Reply(text=f"{name} {repeat}"))
+    assert replies.get(request.key).text == f"{name} {repeat}"
 replies.close()
 """
 
@@ -283,8 +283,8 @@ def garbled_schema(path):
 def filled(path, question) -> Path:
     """A cache file that was used and closed."""
     replies = ReplyDatabase(path)
-    for draw in range(50):
-        replies.put(question(draw=draw), REPLY)
+    for repeat in range(50):
+        replies.put(question(repeat=repeat), REPLY)
     replies.close()
     return path
 
@@ -318,7 +318,7 @@ def test_a_corrupt_file_is_set_aside_and_the_work_goes_on_in_a_new_one(opened, q
 def test_a_file_that_becomes_corrupt_in_use_is_set_aside(opened, question, filled, use, caplog):
     replies = opened()
     filled.write_bytes(b"x" * filled.stat().st_size)
-    asked = question(draw=99)
+    asked = question(repeat=99)
     calls = {
         "get": lambda: replies.get(asked.key),
         "claim": lambda: replies.claim(Claim(asked.key, "a")),
@@ -336,11 +336,11 @@ def test_the_log_of_a_corrupt_file_that_others_still_use_is_set_aside_with_it(op
     replies, other = opened(), opened()
     other.put(question(), REPLY)
     filled.write_bytes(b"x" * 5000)
-    replies.put(question(draw=1), REPLY)
+    replies.put(question(repeat=1), REPLY)
     assert set_aside(filled).keys() == {"", "-wal", "-shm"}
     other.close()
-    assert replies.get(question(draw=1).key) == REPLY
-    assert opened().get(question(draw=1).key) == REPLY
+    assert replies.get(question(repeat=1).key) == REPLY
+    assert opened().get(question(repeat=1).key) == REPLY
     assert is_sound(filled)
 
 
@@ -405,10 +405,10 @@ DAMAGE = {
 def test_a_row_that_was_damaged_is_a_miss_and_is_replaced(opened, question, path, damage, caplog):
     replies = opened()
     replies.put(question(), REPLY)
-    replies.put(question(draw=1), REPLY)
+    replies.put(question(repeat=1), REPLY)
     by_hand(path, f"UPDATE replies SET {damage} WHERE key = '{question().key}'")  # noqa: S608
-    assert [line.key for line in replies.recorded()] == [question(draw=1).key]
-    assert replies.digests() == [question(draw=1).digests]
+    assert [line.key for line in replies.recorded()] == [question(repeat=1).key]
+    assert replies.digests() == [question(repeat=1).digests]
     caplog.clear()
     assert replies.get(question().key) is None
     [warning] = caplog.records
@@ -507,27 +507,29 @@ def test_a_file_that_is_deleted_in_use_is_begun_anew_and_what_comes_after_is_kep
     replies.put(question(), REPLY)
     go(path)
     if use == "claim":
-        assert replies.claim(Claim(question(draw=1).key, "a")) is True
-    replies.put(question(draw=1), REPLY)
-    assert other.put(question(draw=2), REPLY) == REPLY
+        assert replies.claim(Claim(question(repeat=1).key, "a")) is True
+    replies.put(question(repeat=1), REPLY)
+    assert other.put(question(repeat=2), REPLY) == REPLY
     assert [record.getMessage() for record in caplog.records] == [
         f"{path}: was deleted or replaced while it was in use; judgekit starts a new cache there if there is none"
     ] * 2
     found = opened(path)
-    assert [found.get(question(draw=draw).key) for draw in range(3)] == [None, REPLY, REPLY]
-    assert replies.get_nowait(question(draw=2).key) == REPLY
+    assert [found.get(question(repeat=repeat).key) for repeat in range(3)] == [None, REPLY, REPLY]
+    assert replies.get_nowait(question(repeat=2).key) == REPLY
     assert is_sound(path)
 
 
 def test_the_log_of_a_file_that_was_deleted_is_not_taken_for_that_of_a_new_one(opened, question, path):
     replies = opened()
-    for draw in range(50):
-        replies.put(question(draw=draw), REPLY)
+    for repeat in range(50):
+        replies.put(question(repeat=repeat), REPLY)
     path.unlink()
     new = opened()
-    new.put(question(draw=99), REPLY)
-    replies.put(question(draw=98), REPLY)
-    assert sorted(line.key for line in opened().recorded()) == sorted(question(draw=draw).key for draw in (98, 99))
+    new.put(question(repeat=99), REPLY)
+    replies.put(question(repeat=98), REPLY)
+    assert sorted(line.key for line in opened().recorded()) == sorted(
+        question(repeat=repeat).key for repeat in (98, 99)
+    )
     assert is_sound(path)
 
 
@@ -539,7 +541,7 @@ def test_a_full_disk_is_reported_with_what_to_do_and_what_was_kept_stays(opened,
     replies.put(question(), REPLY)
     replies._db.execute("PRAGMA max_page_count = 12")
     with pytest.raises(StoreError) as info:
-        replies.put(question(draw=1), Reply(text="x" * 100_000))
+        replies.put(question(repeat=1), Reply(text="x" * 100_000))
     assert str(info.value) == (
         f"{path}: cannot be used as a cache: database or disk is full; "
         "free some disk space and try again; the replies so far are saved"
@@ -547,8 +549,8 @@ def test_a_full_disk_is_reported_with_what_to_do_and_what_was_kept_stays(opened,
     assert replies.get(question().key) == REPLY
     assert is_sound(path)
     replies._db.execute("PRAGMA max_page_count = 1000")
-    replies.put(question(draw=2000), REPLY)
-    assert opened().get(question(draw=2000).key) == REPLY
+    replies.put(question(repeat=2000), REPLY)
+    assert opened().get(question(repeat=2000).key) == REPLY
 
 
 @pytest.fixture
@@ -570,9 +572,9 @@ def test_a_disk_that_is_really_full_leaves_the_file_whole(question, small_disk):
     kept = []
 
     def fill():
-        for draw in range(1000):
-            replies.put(question(draw=draw), Reply(text="x" * 1000))
-            kept.append(question(draw=draw).key)
+        for repeat in range(1000):
+            replies.put(question(repeat=repeat), Reply(text="x" * 1000))
+            kept.append(question(repeat=repeat).key)
 
     try:
         with pytest.raises(StoreError, match=r"cannot be used as a cache: .*free some disk space"):
@@ -693,8 +695,8 @@ def test_only_reading_sees_what_another_process_is_writing(opened, question):
     writing.put(question(), REPLY)
     reading = opened(read_only=True)
     assert reading.get(question().key) == REPLY
-    writing.put(question(draw=1), REPLY)
-    assert reading.get(question(draw=1).key) == REPLY
+    writing.put(question(repeat=1), REPLY)
+    assert reading.get(question(repeat=1).key) == REPLY
 
 
 def test_only_reading_sees_what_a_killed_process_left(opened, path):
@@ -860,6 +862,6 @@ def test_replies_are_added_once_and_others_only_replace_those_that_are_there_if_
 def test_what_is_added_comes_back_as_it_was(opened, question, tmp_path):
     one, other = opened(), opened(tmp_path / "other.sqlite")
     one.put(question(), REPLY)
-    one.put(question(draw=1), Reply(text="two"))
+    one.put(question(repeat=1), Reply(text="two"))
     other.add(one.recorded(), replace=False)
     assert list(other.recorded()) == list(one.recorded())

@@ -167,12 +167,12 @@ class TestStore:
 
     def test_what_is_begun_is_finished_where_the_caller_is_cancelled(self, two, question):
         async def test(one, other):
-            tasks = [asyncio.create_task(one.put(question(draw=draw), REPLY)) for draw in range(20)]
+            tasks = [asyncio.create_task(one.put(question(repeat=repeat), REPLY)) for repeat in range(20)]
             await asyncio.sleep(0)
             for task in tasks:
                 task.cancel()
             await one.claim(Claim("k", "one"))
-            assert [await other.get(question(draw=draw).key) for draw in range(20)] == [REPLY] * 20
+            assert [await other.get(question(repeat=repeat).key) for repeat in range(20)] == [REPLY] * 20
 
         two(test)
 
@@ -222,7 +222,7 @@ def test_writing_that_waits_for_another_program_leaves_the_loop_alone(path, ques
 def test_closing_waits_for_what_is_being_written(path, question):
     async def ask():
         store = await locked(path)
-        puts = [asyncio.create_task(store.put(question(draw=draw), REPLY)) for draw in range(20)]
+        puts = [asyncio.create_task(store.put(question(repeat=repeat), REPLY)) for repeat in range(20)]
         await asyncio.sleep(0)
         await store.aclose()
         await asyncio.gather(*puts)
@@ -257,9 +257,9 @@ def test_a_write_that_fails_fails_alone(path, question, opened):
         for db in (store._file._db, store._file._nonwaiting_db):
             db.execute("PRAGMA max_page_count = 12")
         replies = [REPLY, Reply(text="x" * 100_000), REPLY]
-        puts = [store.put(question(draw=draw), reply) for draw, reply in enumerate(replies)]
+        puts = [store.put(question(repeat=repeat), reply) for repeat, reply in enumerate(replies)]
         ends = await asyncio.gather(*puts, return_exceptions=True)
-        kept = [await store.get(question(draw=draw).key) for draw in range(3)]
+        kept = [await store.get(question(repeat=repeat).key) for repeat in range(3)]
         await store.aclose()
         return ends, kept
 
@@ -274,7 +274,7 @@ def test_writes_that_wait_together_are_one_transaction(path, question):
         store = await locked(path)
         done: list[str] = []
         store._file._db.set_trace_callback(done.append)
-        await asyncio.gather(*(store.put(question(draw=draw), REPLY) for draw in range(32)))
+        await asyncio.gather(*(store.put(question(repeat=repeat), REPLY) for repeat in range(32)))
         store._file._db.set_trace_callback(None)
         await store.aclose()
         return done.count("COMMIT")
@@ -286,8 +286,8 @@ def test_where_nobody_else_writes_no_thread_is_woken(path, question):
     async def ask():
         store = SQLiteReplyStore(path)
         before = set(threading.enumerate())
-        for draw in range(5):
-            request = question(draw=draw)
+        for repeat in range(5):
+            request = question(repeat=repeat)
             assert await store.claim(Claim(request.key, "one"))
             assert await store.put(request, REPLY) == REPLY
         after = set(threading.enumerate())
@@ -301,11 +301,11 @@ def test_where_nobody_else_writes_no_thread_is_woken(path, question):
 def test_the_log_of_a_long_run_is_folded_into_the_file(path, question):
     async def ask():
         store = SQLiteReplyStore(path)
-        for draw in range(2_000):
-            request = question(draw=draw)
+        for repeat in range(2_000):
+            request = question(repeat=repeat)
             claim = Claim(request.key, "one")
             await store.claim(claim)
-            if draw % 500 == 0:
+            if repeat % 500 == 0:
                 await asyncio.to_thread(store.renew, [claim])  # as every few seconds
             await store.put(request, Reply(text="x" * 3_000))
         size = await asyncio.to_thread(Path(f"{path}-wal").stat)
@@ -318,8 +318,8 @@ def test_the_log_of_a_long_run_is_folded_into_the_file(path, question):
 def test_the_log_is_not_folded_into_the_file_on_the_event_loop(path, question):
     async def ask():
         store = SQLiteReplyStore(path)
-        for draw in range(500):
-            await store.put(question(draw=draw), Reply(text="x" * 9_000))
+        for repeat in range(500):
+            await store.put(question(repeat=repeat), Reply(text="x" * 9_000))
         size = await asyncio.to_thread(Path(f"{path}-wal").stat)
         await store.aclose()
         return size.st_size
@@ -367,8 +367,8 @@ def test_a_file_that_is_deleted_in_use_is_read_anew(path, question):
         store = SQLiteReplyStore(path)
         await store.put(question(), REPLY)
         path.unlink()
-        await store.put(question(draw=1), OTHER)
-        found = [await store.get(question(draw=draw).key) for draw in range(2)]
+        await store.put(question(repeat=1), OTHER)
+        found = [await store.get(question(repeat=repeat).key) for repeat in range(2)]
         await store.aclose()
         return found
 
@@ -383,8 +383,8 @@ from judgekit.judges.cache.store import SQLiteReplyStore
 
 async def ask():
     store = SQLiteReplyStore(Path(sys.argv[1]))
-    for draw in range(20):
-        request = Request("p", "u", "m", {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, draw=draw)
+    for repeat in range(20):
+        request = Request("p", "u", "m", {}, (ChatMessage("user", "?"),), "s", {}, "p@1", str, repeat=repeat)
         await store.put(request, Reply(text="last words"))
     os._exit(9)
 

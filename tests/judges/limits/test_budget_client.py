@@ -230,14 +230,16 @@ def test_a_request_that_waits_for_room_is_not_overtaken_by_smaller_ones(stub, qu
 
     async def ask():
         asked.gate = asyncio.Event()
-        requests = [question(draw=draw, params=params) for draw, params in enumerate([large, large, small, small])]
+        requests = [
+            question(repeat=repeat, params=params) for repeat, params in enumerate([large, large, small, small])
+        ]
         tasks = [asyncio.create_task(held.complete(one)) for one in requests]
         await until(lambda: asked.under_way)
         asked.gate.set()
         await asyncio.wait_for(asyncio.gather(*tasks), 5)
 
     asyncio.run(ask())
-    assert [request.draw for request in asked.requests] == [0, 1, 2, 3]
+    assert [request.repeat for request in asked.requests] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +247,7 @@ def test_a_request_that_waits_for_room_is_not_overtaken_by_smaller_ones(stub, qu
 )
 def test_what_follows_a_reply_that_was_paid_for_goes_before_the_line(stub, question, follows):
     asked = stub([Reply(text="", usage=Usage(input_tokens=1, output_tokens=1))])
-    first, *others = (question(draw=draw, params={"max_tokens": 900}) for draw in range(5))
+    first, *others = (question(repeat=repeat, params={"max_tokens": 900}) for repeat in range(5))
     next_one = follows(others.pop())
     room = max(max_amount(one, None).tokens for one in (first, next_one))
     held = budget(asked, price=None, tokens=room + 10)
@@ -260,7 +262,7 @@ def test_what_follows_a_reply_that_was_paid_for_goes_before_the_line(stub, quest
         return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
 
     asyncio.run(ask())
-    assert [request.draw for request in asked.requests[:3]] == [0, 4, 1]
+    assert [request.repeat for request in asked.requests[:3]] == [0, 4, 1]
 
 
 @pytest.mark.parametrize(
@@ -407,7 +409,7 @@ def test_requests_that_wait_at_the_same_time_reserve_and_settle_together(stub, q
     held = budget(stub(), own=spending, requests=200)
 
     async def ask(at_once):
-        await asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(at_once)))
+        await asyncio.gather(*(held.complete(question(repeat=repeat)) for repeat in range(at_once)))
 
     async def ask_all():
         for at_once in (32, 64, 1, 1):
@@ -546,7 +548,9 @@ def test_all_requests_that_reserve_together_fail_with_errors_of_their_own_if_the
     held = budget(asked, name="team", requests=9)
 
     async def ask():
-        return await asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(3)), return_exceptions=True)
+        return await asyncio.gather(
+            *(held.complete(question(repeat=repeat)) for repeat in range(3)), return_exceptions=True
+        )
 
     ends = asyncio.run(ask())
     assert [type(end) for end in ends] == [StoreError] * 3
@@ -564,7 +568,9 @@ def test_errors_of_requests_that_reserve_together_keep_their_cause(stub, questio
     held.open_shared = fail
 
     async def ask():
-        return await asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(2)), return_exceptions=True)
+        return await asyncio.gather(
+            *(held.complete(question(repeat=repeat)) for repeat in range(2)), return_exceptions=True
+        )
 
     assert [(type(end), end.__cause__) for end in asyncio.run(ask())] == [(StoreError, cause)] * 2
 
@@ -581,7 +587,9 @@ def test_requests_that_reserve_together_fail_even_if_their_error_cannot_be_copie
     held.open_shared = fail
 
     async def ask():
-        asking = asyncio.gather(*(held.complete(question(draw=draw)) for draw in range(2)), return_exceptions=True)
+        asking = asyncio.gather(
+            *(held.complete(question(repeat=repeat)) for repeat in range(2)), return_exceptions=True
+        )
         return await asyncio.wait_for(asking, 5)
 
     assert [type(end) for end in asyncio.run(ask())] == [CodeError] * 2
@@ -660,7 +668,7 @@ FATES = st.builds(
 
 @dataclass
 class Fateful:
-    """A provider that says what fate has in store; the fate of a request is named by its ``draw``."""
+    """A provider that says what fate has in store; the fate of a request is named by its ``repeat``."""
 
     fates: list[Fate]
     limits: Budget
@@ -668,7 +676,7 @@ class Fateful:
 
     async def complete(self, request, /):
         assert self.limits.limit_exceeded_by(self.spending.amount(""), Amount()) is None
-        fate = self.fates[request.draw]
+        fate = self.fates[request.repeat]
         for _ in range(fate.turns):
             await asyncio.sleep(0)
         if isinstance(fate.end, JudgeError):
@@ -693,8 +701,8 @@ def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, li
     held = budget(Fateful(fates, limits, spending), own=spending, **limits.model_dump())
     share = max_amount(question(params={"max_tokens": 500}), PRICE)
 
-    async def ask(draw, fate):
-        task = asyncio.create_task(held.complete(question(draw=draw, params={"max_tokens": 500})))
+    async def ask(repeat, fate):
+        task = asyncio.create_task(held.complete(question(repeat=repeat, params={"max_tokens": 500})))
         if fate.cancelled_after is not None:
             for _ in range(fate.cancelled_after):
                 await asyncio.sleep(0)
@@ -705,8 +713,8 @@ def test_no_limit_is_ever_passed_and_nothing_stays_set_aside(question, fates, li
 
     async def ask_all():
         async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-            for draw, fate in enumerate(fates):
-                group.create_task(ask(draw, fate))
+            for repeat, fate in enumerate(fates):
+                group.create_task(ask(repeat, fate))
 
     with ledger() as calls:
         asyncio.run(ask_all())

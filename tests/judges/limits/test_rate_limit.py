@@ -50,7 +50,7 @@ def now():
 
 @dataclass
 class Slow:
-    """A provider that takes its time, and notes when it was asked; ``ends`` may hold replies and errors by draw."""
+    """A provider that takes its time, and notes when it was asked; ``ends`` may hold replies and errors by repeat."""
 
     seconds: float = 0.0
     ends: dict = field(default_factory=dict)
@@ -58,13 +58,13 @@ class Slow:
     under_way: int = 0
 
     async def complete(self, request, /):
-        self.asked.append((request.draw, now()))
+        self.asked.append((request.repeat, now()))
         self.under_way += 1
         try:
             await asyncio.sleep(self.seconds)
         finally:
             self.under_way -= 1
-        end = self.ends.get(request.draw, REPLY)
+        end = self.ends.get(request.repeat, REPLY)
         if isinstance(end, Exception):
             raise end
         return end
@@ -113,8 +113,8 @@ def test_a_rate_limit_makes_them_fewer_and_an_overload_does_not(stub, question):
 
 def test_those_that_wait_go_in_the_order_in_which_they_came(question):
     asked = Slow(1)
-    run(ask(RateLimit(asked, account(2)), [question(draw=draw) for draw in range(10)]))
-    assert [draw for draw, _ in asked.asked] == list(range(10))
+    run(ask(RateLimit(asked, account(2)), [question(repeat=repeat) for repeat in range(10)]))
+    assert [repeat for repeat, _ in asked.asked] == list(range(10))
     assert asked.times == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
@@ -148,19 +148,19 @@ def test_whenever_requests_are_cancelled_no_turn_is_lost(question, most, paced, 
     asked = Slow(1, ends)
     limited = RateLimit(asked, account(most, requests=120 if paced else None))
 
-    async def ask_and_cancel(draw, after):
-        task = asyncio.create_task(limited.complete(question(draw=draw)))
+    async def ask_and_cancel(repeat, after):
+        task = asyncio.create_task(limited.complete(question(repeat=repeat)))
         await asyncio.wait((task,), timeout=after)
         task.cancel()
         await asyncio.wait((task,))
         if after is None:
-            assert draw in ends or task.result() == REPLY
+            assert repeat in ends or task.result() == REPLY
 
     async def ask_all():
-        await asyncio.gather(*(ask_and_cancel(draw, after) for draw, after in enumerate(cancels)))
+        await asyncio.gather(*(ask_and_cancel(repeat, after) for repeat, after in enumerate(cancels)))
         assert asked.under_way == limited.account.concurrency.in_flight == 0
         before = now()
-        await limited.complete(question(draw=99))
+        await limited.complete(question(repeat=99))
         return asked.times[-1] - before
 
     assert run(ask_all()) < 1.001  # a pause or a pace at most
@@ -177,7 +177,7 @@ def test_a_provider_that_bears_ten_at_once_is_kept_busy_and_seldom_has_to_refuse
             return await super().complete(request)
 
     asked = Busy(1)
-    ends = run(ask(Retry(RateLimit(asked, account(100)), Circuit(), 10), [question(draw=draw) for draw in range(600)]))
+    ends = run(ask(Retry(RateLimit(asked, account(100)), Circuit(), 10), [question(repeat=repeat) for repeat in range(600)]))
     assert ends == [REPLY] * 600
     assert max(asked.times) < 1.5 * 600 / 10
     assert asked.refused < 0.15 * 600
@@ -213,7 +213,7 @@ def test_a_pause_saves_nothing_up(question):
 
 def test_tokens_are_spread_evenly_over_the_minute(question):
     asked = Slow()
-    requests = [question(params={"max_tokens": 10 * draw}) for draw in range(100)]
+    requests = [question(params={"max_tokens": 10 * repeat}) for repeat in range(100)]
     tokens = [estimated_tokens(request) for request in requests]
     run(ask(RateLimit(asked, account(tokens=6_000)), requests))
     assert asked.times == pytest.approx([sum(tokens[:index]) / 100 for index in range(100)])
@@ -233,7 +233,7 @@ def test_what_a_reply_really_took_corrects_the_pace(question, share):
     each = estimated_tokens(question())
     used = Usage(input_tokens=int(each * share), output_tokens=0)
     asked = Slow(0, dict.fromkeys(range(1, 40), Reply(text="", usage=used)))
-    run(ask(RateLimit(asked, account(tokens=60 * each)), [question(draw=draw) for draw in range(40)]))
+    run(ask(RateLimit(asked, account(tokens=60 * each)), [question(repeat=repeat) for repeat in range(40)]))
     assert asked.times[:2] == pytest.approx([0, 1])  # the first reply does not say
     gaps = [later - sooner for sooner, later in zip(asked.times[1:], asked.times[2:], strict=False)]
     assert gaps == pytest.approx([share] * len(gaps), rel=0.01)
@@ -242,7 +242,7 @@ def test_what_a_reply_really_took_corrects_the_pace(question, share):
 def test_a_request_that_waits_goes_as_soon_as_tokens_are_given_back(question):
     each = estimated_tokens(question())
     asked = Slow(5, {0: Reply(text="", usage=Usage(input_tokens=0, output_tokens=0))})
-    run(ask(RateLimit(asked, account(tokens=each)), [question(draw=draw) for draw in range(2)]))  # one a minute
+    run(ask(RateLimit(asked, account(tokens=each)), [question(repeat=repeat) for repeat in range(2)]))  # one a minute
     assert asked.times == pytest.approx([0, 5])
 
 
@@ -277,9 +277,9 @@ def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, ki
 
     async def ask_all():
         await asyncio.gather(
-            ask(RateLimit(asked, shared), [question(draw=draw) for draw in range(3)]),
-            ask(RateLimit(other, shared), [question(draw=9)]),
-            ask(RateLimit(stranger, account(1)), [question(draw=9)] * 2),
+            ask(RateLimit(asked, shared), [question(repeat=repeat) for repeat in range(3)]),
+            ask(RateLimit(other, shared), [question(repeat=9)]),
+            ask(RateLimit(stranger, account(1)), [question(repeat=9)] * 2),
         )
 
     run(ask_all())
@@ -290,13 +290,13 @@ def test_a_wait_that_the_provider_names_holds_for_the_whole_account(question, ki
 
 def test_the_longest_of_several_waits_holds(question):
     asked = Slow(1, {0: RateLimitError("busy", retry_after=30), 1: RateLimitError("busy", retry_after=10)})
-    run(ask(RateLimit(asked, account(2)), [question(draw=draw) for draw in range(3)]))
+    run(ask(RateLimit(asked, account(2)), [question(repeat=repeat) for repeat in range(3)]))
     assert asked.times == [0, 0, 31]
 
 
 def test_a_wait_of_more_than_a_minute_holds_nobody_up(question):
     asked = Slow(1, {0: OverloadError("busy", retry_after=60.1)})
-    run(ask(RateLimit(asked, account(1)), [question(draw=draw) for draw in range(2)]))
+    run(ask(RateLimit(asked, account(1)), [question(repeat=repeat) for repeat in range(2)]))
     assert asked.times == [0, 1]
 
 
@@ -312,29 +312,29 @@ def test_a_key_or_a_quota_that_fails_turns_away_all_that_wait_and_none_that_come
     limited = RateLimit(asked, account(1, requests=pace))
 
     async def ask_and_ask_again():
-        ends = await ask(limited, [question(draw=draw) for draw in range(50)])
+        ends = await ask(limited, [question(repeat=repeat) for repeat in range(50)])
         assert now() == 1
-        return ends, await limited.complete(question(draw=99))
+        return ends, await limited.complete(question(repeat=99))
 
     ends, later = run(ask_and_ask_again())
     assert [(type(end), str(end), end.__notes__) for end in ends] == [(kind, "it is over", ["pay"])] * 50
     assert len(set(map(id, ends))) == 50  # each its own, with a traceback of its own
-    assert [draw for draw, _ in asked.asked] == [0, 99]
+    assert [repeat for repeat, _ in asked.asked] == [0, 99]
     assert later == REPLY
 
 
 def test_a_quota_that_is_spent_turns_away_those_alone_that_ask_the_same_model(question):
     asked = Slow(1, {0: QuotaError("it is over")})
     limited = RateLimit(asked, account(1))
-    requests = [question(draw=draw, model=f"judge-{draw % 2}") for draw in range(6)]
+    requests = [question(repeat=repeat, model=f"judge-{repeat % 2}") for repeat in range(6)]
     ends = run(ask(limited, requests))
     assert [type(end) for end in ends] == [QuotaError, Reply] * 3
-    assert [draw for draw, _ in asked.asked] == [0, 1, 3, 5]
+    assert [repeat for repeat, _ in asked.asked] == [0, 1, 3, 5]
 
 
 def test_what_others_have_under_way_is_not_turned_away(question):
     asked = Slow(1, {0: QuotaError("it is over")})
-    ends = run(ask(RateLimit(asked, account(2)), [question(draw=draw) for draw in range(3)]))
+    ends = run(ask(RateLimit(asked, account(2)), [question(repeat=repeat) for repeat in range(3)]))
     assert [type(end) for end in ends] == [QuotaError, Reply, QuotaError]
 
 

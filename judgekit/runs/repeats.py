@@ -1,4 +1,4 @@
-"""The draws of a verdict: how often a judge was asked for it, read from the details of a score."""
+"""The repeats of a verdict: how often a judge was asked for it, read from the details of a score."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,25 +8,25 @@ from pydantic import JsonValue
 from judgekit.score import STATUSES, Score
 from judgekit.traces.message import JsonObject
 
-_COUNTS = ("min_draws", "max_draws", "requests_saved")
+_COUNTS = ("min_repeats", "max_repeats", "requests_saved")
 _SIDES = ("trace", "baseline", "tie")
 
 
-class Draws(NamedTuple):
-    """The draws of a sample: the value of each draw, if it has one, and the least and greatest number of draws."""
+class Repeats(NamedTuple):
+    """The repeats of a sample: the value of each repeat, if it has one, and the least and greatest number of repeats."""
 
     values: Sequence[float | None]
-    min_draws: int
-    max_draws: int
+    min_repeats: int
+    max_repeats: int
 
     @classmethod
-    def of(cls, details: Mapping[str, JsonValue]) -> "Draws | None":
-        """Return the draws that details hold, or ``None`` if they hold none."""
-        draws = details.get("draws")
-        if not isinstance(draws, list) or not draws:
+    def of(cls, details: Mapping[str, JsonValue]) -> "Repeats | None":
+        """Return the repeats that details hold, or ``None`` if they hold none."""
+        repeats = details.get("repeats")
+        if not isinstance(repeats, list) or not repeats:
             return None
-        values = [draw_value(draw) for draw in draws]
-        least, most = details.get("min_draws"), details.get("max_draws")
+        values = [repeat_value(repeat) for repeat in repeats]
+        least, most = details.get("min_repeats"), details.get("max_repeats")
         return cls(
             values,
             least if isinstance(least, int) and 0 < least <= len(values) else len(values),
@@ -34,9 +34,9 @@ class Draws(NamedTuple):
         )
 
 
-def draw_value(draw: JsonValue) -> float | None:
-    """Return the value of a draw or a vote, or ``None``; rounding keeps rounding errors from telling values apart."""
-    value = draw.get("value") if isinstance(draw, dict) else draw
+def repeat_value(repeat: JsonValue) -> float | None:
+    """Return the value of a repeat or a vote, or ``None``; rounding keeps rounding errors from telling values apart."""
+    value = repeat.get("value") if isinstance(repeat, dict) else repeat
     return round(float(value), 9) if isinstance(value, int | float) and 0 <= value <= 1 else None
 
 
@@ -48,11 +48,11 @@ def first_details(score: Score) -> Mapping[str, JsonValue]:
 
 
 def without_text(details: Mapping[str, JsonValue]) -> JsonObject:
-    """Return the draws, votes and orders of a pair in details as values and statuses, numbered instead of named."""
+    """Return the repeats, votes and orders of a pair in details as values and statuses, numbered instead of named."""
     kept: JsonObject = {}
-    draws, votes, unasked = details.get("draws"), details.get("votes"), details.get("unasked")
-    if isinstance(draws, list):
-        kept["draws"] = [draw_value(draw) for draw in draws]
+    repeats, votes, unasked = details.get("repeats"), details.get("votes"), details.get("unasked")
+    if isinstance(repeats, list):
+        kept["repeats"] = [repeat_value(repeat) for repeat in repeats]
         kept |= {name: count for name in _COUNTS if isinstance(count := details.get(name), int)}
     if isinstance(votes, dict):
         kept["votes"] = {str(place): _vote(vote) for place, vote in enumerate(votes.values(), 1)}
@@ -69,7 +69,7 @@ def without_text(details: Mapping[str, JsonValue]) -> JsonObject:
 def _vote(vote: JsonValue) -> JsonObject:
     told = vote if isinstance(vote, dict) else {}
     status = told.get("status")
-    return {"status": status if status in STATUSES else None, "value": draw_value(vote), **without_text(told)}
+    return {"status": status if status in STATUSES else None, "value": repeat_value(vote), **without_text(told)}
 
 
 def _order(verdict: JsonValue) -> JsonObject:
