@@ -158,10 +158,10 @@ def test_labels_chosen_by_something_that_shows_are_refused(chosen, said, judged)
     assert found.correction.corrected is None
     assert found.correction.unavailable_reason.startswith("the labelled samples differ from the others: ")
     assert said in found.correction.unavailable_reason
-    assert "judgekit label 1 repeats a random sample" in found.correction.unavailable_reason
+    assert "judgekit label 1 draws a random sample" in found.correction.unavailable_reason
     blank = HumanLabel(sample="s1", scorer="tone")
     assert tone(audit(run, [*labels, blank])).correction.unavailable_reason.endswith(
-        "judgekit label 1 repeats a random sample"
+        "judgekit label 1 draws a random sample"
     )
     assert found.guarantee.unavailable_reason == found.correction.unavailable_reason
     assert any("only for the labelled samples, which differ from the others" in note for note in found.notes)
@@ -499,7 +499,7 @@ def test_labels_of_no_sample_are_refused_with_their_names(judged, said):
 def test_without_labels_nothing_is_corrected(judged):
     found = tone(audit(judged([1.0] * 20)))
     assert (found.agreement, found.judge_mean.value) == ({}, 1)
-    assert found.correction.unavailable_reason == "there are no labels; judgekit label 1 repeats samples to label"
+    assert found.correction.unavailable_reason == "there are no labels; judgekit label 1 draws samples to label"
 
 
 def test_a_judge_that_favours_long_conversations_is_found_out(judged, said):

@@ -131,7 +131,7 @@ def test_without_a_file_the_labels_that_were_recorded_are_taken(cli):
     code, out, _ = cli("audit", 1)
     said = " ".join(out.split())
     assert (
-        "there are no labels; judgekit label 1 repeats samples to label; --label NAME=tone uses recorded ones: " in said
+        "there are no labels; judgekit label 1 draws samples to label; --label NAME=tone uses recorded ones: " in said
     )
     assert "'was_kind', 'tool_call_f1'" in said
 

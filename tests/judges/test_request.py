@@ -104,8 +104,8 @@ request = Request("openai", "u", "m", params, messages, "s", {"type": "object"},
 print(request.key)
 """
 
-HASHED = """{"base_url":"u","repeat":0,"messages":2,"model":"m",\
-"params":{"n":0,"seed":0,"temperature":0,"top_p":0},"provider":"openai","schema":["s",{"type":"object"}]}
+HASHED = """{"base_url":"u","messages":2,"model":"m",\
+"params":{"n":0,"seed":0,"temperature":0,"top_p":0},"provider":"openai","repeat":0,"schema":["s",{"type":"object"}]}
 system 4
 Sé.
 user 1

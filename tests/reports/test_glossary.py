@@ -41,7 +41,7 @@ def names(text: str) -> list[str]:
         ("0.268 to 0.732", ["95 % interval"]),
         ("k = 1 to 3 trials of each: pass^k 0.5; pass@k 1.0", ["pass@k", "pass^k"]),
         ("p 0.031 by exact McNemar", ["p", "McNemar"]),
-        ("judgekit label 1 repeats samples to label", []),
+        ("judgekit label 1 draws samples to label", []),
     ],
 )
 def test_a_term_is_found_as_a_word_of_its_own_wherever_lines_break(text, terms):

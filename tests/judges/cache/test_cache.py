@@ -834,7 +834,7 @@ def test_a_request_of_the_same_prompt_is_nearer_than_one_of_another(kept, shared
     asked = question(model="other", params={}, repeat=1)
     kept.put(question(prompt="goodness@0", messages=()), REPLY)
     assert asyncio.run(explain_miss(shared, asked)) == (
-        "the nearest recorded request differs in repeat, messages, messages[0] (system), messages[1] (user), model, params"
+        "the nearest recorded request differs in messages, messages[0] (system), messages[1] (user), model, params, repeat"
     )
     assert asyncio.run(explain_miss(shared, question(prompt="third@1", model="other"))) == (
         "the nearest recorded request differs in model"
