@@ -177,7 +177,9 @@ def test_a_provider_that_bears_ten_at_once_is_kept_busy_and_seldom_has_to_refuse
             return await super().complete(request)
 
     asked = Busy(1)
-    ends = run(ask(Retry(RateLimit(asked, account(100)), Circuit(), 10), [question(repeat=repeat) for repeat in range(600)]))
+    ends = run(
+        ask(Retry(RateLimit(asked, account(100)), Circuit(), 10), [question(repeat=repeat) for repeat in range(600)])
+    )
     assert ends == [REPLY] * 600
     assert max(asked.times) < 1.5 * 600 / 10
     assert asked.refused < 0.15 * 600
