@@ -22,7 +22,7 @@ from judgekit.judges.request import Client, Reply, Request, TokenLogprob
 from judgekit.judges.schema import strict_schema
 from judgekit.judges.settings import JudgeSettings
 from judgekit.judges.structured_output import SchemaSupport
-from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_repeat, current_plan, ledger
+from judgekit.score import JudgeCall, ScaleValue, Score, check_declared, current_plan, current_repeat, ledger
 from judgekit.traces.equality import copy_json
 from judgekit.traces.sample import Sample
 
