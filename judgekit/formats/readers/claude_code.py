@@ -51,17 +51,8 @@ class ClaudeCodeReader:
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return exports as they are, and rows by session. Rows without a session belong to the one before."""
         exports = [row for row in as_records(document) if _is_export(row)]
-        sessions: dict[str, list[JsonValue]] = {}
-        current: list[JsonValue] = []
-        for row in as_records(document):
-            if _is_export(row):
-                continue
-            if (name := str_or_none(lookup(row, "sessionId") or lookup(row, "session_id"))) is not None:
-                # Rows before the first session belong to it.
-                current = sessions.setdefault(name, [] if sessions else current)
-            current.append(row)
-        by_session = [*sessions.values()] if sessions else [current] if current else []
-        return [*exports, *(part for rows in by_session for part in _by_agent(rows))]
+        sessions = _grouped([row for row in as_records(document) if not _is_export(row)], "sessionId", "session_id")
+        return [*exports, *(rows for session in sessions for rows in _by_agent(session))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session, named by its id. The rows of a single sub-agent are a conversation of their own."""
@@ -234,10 +225,10 @@ def _reported(rows: Sequence[FieldTracker]) -> dict[str, object]:
     """Return what is recorded for the whole session: the tools at its start and the result at its end."""
     about: dict[str, object] = {}
     start = next((row for row in rows if (row.peek("type"), row.peek("subtype")) == ("system", "init")), None)
-    names = start.peek("tools") if start is not None else None
-    if start is not None and isinstance(names, list) and all(isinstance(name, str) for name in names):
+    tools = start.peek("tools") if start is not None else None
+    if start is not None and isinstance(tools, list) and all(isinstance(name, str) for name in tools):
         start.take("tools")
-        about["tools"] = [ToolDefinition(str(name)) for name in names]
+        about["tools"] = [ToolDefinition(str(name)) for name in tools]
     ends = [row for row in rows if row.peek("type") == "result"]
     if ends:
         reason = ends[-1].peek("subtype")
@@ -264,18 +255,21 @@ def _is_export(value: JsonValue) -> bool:
     return isinstance(value, dict) and isinstance(value.get("loglines"), list)
 
 
-def _by_agent(rows: list[JsonValue]) -> list[JsonValue]:
+def _by_agent(rows: list[JsonValue]) -> list[list[JsonValue]]:
     """Return the rows of a session as one list, or by sub-agent if it only has rows of sub-agents."""
     talk = [row for row in rows if lookup(row, "type") in ("user", "assistant")]
-    if any(lookup(row, "isSidechain") is not True for row in talk):
-        return [rows]
-    agents: dict[str, list[JsonValue]] = {}
+    return [rows] if any(lookup(row, "isSidechain") is not True for row in talk) else _grouped(rows, "agentId")
+
+
+def _grouped(rows: Sequence[JsonValue], *names: str) -> list[list[JsonValue]]:
+    """Return rows by the name in one of these fields. Rows without it belong to the group before, or to the first one."""
+    groups: dict[str, list[JsonValue]] = {}
     current: list[JsonValue] = []
     for row in rows:
-        if isinstance(name := lookup(row, "agentId"), str):
-            current = agents.setdefault(name, [] if agents else current)
+        if (name := str_or_none(lookup(row, names[0]) or lookup(row, names[-1]))) is not None:
+            current = groups.setdefault(name, [] if groups else current)
         current.append(row)
-    return [*agents.values()] or [rows]
+    return [*groups.values()] or [current][: len(current)]
 
 
 def _message_of(row: SessionRow) -> FieldTracker:

@@ -244,9 +244,9 @@ def _texts(row: FieldTracker, name: str) -> list[str]:
 
 
 def _usage(row: FieldTracker) -> Usage | None:
-    spent = row.count("input_token_count", "inputTokenCount")
-    written = row.count("output_token_count", "outputTokenCount")
-    return None if spent is written is None else Usage(input_tokens=spent, output_tokens=written)
+    sent = row.count("input_token_count", "inputTokenCount")
+    received = row.count("output_token_count", "outputTokenCount")
+    return None if sent is received is None else Usage(input_tokens=sent, output_tokens=received)
 
 
 def _metadata(row: FieldTracker) -> JsonObject:

@@ -27,7 +27,7 @@ from judgekit.formats.readers.base import (
     may_be_response_of,
     take_response,
 )
-from judgekit.formats.values import as_list, lookup, objects_in
+from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
 from judgekit.traces.message import JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
@@ -56,18 +56,13 @@ class GeminiReader:
             record = {"response" if is_response(first_record(record)) else "contents": record}
         row = FieldTracker.of(record)
         responses = _responses(row, record)
-        named = next(
-            (name for response in responses if (name := response.peek("responseId") or response.peek("response_id"))),
-            None,
-        )
-        identity = row.id("id", "key") or (named if isinstance(named, str) else None)
-        request = row.object("request") if "request" in row else row
-        request = request or FieldTracker({})
+        names = (response.peek("responseId") or response.peek("response_id") for response in responses)
+        identity = row.id("id", "key") or str_or_none(next(filter(None, names), None))
+        request = (row.object("request") or FieldTracker({})) if "request" in row else row
         messages, tools = read_request(request)
         longest = max(map(len, map(_history, responses)), default=0)
-        responses = [
-            response for response in responses if len(_history(response)) == longest
-        ]  # the others are part of the history
+        # The responses with a shorter history are part of the longest one.
+        responses = [response for response in responses if len(_history(response)) == longest]
         messages = _with_sdk_messages(messages, responses, request)
         facts: dict[str, object] = {}
         candidate = row.count("candidate")
@@ -110,24 +105,21 @@ def _by_candidate(row: JsonValue) -> list[JsonValue]:
     record: JsonObject = row if isinstance(row, dict) else {"response": row}
     response = record.get("response", record)
     chunks = as_records(response)
-    streamed = len(chunks) > 1
-    by_chunk = [_candidates(chunk, streamed=streamed) for chunk in chunks]
-    numbers = sorted({number for candidates in by_chunk for number in candidates})
+    numbered = [_numbered_candidates(chunk, streamed=len(chunks) > 1) for chunk in chunks]
+    numbers = sorted({number for candidates in numbered for number in candidates})
     if numbers in ([], [0]):
         return [row]
     records: list[JsonValue] = []
     for position, number in enumerate(numbers):
-        own = [
-            _single_candidate(chunk, candidates.get(number, []))
-            for chunk, candidates in zip(chunks, by_chunk, strict=True)
-        ]
+        pairs = zip(chunks, numbered, strict=True)
+        own = [_with_candidates(chunk, candidates.get(number, [])) for chunk, candidates in pairs]
         whole = own if isinstance(response, list) else own[0]
         about = whole if response is record and isinstance(whole, dict) else {**record, "response": whole}
         records.append({**about, "candidate": position})
     return records
 
 
-def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
+def _numbered_candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonValue]]:
     """Return the candidates of a response by number: by position, or in chunks by their own index."""
     numbered: dict[int, list[JsonValue]] = {}
     for position, candidate in enumerate(as_list(lookup(chunk, "candidates"))):
@@ -136,10 +128,10 @@ def _candidates(chunk: JsonValue, *, streamed: bool) -> Mapping[int, list[JsonVa
     return numbered
 
 
-def _single_candidate(chunk: JsonValue, own: list[JsonValue]) -> JsonValue:
-    if not isinstance(chunk, dict) or not isinstance(chunk.get("candidates"), list):
-        return chunk
-    return {**chunk, "candidates": own}
+def _with_candidates(chunk: JsonValue, candidates: list[JsonValue]) -> JsonValue:
+    if isinstance(chunk, dict) and isinstance(chunk.get("candidates"), list):
+        return {**chunk, "candidates": candidates}
+    return chunk
 
 
 def _responses(row: FieldTracker, record: JsonValue) -> list[FieldTracker]:
@@ -165,9 +157,7 @@ def _with_sdk_messages(
 ) -> list[Message]:
     """Return a request's messages with those that the SDK added to them by calling functions.
 
-    The SDK's history repeats the request.
-
-    Both are recorded differently (two kinds of base64), so only roles and texts are compared.
+    The SDK's history repeats the request, recorded differently (another base64), so only roles and texts are compared.
     """
     history = _history(responses[-1]) if responses else []
     past = read_contents(responses[-1].objects(*_HISTORY)) if history else []
@@ -175,14 +165,11 @@ def _with_sdk_messages(
         if _history(response) == history:
             response.take(*_HISTORY)
     system = [message for message in messages if isinstance(message, SystemMessage)]
-    spoken = messages[len(system) :]
+    sent = [(message.role, message.text) for message in messages[len(system) :]]
     if not past:
         return messages
-    alike = all(
-        (message.role, message.text) == (other.role, other.text) for message, other in zip(spoken, past, strict=False)
-    )
-    if len(spoken) <= len(past) and alike:
-        return [*messages, *past[len(spoken) :]]
+    if sent == [(message.role, message.text) for message in past[: len(sent)]]:
+        return [*messages, *past[len(sent) :]]
     request.warn(
         "the history of automatic function calling replaces these messages instead of continuing them", "contents"
     )

@@ -24,7 +24,7 @@ from judgekit.formats.row_facts import (
     read_row_facts,
     to_text,
 )
-from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, str_or_none
+from judgekit.formats.values import as_list, as_object, first_object, is_number, lookup, objects_in, str_or_none
 from judgekit.traces.message import AIMessage, JsonObject, Message
 from judgekit.traces.recording import Label, LabelSource, ToolDefinition
 from judgekit.traces.sample import Sample
@@ -160,8 +160,8 @@ def _leave_out(sample: FieldTracker, events: Iterable[JsonObject]) -> None:
 
 def _output(event: JsonObject) -> tuple[JsonObject, str] | None:
     """Return the message that a model gave, and its id."""
-    choices = objects_in(lookup(event, "output", "choices")) if event.get("event") == "model" else []
-    message = choices[0].get("message") if choices else None
+    choices = lookup(event, "output", "choices") if event.get("event") == "model" else None
+    message = first_object(choices).get("message")
     identity = lookup(message, "id")
     return (message, identity) if isinstance(message, dict) and isinstance(identity, str) else None
 
@@ -174,12 +174,7 @@ def _with_events(messages: Sequence[Message], events: Iterable[JsonObject]) -> l
             about[output[1]] = event
         elif event.get("event") == "tool" and isinstance(identity := event.get("message_id"), str):
             about[identity] = event
-    return [
-        message
-        if message.id is None or message.id not in about
-        else _with_event_fields(message, FieldTracker(about[message.id]))
-        for message in messages
-    ]
+    return [_with_event_fields(message, FieldTracker(about.get(message.id or "", {}))) for message in messages]
 
 
 def _with_event_fields(message: Message, event: FieldTracker) -> Message:
@@ -187,9 +182,7 @@ def _with_event_fields(message: Message, event: FieldTracker) -> Message:
     output = event.object("output")
     if isinstance(message, AIMessage) and output is not None:
         update["usage"] = read_usage(output.object("usage"))
-        update["finish_reason"] = next(
-            (FieldTracker(choice).text("stop_reason") for choice in objects_in(output.peek("choices"))), None
-        )
+        update["finish_reason"] = FieldTracker(first_object(output.peek("choices"))).text("stop_reason")
     return message.model_copy(update=update)
 
 
@@ -233,9 +226,8 @@ def _known(sample: FieldTracker, identity: str | None) -> dict[str, object]:
         if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata, facts):
             facts[name] = metadata.take(name)
     facts = read_row_facts(facts, sample.warnings)
-    columns = read_row_facts(
-        {name: sample.take(name) for name in ("fields", *VERBATIM_COLUMNS) if name in sample}, sample.warnings
-    )
+    taken = {name: sample.take(name) for name in ("fields", *VERBATIM_COLUMNS) if name in sample}
+    columns = read_row_facts(taken, sample.warnings)
     choices: JsonObject = {"choices": sample.take("choices")} if sample.peek("choices") else {}
     fields = {**extra_fields(columns), **extra_fields(facts), **choices}
     return {**columns, **facts, "fields": fields, "metadata": metadata.leftover()}
@@ -309,15 +301,13 @@ def _label(name: str, score: FieldTracker, source: LabelSource) -> list[Label]:
     value = score.peek("value")
     if value is None:
         return []
-    values: JsonObject
+    parts: JsonObject = {name: value}
     if isinstance(value, list):
-        values = {f"{name}[{at}]": item for at, item in enumerate(value)}
+        parts = {f"{name}[{index}]": part for index, part in enumerate(value)}
     elif isinstance(value, dict):
-        values = {f"{name}.{key}": item for key, item in value.items()}
-    else:
-        values = {name: value}
-    kept = {key: scalar for key, scalar in values.items() if isinstance(scalar, str | bool) or is_number(scalar)}
-    if len(kept) < len(values):
+        parts = {f"{name}.{key}": part for key, part in value.items()}
+    kept = {key: scalar for key, scalar in parts.items() if isinstance(scalar, str | bool) or is_number(scalar)}
+    if len(kept) < len(parts):
         score.warn("neither a number nor a string, so not a label; kept as is", "value")
     else:
         score.take("value")
@@ -354,16 +344,11 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
         whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
         if stand and (whole or _within(agent, "tool", spans) is None):
             continue
-        request = objects_in(calls[-1].get("input")) or [
-            message for ref in _refs(calls[-1].get("input_refs")) for message in pool[ref]
-        ]
+        referenced = (message for ref in _refs(calls[-1].get("input_refs")) for message in pool[ref])
+        recorded = [*(objects_in(calls[-1].get("input")) or referenced), replies[-1][0]]
         try:
-            messages = _with_events(
-                read_messages(
-                    FieldTracker(message, warnings=sample.warnings) for message in [*request, replies[-1][0]]
-                ),
-                calls,
-            )
+            messages = read_messages(FieldTracker(message, warnings=sample.warnings) for message in recorded)
+            messages = _with_events(messages, calls)
         except TraceError as error:
             sample.warn(f"cannot read the messages of agent {agent!r} in events: {error}", "events")
             continue

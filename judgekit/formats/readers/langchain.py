@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.common import content_items, read_call, read_counts, read_parts
+from judgekit.formats.blocks.common import MEDIA, MediaKind, content_items, read_call, read_counts, read_parts
 from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.blocks.reply import (
     ReplyItem,
@@ -55,27 +55,15 @@ _KINDS = {
     "RemoveMessage": "remove",
 }
 """The types of message classes; classes of streamed messages end in ``Chunk``."""
-_CHUNKS = [f"{name}Chunk" for name in _KINDS]
+
 _ROLES = {"user": "human", "human": "human", "assistant": "ai", "ai": "ai", "system": "system", "developer": "system"}
 """The roles that a ``ChatMessage`` may have."""
 _PARTS: dict[str, type[TextPart | ReasoningPart | RefusalPart]] = {
-    "text": TextPart,
-    "input_text": TextPart,
-    "output_text": TextPart,
-    "text-plain": TextPart,
+    **dict.fromkeys(("text", "input_text", "output_text", "text-plain"), TextPart),
+    **dict.fromkeys(("reasoning", "thinking"), ReasoningPart),
     "refusal": RefusalPart,
-    "reasoning": ReasoningPart,
-    "thinking": ReasoningPart,
 }
-_MEDIA = {
-    "image": "image",
-    "image_url": "image",
-    "audio": "audio",
-    "input_audio": "audio",
-    "video": "video",
-    "file": "file",
-    "document": "file",
-}
+_MEDIA: dict[str, MediaKind] = {**MEDIA, "image_url": "image", "input_audio": "audio", "file": "file"}
 _CALLS = ("tool_call", "tool_use", "function_call")
 _PROVIDER_CALLS = ("server_tool_call", "server_tool_use", "mcp_tool_use")
 
@@ -240,14 +228,15 @@ def _user_content(message: FieldTracker, outer: FieldTracker) -> list[Message]:
 
 
 def _reply(message: FieldTracker, outer: FieldTracker) -> list[Message]:
-    older_fields = message.object("additional_kwargs") or FieldTracker({})
+    openai = message.object("additional_kwargs") or FieldTracker({})
     about = message.object("response_metadata") or FieldTracker({})
     calls = [_call(call) for call in nonblank_calls(message, "tool_calls")]
     calls += [_broken(call) for call in nonblank_calls(message, "invalid_tool_calls")]
-    calls = calls or _older(older_fields)
-    if (older := older_fields.peek("tool_calls")) is not None and calls == _older(FieldTracker({"tool_calls": older})):
-        older_fields.take("tool_calls")
-    thought, refusal = older_fields.text("reasoning_content"), older_fields.text("refusal")
+    calls = calls or _openai_calls(openai)
+    repeated = openai.peek("tool_calls")
+    if repeated is not None and calls == _openai_calls(FieldTracker({"tool_calls": repeated})):
+        openai.take("tool_calls")
+    thought, refusal = openai.text("reasoning_content"), openai.text("refusal")
     parts: list[ReplyItem] = [ReasoningPart(thought)] if thought else []
     for item in read_parts(content_items(message), _item):
         if isinstance(item, ToolCall) and "executor" not in item.metadata:
@@ -296,14 +285,10 @@ def _broken(call: FieldTracker) -> ToolCall:
     return ToolCall(name, id=identity, args_raw=text, args_error=problem, extra=call.leftover())
 
 
-def _older(fields_by_provider: FieldTracker) -> list[ToolCall]:
+def _openai_calls(fields: FieldTracker) -> list[ToolCall]:
     """Read calls in OpenAI's form. Older messages have only these, newer ones repeat them."""
-    fields: JsonObject = {
-        name: fields_by_provider.take(name) for name in ("tool_calls", "function_call") if name in fields_by_provider
-    }
-    message = read_message(
-        FieldTracker({"role": "assistant", **fields}, fields_by_provider.path, fields_by_provider.warnings)
-    )
+    calls: JsonObject = {name: fields.take(name) for name in ("tool_calls", "function_call") if name in fields}
+    message = read_message(FieldTracker({"role": "assistant", **calls}, fields.path, fields.warnings))
     return list(message.tool_calls) if isinstance(message, AIMessage) else []
 
 

@@ -7,6 +7,7 @@ r"""Traces, observations and dataset items of Langfuse, from its API, its interf
 {"id": "i1", "input": {"question": ...}, "expectedOutput": {"answer": ...}, "datasetName": "math"}                   dataset items
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
@@ -86,7 +87,7 @@ class LangfuseReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return traces with their observations as spans and their scores, and dataset items as they are."""
-        trees: dict[str, _Tree] = {}
+        trees: dict[str, _Tree] = defaultdict(lambda: _Tree([], [], []))
         others: list[JsonValue] = []
         scores: list[JsonObject] = []
         for record in map(_unwrapped, as_records(document)):
@@ -95,18 +96,17 @@ class LangfuseReader:
             elif score_system(record) == "Langfuse":
                 scores.append(record)
             elif _is_observation(record):
-                name = str(first_value(record, "traceId", "trace_id") or "trace")
-                trees.setdefault(name, _Tree([], [], [])).observations.append(_decoded(record))
+                trees[_trace_id(record)].observations.append(_decoded(record))
             elif _is_trace(record):
-                tree = trees.setdefault(str(record.get("id") or "trace"), _Tree([], [], []))
+                tree = trees[str(record.get("id") or "trace")]
                 inner = as_list(record.get("observations"))
                 tree.observations.extend(map(_decoded, objects_in(inner)))
-                left: list[JsonValue] = [identity for identity in inner if not isinstance(identity, dict)]  # ids alone
+                ids: list[JsonValue] = [identity for identity in inner if not isinstance(identity, dict)]
                 tree.traces.append(
-                    _decoded({**without(record, "observations"), **({"observations": left} if left else {})})
+                    _decoded({**without(record, "observations"), **({"observations": ids} if ids else {})})
                 )
             elif _is_result(record):
-                tree = trees.setdefault(str(first_value(record, "traceId", "trace_id") or "trace"), _Tree([], [], []))
+                tree = trees[_trace_id(record)]
                 tree.observations.append(_decoded({name: record[name] for name in record if name in _OBSERVED}))
                 tree.traces.append(_decoded(without(record, *_OBSERVED)))
             else:
@@ -118,8 +118,7 @@ class LangfuseReader:
                 trees[trace].scores.append(score)
             else:
                 strangers.append(score)
-        if strangers:
-            others.append({"scores": strangers})
+        others += [{"scores": strangers}] if strangers else []
         return [*(_record(name, tree) for name, tree in trees.items()), *others]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -167,6 +166,10 @@ def _unwrapped(record: JsonValue) -> JsonValue:
     return {**rest, **trace, **joined, **({"beside": conflicts} if conflicts else {})}
 
 
+def _trace_id(record: JsonObject) -> str:
+    return str(first_value(record, "traceId", "trace_id") or "trace")
+
+
 def _is_observation(record: JsonObject) -> bool:
     return str_or_none(record.get("type")) in _TYPES and isinstance(first_value(record, "traceId", "trace_id"), str)
 
@@ -207,31 +210,21 @@ def _record(name: str, tree: _Tree) -> JsonObject:
     """Return a trace as a record with its observations as spans, and everything about the whole in ``trace``."""
     about: JsonObject
     [about] = merge_versions([{"id": name}, *({**trace, "id": name} for trace in tree.traces)])
-    observations = merge_versions(_with_arguments(observation) for observation in tree.observations)
-    observations.sort(
-        key=lambda observation: str(first_value(observation, "startTime", "start_time"))
-    )  # the API begins with the latest
+    runs = merge_versions(map(_with_arguments, tree.observations))
+    runs.sort(key=lambda run: str(first_value(run, "startTime", "start_time")))  # the API begins with the latest
     if tree.scores:
         about["scores"] = [*as_list(about.get("scores")), *tree.scores]
-    values = _with_arguments({value: about.pop(value) for value in _VALUES if value in about})
-    if values:
-        ids = {str(observation.get("id")) for observation in observations}
-        roots = [observation for observation in observations if _parent(observation) not in ids]
-        if len(roots) == 1 and all(roots[0].get(value, values[value]) == values[value] for value in values):
-            roots[0].update(values)
-        else:
-            fields: JsonObject = {field: about[field] for field in ("name", "timestamp") if field in about}
-            top: JsonObject = {"id": name, **fields, **values}
-            beneath: list[JsonObject] = [
-                observation if _parent(observation) else {**observation, "parent_observation_id": name}
-                for observation in observations
-            ]
-            observations = [top, *beneath]
-    named = [
-        observation if "traceId" in observation else {"trace_id": name, **observation} for observation in observations
-    ]
-    spans: list[JsonValue] = [as_span(observation, _SPAN, _error(observation)) for observation in named]
-    return {"id": name, "trace": about, "spans": spans}
+    values = _with_arguments({field: about.pop(field) for field in _VALUES if field in about})
+    ids = {str(run.get("id")) for run in runs}
+    roots = [run for run in runs if _parent(run) not in ids]
+    if len(roots) == 1 and all(roots[0].get(field, values[field]) == values[field] for field in values):
+        roots[0].update(values)
+    elif values:
+        root: JsonObject = {"id": name, **{field: about[field] for field in ("name", "timestamp") if field in about}}
+        runs = [run if _parent(run) else {**run, "parent_observation_id": name} for run in runs]
+        runs.insert(0, root | values)
+    runs = [run if "traceId" in run else {"trace_id": name, **run} for run in runs]
+    return {"id": name, "trace": about, "spans": [as_span(run, _SPAN, _error(run)) for run in runs]}
 
 
 def _with_arguments(record: JsonObject) -> JsonObject:
