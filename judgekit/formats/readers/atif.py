@@ -183,9 +183,8 @@ def _results(step: FieldTracker, calls: Sequence[ToolCall], children: dict[str, 
     open_calls = [call for call in calls if call.id not in named]
     unnamed = [result for result in observed if "source_call_id" not in result]
     if len(unnamed) > 1 and calls and len(unnamed) != len(open_calls):
-        step.warn(
-            f"{len(unnamed)} results without a call id, for {len(open_calls)} calls, paired in order", "observation"
-        )
+        problem = f"{len(unnamed)} results without a call id, for {len(open_calls)} calls, paired in order"
+        step.warn(problem, "observation")
     batch = len(unnamed) == 1 and len(open_calls) > 1
     results: list[ToolMessage] = []
     for result in observed:

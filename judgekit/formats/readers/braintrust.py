@@ -242,12 +242,11 @@ def _scores(span: Span | None) -> bool:
 
 
 def _kind(span: Span) -> str | None:
-    span_type = _type(span)
-    if span_type in _ASIDE or (_scores(span) and not _scores(span.parent)):
+    if _type(span) in _ASIDE or (_scores(span) and not _scores(span.parent)):
         return "EVALUATOR"
     if "tool_type" in as_object(span.attributes.peek("metadata")):
         return None  # a call that is in the output of its model too
-    return _KINDS.get(str(span_type))
+    return _KINDS.get(str(_type(span)))
 
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:

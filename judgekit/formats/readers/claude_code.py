@@ -87,23 +87,19 @@ class _Session:
         self.identity = "#".join(name for name in names if isinstance(name, str)) or None
         kept = conversation_rows(rows)
         others = [row.tracker for row in rows if not row.is_message]
-        conversations = {
-            name: self._messages([row for row in thread if row.index in kept]) for name, thread in threads.items()
-        }
-        if not (messages := conversations.pop(main, [])):
+        chats = {name: self._messages([row for row in rows if row.index in kept]) for name, rows in threads.items()}
+        if not (messages := chats.pop(main, [])):
             raise TraceError("contains no messages")
         self.trace: dict[str, object] = {
             **_times(messages),
             **_reported(others),
             "messages": messages,
-            "children": _children(conversations, messages, rows),
+            "children": _children(chats, messages, rows),
             "metadata": self._shared,
         }
         self._abandoned = [row.tracker.leftover() for row in rows if row.is_message and row.index not in kept]
-        if self._abandoned:
-            document.warn(
-                f"{len(self._abandoned)} rows of abandoned branches, kept in extra as 'abandoned'", "abandoned"
-            )
+        if count := len(self._abandoned):
+            document.warn(f"{count} rows of abandoned branches, kept in extra as 'abandoned'", "abandoned")
         self._keep(others, [row for row in items if not isinstance(row, FieldTracker)])
 
     def left(self, name: str) -> JsonObject:
@@ -154,9 +150,8 @@ class _Session:
         blocks = [block for message in parts for block in content_items(message)]
         whole = max(reversed(parts), key=_output_tokens)
         others = [message for message in parts if message is not whole]
-        stop = (
-            None if "stop_reason" in whole else next(filter(None, (part.text("stop_reason") for part in others)), None)
-        )
+        stops = filter(None, (other.text("stop_reason") for other in others))
+        stop = None if "stop_reason" in whole else next(stops, None)
         for other in others:
             for name in other:
                 if other.peek(name) == whole.peek(name):
@@ -191,7 +186,7 @@ class _Session:
 
 
 def _children(
-    conversations: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
+    chats: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
 ) -> list[Trace]:
     """Return the traces of sub-agents, with the calls that started them, by name or else by the same prompt."""
     callers: dict[str | None, str | None] = {
@@ -204,20 +199,14 @@ def _children(
         if isinstance(prompt := call.args.get("prompt"), str):
             prompts[prompt].append(call.id)
     children: list[Trace] = []
-    for name, talk in conversations.items():
-        if talk:
-            same = prompts.get(talk[0].text)
+    for name, chat in chats.items():
+        if chat:
+            same = prompts.get(chat[0].text)
             prompted = same.popleft() if same else None
             caller = name if name in identities else callers.get(name, prompted)
-            about: JsonObject = {} if caller is None else {"call_id": caller}
-            fields = {
-                "id": name,
-                "messages": talk,
-                "metadata": about,
-                "warnings": unpaired_warnings(talk),
-                **_times(talk),
-            }
-            children.append(Trace.model_validate(fields))
+            fields = {"id": name, "messages": chat, "warnings": unpaired_warnings(chat), **_times(chat)}
+            metadata = {} if caller is None else {"call_id": caller}
+            children.append(Trace.model_validate({**fields, "metadata": metadata}))
     return children
 
 

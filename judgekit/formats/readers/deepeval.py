@@ -32,14 +32,12 @@ from judgekit.traces.message import (
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
 
-_OF_CASES = frozenset(
-    (
-        *("actual_output", "actualOutput", "tools_called", "toolsCalled", "expected_tools", "expectedTools"),
-        *("metrics_data", "metricsData"),
-    )
-)
-_OF_CONVERSATIONS = frozenset(("turns", "expected_outcome", "expectedOutcome"))
-_OF_ROWS = frozenset(("response", "output", "messages", "user_input"))
+_OF_CASES = {
+    *("actual_output", "actualOutput", "tools_called", "toolsCalled", "expected_tools", "expectedTools"),
+    *("metrics_data", "metricsData"),
+}
+_OF_CONVERSATIONS = {"turns", "expected_outcome", "expectedOutcome"}
+_OF_ROWS = {"response", "output", "messages", "user_input"}
 """Columns of other tables that hold the agent's answer."""
 _CASES = ("testCases", "conversationalTestCases", "test_results")
 _JOINED = "|"

@@ -30,10 +30,8 @@ _ELSEWHERE = frozenset(("messages", "conversations", "request", "response", "tra
 _PAIRWISE = "pairwise"
 """The name of the scorer whose question the winner answers."""
 _WINNERS: Mapping[str, tuple[str, str | None]] = {
-    "modela": ("better", None),
-    "modelb": ("worse", None),
-    "a": ("better", None),
-    "b": ("worse", None),
+    **dict.fromkeys(("modela", "a"), ("better", None)),
+    **dict.fromkeys(("modelb", "b"), ("worse", None)),
     "tie": ("tie", None),
     **dict.fromkeys(("tiebothbad", "bothbad"), ("tie", "both are bad")),
 }

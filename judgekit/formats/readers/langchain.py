@@ -190,14 +190,12 @@ def _messages(outer: FieldTracker) -> list[Message]:
     if kind == "human":
         return _user_content(message, outer)
     fields: dict[str, object] = {"id": message.id("id")}
-    if kind == "system":
-        fields["content"] = to_content(read_parts(content_items(message), _part))
-        return [SystemMessage.model_validate({**fields, "extra": _nonempty_leftover(message, outer)})]
-    content = message.peek("content")
-    if content is None or isinstance(content, str | list):
-        fields["content"] = to_content(read_parts(content_items(message), _part))
-    else:
+    if kind != "system" and not isinstance(message.peek("content"), str | list | None):
         fields["content"] = to_text(message.take("content"))
+    else:
+        fields["content"] = to_content(read_parts(content_items(message), _part))
+    if kind == "system":
+        return [SystemMessage.model_validate({**fields, "extra": _nonempty_leftover(message, outer)})]
     fields |= {"name": message.text("name"), "tool_call_id": message.id("tool_call_id"), "is_error": _failed(message)}
     return [ToolMessage.model_validate({**fields, "extra": _nonempty_leftover(message, outer)})]
 

@@ -28,30 +28,21 @@ from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import Sample
 
-_TYPES = frozenset(
-    (*("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL", "EMBEDDING"),)
-)
+_TYPES = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL", "EMBEDDING"}
 _SPAN = {
     "id": "span_id",
-    "traceId": "trace_id",
-    "trace_id": "trace_id",
-    "parentObservationId": "parent_id",
-    "parent_observation_id": "parent_id",
+    **dict.fromkeys(("traceId", "trace_id"), "trace_id"),
+    **dict.fromkeys(("parentObservationId", "parent_observation_id"), "parent_id"),
     "name": "name",
-    "startTime": "start_time",
-    "start_time": "start_time",
-    "timestamp": "start_time",
-    "endTime": "end_time",
-    "end_time": "end_time",
+    **dict.fromkeys(("startTime", "start_time", "timestamp"), "start_time"),
+    **dict.fromkeys(("endTime", "end_time"), "end_time"),
 }
-_TRACE = frozenset(
-    (
-        *("observations", "sessionId", "session_id", "userId", "user_id", "htmlPath", "release", "environment"),
-        *("public", "bookmarked", "scores", "tags", "traceId"),
-    )
-)
-"""Fields of which a trace has at least one, beside its timestamp."""
-_ITEM = frozenset(("datasetId", "dataset_id", "datasetName", "dataset_name", "sourceTraceId", "source_trace_id"))
+_TRACE = {
+    *("observations", "sessionId", "session_id", "userId", "user_id", "htmlPath", "release", "environment"),
+    *("public", "bookmarked", "scores", "tags", "traceId"),
+}
+"""Fields of which a trace has at least one, besides its timestamp."""
+_ITEM = {"datasetId", "dataset_id", "datasetName", "dataset_name", "sourceTraceId", "source_trace_id"}
 _EXPECTED = ("expectedOutput", "expected_output")
 _JSON = (
     *("input", "output", "metadata", "usageDetails", "usage_details", "costDetails", "cost_details", "tags", "scores"),
@@ -65,7 +56,7 @@ _ABOUT = (
 )
 """Facts about a trace that each observation repeats."""
 _TASKS = ("experimentItemId", "experiment_item_id")
-_OBSERVED = frozenset((*_SPAN, *_VALUES, "level", "type", "metadata"))
+_OBSERVED = {*_SPAN, *_VALUES, "level", "type", "metadata"}
 """The fields of an experiment's result that are those of its outermost observation."""
 _SESSIONS = ("sessionId", "session_id")
 _MISSING = "export the observations with their inputs and outputs (fields=core,basic,io,usage)"

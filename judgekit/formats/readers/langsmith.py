@@ -6,6 +6,7 @@
 {"id": "e1", "dataset_id": "d", "inputs": {"question": ...}, "outputs": {"answer": ...}, "metadata": {"dataset_split": ["base"]}}
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard, cast
 
@@ -79,19 +80,12 @@ class LangSmithReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the runs of each trace as spans in their order, and examples as they are."""
-        traces: dict[str, list[JsonObject]] = {}
-        trees: list[JsonValue] = []
+        traces: dict[str, list[JsonObject]] = defaultdict(list)
         records = list(_flat(map(_nested, as_records(document))))
         runs = merge_versions(record for record in records if _is_run(record))
         for run, name in zip(runs, _trace_ids(runs), strict=True):
-            if name not in traces:
-                traces[name] = []
-                fields: JsonObject = {} if name.startswith("#") else {"id": name}
-                trees.append({**fields, "spans": cast("JsonValue", traces[name])})
             traces[name].append(run)
-        for name, members in traces.items():
-            members.sort(key=lambda run: [str(run.get(name)) for name in ("dotted_order", "start_time", "id")])
-            members[:] = [as_span({"trace_id": name, **_unwrapped(run)}, _SPAN, run.get("error")) for run in members]
+        trees = [_tree(name, members) for name, members in traces.items()]
         return [*trees, *(record for record in records if not _is_run(record))]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -176,6 +170,13 @@ def _trace_ids(runs: Sequence[JsonObject]) -> list[str]:
     return [str(traces.get(roots[name], roots[name])) for name in names]
 
 
+def _tree(name: str, runs: Sequence[JsonObject]) -> JsonObject:
+    """Return the runs of a trace as a record with spans."""
+    runs = sorted(runs, key=lambda run: [str(run.get(field)) for field in ("dotted_order", "start_time", "id")])
+    spans: JsonValue = [as_span({"trace_id": name, **_unwrapped(run)}, _SPAN, run.get("error")) for run in runs]
+    return {"spans": spans} if name.startswith("#") else {"id": name, "spans": spans}
+
+
 def _unwrapped(run: JsonObject) -> JsonObject:
     """Return a run of a tool with the value that it returned, and the JSON of its arguments, without their wrappers."""
     if run.get("run_type") != "tool":
@@ -207,7 +208,7 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
 
 
 def _usage(attributes: FieldTracker) -> Usage | None:
-    """Read the token counts of a run. Prices, which are beside them, are kept."""
+    """Read the token counts of a run. The prices next to them are kept."""
     counts = {
         "input_tokens": attributes.count("prompt_tokens"),
         "output_tokens": attributes.count("completion_tokens"),
