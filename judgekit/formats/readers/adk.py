@@ -45,7 +45,7 @@ class ADKReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session. Only old sessions, which log requests, have instructions and tools."""
         row = FieldTracker.of({"events": record} if isinstance(record, list) else record)
-        system, tools, replies = _logged(row)
+        system, tools, replies = _read_logs(row)
         messages = read_events(row.objects("events"), replies)
         if not messages:
             raise TraceError("events: the session contains no messages")
@@ -126,26 +126,24 @@ def _event_messages(event: FieldTracker, speaker: type[HumanMessage] | type[AIMe
 
 
 def _drop_parts(events: Sequence[FieldTracker]) -> None:
-    speaking = [
-        (event, to_text([event.peek("author"), *map(event.peek, _INVOCATION)]))
-        for event in events
-        if "content" in event
-    ]
-    last_whole = {source: number for number, (event, source) in enumerate(speaking) if not _is_partial(event)}
-    for number, (event, source) in enumerate(speaking):
-        if not _is_partial(event):
-            continue
-        if number < last_whole.get(source, -1):
+    spoken = [event for event in events if "content" in event]
+    last_whole = {_source(event): number for number, event in enumerate(spoken) if not _is_partial(event)}
+    for number, event in enumerate(spoken):
+        if _is_partial(event) and number < last_whole.get(_source(event), -1):
             event.discard("content", "a piece of a streamed message, which appears in full later")
-        else:
+        elif _is_partial(event):
             event.warn("a piece of a streamed message; the rest is missing", "content")
+
+
+def _source(event: FieldTracker) -> str:
+    return to_text([event.peek("author"), *map(event.peek, _INVOCATION)])
 
 
 def _is_partial(event: FieldTracker) -> bool:
     return event.peek("partial") is True or lookup(event.peek("options"), "partial") is True
 
 
-def _logged(row: FieldTracker) -> tuple[list[Message], list[ToolDefinition], dict[str, FieldTracker]]:
+def _read_logs(row: FieldTracker) -> tuple[list[Message], list[ToolDefinition], dict[str, FieldTracker]]:
     """Return instructions, tools and responses from the request log of old sessions.
 
     The instructions are those of the first request. Others, such as those of sub-agents, stay in the row.

@@ -99,7 +99,7 @@ def _result(row: FieldTracker, index: int) -> Sample:
         wanted = invocation.object("expected_invocation", "expectedInvocation")
         expected.append(_Expected() if wanted is None else _expected(wanted, turn))
         if actual := invocation.object("actual_invocation", "actualInvocation"):
-            messages += _done(actual)
+            messages += _actual_messages(actual)
     if not messages:
         raise TraceError("the result contains no messages")
     warn_of_agent_tools(row, messages)
@@ -144,7 +144,7 @@ def _user_messages(invocation: FieldTracker) -> list[Message]:
     return with_fields(messages, every={"timestamp": when}, extra=invocation.leftover())
 
 
-def _done(invocation: FieldTracker) -> list[Message]:
+def _actual_messages(invocation: FieldTracker) -> list[Message]:
     """Read the messages of an invocation."""
     messages: list[Message] = []
     if data := invocation.object("intermediate_data", "intermediateData"):

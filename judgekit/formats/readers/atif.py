@@ -66,8 +66,8 @@ class AtifReader:
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the trajectories, each with those of its sub-agents."""
         if isinstance(document, dict) and not _is_trajectory(document):
-            return _gathered(list(document.values()))
-        return _gathered(as_records(document))
+            return _with_sub_agents(list(document.values()))
+        return _with_sub_agents(as_records(document))
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one trajectory, named by its session."""
@@ -83,9 +83,9 @@ def _is_trajectory(value: JsonValue) -> bool:
     return (str_or_none(lookup(value, "schema_version")) or "").startswith("ATIF-v")
 
 
-def _gathered(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
+def _with_sub_agents(trajectories: Sequence[JsonValue]) -> list[JsonValue]:
     """Return the trajectories. One that refers to no other is put into the one that refers to it."""
-    named = [(_name(trajectory), _referred(trajectory), trajectory) for trajectory in trajectories]
+    named = [(_name(trajectory), _referenced_names(trajectory), trajectory) for trajectory in trajectories]
     uses = Counter(name for name, _, _ in named)
     wanted = {ref for name, refs, _ in named for ref in refs if ref != name}
     leaves = {
@@ -113,7 +113,7 @@ def _name(value: JsonValue) -> str | None:
     return identity if isinstance(identity, str) else str_or_none(lookup(value, "session_id"))
 
 
-def _referred(trajectory: JsonValue) -> set[str]:
+def _referenced_names(trajectory: JsonValue) -> set[str]:
     steps = as_list(lookup(trajectory, "steps"))
     results = [result for step in steps for result in objects_in(lookup(step, "observation", "results"))]
     return {name for result in results for name in _refs(result.get("subagent_trajectory_ref"))}

@@ -76,7 +76,7 @@ class StrandsReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read the conversation. Redacted messages replace the original ones, which are kept beside them."""
         row = FieldTracker.of({"messages": record})
-        messages = [message for stored in row.objects("messages") for message in _stored(stored)]
+        messages = [message for stored in row.objects("messages") for message in _stored_messages(stored)]
         return build_sample(row, index, {"messages": messages})
 
 
@@ -85,7 +85,7 @@ def _number(row: JsonValue) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def _stored(stored: FieldTracker) -> list[Message]:
+def _stored_messages(stored: FieldTracker) -> list[Message]:
     message = stored.object("redact_message") or stored.object("message")
     if message is None:
         raise stored.type_error("message", "a message")

@@ -287,11 +287,7 @@ def _warn(row: FieldTracker, whole: Span, messages: Sequence[Message]) -> None:
 
 
 def _metadata(whole: Span, row: FieldTracker) -> JsonObject:
-    given = whole.attributes.peek("metadata")
-    metadata: JsonObject = {}
-    if isinstance(given, dict):
-        whole.attributes.take("metadata")
-        metadata |= given
+    metadata = (whole.attributes.maybe_object("metadata") or FieldTracker({})).leftover()
     for name in _OF_THE_WHOLE:
         if (value := whole.fields.peek(name)) is not None and metadata.setdefault(name, value) == value:
             whole.fields.take(name)

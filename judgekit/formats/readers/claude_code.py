@@ -100,7 +100,7 @@ class _Session:
         self._abandoned = [row.tracker.leftover() for row in rows if row.is_message and row.index not in kept]
         if count := len(self._abandoned):
             document.warn(f"{count} rows of abandoned branches, kept in extra as 'abandoned'", "abandoned")
-        self._keep(others, [row for row in items if not isinstance(row, FieldTracker)])
+        self._keep_others(others, [row for row in items if not isinstance(row, FieldTracker)])
 
     def left(self, name: str) -> JsonObject:
         """Return the rows that are not messages, and those of abandoned branches."""
@@ -176,7 +176,7 @@ class _Session:
                 row.tracker.take(name)
         return row.tracker.leftover()
 
-    def _keep(self, rows: Sequence[FieldTracker], values: Sequence[JsonValue]) -> None:
+    def _keep_others(self, rows: Sequence[FieldTracker], values: Sequence[JsonValue]) -> None:
         kinds = Counter(kind if isinstance(kind := row.peek("type"), str) else "" for row in rows)
         if odd := len(values) + sum(kinds.pop(kind, 0) for kind in ("", "user", "assistant")):
             self._document.warn(f"{odd} lines that are not rows of a session, kept in extra", "rows")

@@ -93,16 +93,11 @@ class DeepevalReader:
                 row.warn(f"{held} are not read, kept as is", field)
         name = row.text("name") if row.peek("name") else None
         documents, fields = _documents(row, messages)
-        trace = {
-            "messages": messages,
-            "labels": _labels(row),
-            "usage": _usage(row),
-            "cost_usd": row.number("token_cost", "tokenCost"),
-        }
+        trace: dict[str, object] = {"messages": messages, "labels": _labels(row), "usage": _usage(row)}
+        trace["cost_usd"] = row.number("token_cost", "tokenCost")
+        expected = ("expected_outcome", "expectedOutcome") if is_conversation else ("expected_output", "expectedOutput")
         facts: dict[str, object] = {
-            "reference": row.text("expected_outcome", "expectedOutcome")
-            if is_conversation
-            else row.text("expected_output", "expectedOutput"),
+            "reference": row.text(*expected),
             "reference_tool_calls": _expected_calls(row),
             "documents": documents,
             "fields": fields,
@@ -156,15 +151,15 @@ def _conversation(row: FieldTracker) -> list[Message]:
         role = turn.one_of("role", ("user", "assistant"))
         turn.take("role")
         if role == "user":
-            fields = {"content": _said(turn), "name": turn.text("user_id", "userId")}
+            fields = {"content": _content(turn), "name": turn.text("user_id", "userId")}
             messages.append(HumanMessage.parsed(fields, turn.leftover()))
         else:
             messages += _calls(turn)
-            messages.append(AIMessage.parsed({"content": _said(turn)}, turn.leftover()))
+            messages.append(AIMessage.parsed({"content": _content(turn)}, turn.leftover()))
     return messages
 
 
-def _said(turn: FieldTracker) -> str:
+def _content(turn: FieldTracker) -> str:
     if not isinstance(turn.peek("content"), str | None):
         raise turn.type_error("content", "a string")
     return turn.text("content") or ""
@@ -220,25 +215,22 @@ def _texts(row: FieldTracker, name: str) -> list[str]:
     if isinstance(value, str):
         if _JOINED in value:
             row.warn(f"documents joined by {_JOINED!r}, split as deepeval does; a .json file has them as a list", name)
-        items: list[JsonValue] = [*value.split(_JOINED)]
+        documents: list[JsonValue] = [*value.split(_JOINED)]
     else:
-        items = as_list(value)
-    texts: list[str] = []
-    has_sources = False
-    for item in items:
-        if isinstance(item, str) and (match := _SOURCE.fullmatch(item)):
-            has_sources = True
-            texts.append(match[2])
-        elif isinstance(item, dict) and isinstance(item.get("context"), str):
-            has_sources = True
-            texts.append(str(item["context"]))
-        else:
-            texts.append(to_text(item))
-    if has_sources:
+        documents = as_list(value)
+    texts = [_without_source(document) for document in documents]
+    if texts != [*map(to_text, documents)]:
         row.warn("read without the sources of the documents, kept as is", name)
     elif texts:
         row.take(name)
     return texts
+
+
+def _without_source(document: JsonValue) -> str:
+    if isinstance(document, str) and (match := _SOURCE.fullmatch(document)):
+        return match[2]
+    context = lookup(document, "context")
+    return context if isinstance(context, str) else to_text(document)
 
 
 def _usage(row: FieldTracker) -> Usage | None:

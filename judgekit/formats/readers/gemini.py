@@ -43,7 +43,7 @@ class GeminiReader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize contents by parts without a type, and responses by candidates."""
-        return _is_one(value) or (isinstance(value, list) and bool(value) and _is_one(value[0]))
+        return _is_record(value) or (isinstance(value, list) and bool(value) and _is_record(value[0]))
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list as the contents of one conversation, the chunks of one response, or many records."""
@@ -75,7 +75,7 @@ class GeminiReader:
         return build_sample(row, index, {"messages": messages, "tools": tools}, identity=identity, **facts)
 
 
-def _is_one(value: JsonValue) -> bool:
+def _is_record(value: JsonValue) -> bool:
     if isinstance(value, dict) and not {"request", "response"}.isdisjoint(value):
         request, response = value.get("request"), value.get("response")
         if is_request(request):

@@ -8,7 +8,7 @@ r"""Rows of datasets on the Hugging Face Hub, in the shapes that training and ar
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pydantic import JsonValue
 
@@ -71,21 +71,21 @@ class HuggingFaceReader(RowReader):
         labels: list[Label] = []
         baseline: list[Message] = []
         if shape == "completion":
-            messages = [*_taken(row, "prompt", HumanMessage), *_taken(row, "completion", AIMessage)]
+            messages = [*_take_messages(row, "prompt", HumanMessage), *_take_messages(row, "completion", AIMessage)]
         elif shape == "chosen":
             row.take("messages")  # they are the chosen ones
             messages, baseline = _preferred(row)
             labels.append(Label(_PAIRWISE, "better"))
         elif shape == "conversation_a":
-            messages, baseline = (_of_model(row, f"conversation_{side}", f"model_{side}") for side in "ab")
+            messages, baseline = (_take_conversation(row, f"conversation_{side}", f"model_{side}") for side in "ab")
             labels += _winner(row)
             if (question := row.id("question_id")) is not None:
                 facts["group"] = question
         elif shape == "conversation":
-            messages = _of_model(row, "conversation", "model")
+            messages = _take_conversation(row, "conversation", "model")
         else:
             prompt = "\n\n".join(filter(None, (row.text("instruction"), row.text("input"))))
-            messages = [HumanMessage(prompt), *_taken(row, "output", AIMessage)]
+            messages = [HumanMessage(prompt), *_take_messages(row, "output", AIMessage)]
         if baseline:
             facts["baseline"] = Trace(messages=baseline)
         identity = row.id("id", "conversation_id") or str(index)
@@ -95,9 +95,8 @@ class HuggingFaceReader(RowReader):
 def _shape(record: JsonObject) -> str | None:
     """Return the column that decides how a row is read; ``None`` if it has none of the shapes."""
     elsewhere = {name for name in _ELSEWHERE if record.get(name) is not None}
-    if elsewhere == {"messages"} and record["messages"] == record.get("chosen"):  # as in UltraFeedback
-        elsewhere.clear()
-    if elsewhere:
+    repeats_chosen = elsewhere == {"messages"} and record["messages"] == record.get("chosen")  # as in UltraFeedback
+    if elsewhere and not repeats_chosen:
         return None
 
     def speaks(*names: str) -> bool:
@@ -119,7 +118,7 @@ def _are_messages(value: JsonValue) -> bool:
     return bool(head(messages)) and all({"role", "content"} <= as_object(message).keys() for message in head(messages))
 
 
-def _taken(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> list[Message]:
+def _take_messages(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> list[Message]:
     """Take a column: messages, also as JSON text, or a text, which becomes a message of this type."""
     value = row.take(name)
     if _are_messages(value):
@@ -127,18 +126,18 @@ def _taken(row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -
     return [] if value is None else [kind(to_text(value))]
 
 
-def _of_model(row: FieldTracker, name: str, model: str) -> list[Message]:
+def _take_conversation(row: FieldTracker, name: str, model: str) -> list[Message]:
     """Take a conversation, and the model that gave its answers."""
     answered_by = row.text(model)
     return [
         message.model_copy(update={"model": answered_by}) if isinstance(message, AIMessage) else message
-        for message in _taken(row, name, HumanMessage)
+        for message in _take_messages(row, name, HumanMessage)
     ]
 
 
 def _preferred(row: FieldTracker) -> tuple[list[Message], list[Message]]:
     """Return the chosen and the rejected conversation, each with the prompt if it does not begin with it."""
-    prompt = _taken(row, "prompt", HumanMessage)
+    prompt = _take_messages(row, "prompt", HumanMessage)
     sides = [_turns(row, name) for name in ("chosen", "rejected")]
     whole = [utterances(side[: len(prompt)]) == utterances(prompt) for side in sides]
     if prompt and not all(whole) and any(isinstance(side[0], HumanMessage) for side in sides):
@@ -152,7 +151,7 @@ def _turns(row: FieldTracker, name: str) -> list[Message]:
     value = row.peek(name)
     pieces = _TURN.split(value) if isinstance(value, str) else []
     if len(pieces) < 3 or pieces[0]:
-        return _taken(row, name, AIMessage)
+        return _take_messages(row, name, AIMessage)
     row.take(name)
     kinds = {"Human": HumanMessage, "Assistant": AIMessage}
     return [kinds[who](text) for who, text in zip(pieces[1::2], pieces[2::2], strict=True)]
@@ -169,9 +168,7 @@ def _winner(row: FieldTracker) -> list[Label]:
         row.warn(f"expected one of {choices}, found {short_repr(winner)}; no label is read", "winner")
         return []
     row.take("winner")
-    judge = row.peek("judge")
-    named: Sequence[JsonValue] = judge if isinstance(judge, list) else [judge]
-    annotator = str_or_none(next(iter(named), None))
+    annotator = str_or_none(first_record(row.peek("judge")))
     source: LabelSource = "judge" if annotator is not None and _MODELS.match(annotator) else "human"
-    value, reason = verdict
-    return [Label(_PAIRWISE, value, source=source, annotator=annotator, reason=reason)]
+    choice, reason = verdict
+    return [Label(_PAIRWISE, choice, source=source, annotator=annotator, reason=reason)]

@@ -103,7 +103,7 @@ class InspectReader:
         }
         _leave_out(sample, events)
         # The epochs of a sample form a group. Its name includes the task, since tasks count their samples from 1.
-        return build_sample(row, index, trace, identity=name, **_known(sample, group_name(identity, task)))
+        return build_sample(row, index, trace, identity=name, **_facts(sample, group_name(identity, task)))
 
 
 def _is_log(value: JsonValue) -> bool:
@@ -213,7 +213,7 @@ def _repeats_input(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
     return any(message.get("role") == "user" and message.get("content") == given for message in raw)
 
 
-def _known(sample: FieldTracker, identity: str | None) -> dict[str, object]:
+def _facts(sample: FieldTracker, identity: str | None) -> dict[str, object]:
     """Return the known facts of a sample: its target, and fields of a `Sample` in its metadata."""
     facts: JsonObject = {} if identity is None else {"group": identity}
     targets: list[JsonValue] = [
@@ -223,7 +223,7 @@ def _known(sample: FieldTracker, identity: str | None) -> dict[str, object]:
         facts["reference"] = targets[0] if len(targets) == 1 else targets
     metadata = sample.object("metadata") or FieldTracker({})
     for name in metadata:
-        if name in _IN_METADATA and not (targets and name in _TARGETS) and _fits(name, metadata, facts):
+        if name in _IN_METADATA and not (targets and name in _TARGETS) and _is_valid_fact(name, metadata, facts):
             facts[name] = metadata.take(name)
     facts = read_row_facts(facts, sample.warnings)
     taken = {name: sample.take(name) for name in ("fields", *VERBATIM_COLUMNS) if name in sample}
@@ -233,7 +233,7 @@ def _known(sample: FieldTracker, identity: str | None) -> dict[str, object]:
     return {**columns, **facts, "fields": fields, "metadata": metadata.leftover()}
 
 
-def _fits(name: str, metadata: FieldTracker, facts: JsonObject) -> bool:
+def _is_valid_fact(name: str, metadata: FieldTracker, facts: JsonObject) -> bool:
     """Return whether a metadata field is valid beside the facts that are known already."""
     try:
         make_sample("", read_row_facts({**facts, name: metadata.peek(name)}, []))
@@ -279,7 +279,9 @@ def _labels(row: FieldTracker, sample: FieldTracker, events: Sequence[JsonObject
 def _sources(sample: FieldTracker, events: Sequence[JsonObject]) -> Callable[[str, FieldTracker], LabelSource]:
     """Return a function that returns the source of a score from its scorer's name and the score."""
     spans = _spans(events)
-    within = (_within(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model")
+    within = (
+        _enclosing_span(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model"
+    )
     called_model = {to_text(spans[span].get("name")) for span in within if span is not None}
     has_grader = "grader" in as_object(sample.peek("role_usage"))
 
@@ -335,14 +337,14 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
     callers = {str(event.get("agent_span_id")): event.get("id") for event in events if event.get("event") == "tool"}
     requests: dict[str, list[JsonObject]] = {}
     for event in events:
-        if _output(event) is not None and (agent := _within(event.get("span_id"), "agent", spans)) is not None:
+        if _output(event) is not None and (agent := _enclosing_span(event.get("span_id"), "agent", spans)) is not None:
             requests.setdefault(agent, []).append(event)
     children: list[Trace] = []
     for agent, calls in requests.items():
         replies = [output for event in calls if (output := _output(event)) is not None]
         stand = [(own[identity], reply) for reply, identity in replies if identity in own]
         whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
-        if stand and (whole or _within(agent, "tool", spans) is None):
+        if stand and (whole or _enclosing_span(agent, "tool", spans) is None):
             continue
         referenced = (message for ref in _refs(calls[-1].get("input_refs")) for message in pool[ref])
         recorded = [*(objects_in(calls[-1].get("input")) or referenced), replies[-1][0]]
@@ -372,7 +374,7 @@ def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:
     return {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
 
 
-def _within(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:
+def _enclosing_span(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:
     """Return the innermost span of a kind that contains a span."""
     for _ in range(100):  # spans in a cycle end too
         span = spans.get(str(name))

@@ -49,18 +49,18 @@ def read_usage(usage: FieldTracker | None) -> Usage | None:
     """Read token counts. Some providers exclude cached tokens from the input; the total shows it."""
     if usage is None:
         return None
-    sent, read = usage.count("input_tokens"), usage.count("input_tokens_cache_read")
-    answered, written = usage.count("output_tokens"), usage.count("input_tokens_cache_write")
-    thought, total = usage.count("reasoning_tokens"), usage.count("total_tokens")
-    cached = (read or 0) + (written or 0)
-    apart = sent is not None and cached > 0 and total == sent + (answered or 0) + cached
-    counts = {"total_tokens": total, "input_tokens_cache_write": written, "input_tokens": sent if apart else None}
+    sent, cached = usage.count("input_tokens"), usage.count("input_tokens_cache_read")
+    received, written = usage.count("output_tokens"), usage.count("input_tokens_cache_write")
+    reasoning, total = usage.count("reasoning_tokens"), usage.count("total_tokens")
+    counts = {"total_tokens": total, "input_tokens_cache_write": written}
+    apart = (cached or 0) + (written or 0)
+    if sent is not None and apart > 0 and total == sent + (received or 0) + apart:
+        counts["input_tokens"] = sent
+        sent += apart
+    extra: JsonObject = {name: count for name, count in counts.items() if count is not None}
+    extra |= usage.leftover()
     return Usage(
-        input_tokens=sent + cached if apart and sent is not None else sent,
-        output_tokens=answered,
-        cached_tokens=read,
-        reasoning_tokens=thought,
-        extra={**{name: count for name, count in counts.items() if count is not None}, **usage.leftover()},
+        input_tokens=sent, output_tokens=received, cached_tokens=cached, reasoning_tokens=reasoning, extra=extra
     )
 
 

@@ -3,7 +3,7 @@
 from pydantic import JsonValue, ValidationError
 
 from judgekit.errors import TraceError, validation_message
-from judgekit.formats.readers.base import RowReader, as_records, require_object
+from judgekit.formats.readers.base import RowReader, first_record, require_object
 from judgekit.traces.sample import Sample
 from judgekit.traces.trace import Trace
 
@@ -16,7 +16,7 @@ class JudgekitReader(RowReader):
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize samples by a trace with its fields, and traces by a schema version beside messages."""
-        record = next(iter(as_records(value)), None)
+        record = first_record(value)
         if not isinstance(record, dict):
             return False
         trace = record.get("trace")

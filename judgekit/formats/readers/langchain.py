@@ -209,10 +209,8 @@ def _failed(message: FieldTracker) -> bool | None:
 
 def _nonempty_leftover(message: FieldTracker, outer: FieldTracker) -> JsonObject:
     """Return the leftover of a message, without empty lists and objects, of which these messages have many."""
-    left = message.leftover()
-    if outer is not message:
-        left |= outer.leftover()
-    return {name: value for name, value in left.items() if value not in ([], {})}
+    left = {**message.leftover(), **outer.leftover()}
+    return {name: field for name, field in left.items() if field not in ([], {})}
 
 
 def _user_content(message: FieldTracker, outer: FieldTracker) -> list[Message]:
@@ -238,7 +236,7 @@ def _reply(message: FieldTracker, outer: FieldTracker) -> list[Message]:
     parts: list[ReplyItem] = [ReasoningPart(thought)] if thought else []
     for item in read_parts(content_items(message), _item):
         if isinstance(item, ToolCall) and "executor" not in item.metadata:
-            _count(item, calls)
+            _add_call(item, calls)
         else:
             parts.append(item)
     if refusal:
@@ -254,7 +252,7 @@ def _reply(message: FieldTracker, outer: FieldTracker) -> list[Message]:
     return split_reply([*parts, *calls], each, {**whole, "extra": _nonempty_leftover(message, outer)})
 
 
-def _count(block: ToolCall, calls: list[ToolCall]) -> None:
+def _add_call(block: ToolCall, calls: list[ToolCall]) -> None:
     """Add a call from the content's blocks, unless ``tool_calls`` has it too."""
     for at, call in enumerate(calls):
         if (call.id, call.name) == (block.id, block.name):

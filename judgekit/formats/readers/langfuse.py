@@ -17,7 +17,7 @@ from judgekit.errors import TraceError, count_text
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.readers.dataset_items import read_expected, read_item
 from judgekit.formats.readers.payloads import exchange_messages, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
@@ -71,7 +71,7 @@ class LangfuseReader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize traces, observations and dataset items by their fields."""
-        record = _unwrapped(next(iter(as_records(value)), None))
+        record = _unwrapped(first_record(value))
         return isinstance(record, dict) and any(
             is_one(record) for is_one in (_is_observation, _is_trace, _is_result, _is_item)
         )
@@ -121,7 +121,7 @@ class LangfuseReader:
         about = row.object("trace") or FieldTracker({})
         metadata = _metadata([about, *(span.attributes for span in tree.spans)])
         name = row.id("id")
-        labels, facts = _scored(about, tree.spans, name)
+        labels, facts = _read_scores(about, tree.spans, name)
         facts |= read_expected(about, next((field for field in _EXPECTED if field in about), ""), {})
         task = about.id(*_TASKS) or str_or_none(first_value(metadata, *_SESSIONS))
         facts |= {"group": task} if task else {}
@@ -271,7 +271,7 @@ def _metadata(holders: Iterable[FieldTracker]) -> JsonObject:
     return metadata
 
 
-def _scored(about: FieldTracker, spans: Sequence[Span], name: str | None) -> tuple[list[Label], dict[str, object]]:
+def _read_scores(about: FieldTracker, spans: Sequence[Span], name: str | None) -> tuple[list[Label], dict[str, object]]:
     """Return the labels of the trace, and a correction as reference. Scores stay in ``extra`` too, since they hold more."""
     outermost = {span.id for span in spans if span.parent_id in (None, name)}
     labels: list[Label] = []

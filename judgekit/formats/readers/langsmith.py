@@ -17,7 +17,7 @@ from judgekit.formats.blocks.openai_chat import read_tools
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep
-from judgekit.formats.readers.base import as_records, build_sample
+from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.readers.dataset_items import read_expected, read_item
 from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, take_payload
 from judgekit.formats.readers.run_trees import as_span, merge_versions, read_tree
@@ -71,7 +71,7 @@ class LangSmithReader:
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize runs and examples by their inputs and outputs, which are objects."""
-        record = _nested(next(iter(as_records(value)), None))
+        record = _nested(first_record(value))
         if not isinstance(record, dict) or not isinstance(record.get("inputs"), dict):
             return False
         if not isinstance(record.get("outputs"), dict | None) or "messages" in record or "expectations" in record:
