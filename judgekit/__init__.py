@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference as AgentGoalAccuracyWithoutReference
     from judgekit.scorers.goal import AgentGoalAccuracyWithReference as AgentGoalAccuracyWithReference
     from judgekit.scorers.handoffs import HandoffQuality as HandoffQuality
+    from judgekit.scorers.imported import Imported as Imported
     from judgekit.scorers.judged import JudgedScorer as JudgedScorer
     from judgekit.scorers.pairwise import Pairwise as Pairwise
     from judgekit.scorers.panel import Panel as Panel
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
     from judgekit.scorers.ranking.binary import ReciprocalRank as ReciprocalRank
     from judgekit.scorers.ranking.graded import ERR as ERR
     from judgekit.scorers.ranking.graded import NDCG as NDCG
-    from judgekit.scorers.recorded import Recorded as Recorded
     from judgekit.scorers.repeat import Repeat as Repeat
     from judgekit.scorers.selective import Selective as Selective
     from judgekit.scorers.text.matches import ExactMatch as ExactMatch
@@ -120,7 +120,7 @@ _HOMES = {
     "ImageSettings": "judgekit.traces.images",
     "Price": "judgekit.judges.providers.price",
     "Ranking": "judgekit.traces.sample",
-    "Recorded": "judgekit.scorers.recorded",
+    "Imported": "judgekit.scorers.imported",
     "Repeat": "judgekit.scorers.repeat",
     "Row": "judgekit.runs.rows",
     "Run": "judgekit.runs.results",

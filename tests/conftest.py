@@ -142,7 +142,7 @@ def needed_options() -> Mapping[str, str]:
         "pairwise": ':question="Which one?"',
         "precision_at_k": ":k=3",
         "recall_at_k": ":k=3",
-        "recorded": ":quality",
+        "imported": ":quality",
         "regex": ":q",
         "tool_call_match": ":same_calls",
         "tool_constraints": ':constraints=[{"type":"max_steps","n":1}]',

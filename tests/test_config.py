@@ -77,7 +77,7 @@ NAMES = [
     "max_tokens",
     "max_cost",
     "max_seconds",
-    "recorded",
+    "imported",
     "topic_adherence",
     "agent_goal_accuracy_with_reference",
     "agent_goal_accuracy_without_reference",
@@ -107,7 +107,7 @@ NEEDED = {
     "max_tokens": "8000",
     "max_cost": "budget=0.05",
     "max_seconds": "30.5",
-    "recorded": "quality",
+    "imported": "quality",
 }
 """Options that have no default, as they stand on the command line."""
 CALLED = {
@@ -116,7 +116,7 @@ CALLED = {
     "precision_at_k": "precision_at_10",
     "recall_at_k": "recall_at_10",
     "hit_rate": "hit_rate_at_10",
-    "recorded": "quality",
+    "imported": "quality",
 }
 """Names that say what was asked for."""
 JUDGED = NAMES[NAMES.index("topic_adherence") :]

@@ -87,9 +87,7 @@ def audit(
     judged = {one.name: one for one in run.scorers if one.judged}
     if not judged:
         recorded = join_limited(dict.fromkeys(name for row in run for name in row.labels), separator=", ")
-        hint = (
-            f"; judgekit score {run.number} --scorer recorded:LABEL adds a recorded judge's scores (labels: {recorded})"
-        )
+        hint = f"; judgekit score {run.number} --scorer imported:LABEL adds an imported judge's scores (labels: {recorded})"
         raise ConfigError(f"run {run.number} asked no judge, so there is nothing to audit{hint if recorded else ''}")
     names = [one.name for one in run.scorers]
     questions = {name: question_names(run, record) for name, record in judged.items()}

@@ -55,10 +55,10 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="MODEL",
-            help="A judge: a model as provider/model, or a name from the config; give at least two, or one and --recorded, or several scorers.",
+            help="A judge: a model as provider/model, or a name from the config; give at least two, or one and --imported, or several scorers.",
         ),
     ] = None,
-    recorded: Annotated[
+    imported: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABEL",
@@ -127,12 +127,12 @@ def compare(
     )
     settings = run_options.load_config()
     if len(scorer or ()) > 1:
-        if recorded:
-            raise ConfigError("--recorded adds a recorded judge to one question: give one --scorer, found several")
+        if imported:
+            raise ConfigError("--imported adds an imported judge to one question: give one --scorer, found several")
         built, sides = _prompts(run_options, judge or (), settings.min_coverage)
         name = next(iter(sides))
     else:
-        built, sides, name = _judges(run_options, settings, judge or (), recorded or ())
+        built, sides, name = _judges(run_options, settings, judge or (), imported or ())
     files = {
         one: read_label_file(run_options.location(one), names={label: name} if label else {}) for one in labels or ()
     }
@@ -164,17 +164,17 @@ def compare(
 
 
 def _judges(
-    run_options: RunOptions, settings: Config, judges: Sequence[str], recorded: Sequence[str]
+    run_options: RunOptions, settings: Config, judges: Sequence[str], imported: Sequence[str]
 ) -> tuple[BuiltScorers, Mapping[str, str], str]:
     """Return the only scorer once for each judge, the names of these by judge, and the name of the question."""
-    names, before = _must_differ(settings, judges, recorded)
+    names, before = _must_differ(settings, judges, imported)
     spec, scorer_asked = _question(run_options.model_copy(update={"judge": names[0]}))
     name = scorer_asked.name
     sides = {one: f"{name} ({one})" for one in (*names, *before)}
     specs = (
         *(spec.model_copy(update={"alias": sides[one], "options": {**spec.options, "judge": one}}) for one in names),
         *(
-            _recorded_spec(one, ScorerRecord.of(scorer_asked)).model_copy(update={"alias": sides[side]})
+            _imported_spec(one, ScorerRecord.of(scorer_asked)).model_copy(update={"alias": sides[side]})
             for side, one in before.items()
         ),
     )
@@ -204,15 +204,15 @@ def _prompts(
 
 
 def _must_differ(
-    settings: Config, names: Sequence[str], recorded: Sequence[str]
+    settings: Config, names: Sequence[str], imported: Sequence[str]
 ) -> tuple[Sequence[str], Mapping[str, ScorerSpec]]:
-    """Return the names of judges, and the scorers of recorded ones by their names, after checking that no two are the same."""
-    specs = [ScorerSpec.parse(f"recorded:{text}") for text in recorded]
-    before = {f"{one.argument or one.options.get('label')}, recorded": one for one in specs}
+    """Return the names of judges, and the scorers of imported ones by their names, after checking that no two are the same."""
+    specs = [ScorerSpec.parse(f"imported:{text}") for text in imported]
+    before = {f"{one.argument or one.options.get('label')}, imported": one for one in specs}
     if not names or len(names) + len(before) < 2:
         found = ", ".join((*names, *before)) or "none"
         raise ConfigError(
-            f"name at least two judges to compare, found {found}: --judge default --judge local, or --judge default --recorded LABEL"
+            f"name at least two judges to compare, found {found}: --judge default --judge local, or --judge default --imported LABEL"
         )
     for one, other in combinations(names, 2):
         if settings.judge(one) == settings.judge(other):
@@ -223,8 +223,8 @@ def _must_differ(
     return names, before
 
 
-def _recorded_spec(spec: ScorerSpec, asked: ScorerRecord) -> ScorerSpec:
-    """Return the scorer of a recorded judge, with the scale of the question unless it has one of its own."""
+def _imported_spec(spec: ScorerSpec, asked: ScorerRecord) -> ScorerSpec:
+    """Return the scorer of an imported judge, with the scale of the question unless it has one of its own."""
     return spec.model_copy(update={"options": {"scale": dict(asked.scale), **spec.options}})
 
 

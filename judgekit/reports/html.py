@@ -190,7 +190,7 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
         "usage": str(run.usage),
         "inputs": [one.model_dump() for one in run.inputs],
         "notes": list(run.record.notes),
-        "recorded": run.summary.recorded,
+        "imported": run.summary.imported,
         "version": run.record.version,
         "prices": run.summary.prices.removeprefix("prices: "),
         "slices": _slices(run.summary),

@@ -64,8 +64,8 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     yield "\n"
     if run.usage.conversations:
         yield f"{run.usage}\n\n"
-    if recorded := run.summary.recorded:
-        yield _Quoted(f"- {_code(recorded)}\n")
+    if imported := run.summary.imported:
+        yield _Quoted(f"- {_code(imported)}\n")
     for note in filter(None, (run.summary.prices, *run.record.notes)):
         yield f"- {_code(note)}\n"
     for line in run.summary:

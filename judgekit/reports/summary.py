@@ -74,9 +74,9 @@ def show_summary(
     console.print(_numbers(columns, low_coverage))
     if summary.used_judge:
         console.print(_cost_table(columns))
-    if recorded := summary.recorded:
+    if imported := summary.imported:
         with recorded_text(console):
-            console.print(escaped_text(recorded))
+            console.print(escaped_text(imported))
     if prices := summary.prices:
         console.print(escaped_text(prices))
     for told in _unusual(intervals):

@@ -334,7 +334,7 @@ class Run:
         from judgekit.runs.notebook import summary_html  # noqa: PLC0415 - seldom needed
 
         return summary_html(
-            self.summary, filter(None, (str(self.usage), self.summary.recorded, self.summary.prices, *self._notes()))
+            self.summary, filter(None, (str(self.usage), self.summary.imported, self.summary.prices, *self._notes()))
         )
 
     def __str__(self) -> str:

@@ -560,7 +560,7 @@ class Summary:
         return f"prices: {', '.join(lists)}" if lists else ""
 
     @property
-    def recorded(self) -> str:
+    def imported(self) -> str:
         """The means, or most frequent values, of labels that came with the recordings; empty if there are none.
 
         Labels with more than 50 values are left out, and so are names after the first hundred.
@@ -579,7 +579,7 @@ class Summary:
                 most = sorted(counts.items(), key=lambda one: -one[1])[:_NAMED]
                 said = ", ".join(f"{quoted_name(value)} {count / n:.0%}" for value, count in most)
             found.append(f"{_one_line(name)} {said} (n={n:,})")
-        return f"recorded with the samples: {join_limited(found, _RECORDED)}" if found else ""
+        return f"imported with the samples: {join_limited(found, _RECORDED)}" if found else ""
 
     def __iter__(self) -> Iterator[ScorerSummary]:
         return iter(self.scorers.values())

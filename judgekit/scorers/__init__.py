@@ -36,7 +36,7 @@ SCORERS = {
     "max_tokens": "judgekit.scorers.behavior:MaxTokens",
     "max_cost": "judgekit.scorers.behavior:MaxCost",
     "max_seconds": "judgekit.scorers.behavior:MaxSeconds",
-    "recorded": "judgekit.scorers.recorded:Recorded",
+    "imported": "judgekit.scorers.imported:Imported",
     "topic_adherence": "judgekit.scorers.topic:TopicAdherence",
     "agent_goal_accuracy_with_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithReference",
     "agent_goal_accuracy_without_reference": "judgekit.scorers.goal:AgentGoalAccuracyWithoutReference",

@@ -234,9 +234,9 @@ def test_a_recorded_judge_is_added_to_a_run_without_one_and_audited(cli):
     Path("samples.jsonl").write_text("".join(json.dumps({"id": f"s{at}", "trace": trace}) + "\n" for at in range(30)))
     cli("run", "samples.jsonl", "--scorer", "max_messages:3")
     told = " ".join(cli("audit", 1).err.split())
-    assert "judgekit score 1 --scorer recorded:LABEL adds a recorded judge's scores (labels: quality)" in told
-    assert cli("score", 1, "--scorer", "recorded:quality").code == 0
+    assert "judgekit score 1 --scorer imported:LABEL adds an imported judge's scores (labels: quality)" in told
+    assert cli("score", 1, "--scorer", "imported:quality").code == 0
     ended = cli("audit", 1)
     assert ended.code == 0
     assert "30 labels on 30 samples" in ended.out
-    assert "reports no model for answers of recorded judge" in " ".join(ended.out.split())
+    assert "reports no model for answers of imported judge" in " ".join(ended.out.split())

@@ -182,7 +182,7 @@ def test_recorded_labels_of_judges_are_not_taken_for_people_and_unknown_ones_onl
 
 
 def test_a_judge_that_answered_before_is_compared_with_one_that_is_asked_now(cli, calling, asked):
-    """The recorded judge says yes of every sample; openai/a says 1 of s0 and s2, as do people."""
+    """The imported judge says yes of every sample; openai/a says 1 of s0 and s2, as do people."""
     written = [json.loads(calling(number).model_dump_json()) for number in range(4)]
     for number, one in enumerate(written):
         one["trace"]["labels"] = [
@@ -190,13 +190,13 @@ def test_a_judge_that_answered_before_is_compared_with_one_that_is_asked_now(cli
             {"name": "quality", "value": number % 2 == 0, "source": "human", "annotator": "ann"},
         ]
     Path("samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in written))
-    recorded = ("--recorded", 'quality,scale={"good":1,"bad":0}', "--label", "quality")
-    ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, "--judge", "openai/a", *recorded)
+    imported = ("--imported", 'quality,scale={"good":1,"bad":0}', "--label", "quality")
+    ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, "--judge", "openai/a", *imported)
     assert ended.code == 0
     assert asked == ["openai/a"] * 4
-    assert [one.name for one in Run.stored().scorers] == [f"{GOAL} (openai/a)", f"{GOAL} (quality, recorded)"]
-    assert "of n=4, openai/a is right on 100.0%, quality, recorded on 50.0%" in " ".join(ended.out.split())
-    ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, "--judge", "openai/a", "--recorded", "quality")
+    assert [one.name for one in Run.stored().scorers] == [f"{GOAL} (openai/a)", f"{GOAL} (quality, imported)"]
+    assert "of n=4, openai/a is right on 100.0%, quality, imported on 50.0%" in " ".join(ended.out.split())
+    ended = cli("compare-judges", "samples.jsonl", "--scorer", GOAL, "--judge", "openai/a", "--imported", "quality")
     assert "4 failed: the recorded label 'good' has no value in [0, 1]: give it one, such as scale=" in " ".join(
         ended.out.split()
     )

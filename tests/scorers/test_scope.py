@@ -37,7 +37,7 @@ WITHOUT_MESSAGES = {
         "ter",
         "rouge",
     ),
-    *("ngram_precision", "answer_match", "classification", "adaptability", "portability", "recorded"),
+    *("ngram_precision", "answer_match", "classification", "adaptability", "portability", "imported"),
 }
 """They read the answer of the agent, or fields of the sample."""
 OF_SEVERAL_AGENTS = {"panel", "collaboration_efficiency"}

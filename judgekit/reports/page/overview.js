@@ -118,7 +118,7 @@ function facts(run) {
     run.usage ? fact("usage", recorded(run.usage)) : null,
     run.inputs.length ? fact("files", el("ul", {}, run.inputs.map((one) => el("li", {}, recorded(one.path), " ", el("code", { title: `SHA-256 ${one.sha256}` }, one.sha256.slice(0, 12)))))) : null,
     run.notes.length ? fact("notes", el("ul", {}, run.notes.map((note) => el("li", {}, recorded(note))))) : null,
-    run.recorded ? fact("labels", recorded(run.recorded, { class: "quoted" })) : null,
+    run.imported ? fact("labels", recorded(run.imported, { class: "quoted" })) : null,
     run.version ? fact("judgekit", run.version) : null,
     run.prices ? fact("prices", recorded(run.prices)) : null,
     fact("scorers", run.scorers.map((line) =>

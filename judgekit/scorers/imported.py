@@ -1,4 +1,4 @@
-"""Recorded scores: those that another system gave, as scores of a run."""
+"""Imported scores: those that another system gave, as scores of a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from judgekit.traces.sample import Sample
 
 
 @dataclass(frozen=True)
-class RecordedQuestion:
-    """The question to a recorded judge, of which only the name and the scale are known."""
+class ImportedQuestion:
+    """The question to an imported judge, of which only the name and the scale are known."""
 
     description: str
     scale: Sequence[tuple[str, ScaleValue]]
@@ -26,12 +26,12 @@ class RecordedQuestion:
 
 
 @dataclass(frozen=True)
-class Recorded(SyncScore):
+class Imported(SyncScore):
     """1 if the recorded label of this name is true or yes, 0 if it is false or no, or else its value in [0, 1].
 
     Truth values, numbers in [0, 1], and yes, pass, true, no, fail and false need no scale; any other value is a failed
     score without one. If several labels have the name, the value is their mean. Skipped without such a label. Asks no
-    judge: a recorded judge's verdict counts as a reply from the cache, under the name of its annotator, so that its
+    judge: an imported judge's verdict counts as a reply from the cache, under the name of its annotator, so that its
     scores can be audited and compared like those of any judge. Details: ``labels``.
 
     Attributes:
@@ -63,10 +63,10 @@ class Recorded(SyncScore):
         object.__setattr__(self, "name", self.name or self.label)
 
     @property
-    def prompts(self) -> tuple[RecordedQuestion, ...]:
-        """The question to the recorded judge; none if no judge gave the label."""
-        asked = f"the recorded judge's score {self.label!r}"
-        return (RecordedQuestion(asked, tuple(self.scale.items())),) if self.source == "judge" else ()
+    def prompts(self) -> tuple[ImportedQuestion, ...]:
+        """The question to the imported judge; none if no judge gave the label."""
+        description = f"the imported judge's score {self.label!r}"
+        return (ImportedQuestion(description, tuple(self.scale.items())),) if self.source == "judge" else ()
 
     @property
     def label_values(self) -> Mapping[str, ScaleValue]:
@@ -74,7 +74,7 @@ class Recorded(SyncScore):
         return self.scale
 
     async def ascore(self, sample: Sample, /) -> Score:
-        """Return the recorded score of one sample."""
+        """Return the imported score of one sample."""
         named = [one for one in sample.trace.labels if one.name == self.label]
         found = [one for one in named if one.source == self.source]
         if not found:
@@ -103,4 +103,4 @@ class Recorded(SyncScore):
 
 
 def _call(label: Label) -> JudgeCall:
-    return JudgeCall(judge=label.annotator or "recorded judge", prompt=label.name, model=label.annotator, cached=True)
+    return JudgeCall(judge=label.annotator or "imported judge", prompt=label.name, model=label.annotator, cached=True)
