@@ -180,9 +180,7 @@ class FieldTracker:
         name = self._name(names)
         return [] if name is None else self.objects_or(name, _nothing)
 
-    def objects_or(
-        self, name: str, read: Callable[[list[JsonValue]], Sequence[Read | None]]
-    ) -> list["FieldTracker | Read"]:
+    def objects_or(self, name: str, read: Callable[[JsonValue], Read | None]) -> list["FieldTracker | Read"]:
         """Take a list of objects. Those for which ``read`` returns a value, which must hold all of it, are replaced.
 
         Raises:
@@ -190,24 +188,16 @@ class FieldTracker:
         """
         if name not in self._fields:
             return []
-        value = self._fields[name]
-        if not isinstance(value, list):
-            raise self.type_error(name, "a list")
-        del self._fields[name]
-        found = read(value)
-        objects: list[FieldTracker | Read] = [made for made in found if made is not None]
-        if len(objects) == len(value):
-            return objects
-        objects = []
-        for index, (item, made) in enumerate(zip(value, found, strict=True)):
-            if made is not None:
-                objects.append(made)
-            elif isinstance(item, dict):
-                objects.append(FieldTracker(item, (self, name, index), self.warnings))
+        objects: list[FieldTracker | Read] = []
+        for index, element in enumerate(self._take_list(name)):
+            if (complete := read(element)) is not None:
+                objects.append(complete)
+            elif isinstance(element, dict):
+                objects.append(FieldTracker(element, (self, name, index), self.warnings))
             else:
                 where = _joined(self.path, f"{name}[{index}]")
-                raise TraceError(f"{where}: expected an object, found {short_repr(item)}")
-        self._children[name] = [one for one in objects if isinstance(one, FieldTracker)]
+                raise TraceError(f"{where}: expected an object, found {short_repr(element)}")
+        self._children[name] = [child for child in objects if isinstance(child, FieldTracker)]
         return objects
 
     def optional_objects(self, *names: str) -> list["FieldTracker"]:
@@ -230,15 +220,11 @@ class FieldTracker:
         name = self._name(names)
         if name is None:
             return []
-        value = self._fields[name]
-        if not isinstance(value, list):
-            raise self.type_error(name, "a list")
-        del self._fields[name]
         items: list[FieldTracker | JsonValue] = [
-            FieldTracker(item, (self, name, index), self.warnings) if isinstance(item, dict) else item
-            for index, item in enumerate(value)
+            FieldTracker(element, (self, name, index), self.warnings) if isinstance(element, dict) else element
+            for index, element in enumerate(self._take_list(name))
         ]
-        self._children[name] = [item for item in items if isinstance(item, FieldTracker)]
+        self._children[name] = [child for child in items if isinstance(child, FieldTracker)]
         return items
 
     def unpack(self, *names: str) -> None:
@@ -286,6 +272,12 @@ class FieldTracker:
                     left[name] = rest
         return left
 
+    def _take_list(self, name: str) -> list[JsonValue]:
+        if not isinstance(elements := self._fields[name], list):
+            raise self.type_error(name, "a list")
+        del self._fields[name]
+        return elements
+
     def _name(self, names: Sequence[str]) -> str | None:
         for name in names:
             if name in self._fields:
@@ -321,8 +313,8 @@ def parse_time(value: JsonValue, unit: Unit = "s") -> datetime | None:
     return None
 
 
-def _nothing(objects: list[JsonValue]) -> Sequence[None]:
-    return [None] * len(objects)
+def _nothing(_: JsonValue) -> None:
+    return None
 
 
 def _is_identity(value: JsonValue) -> bool:

@@ -5,7 +5,7 @@
  {"role": "user", "parts": [{"functionResponse": {"name": "get_weather", "response": {"result": "21C"}}}]}]
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
@@ -19,10 +19,10 @@ from judgekit.formats.blocks.common import (
     provider_metadata,
     tool_name,
 )
-from judgekit.formats.blocks.reply import is_blank, to_content, unknown_part
+from judgekit.formats.blocks.reply import is_blank, to_content, unknown_part, with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_list, head, lookup
+from judgekit.formats.values import lookup
 from judgekit.traces.message import (
     AIMessage,
     HumanMessage,
@@ -43,7 +43,7 @@ from judgekit.traces.recording import ToolDefinition
 
 Speaker: TypeAlias = type[SystemMessage] | type[HumanMessage] | type[AIMessage] | type[ToolMessage]
 
-_SPEAKERS: dict[str, Speaker] = {
+SPEAKERS: dict[str, Speaker] = {
     "user": HumanMessage,
     "model": AIMessage,
     "system": SystemMessage,
@@ -59,14 +59,10 @@ _RESULTS = (
 )
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
 _SIGNATURES = ("thought", "thoughtSignature", "thought_signature")
-_PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
-_PARAMETERS = frozenset(("config", "generationConfig", "generation_config", "systemInstruction", "system_instruction"))
-_FEEDBACK = ("promptFeedback", "prompt_feedback")
-_USAGE = ("usageMetadata", "usage_metadata")
-_VERSION = frozenset(("modelVersion", "model_version"))
-_OF_EVENTS = frozenset(("author", "content"))
-"""Fields of ADK's events, which otherwise look much like a response."""
-OUTCOME_FIELDS = ("candidates", *_FEEDBACK, *_USAGE)
+PART_FIELDS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
+FEEDBACK_FIELDS = ("promptFeedback", "prompt_feedback")
+USAGE_FIELDS = ("usageMetadata", "usage_metadata")
+OUTCOME_FIELDS = ("candidates", *FEEDBACK_FIELDS, *USAGE_FIELDS)
 """The fields of a response that show the outcome of the request."""
 
 
@@ -90,10 +86,10 @@ def read_content(content: FieldTracker, speaker: Speaker | None = None) -> list[
         TraceError: See `read_contents`.
     """
     role = content.peek("role") or "user"
-    if not isinstance(role, str) or role not in _SPEAKERS:
-        raise content.type_error("role", f"one of {', '.join(_SPEAKERS)}")
+    if not isinstance(role, str) or role not in SPEAKERS:
+        raise content.type_error("role", f"one of {', '.join(SPEAKERS)}")
     content.take("role")
-    messages = _messages(list_or_single(content, "parts"), speaker or _SPEAKERS[role])
+    messages = _messages(list_or_single(content, "parts"), speaker or SPEAKERS[role])
     return with_fields(messages, extra=content.leftover())
 
 
@@ -156,7 +152,7 @@ def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Me
             "finish_reason": _last(candidates, "finishReason", "finish_reason").text("finishReason", "finish_reason")
             if candidates
             else _blocked(chunks),
-            "usage": read_usage(_last(chunks, *_USAGE).object(*_USAGE)),
+            "usage": read_usage(_last(chunks, *USAGE_FIELDS).object(*USAGE_FIELDS)),
         },
         extra=candidates[-1].leftover() if candidates else {},
     )
@@ -164,7 +160,7 @@ def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Me
 
 def _blocked(chunks: Sequence[FieldTracker]) -> str | None:
     """Return why a response has no candidates."""
-    feedback = _last(chunks, *_FEEDBACK).object(*_FEEDBACK)
+    feedback = _last(chunks, *FEEDBACK_FIELDS).object(*FEEDBACK_FIELDS)
     reason = feedback.text("blockReason", "block_reason") if feedback else None
     chunks[-1].warn(f"the prompt was blocked: {reason}" if reason else "the response has no candidates")
     return reason
@@ -218,94 +214,6 @@ def read_usage(counts: FieldTracker | None) -> Usage | None:
         cached_tokens=counts.count("cachedContentTokenCount", "cached_content_token_count"),
         reasoning_tokens=thoughts,
         extra={**{name: count for name, count in summed.items() if count is not None}, **counts.leftover()},
-    )
-
-
-def with_fields(
-    messages: Sequence[Message],
-    *,
-    every: Mapping[str, object] | None = None,
-    once: Mapping[str, object] | None = None,
-    extra: JsonObject | None = None,
-) -> list[Message]:
-    """Return the messages of one content with the given fields.
-
-    Args:
-        messages: At least one.
-        every: Fields for all messages that have such fields.
-        once: Fields for the agent's last message, or for the last message if none is the agent's.
-        extra: Leftover fields, added to the same message.
-    """
-    last = max(
-        (number for number, message in enumerate(messages) if isinstance(message, AIMessage)), default=len(messages) - 1
-    )
-    done: list[Message] = []
-    for number, message in enumerate(messages):
-        fields: dict[str, object] = {**(every or {}), **((once or {}) if number == last else {})}
-        fields = {name: value for name, value in fields.items() if name in type(message).model_fields}
-        if extra and number == last:
-            fields["extra"] = {**message.extra, **extra}
-        done.append(message.model_copy(update=fields) if fields else message)
-    return done
-
-
-def is_contents(value: JsonValue) -> bool:
-    """Return whether a list holds contents: roles with parts that have no type."""
-    first = head(value)
-    return all(map(_may_be_content, first)) and any(map(_is_content, first))
-
-
-def is_request(value: JsonValue) -> bool:
-    """Return whether an object is a request with contents. Of bare texts or parts, other fields must show it."""
-    if not isinstance(value, dict):
-        return False
-    contents, model = value.get("contents"), value.get("model")
-    listed: list[JsonValue] = contents if isinstance(contents, list) else [contents]
-    if is_contents(listed):
-        return True
-    of_gemini = isinstance(model, str) and model.startswith(("gemini", "models/"))
-    if not of_gemini and _PARAMETERS.isdisjoint(value):
-        return False
-    return bool(listed) and all(isinstance(content, str) or _may_be_content(content) for content in head(listed))
-
-
-def is_response(value: JsonValue) -> bool:
-    """Return whether an object is a response, or a chunk of a streamed one."""
-    if not isinstance(value, dict):
-        return False
-    candidates = value.get("candidates")
-    first = next(iter(as_list(candidates)), None)
-    if isinstance(first, dict):
-        content = first.get("content")
-        has_content = (
-            isinstance(content, dict) and _may_be_content(content) and not {"parts", "role"}.isdisjoint(content)
-        )
-        return has_content or "finishReason" in first or "finish_reason" in first
-    if candidates:
-        return False
-    if any(isinstance(value.get(name), dict) for name in _FEEDBACK):
-        return True
-    is_whole = "candidates" in value or (_OF_EVENTS.isdisjoint(value) and not _VERSION.isdisjoint(value))
-    return is_whole and any(isinstance(value.get(name), dict) for name in _USAGE)
-
-
-def _may_be_content(value: JsonValue) -> bool:
-    if not isinstance(value, dict) or "content" in value:
-        return False
-    role, parts = value.get("role"), value.get("parts")
-    if not (role is None or (isinstance(role, str) and role in _SPEAKERS)):
-        return False
-    return all(
-        isinstance(part, str) or (isinstance(part, dict) and {"type", "part_kind"}.isdisjoint(part))
-        for part in (parts if isinstance(parts, list) else () if parts is None else [parts])
-    )
-
-
-def _is_content(value: JsonValue) -> bool:
-    parts = lookup(value, "parts")
-    return any(
-        isinstance(part, str) or (isinstance(part, dict) and not _PARTS.isdisjoint(part))
-        for part in (parts if isinstance(parts, list) else [parts])
     )
 
 

@@ -140,3 +140,31 @@ def read_user_turn(items: Iterable[ReplyItem | SystemMessage], extra: JsonObject
         return [*others, last]
     whole: JsonObject = {**last.extra, "message": extra} if last.extra else extra
     return [*others, last.model_copy(update={"extra": whole})]
+
+
+def with_fields(
+    messages: Sequence[Message],
+    *,
+    every: Mapping[str, object] | None = None,
+    once: Mapping[str, object] | None = None,
+    extra: JsonObject | None = None,
+) -> list[Message]:
+    """Return the messages of one content with the given fields.
+
+    Args:
+        messages: At least one.
+        every: Fields for all messages that have such fields.
+        once: Fields for the agent's last message, or for the last message if none is the agent's.
+        extra: Leftover fields, added to the same message.
+    """
+    last = max(
+        (number for number, message in enumerate(messages) if isinstance(message, AIMessage)), default=len(messages) - 1
+    )
+    done: list[Message] = []
+    for number, message in enumerate(messages):
+        fields: dict[str, object] = {**(every or {}), **((once or {}) if number == last else {})}
+        fields = {name: value for name, value in fields.items() if name in type(message).model_fields}
+        if extra and number == last:
+            fields["extra"] = {**message.extra, **extra}
+        done.append(message.model_copy(update=fields) if fields else message)
+    return done

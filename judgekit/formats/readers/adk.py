@@ -11,7 +11,8 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.gemini import read_content, read_request, read_usage, with_fields
+from judgekit.formats.blocks.gemini import read_content, read_request, read_usage
+from judgekit.formats.blocks.reply import with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.row_facts import to_text

@@ -14,7 +14,8 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import tool_name
-from judgekit.formats.blocks.gemini import read_content, read_function_call, read_function_response, with_fields
+from judgekit.formats.blocks.gemini import read_content, read_function_call, read_function_response
+from judgekit.formats.blocks.reply import with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.adk import read_events, read_time, warn_of_agent_tools

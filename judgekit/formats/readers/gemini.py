@@ -10,10 +10,11 @@ from pydantic import JsonValue
 
 from judgekit.errors import TraceError, short_repr
 from judgekit.formats.blocks.gemini import (
+    FEEDBACK_FIELDS,
     OUTCOME_FIELDS,
-    is_contents,
-    is_request,
-    is_response,
+    PART_FIELDS,
+    SPEAKERS,
+    USAGE_FIELDS,
     read_contents,
     read_request,
     read_response,
@@ -27,11 +28,15 @@ from judgekit.formats.readers.base import (
     may_be_response_of,
     take_response,
 )
-from judgekit.formats.values import as_list, lookup, objects_in, str_or_none
+from judgekit.formats.values import as_list, head, lookup, objects_in, str_or_none
 from judgekit.traces.message import JsonObject, Message, SystemMessage
 from judgekit.traces.sample import Sample
 
 _HISTORY = ("automaticFunctionCallingHistory", "automatic_function_calling_history")
+_PARAMETERS = frozenset(("config", "generationConfig", "generation_config", "systemInstruction", "system_instruction"))
+_VERSION = frozenset(("modelVersion", "model_version"))
+_OF_EVENTS = frozenset(("author", "content"))
+"""Fields of ADK's events, which otherwise look much like a response."""
 
 
 class GeminiReader:
@@ -47,13 +52,13 @@ class GeminiReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return a list as the contents of one conversation, the chunks of one response, or many records."""
-        rows = [document] if is_contents(document) or _is_stream(document) else as_records(document)
+        rows = [document] if _is_contents(document) or _is_stream(document) else as_records(document)
         return [record for row in rows for record in _by_candidate(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation, named by its response's id if there is one."""
         if isinstance(record, list):
-            record = {"response" if is_response(first_record(record)) else "contents": record}
+            record = {"response" if _is_response(first_record(record)) else "contents": record}
         row = FieldTracker.of(record)
         responses = _responses(row, record)
         names = (response.peek("responseId") or response.peek("response_id") for response in responses)
@@ -78,15 +83,75 @@ class GeminiReader:
 def _is_record(value: JsonValue) -> bool:
     if isinstance(value, dict) and not {"request", "response"}.isdisjoint(value):
         request, response = value.get("request"), value.get("response")
-        if is_request(request):
+        if _is_request(request):
             return may_be_response_of("gemini", response)
-        return is_response(first_record(response)) and not (isinstance(request, dict) and "messages" in request)
-    return is_contents(value) or is_request(value) or is_response(value)
+        return _is_response(first_record(response)) and not (isinstance(request, dict) and "messages" in request)
+    return _is_contents(value) or _is_request(value) or _is_response(value)
+
+
+def _is_contents(value: JsonValue) -> bool:
+    """Return whether a list holds contents: roles with parts that have no type."""
+    first = head(value)
+    return all(map(_may_be_content, first)) and any(map(_is_content, first))
+
+
+def _is_request(value: JsonValue) -> bool:
+    """Return whether an object is a request with contents. Of bare texts or parts, other fields must show it."""
+    if not isinstance(value, dict):
+        return False
+    contents, model = value.get("contents"), value.get("model")
+    listed: list[JsonValue] = contents if isinstance(contents, list) else [contents]
+    if _is_contents(listed):
+        return True
+    of_gemini = isinstance(model, str) and model.startswith(("gemini", "models/"))
+    if not of_gemini and _PARAMETERS.isdisjoint(value):
+        return False
+    return bool(listed) and all(isinstance(content, str) or _may_be_content(content) for content in head(listed))
+
+
+def _is_response(value: JsonValue) -> bool:
+    """Return whether an object is a response, or a chunk of a streamed one."""
+    if not isinstance(value, dict):
+        return False
+    candidates = value.get("candidates")
+    first = next(iter(as_list(candidates)), None)
+    if isinstance(first, dict):
+        content = first.get("content")
+        has_content = (
+            isinstance(content, dict) and _may_be_content(content) and not {"parts", "role"}.isdisjoint(content)
+        )
+        return has_content or "finishReason" in first or "finish_reason" in first
+    if candidates:
+        return False
+    if any(isinstance(value.get(name), dict) for name in FEEDBACK_FIELDS):
+        return True
+    is_whole = "candidates" in value or (_OF_EVENTS.isdisjoint(value) and not _VERSION.isdisjoint(value))
+    return is_whole and any(isinstance(value.get(name), dict) for name in USAGE_FIELDS)
+
+
+def _may_be_content(value: JsonValue) -> bool:
+    if not isinstance(value, dict) or "content" in value:
+        return False
+    role, parts = value.get("role"), value.get("parts")
+    if not (role is None or (isinstance(role, str) and role in SPEAKERS)):
+        return False
+    return all(
+        isinstance(part, str) or (isinstance(part, dict) and {"type", "part_kind"}.isdisjoint(part))
+        for part in (parts if isinstance(parts, list) else () if parts is None else [parts])
+    )
+
+
+def _is_content(value: JsonValue) -> bool:
+    parts = lookup(value, "parts")
+    return any(
+        isinstance(part, str) or (isinstance(part, dict) and not PART_FIELDS.isdisjoint(part))
+        for part in (parts if isinstance(parts, list) else [parts])
+    )
 
 
 def _is_stream(value: JsonValue) -> bool:
     """Return whether a list holds chunks of one response: all have one id, or only the last is finished."""
-    if not isinstance(value, list) or len(value) < 2 or not is_response(value[0]):
+    if not isinstance(value, list) or len(value) < 2 or not _is_response(value[0]):
         return False
     chunks = [chunk for chunk in value if isinstance(chunk, dict)]
     ids = {str(chunk.get("responseId") or chunk.get("response_id")) for chunk in chunks}
@@ -138,7 +203,7 @@ def _responses(row: FieldTracker, record: JsonValue) -> list[FieldTracker]:
     if not isinstance(record, dict) or {"request", "response"}.isdisjoint(record):
         return [row]
     response = row.peek("response")
-    if isinstance(response, list) and any(map(is_response, response)):
+    if isinstance(response, list) and any(map(_is_response, response)):
         chunks = row.objects("response")
         for chunk in chunks:
             if "error" in chunk:

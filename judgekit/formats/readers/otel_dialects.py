@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from judgekit.errors import TraceError
 from judgekit.formats.blocks import bedrock, gemini, openai_chat, otel
 from judgekit.formats.blocks.common import list_or_single
-from judgekit.formats.blocks.reply import first_choice
+from judgekit.formats.blocks.reply import first_choice, with_fields
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.vercel import VercelReader
 from judgekit.formats.row_facts import to_text
@@ -257,7 +257,7 @@ def _adk(attributes: FieldTracker) -> ModelExchange:
             replies = gemini.read_content(content, AIMessage)
         usage = gemini.read_usage(recorded.object("usage_metadata", "usageMetadata"))
         details = {"usage": usage, "finish_reason": recorded.text("finish_reason", "finishReason")}
-        replies = gemini.with_fields(replies, once=details) if replies else replies
+        replies = with_fields(replies, once=details) if replies else replies
     return ModelExchange(prompts, replies, tools)
 
 

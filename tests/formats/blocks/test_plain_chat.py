@@ -81,12 +81,12 @@ def test_a_usual_message_is_read_as_one_with_another_field(message):
 )
 def test_whatever_is_read_is_read_as_with_another_field(role, fields):
     message = {"role": role, **fields}
-    if read_plain([message]) != [None]:
+    if read_plain(message) is not None:
         is_read_as_with_another_field(message)
 
 
 def is_read_as_with_another_field(message):
-    assert read_plain([message]) != [None]
+    assert read_plain(message) is not None
     [usual] = read_messages(FieldTracker({"messages": [message]}))
     [other] = read_messages(FieldTracker({"messages": [{**message, "another": 1}]}))
     assert other.extra == {"another": 1}
@@ -96,10 +96,10 @@ def is_read_as_with_another_field(message):
 
 @pytest.mark.parametrize("message", UNUSUAL)
 def test_another_message_is_left_to_the_general_way(message):
-    assert read_plain([USUAL[0], message, USUAL[1]])[1] is None
+    assert read_plain(message) is None
 
 
 def test_messages_share_nothing_that_can_be_changed():
-    one, other = read_plain([USUAL[2], USUAL[2]])
-    assert one.metadata is not other.metadata
-    assert one.extra is not other.extra
+    message, other = read_plain(USUAL[2]), read_plain(USUAL[2])
+    assert message.metadata is not other.metadata
+    assert message.extra is not other.extra
