@@ -75,7 +75,7 @@ def judged_scorers(judges: "Sequence[Judge]") -> "Sequence[Scorer]":
         Repeat,
         TopicAdherence,
     )
-    from judgekit.judges.prompt import shipped_prompts
+    from judgekit.judges.prompt_file import shipped_prompts
     from judgekit.scorers.criteria import WeightedCriteria
     from judgekit.scorers.pairwise import Pairwise
     from judgekit.scorers.panel import Panel
@@ -97,7 +97,7 @@ def judged_scorers(judges: "Sequence[Judge]") -> "Sequence[Scorer]":
 
 def row(scorer: "Scorer", held: "Sequence[Sample]", scores: "Sequence[Score]") -> str:
     """Requests and characters a sample, and the most that any request took of what is allowed for it."""
-    from judgekit.judges.prompt import PROMPT_INPUTS, RenderOptions
+    from judgekit.judges.inputs import PROMPT_INPUTS, RenderOptions
 
     prompt = scorer.prompts[0]  # type: ignore[attr-defined]
     holes = (*prompt.inputs, *prompt.optional)

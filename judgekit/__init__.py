@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from judgekit.jobs.plan import RunPlan as RunPlan
     from judgekit.judges.judge import Judge as Judge
     from judgekit.judges.limits.budget import Budget as Budget
-    from judgekit.judges.prompt import load_prompt as load_prompt
+    from judgekit.judges.prompt_file import load_prompt as load_prompt
     from judgekit.judges.providers.price import Price as Price
     from judgekit.judges.scripted import ScriptedJudge as ScriptedJudge
     from judgekit.reports.export import report as report
@@ -149,7 +149,7 @@ _HOMES = {
     "check_gates": "judgekit.analysis.gates",
     "compare": "judgekit.analysis.compare",
     "export": "judgekit.integrations.export",
-    "load_prompt": "judgekit.judges.prompt",
+    "load_prompt": "judgekit.judges.prompt_file",
     "merge_runs": "judgekit.jobs.api",
     "plan": "judgekit.jobs.api",
     "read": "judgekit.formats.reading",

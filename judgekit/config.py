@@ -270,7 +270,7 @@ def _is_needed(option: DataclassField[Any]) -> bool:
 
 def describe_scorers() -> Iterable[tuple[str, str, bool]]:
     """Yield the name, a short description, and whether a judge is asked, of all scorers and prompts with a scale."""
-    from judgekit.judges.prompt import shipped_prompts  # noqa: PLC0415 - loads judges
+    from judgekit.judges.prompt_file import shipped_prompts  # noqa: PLC0415 - loads judges
 
     for name in (*SCORERS, *(one for one in entry_point_references("scorers") if one not in SCORERS)):
         try:
@@ -311,7 +311,7 @@ def _scorer_class(name: str) -> "_ScorerClass | Scorer":
             f'no scorer is called {name!r}: in a table, options have their own keys, as in name = "prompt", prompt = "tone"'
         )
 
-    from judgekit.judges.prompt import shipped_prompts  # noqa: PLC0415
+    from judgekit.judges.prompt_file import shipped_prompts  # noqa: PLC0415
 
     prompt = closest_name(name, (one.name for one in shipped_prompts() if one.scale))
     unknown = ConfigError.unknown("scorer", name, {**SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")

@@ -11,7 +11,7 @@ from judgekit.config import Config, describe_scorers
 from judgekit.errors import ConfigError, PromptError
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.budget import Budget
-from judgekit.judges.prompt import shipped_prompts
+from judgekit.judges.prompt_file import shipped_prompts
 from judgekit.judges.providers.price import Price
 from judgekit.scorers.repeat import Repeat
 from judgekit.scorers.selective import Selective

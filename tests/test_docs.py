@@ -32,7 +32,7 @@ from judgekit.formats.reading import read
 from judgekit.judges.layers import build_client
 from judgekit.judges.limits.budget import Budget
 from judgekit.judges.limits.spending import SQLiteSpending
-from judgekit.judges.prompt import shipped_prompts
+from judgekit.judges.prompt_file import shipped_prompts
 from judgekit.judges.request import Client
 from judgekit.judges.structured_output import SchemaSupport
 from judgekit.probes.suite import probe_pairs

@@ -23,7 +23,8 @@ from judgekit.analysis.compare import compare
 from judgekit.errors import ConfigError, JudgekitError, OverloadError, ReplyError
 from judgekit.jobs.api import run
 from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import JudgeCall, Score, ledger, record_calls

@@ -36,7 +36,7 @@ from judgekit import (
     errors,
     matchers,
 )
-from judgekit.judges.prompt import shipped_prompts
+from judgekit.judges.prompt_file import shipped_prompts
 from judgekit.scorers import SCORERS
 
 ROOT = Path(__file__).parent.parent

@@ -32,7 +32,8 @@ from judgekit.errors import ConfigError, join_limited
 from judgekit.jobs.plan import RunPlan, make_plan
 from judgekit.jobs.starting import build_run
 from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import load_prompt, prompt_file_text
 from judgekit.runs.alignments import (
     AlignmentDesign,
     AlignmentOutcome,
@@ -336,7 +337,7 @@ class Aligning:
         known = () if folder is None else [one.id for one in read_alignments(folder)]
         if folder is not None and record.id not in known:
             write_alignment(record, folder)
-        text = prompt.file_text()
+        text = prompt_file_text(prompt)
         path = None if verdict.outcome == "worse" else self.output
         if path is not None:
             write_prompt(text, path)
@@ -353,7 +354,7 @@ class Aligning:
                 "prompt_path": None if path is None else str(path),
                 "diff": "".join(
                     unified_diff(
-                        self.base.file_text().splitlines(keepends=True),
+                        prompt_file_text(self.base).splitlines(keepends=True),
                         text.splitlines(keepends=True),
                         f"{self.base.name}.md",
                         self.output.name,

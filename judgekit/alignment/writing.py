@@ -12,8 +12,10 @@ from pydantic import BaseModel, StringConstraints
 from judgekit.alignment.cases import Case
 from judgekit.alignment.refusals import MOST_ADDED, RecordedPhrases, refusal
 from judgekit.errors import STOPS, JudgeError
+from judgekit.judges.inputs import CONVERSATION, RenderOptions, prompt_input
 from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import CONVERSATION, Prompt, RenderOptions, load_prompt, prompt_input
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.resources import resource_folder
 from judgekit.runs.hashes import recording_key

@@ -12,10 +12,11 @@ from pydantic import JsonValue, PrivateAttr
 from judgekit import errors
 from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
+from judgekit.judges.inputs import RenderOptions
 from judgekit.judges.layers import build_client, check_replies, connection_settings
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
 from judgekit.judges.offline import is_local_address
-from judgekit.judges.prompt import Prompt, RenderOptions
+from judgekit.judges.prompt import Prompt
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.redis.address import RedisAddress
 from judgekit.judges.request import Client, Reply, Request, TokenLogprob

@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field, JsonValue, RootModel, create_model
 
 from judgekit.errors import STOPS, ConfigError, check_choice, join_limited, short_repr
 from judgekit.judges.judge import Judge, Judgment
-from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import Score
 from judgekit.scorers.evidence import CitedMessage, check_message_numbers
 from judgekit.scorers.judged import ScopedJudgedScorer, convert_judge

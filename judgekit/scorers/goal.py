@@ -8,7 +8,8 @@ from pydantic import BaseModel, JsonValue
 
 from judgekit.errors import short_repr
 from judgekit.judges.judge import AnswerCheck, Judge
-from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.evidence import CitedMessage, check_message_numbers
 from judgekit.scorers.judged import AgentJudgedScorer

@@ -11,7 +11,8 @@ from pydantic import BaseModel, JsonValue, create_model
 from judgekit.errors import ConfigError, short_repr
 from judgekit.judges.judge import Judge
 from judgekit.judges.label_probability import label_probability
-from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.score import ScaleValue, Score
 from judgekit.scorers.evidence import CitedMessage, Quotation, check_message_numbers, quotation_found
 from judgekit.scorers.judged import AgentJudgedScorer

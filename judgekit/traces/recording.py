@@ -8,13 +8,10 @@ from pydantic import Field, FiniteFloat, JsonValue
 from judgekit.traces.fast_models import CheckedInC
 from judgekit.traces.message import (
     CALLER_MESSAGES,
-    AIMessage,
     FrozenModel,
-    HumanMessage,
     JsonObject,
     Many,
     Message,
-    OtherPart,
     Requestor,
     ToolCall,
     Usage,
@@ -116,19 +113,3 @@ class Recording(FrozenModel):
             if isinstance(message, kind):
                 calls += message.tool_calls
         return calls
-
-    def mutable_content(self) -> list[JsonValue]:
-        """Return the content that can be changed in place.
-
-        This is the arguments of calls, the data of unknown parts, and the names of sub-agents with the ids of their
-        calls.
-        """
-        content: list[JsonValue] = []
-        for message in self.messages:
-            if not isinstance(message.content, str):
-                content += [part.data for part in message.content if isinstance(part, OtherPart)]
-            if isinstance(message, AIMessage | HumanMessage):
-                content += [call.args for call in message.tool_calls]
-        for child in self.children:
-            content += [*map(repr, map(child.metadata.get, ("agent", "call_id"))), *child.mutable_content()]
-        return content

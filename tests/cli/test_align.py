@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.analysis.labels import read_labels
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt_file import load_prompt, prompt_file_text
 from judgekit.runs.alignments import assigned_role, read_alignments
 from judgekit.runs.audit_records import AuditRecord
 from judgekit.runs.results import Run
@@ -239,7 +239,7 @@ def test_roles_on_the_sheet_stand(script, cli):
 
 
 def test_a_file_that_no_alignment_wrote_is_not_overwritten(script, cli, judging):
-    Path("tone_aligned.md").write_text(load_prompt("tone").file_text())
+    Path("tone_aligned.md").write_text(prompt_file_text(load_prompt("tone")))
     ended = cli(*ALIGN)
     assert (ended.code, judging.asked.total()) == (2, 0)
     assert "tone_aligned.md exists and was not written by an alignment" in ended.err
@@ -364,7 +364,7 @@ def test_prompts_are_compared_without_the_labels_that_one_of_them_was_aligned_by
 
 @pytest.mark.parametrize(("options", "told"), [(("--judge", "default", "--judge", "openai/b"), "found 2 judges"), (("--scorer", "prompt:answer_correctness"), "tone and answer_correctness have different scales"), (("--scorer", "tool_call_f1"), "tool_call_f1 asks no judge")])  # fmt: skip
 def test_prompts_that_cannot_be_compared_are_refused(script, cli, judging, options, told):
-    Path("other.md").write_text(load_prompt("tone").file_text())
+    Path("other.md").write_text(prompt_file_text(load_prompt("tone")))
     ended = cli("compare-judges", "conversations.jsonl", "--scorer", "prompt:tone", "--scorer", "prompt:other.md", *options)  # fmt: skip
     assert ended.code == 2
     assert told in ended.err

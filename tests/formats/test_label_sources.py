@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from judgekit.formats.label_sources import JUDGED_SCORERS, combined_source, label_source
-from judgekit.judges.prompt import shipped_prompts
+from judgekit.judges.prompt_file import shipped_prompts
 from judgekit.scorers import SCORERS
 
 

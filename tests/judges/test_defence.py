@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, RenderOptions, shipped_prompts
+from judgekit.judges.inputs import PROMPT_INPUTS, RenderOptions
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import shipped_prompts
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.prompted import PromptScorer

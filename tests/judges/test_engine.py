@@ -16,7 +16,7 @@ from judgekit.errors import AuthenticationError, ContextError, LostError, ModelE
 from judgekit.jobs.api import run
 from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import independent_repeat, ledger
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from judgekit.errors import BudgetError, ConfigError, RejectedError
 from judgekit.judges.judge import Judge
 from judgekit.judges.limits.budget import Budget
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.runs.hashed_media import hash_media

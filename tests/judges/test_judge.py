@@ -34,7 +34,7 @@ from judgekit.formats.reading import read
 from judgekit.judges.cache.replies import RecordedReply, ReplyDatabase
 from judgekit.judges.judge import Judge, Judgment
 from judgekit.judges.limits.budget import Budget
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.price import Price
 from judgekit.judges.request import Reply
 from judgekit.judges.schema import strict_schema

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from judgekit import PromptScorer, ScriptedJudge
 from judgekit.errors import PromptError
-from judgekit.judges.prompt import PROMPT_INPUTS, load_prompt, shipped_prompts
+from judgekit.judges.inputs import PROMPT_INPUTS
+from judgekit.judges.prompt_file import load_prompt, prompt_file_text, shipped_prompts
 from judgekit.judges.request import ChatMessage
 from judgekit.resources import resource_folder
 from judgekit.scoring import signature
@@ -572,7 +573,7 @@ def test_values_that_are_not_declared_or_do_not_exist_are_refused(written, text,
 @pytest.mark.parametrize("prompt", shipped_prompts(), ids=lambda prompt: prompt.name)
 def test_the_text_of_a_prompt_reads_as_the_same_prompt(prompt, tmp_path):
     path = tmp_path / f"{prompt.name}.md"
-    path.write_text(replace(prompt, alignment="0123456789ab").file_text(), encoding="utf-8")
+    path.write_text(prompt_file_text(replace(prompt, alignment="0123456789ab")), encoding="utf-8")
     read = load_prompt(path)
     assert read == prompt
     assert read.alignment == "0123456789ab"

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from judgekit import errors
 from judgekit.errors import ConfigError, OverloadError, RefusalError, ReplyError
 from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.request import Reply
 from judgekit.judges.scripted import ScriptedClient, ScriptedJudge
 from judgekit.score import ledger

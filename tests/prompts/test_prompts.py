@@ -36,7 +36,9 @@ from judgekit import (
     read,
 )
 from judgekit.errors import RejectedError
-from judgekit.judges.prompt import PROMPT_INPUTS, Prompt, RenderOptions, shipped_prompts
+from judgekit.judges.inputs import PROMPT_INPUTS, RenderOptions
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import shipped_prompts
 from judgekit.judges.request import Request
 from judgekit.score import Score
 from judgekit.scoring import Scorer, run_sync

@@ -28,7 +28,8 @@ from judgekit.errors import (
 )
 from judgekit.jobs import session
 from judgekit.jobs.api import arun, run
-from judgekit.judges.prompt import Prompt, load_prompt
+from judgekit.judges.prompt import Prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.runs.results import Run
 from judgekit.runs.rows import Row
 from judgekit.runs.runner import make_tasks, score_tasks

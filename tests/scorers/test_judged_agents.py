@@ -7,7 +7,7 @@ import re
 import pytest
 
 from judgekit.errors import RejectedError, ReplyError
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.request import Reply, TokenLogprob
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.scorers.goal import AgentGoalAccuracyWithoutReference, AgentGoalAccuracyWithReference

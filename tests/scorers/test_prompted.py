@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.errors import ConfigError, OverloadError, PromptError
-from judgekit.judges.prompt import load_prompt, shipped_prompts
+from judgekit.judges.prompt_file import load_prompt, shipped_prompts
 from judgekit.judges.scripted import ScriptedJudge
 from judgekit.score import Score
 from judgekit.scorers.prompted import PromptScorer

@@ -37,7 +37,7 @@ from judgekit.errors import (
     UnreachableError,
 )
 from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.providers.connection import Connection
 from judgekit.judges.providers.litellm import _QUIET, LitellmClient
 from judgekit.judges.providers.openai import OpenAIClient

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from judgekit.judges.judge import Judge
-from judgekit.judges.prompt import load_prompt
+from judgekit.judges.prompt_file import load_prompt
 from judgekit.judges.redaction.patterns import PATTERNS
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.request import Reply
