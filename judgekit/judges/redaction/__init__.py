@@ -1,1 +1,1 @@
-"""What judges must not see."""
+"""Redaction: removes personal data and secrets from samples."""
