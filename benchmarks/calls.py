@@ -1,24 +1,16 @@
 """The number of Python function calls that hot paths make for each sample: no clock, so every machine counts the same.
 
-`calls.json` holds the numbers, with the Python and the packages that they belong to.
-
-python benchmarks/calls.py [PATH ...]  prints them beside the recorded numbers
-python benchmarks/calls.py --check     and fails if a path makes over 15 % more calls
-python benchmarks/calls.py --record    records them, and the packages in calls.txt
+python benchmarks/calls.py [PATH ...]
 """
 
 import asyncio
 import contextlib
-import json
 import os
-import platform
-import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from cProfile import Profile
-from importlib.metadata import requires, version
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,9 +24,6 @@ from judgekit.formats.writing import write
 
 Work: TypeAlias = Callable[[], object]
 
-RECORDED = Path(__file__).with_suffix(".json")
-PACKAGES = Path(__file__).with_suffix(".txt")
-GROWTH = 1.15
 FEW, MANY = 60, 180
 """The calls of a path are those for many samples less those for few, since starting takes calls too."""
 
@@ -158,45 +147,10 @@ def measured(names: Iterable[str]) -> Iterator[tuple[str, float]]:
             yield name, calls_per_sample(getattr(Paths(Path(folder), url), name))
 
 
-def grown(counts: Mapping[str, float], recorded: Mapping[str, float]) -> list[str]:
-    """The paths that make more calls than recorded, by over 15 %, or that are not recorded."""
-    return [name for name, calls in counts.items() if calls > recorded.get(name, 0) * GROWTH]
-
-
-def packages() -> str:
-    """The packages that judgekit needs, and those that they need, as constraints for pip."""
-    found: dict[str, str] = {}
-    pending = ["judgekit"]
-    while pending:
-        name = pending.pop()
-        for need in requires(name) or ():
-            other, _, condition = need.partition(";")
-            other = re.split(r"[^\w.-]", other)[0].lower().replace("_", "-")
-            if "extra ==" not in condition and other not in found:
-                with contextlib.suppress(ModuleNotFoundError):  # not for this Python or system
-                    found[other] = version(other)
-                    pending.append(other)
-    return "".join(f"{name}=={number}\n" for name, number in sorted(found.items()))
-
-
 def main() -> None:
-    options, names = ([one for one in sys.argv[1:] if one.startswith("--") is wanted] for wanted in (True, False))
-    python = "{}.{}".format(*platform.python_version_tuple())
-    recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {"python": python, "calls": {}}
-    if "--check" in options and (python, packages()) != (recorded["python"], PACKAGES.read_text()):
-        sys.exit(f"the numbers belong to Python {recorded['python']} and the packages in {PACKAGES.name}")
-    counts: dict[str, float] = {}
-    print("| path | recorded | calls a sample | ratio |\n|---|---|---|---|")
-    for name, calls in measured(names or NAMES):
-        before = recorded["calls"].get(name)
-        ratio = f"{before:,.0f} | {calls:,.0f} | {calls / before:.2f}" if before else f"none | {calls:,.0f} | "
-        print(f"| {name.replace('_', ' ')} | {ratio} |", flush=True)
-        counts[name] = round(calls, 1)
-    if "--record" in options:
-        RECORDED.write_text(json.dumps({"python": python, "calls": counts}, indent=2) + "\n")
-        PACKAGES.write_text(packages())
-    elif "--check" in options and (slow := grown(counts, recorded["calls"])):
-        sys.exit(f"over 15 % more calls than recorded: {', '.join(slow)}. Make fewer, or record them with a reason.")
+    print("| path | calls a sample |\n|---|---|")
+    for name, calls in measured(sys.argv[1:] or NAMES):
+        print(f"| {name.replace('_', ' ')} | {calls:,.0f} |", flush=True)
 
 
 if __name__ == "__main__":

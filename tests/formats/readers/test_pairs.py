@@ -1,5 +1,6 @@
 """Pairs of a request and its response: their API, and warnings about missing answers."""
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -135,34 +136,28 @@ def recognising(value: JsonValue) -> list[str]:
     return [name for name, reader in READERS.items() if name not in FALLBACKS and reader.recognizes(value)]
 
 
-def records() -> Iterator[tuple[str, str, JsonValue, str]]:
-    """Yield records of each API, with their descriptions and the readers that recognize them."""
-    for api, requests in REQUESTS.items():
-        for number, request in enumerate(requests):
-            yield f"{api}, request {number}", api, request, api
-            messages = request.get("messages") or request.get("contents") or request["input"]
-            if isinstance(messages, list):
-                yield f"{api}, messages {number}", api, messages, "openai-chat" if messages == [HI] else api
-            for kind, error in ERRORS.items():
-                yield f"{api}, request {number} and error {kind}", api, {"request": request, "response": error}, api
-            yield f"{api}, request {number}, streamed", api, {"request": request, "response": STREAMS[api]}, api
-            for reply, response in enumerate(RESPONSES[api]):
-                yield f"{api}, pair {number} {reply}", api, {"request": request, "response": response}, api
-        for number, response in enumerate(RESPONSES[api]):
-            yield f"{api}, response {number}", api, response, api
-        yield f"{api}, error alone", api, {"error": {"message": "x"}}, ""
-        if api in STREAM_READERS:
-            yield f"{api}, stream", api, STREAMS[api], STREAM_READERS[api]
+def records(api: str) -> Iterator[tuple[str, JsonValue, str]]:
+    """Yield records of an API, with their descriptions and the readers that recognize them."""
+    for number, request in enumerate(REQUESTS[api]):
+        yield f"request {number}", request, api
+        messages = request.get("messages") or request.get("contents") or request["input"]
+        if isinstance(messages, list):
+            yield f"messages {number}", messages, "openai-chat" if messages == [HI] else api
+        responses = {**ERRORS, "streamed": STREAMS[api], **dict(enumerate(RESPONSES[api]))}
+        for kind, response in responses.items():
+            yield f"request {number} and response {kind}", {"request": request, "response": response}, api
+    for number, response in enumerate(RESPONSES[api]):
+        yield f"response {number}", response, api
+    yield "error alone", {"error": {"message": "x"}}, ""
+    if api in STREAM_READERS:
+        yield "stream", STREAMS[api], STREAM_READERS[api]
 
 
-RECORDS = [(record, reader) for _, _, record, reader in records()]
-NAMES = [name for name, *_ in records()]
-
-
-@pytest.mark.parametrize(("record", "reader"), RECORDS, ids=NAMES)
-def test_a_record_is_recognised_by_the_reader_of_its_api_alone(record, reader):
-    assert recognising(record) == ([reader] if reader not in ("openai-chat", "") else [])
-    assert READERS["openai-chat"].recognizes(record) or reader != "openai-chat"
+@pytest.mark.parametrize("api", REQUESTS)
+def test_a_record_is_recognised_by_the_reader_of_its_api_alone(api):
+    for description, record, reader in records(api):
+        assert recognising(record) == ([reader] if reader not in ("openai-chat", "") else []), description
+        assert READERS["openai-chat"].recognizes(record) or reader != "openai-chat", description
 
 
 def test_the_messages_of_a_strands_session_are_no_messages_of_converse():
@@ -191,49 +186,36 @@ def test_a_guardrail_is_kept_and_why_the_response_ended():
     assert trace.extra == {"trace": {"guardrail": {"inputAssessment": {}}}}
 
 
-def mixed() -> Iterator[tuple[str, JsonValue, list[str]]]:
-    """Yield pairs whose request and response belong to different APIs."""
-    for api, requests in REQUESTS.items():
-        for other, responses in RESPONSES.items():
-            for number, request in enumerate(requests):
-                if other != api:
-                    yield f"{api} {number}, {other}", {"request": request, "response": responses[0]}, [api, other]
+@pytest.mark.parametrize("api", REQUESTS)
+def test_a_pair_of_two_apis_is_not_read_as_if_it_were_of_one(api):
+    """At most the reader of the response recognizes it, and it warns about what it does not read, or refuses it."""
+    others = RESPONSES.keys() - {api}
+    for request, other in itertools.product(REQUESTS[api], others):
+        pair = {"request": request, "response": RESPONSES[other][0]}
+        assert set(recognising(pair)) <= {other}
+        try:
+            reader = detect(pair)
+            [record] = reader.records(pair)
+            trace = reader.sample(record, 0).trace
+        except TraceError:
+            continue
+        texts = [message.text for message in trace.messages]
+        assert trace.warnings or (texts[-1] == "Yes" and "Hi" in texts)
 
 
-@pytest.mark.parametrize(("pair", "apis"), [one[1:] for one in mixed()], ids=[one[0] for one in mixed()])
-def test_a_pair_of_two_apis_is_not_read_as_if_it_were_of_one(pair, apis):
-    """At most the reader of the response recognizes them, and it warns about what it does not read, or refuses it."""
-    assert set(recognising(pair)) <= {apis[1]}
-    try:
-        reader = detect(pair)
-        [record] = reader.records(pair)
-        trace = reader.sample(record, 0).trace
-    except TraceError:
-        return
-    texts = [message.text for message in trace.messages]
-    assert trace.warnings or (texts[-1] == "Yes" and "Hi" in texts)
-
-
-ANSWERS = [
-    (api, kind, request, error)
-    for api, requests in REQUESTS.items()
-    for request in requests
-    for kind, error in ERRORS.items()
-]
-
-
-@pytest.mark.parametrize(("api", "kind", "request_", "error"), ANSWERS, ids=[f"{one[0]} {one[1]}" for one in ANSWERS])
-def test_an_error_in_place_of_the_answer_is_told_and_the_request_is_read(api, kind, request_, error):
+@pytest.mark.parametrize("api", REQUESTS)
+def test_an_error_in_place_of_the_answer_is_told_and_the_request_is_read(api):
     reader = READERS[api]
-    [alone] = reader.records(request_)
-    [record] = reader.records({"request": request_, "response": error})
-    asked, trace = reader.sample(alone, 0).trace, reader.sample(record, 0).trace
-    assert trace.messages == asked.messages
-    [told] = [one for one in trace.warnings if one not in asked.warnings]
-    assert told.path == "response"
-    assert told.message.startswith("contains no answer")
-    if error is not None:
-        assert trace.extra["response"] == error
+    for request, error in itertools.product(REQUESTS[api], ERRORS.values()):
+        [alone] = reader.records(request)
+        [record] = reader.records({"request": request, "response": error})
+        request_trace, trace = reader.sample(alone, 0).trace, reader.sample(record, 0).trace
+        assert trace.messages == request_trace.messages
+        [warning] = [warning for warning in trace.warnings if warning not in request_trace.warnings]
+        assert warning.path == "response"
+        assert warning.message.startswith("contains no answer")
+        if error is not None:
+            assert trace.extra["response"] == error
 
 
 @pytest.mark.parametrize("api", REQUESTS)
