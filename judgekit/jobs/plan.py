@@ -9,7 +9,7 @@ from pathlib import Path
 
 from judgekit.jobs.building import BuiltScorers
 from judgekit.jobs.suggestion import SampleDraw, SuggestedSample
-from judgekit.judges.judge import Judge, find_judges
+from judgekit.judges.judge import Judge, close_plan, find_judges
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.recorder import Recorder
 from judgekit.runs.rows import Row, RunRecord, ScorerRecord
@@ -151,7 +151,10 @@ async def make_plan(built: BuiltScorers, samples: Iterable[Sample] | None = None
             rows.append(row)
 
     with planning():
-        await score_tasks(tasks(), built.scorers, add, concurrency=1)
+        try:
+            await score_tasks(tasks(), built.scorers, add, concurrency=1)
+        finally:
+            await close_plan()
     judged = [one for one in built.scorers if scorer_prompts(one)]
     measured = _stored_bytes(built, first, rows, keeps_text=keeps_text) / len(first) if first else 0
     planned = RunPlan(

@@ -265,6 +265,14 @@ async def _close_at_end(client: Client, clients: ReferenceType[_Clients]) -> Asy
         await client.aclose()
 
 
+async def close_plan() -> None:
+    """Close the clients that judges opened for the current plan, in this event loop."""
+    for _, clients in cast("dict[int, tuple[Judge, _Clients]]", current_plan() or {}).values():
+        if (opening := clients.get(asyncio.get_running_loop())) is not None and opening.done():
+            _, closing = opening.result()
+            await closing.aclose()
+
+
 def find_judges(value: object) -> Iterator[Judge]:
     """Yield the judges in a scorer, without those that they fall back to."""
     if isinstance(value, Judge):

@@ -1,6 +1,7 @@
 """Plans: what a run would ask, and nothing is asked."""
 
 import asyncio
+import os
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -22,6 +23,7 @@ from judgekit import (
     run,
 )
 from judgekit.errors import ConfigError, TraceError
+from judgekit.judges.cache.replies import ReplyDatabase
 from judgekit.scoring import scorer
 from judgekit.stats.wilson import wilson
 
@@ -60,6 +62,21 @@ def test_names_are_planned_with_the_judge_of_the_config_and_objects_with_theirs(
     calls = [found.summary[name].requests for name in (goal.name, "named")]
     assert (calls, found.cost_usd) == ([4, 4], None)
     assert [(name, one.model) for name, one in found.judges.items()] == [("default", "openai/other")]
+
+
+def test_the_caches_that_a_plan_reads_are_closed_when_it_is_made(samples):
+    cache = Path("replies.sqlite").absolute()
+
+    def open_files() -> list[str]:
+        names = map(os.path.realpath, Path("/proc/self/fd").iterdir())
+        return [name for name in names if name.startswith(str(cache))]
+
+    async def files_after_a_plan() -> list[str]:
+        await aplan(samples(2), [PromptScorer("tone", Judge("openai/m", cache=cache))])
+        return open_files()
+
+    ReplyDatabase(cache).close()
+    assert asyncio.run(files_after_a_plan()) == []
 
 
 @PLANS
