@@ -171,7 +171,8 @@ class Judge(JudgeSettings):
             ConfigError: The scorer does not declare the prompt; see `judgekit.JudgedScorer`.
         """
         check_declared(prompt, prompt.name)
-        sample = redact_sample(sample, self.redact)
+        if self.redact:
+            sample = redact_sample(sample, self.redact)
         with ledger() as calls:
             try:
                 if self.images is None:

@@ -272,14 +272,10 @@ class JudgeSettings(FrozenModel):
         """
         parts: dict[str, JsonValue] = {}
         for name, given in (("query", self.query), ("headers", self.headers)):
-            parts[name] = {one: value for one, value in given.items() if isinstance(value, str)}
-        parts["client"] = self._client_identity
-        return {name: part for name, part in parts.items() if part}
-
-    @property
-    def _client_identity(self) -> str | None:
+            parts[name] = {key: text for key, text in given.items() if isinstance(text, str)}
         identity: str | None = getattr(self.client, "identity", None)
-        return identity and str(identity)  # json_bytes takes no subclass of str
+        parts["client"] = identity and str(identity)  # a member of an enumeration is a text of another kind
+        return {name: part for name, part in parts.items() if part}
 
     @property
     def cache_mode_used(self) -> CacheMode:

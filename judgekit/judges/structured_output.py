@@ -64,7 +64,7 @@ class StructuredOutput:
         while True:
             step = self.schema_support.output_mode
             try:
-                reply = await self._ask(_with_output_mode(request, step))
+                reply = await self._ask(request if step == "json_schema" else _with_output_mode(request, step))
             except FormatError:
                 if step not in _NEXT_MODE:
                     raise
@@ -121,8 +121,6 @@ def _must_be_usable(reply: Reply, request: Request) -> None:
 
 
 def _with_output_mode(request: Request, step: OutputMode) -> Request:
-    if step == "json_schema":
-        return request
     *before, (role, question) = request.messages
     form = f"Answer with one JSON object and nothing else. Its JSON Schema:\n{compact_json(request.schema)}"
     return replace(request, output_mode=step, messages=(*before, ChatMessage(role, f"{question}\n\n{form}")))

@@ -28,11 +28,11 @@ COMMAND = """
 import sys, time
 from pathlib import Path
 import openai
-import judgekit.judges.cache.leases, judgekit.judges.cache.reply_file
+import judgekit.judges.cache.cache, judgekit.judges.cache.reply_file
 from judgekit.cli import main
 
 lease, ready = sys.argv[1:3]
-judgekit.judges.cache.leases.CLAIM_LEASE_SECONDS = judgekit.judges.cache.reply_file.CLAIM_LEASE_SECONDS = float(lease)
+judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS = judgekit.judges.cache.reply_file.CLAIM_LEASE_SECONDS = float(lease)
 del sys.argv[1:3]
 Path(ready).touch()
 while not Path("go").exists():

@@ -44,7 +44,7 @@ BURST = 0.25
 WORKER = '''
 import asyncio, json, sys
 from judgekit.errors import BudgetError
-from judgekit.judges.cache import leases, redis_replies
+from judgekit.judges.cache import cache, redis_replies
 from judgekit.judges.limits import budget_client as budget, redis_rates, redis_spending
 from judgekit.judges.redis import server as redis_server
 from judgekit.judges.limits.budget_client import BudgetClient, max_amount
@@ -58,7 +58,7 @@ from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.message import Usage
 
 what, url, port, lease, first, number, out = sys.argv[1:]
-leases.CLAIM_LEASE_SECONDS = redis_replies.CLAIM_LEASE_SECONDS = float(lease)
+cache.CLAIM_LEASE_SECONDS = redis_replies.CLAIM_LEASE_SECONDS = float(lease)
 redis_spending.RESERVATION_LEASE_SECONDS = budget.RESERVATION_LEASE_SECONDS = 1.0
 connected = lambda: redis_server.RedisServer(RedisAddress(url))
 
@@ -369,10 +369,10 @@ def test_no_window_has_more_requests_than_the_limit_and_the_burst(provider, work
 
 COMMAND = """
 from judgekit.cli import main
-from judgekit.judges.cache import leases, redis_replies
+from judgekit.judges.cache import cache, redis_replies
 from judgekit.judges.redis import server as redis_server
 
-leases.CLAIM_LEASE_SECONDS = redis_replies.CLAIM_LEASE_SECONDS = redis_server.PATIENCE_SECONDS = 1.0
+cache.CLAIM_LEASE_SECONDS = redis_replies.CLAIM_LEASE_SECONDS = redis_server.PATIENCE_SECONDS = 1.0
 main()
 """
 

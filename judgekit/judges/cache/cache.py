@@ -1,16 +1,17 @@
 """The cache, the outermost layer: a question that was answered before is not sent again."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
+from threading import Lock, Timer
 from typing import Literal, TypeAlias
 from uuid import uuid4
 
 from judgekit.errors import ReplayError, ReplyError, StoreError
-from judgekit.judges.cache.leases import ClaimRenewer
 from judgekit.judges.cache.replies import Claim
+from judgekit.judges.cache.reply_file import CLAIM_LEASE_SECONDS
 from judgekit.judges.cache.store import ReplySource, ReplyStore
 from judgekit.judges.cache.textless_replies import without_judge_text
 from judgekit.judges.request import Client, Reply, Request
@@ -72,42 +73,67 @@ class Cache:
     _in_flight: "dict[str, _InFlight]" = field(default_factory=dict[str, "_InFlight"], init=False, repr=False)
     _sent: int = field(default=0, init=False, repr=False)
     _returned: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
-    _leases: ClaimRenewer = field(init=False, repr=False)
+    _claims: set[Claim] = field(default_factory=set[Claim], init=False, repr=False)
+    _renewal: Timer | None = field(default=None, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     _owner: str = field(default_factory=lambda: uuid4().hex, init=False, repr=False)
-    _claims: Iterator[int] = field(default_factory=count, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._leases = ClaimRenewer(self.replies.renew)
+    _numbers: Iterator[int] = field(default_factory=count, init=False, repr=False)
 
     async def complete(self, request: Request, /) -> Reply:
         """Return the stored reply, the reply to an equal request under way, or a new one."""
         if self.mode != "refresh" and (kept := self.replies.peek(request.key)) is not None:
             return _recorded_reply(request, kept)
-        asked = self._in_flight.get(request.key)
-        if asked is None or asked.abandoned:
-            asked = _InFlight(self._ask if self.mode == "refresh" else self._ask_once, request)
-            self._in_flight[request.key] = asked
-            asked.task.add_done_callback(lambda _: self._finished(request.key, asked))
+        sent = self._in_flight.get(request.key)
+        if sent is None or sent.abandoned:
+            sent = self._in_flight[request.key] = _InFlight(request)
+            sent.task = asyncio.create_task(self._send(sent))
         try:
-            return await asked.reply(request)
+            return await sent.reply(request)
         except StoreError:  # it ends the run, which cancels requests under way; their replies would be paid and lost
             while self._sent:
                 self._returned.clear()
                 await self._returned.wait()
             raise
 
-    async def _ask_once(self, request: Request) -> Reply:
-        claim, pause = Claim(request.key, f"{self._owner} {next(self._claims)}"), _FIRST_LOOK
-        with self._leases.renewing(claim):
+    async def _send(self, sent: "_InFlight") -> Reply:
+        with ledger(isolated=True) as sent.calls:
             try:
-                while not (found := await self.replies.claim(claim)):
-                    await asyncio.sleep(pause)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-                return _recorded_reply(request, found) if isinstance(found, Reply) else await self._ask(request, claim)
-            except BaseException:
-                with suppress(StoreError):
-                    await self.replies.release(claim)
-                raise
+                return await (self._ask if self.mode == "refresh" else self._ask_once)(sent.request)
+            finally:
+                if self._in_flight[sent.request.key] is sent:
+                    del self._in_flight[sent.request.key]
+
+    async def _ask_once(self, request: Request) -> Reply:
+        claim, pause = Claim(request.key, f"{self._owner} {next(self._numbers)}"), _FIRST_LOOK
+        self._claims.add(claim)
+        self._renew_claims_later()
+        try:
+            while not (kept := await self.replies.claim(claim)):
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            return _recorded_reply(request, kept) if isinstance(kept, Reply) else await self._ask(request, claim)
+        except BaseException:
+            with suppress(StoreError):
+                await self.replies.release(claim)
+            raise
+        finally:
+            self._claims.discard(claim)
+
+    def _renew_claims_later(self) -> None:
+        """Renew the claims in a thread, so that they survive a blocked event loop."""
+        with self._lock:
+            if self._renewal is None and self._claims:
+                self._renewal = Timer(CLAIM_LEASE_SECONDS / 3, self._renew_claims)
+                self._renewal.daemon = True
+                self._renewal.start()
+
+    def _renew_claims(self) -> None:
+        """Renew the claims; the store ignores those that were not granted, or are lost."""
+        self._renewal = None
+        self._renew_claims_later()
+        if claims := tuple(self._claims):
+            with suppress(StoreError, RuntimeError):  # storing a reply reports the error; the store was closed just now
+                self.replies.renew(claims)
 
     async def _ask(self, request: Request, claim: Claim | None = None) -> Reply:
         self._sent += 1
@@ -125,39 +151,32 @@ class Cache:
             stands = await self.replies.put(request.repairs, stands, replace=claim is None)
         return reply if stands == kept else _accepted(request, stands)
 
-    def _finished(self, key: str, request: "_InFlight") -> None:
-        if self._in_flight[key] is request:
-            del self._in_flight[key]
-        if not request.task.cancelled():
-            request.task.exception()  # marks the error as retrieved, since all waiters may be gone
-
     async def aclose(self) -> None:
         """Cancel the requests under way, and close the file and the inner client."""
-        if under_way := [asked.task for asked in self._in_flight.values()]:
-            for task in under_way:
+        if tasks := [sent.task for sent in self._in_flight.values()]:
+            for task in tasks:
                 task.cancel()
-            await asyncio.wait(under_way)
-        self._leases.close()
+            await asyncio.wait(tasks)
+        with self._lock:
+            if self._renewal is not None:
+                self._renewal.cancel()
+                self._renewal = None
         try:
             await self.replies.aclose()
         finally:  # closing may be cancelled at the end of an event loop
             await self.inner.aclose()
 
 
+@dataclass(eq=False)
 class _InFlight:
     """A request under way and the waiters for its reply, of which the first that is not cancelled pays for it."""
 
-    def __init__(self, ask: Callable[[Request], Coroutine[object, object, Reply]], request: Request) -> None:
-        self.abandoned = False
-        self._request = request
-        self._waiting = 0
-        self._paid = False
-        self._calls: list[JudgeCall] = []
-        self.task = asyncio.create_task(self._send(ask))
-
-    async def _send(self, ask: Callable[[Request], Coroutine[object, object, Reply]]) -> Reply:
-        with ledger(isolated=True) as self._calls:
-            return await ask(self._request)
+    request: Request
+    task: asyncio.Task[Reply] = field(init=False)
+    calls: list[JudgeCall] = field(default_factory=list[JudgeCall])
+    abandoned: bool = False
+    _waiting: int = 0
+    _is_paid: bool = False
 
     async def reply(self, request: Request) -> Reply:
         """Return the reply, to one more waiter."""
@@ -166,7 +185,7 @@ class _InFlight:
             await asyncio.wait((self.task,))
         except asyncio.CancelledError:
             if self._waiting == 1:
-                await self._cancel()
+                await self._cancel(self.task)
                 self._pay()
             raise
         finally:
@@ -175,22 +194,24 @@ class _InFlight:
         reply = self.task.result()
         if not is_first:
             return _recorded_reply(request, reply)
-        return reply if request is self._request else _accepted(request, reply)
+        return reply if request is self.request else _accepted(request, reply)
 
-    async def _cancel(self) -> None:
+    async def _cancel(self, task: asyncio.Task[Reply]) -> None:
         """Cancel the request, and wait until its cost is known, even if the wait itself is cancelled."""
         self.abandoned = True
-        self.task.cancel()
-        while not self.task.done():
+        task.cancel()
+        while not task.done():
             with suppress(asyncio.CancelledError):
-                await asyncio.wait((self.task,))
+                await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()  # marks the error as retrieved, since all waiters are gone
 
     def _pay(self) -> bool:
         """Record the cost in the ledgers that are open here and return true, unless another waiter has done so."""
-        if self._paid:
+        if self._is_paid:
             return False
-        self._paid = True
-        record_calls(*self._calls)
+        self._is_paid = True
+        record_calls(*self.calls)
         return True
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ _CLAIM = (
     " ON CONFLICT (key) DO UPDATE SET owner = :token, until = :until WHERE "
 )
 _GRANT = f"{_CLAIM}{ENDED_CLAIM_SQL} RETURNING 1"
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""The form of times in the file, which sorts by time."""
 
 
 class Claim(NamedTuple):
@@ -85,7 +87,7 @@ class ReplyDatabase(ReplyFile):
 
     def put_nowait(self, request: Request, reply: Reply, /) -> bool:
         """Return whether a reply is stored without waiting, as the first one; if not, `put` may wait and says more."""
-        return self._write_without_waiting(_ADD, _row_of(request, reply))
+        return self._write_without_waiting(_ADD, _row(request, reply, datetime.now(UTC)))
 
     def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
@@ -128,7 +130,7 @@ class ReplyDatabase(ReplyFile):
         Returns:
             The reply that stands: an earlier one, unless it is to be replaced.
         """
-        return self._put(_row_of(request, reply), reply, replace=replace)
+        return self._put(_row(request, reply, datetime.now(UTC)), reply, replace=replace)
 
     def _put(self, row: Sequence[Any], reply: Reply, *, replace: bool) -> Reply:
         def work() -> Reply:
@@ -160,8 +162,7 @@ class ReplyDatabase(ReplyFile):
             new += kept is None
             other += kept is not None
             if kept is None or replace:
-                at = line.recorded_at or datetime.now(UTC)
-                row = _row(line.key, line.judge, line.prompt, line.digests, line.reply, at)
+                row = _row(line, line.reply, line.recorded_at or datetime.now(UTC))
                 self._put(row, line.reply, replace=replace)
         return ImportCounts(new, same, other)
 
@@ -187,7 +188,7 @@ class ReplyDatabase(ReplyFile):
         Returns:
             The number of these replies.
         """
-        which = {"prompt": prompt, "judge": judge, "before": None if before is None else _written(before)}
+        which = {"prompt": prompt, "judge": judge, "before": before and f"{before.astimezone(UTC):{_TIME}}"}
         found = self._execute(f"{_COUNT if dry_run else _DELETE}{_WHICH} AND (:before IS NULL OR at < :before)", which)
         if not dry_run:
             found = self._execute("SELECT changes()")
@@ -223,24 +224,23 @@ class ReplyDatabase(ReplyFile):
         return [digests for name, digests in self._parts if prompt in (None, name)]
 
 
-def _row_of(request: Request, reply: Reply) -> tuple[str | bytes, ...]:
-    return _row(request.key, request.judge, request.prompt, request.digests, reply, datetime.now(UTC))
-
-
-def _row(
-    key: str, judge: str, prompt: str, digests: Mapping[str, str], reply: Reply, recorded_at: datetime
-) -> tuple[str | bytes, ...]:
-    said = json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False)
+def _row(request: Request | RecordedReply, reply: Reply, recorded_at: datetime) -> tuple[str | bytes, ...]:
+    digests, answer = (
+        json.dumps(request.digests),
+        json.dumps(reply.model_dump(exclude_defaults=True), ensure_ascii=False),
+    )
     row = [
         text.encode(errors="replace")  # lone surrogates cannot be encoded
-        for text in (key, judge, prompt, json.dumps(digests), said, _written(recorded_at))
+        for text in (
+            request.key,
+            request.judge,
+            request.prompt,
+            digests,
+            answer,
+            f"{recorded_at.astimezone(UTC):{_TIME}}",
+        )
     ]
     return (*(text.decode() for text in row), _checksum(row))
-
-
-def _written(at: datetime) -> str:
-    """Return a time as text that sorts by time."""
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _read(row: Sequence[Any]) -> Reply | None:

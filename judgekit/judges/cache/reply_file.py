@@ -91,8 +91,13 @@ class ReplyFile:
                 self._open()
 
     def _open(self) -> None:
-        if not self._read_only:
-            self._clear()
+        # The log of a file that was deleted alone would be taken for the log of the new file.
+        logs = [path for path in (Path(f"{self._path.resolve()}{ending}") for ending in _LOG) if path.exists()]
+        if (
+            logs and not self._read_only and not self._path.exists()
+        ):  # in this order: SQLite creates a log after its file
+            for log_file in logs:
+                log_file.unlink(missing_ok=True)
         self._db = connect(self._path, read_only=self._read_only)
         self._nonwaiting_db = connect(self._path, read_only=self._read_only)
         try:
@@ -102,13 +107,6 @@ class ReplyFile:
         except BaseException:
             self.close()
             raise
-
-    def _clear(self) -> None:
-        """Delete the log of a file that was deleted alone: SQLite would take it for the log of the new file."""
-        left = [one for one in (Path(f"{self._path.resolve()}{ending}") for ending in _LOG) if one.exists()]
-        if left and not self._path.exists():  # in this order, since SQLite creates the log of a new file after the file
-            for one in left:
-                one.unlink(missing_ok=True)
 
     def _prepare(self) -> None:
         self._db.text_factory = self._nonwaiting_db.text_factory = bytes  # a damaged row may not be text

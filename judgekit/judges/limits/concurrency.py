@@ -38,11 +38,6 @@ class ConcurrencyLimit:
         """The number of requests that may start now."""
         return max(0, int(self.limit) - self.in_flight)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no more requests may start now."""
-        return not self.free
-
     def acquire(self) -> int:
         """Count a request that starts now, and return its time for `succeeded` and `rate_limited`, in cuts of the limit."""
         self.in_flight += 1

@@ -101,8 +101,10 @@ class Account:
         if self.shared is not None:
             self.shared.apply_limits(requests_a_minute, tokens_a_minute)
             return
-        self.requests = _lower_limit(self.requests, requests_a_minute)
-        self.tokens = _lower_limit(self.tokens, tokens_a_minute)
+        if requests_a_minute is not None:
+            self.requests = _lower_limit(self.requests, requests_a_minute)
+        if tokens_a_minute is not None:
+            self.tokens = _lower_limit(self.tokens, tokens_a_minute)
 
     @property
     def limits_tokens(self) -> bool:
@@ -122,37 +124,32 @@ class Account:
         Raises:
             JudgeError: The account turned away all waiting requests, or those for this judge.
         """
-        place = object()
-        self._line[place] = tokens
+        turn, names = object(), ("", judge)
+        self._line[turn] = tokens
+        failures = [self._failures.get(name) for name in names]
         try:
-            return await self._acquire(judge, tokens)
+            async with self._queue_lock:  # its holder is the first in line
+                while failures == [*map(self._failures.get, names)] and (wait := await self._wait(judge)) != 0:
+                    self._changed.clear()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(wait):
+                            await self._changed.wait()
+                for name, failure in zip(names, failures, strict=True):
+                    if (new := self._failures.get(name)) is not None and new is not failure:
+                        raise copy(new)
+                for throttle, units in ((self.requests, 1), (self.tokens, tokens)):
+                    if throttle is not None:
+                        throttle.consume(units, asyncio.get_running_loop().time())
+                return self.concurrency.acquire()
         finally:
-            del self._line[place]
-
-    async def _acquire(self, judge: str, tokens: int) -> int:
-        before = self._failures_of(judge)
-        async with self._queue_lock:  # its holder is the first in line
-            while self._failures_of(judge) == before and (wait := await self._wait(judge)) != 0:
-                self._changed.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(wait):
-                        await self._changed.wait()
-            for failure in self._failures_of(judge) - before:
-                raise copy(failure)
-            for pace, units in ((self.requests, 1), (self.tokens, tokens)):
-                if pace is not None:
-                    pace.consume(units, _now())
-            return self.concurrency.acquire()
-
-    def _failures_of(self, judge: str) -> set[Exception]:
-        return {failure for name in ("", judge) if (failure := self._failures.get(name)) is not None}
+            del self._line[turn]
 
     async def _wait(self, judge: str) -> float | None:
         """Return the seconds until the first in line may start; ``None`` if that is unknown."""
-        if self.concurrency.is_full:
+        if not self.concurrency.free:
             return None
-        free_at = [self._paused_until, *(pace.free_at for pace in (self.requests, self.tokens) if pace is not None)]
-        wait = max(0.0, max(free_at) - _now())
+        free_at = [self._paused_until, *(limit.free_at for limit in (self.requests, self.tokens) if limit is not None)]
+        wait = max(0.0, max(free_at) - asyncio.get_running_loop().time())
         if self.shared is None or wait:
             return wait
         return await self.shared.take(judge, [*islice(self._line.values(), self.concurrency.free)])
@@ -173,13 +170,13 @@ class Account:
     def _adjust(self, requests: int, tokens: int) -> None:
         if self.shared is not None:
             self.shared.adjust(requests, tokens)
-        for pace, units in ((self.requests, requests), (self.tokens, tokens)):
-            if pace is not None:
-                pace.adjust(units)
+        for throttle, units in ((self.requests, requests), (self.tokens, tokens)):
+            if throttle is not None:
+                throttle.adjust(units)
 
     def pause(self, seconds: float) -> None:
         """Start no request for a number of seconds."""
-        self._paused_until = max(self._paused_until, _now() + seconds)
+        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
         if self.shared is not None:
             self.shared.pause(seconds)
 
@@ -191,13 +188,9 @@ class Account:
         self._changed.set()
 
 
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def _lower_limit(throttle: Throttle | None, a_minute: int | None) -> Throttle | None:
-    if throttle is None or a_minute is None:
-        return throttle if a_minute is None else Throttle(a_minute)
+def _lower_limit(throttle: Throttle | None, a_minute: int) -> Throttle:
+    if throttle is None:
+        return Throttle(a_minute)
     return Throttle(min(throttle.per_minute, a_minute), throttle.free_at)
 
 
@@ -210,9 +203,9 @@ def get_account(name: object, concurrency: int, share: Callable[[], SharedRates]
     """Return the account with a name in the running event loop; ``share`` makes the rates that machines share."""
     with _lock:
         accounts = _accounts.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-        if (known := accounts.get(name)) is None:
-            known = accounts[name] = Account(ConcurrencyLimit(concurrency), share and share())
-        return known
+        if (account := accounts.get(name)) is None:
+            account = accounts[name] = Account(ConcurrencyLimit(concurrency), share and share())
+        return account
 
 
 def requests_in_flight() -> int:

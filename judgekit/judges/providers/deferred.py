@@ -2,27 +2,28 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from judgekit.judges.request import Client, Reply, Request
 from judgekit.threads import run_in_thread
 
 
+@dataclass
 class DeferredClient:
     """A client that a thread creates before the first request, since packages and a TLS context take a second.
 
     A run whose replies are all cached does without it.
     """
 
-    def __init__(self, connect: Callable[[], Client]) -> None:
-        self._connect = connect
-        self._connecting = asyncio.Lock()
-        self._client: Client | None = None
+    connect: Callable[[], Client]
+    _connecting: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _client: Client | None = field(default=None, init=False, repr=False)
 
     async def connected(self) -> Client:
         """Return the client, which is created on first use; concurrent callers wait for it."""
         async with self._connecting:
             if self._client is None:
-                self._client = await run_in_thread(self._connect)
+                self._client = await run_in_thread(self.connect)
             return self._client
 
     async def complete(self, request: Request, /) -> Reply:

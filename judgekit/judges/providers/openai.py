@@ -66,7 +66,7 @@ class OpenAIClient:
             self._http = _connect(connection)
             self._headers, self._query = _headers(connection, key), connection.extras.query or None
             self._base_url = connection.base_url.rstrip("/")
-            self._empty = self._request("chat/completions")
+            self._http.build_request("POST", self._base_url)  # checks the address
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
             problem = ConfigError(f"{connection.base_url}: cannot set up a connection: {self._masked(str(error))}")
         else:
@@ -96,23 +96,21 @@ class OpenAIClient:
         """Return the date on which the server will shut down a model, or did; ``None`` if it does not say."""
         try:
             async with asyncio.timeout(min(self._timeout, _LOOKUP)):
-                response = await self._http.send(self._request(f"models/{quote(model, safe=':')}"), stream=True)
+                url = f"{self._base_url}/models/{quote(model, safe=':')}"
+                request = self._http.build_request("GET", url, params=self._query, headers=self._headers)
+                response = await self._http.send(request, stream=True)
                 body = await read_body(self._max_reply_bytes, response)
             return date.fromisoformat(from_json(body)["shutdown_date"]) if response.is_success else None
         except Exception:  # noqa: BLE001 - most servers have no such date, many no such route
             return None
 
-    def _request(self, path: str) -> Any:
-        """Return a request without a body, of httpx or httpx2."""
-        return self._http.build_request("GET", f"{self._base_url}/{path}", params=self._query, headers=self._headers)
-
     async def _send(self, request: Request) -> tuple[int, Mapping[str, str], bytes]:
         """Return the status, the headers and the body of the response."""
         params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
         body = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
-        empty = self._empty
-        full = type(empty)("POST", empty.url, headers=empty.headers, content=to_json(body), extensions=empty.extensions)
-        response = await self._http.send(full, stream=True)
+        url = f"{self._base_url}/chat/completions"
+        posted = self._http.build_request("POST", url, params=self._query, headers=self._headers, content=to_json(body))
+        response = await self._http.send(posted, stream=True)
         return response.status_code, response.headers, await read_body(self._max_reply_bytes, response)
 
     def _problem(self, error: Exception, handled: BaseException | None, where: str) -> JudgeError:

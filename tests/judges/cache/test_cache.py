@@ -505,7 +505,7 @@ def test_the_requests_of_one_who_was_killed_are_asked_when_the_lease_has_ended(s
 
 def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, question, path, monkeypatch):
     monkeypatch.setattr(
-        "judgekit.judges.cache.leases.CLAIM_LEASE_SECONDS", 0.03
+        "judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS", 0.03
     )  # so that it is renewed every hundredth of a second
     asked, one, _ = two_caches
 
@@ -522,7 +522,7 @@ def test_a_claim_is_renewed_for_as_long_as_the_request_takes(two_caches, questio
 
 
 def test_a_loop_that_is_blocked_for_longer_than_a_lease_keeps_its_claims(stub, path, question, monkeypatch):
-    for module in ("leases", "reply_file"):
+    for module in ("cache", "reply_file"):
         monkeypatch.setattr(f"judgekit.judges.cache.{module}.CLAIM_LEASE_SECONDS", 0.3)
     asked, late = stub([REPLY]), stub([Reply(text="late")])
     blocked = threading.Event()
@@ -571,7 +571,7 @@ def test_a_mended_reply_gives_way_to_the_one_that_stands_for_the_question(stub, 
 
 
 def test_nothing_is_renewed_where_nothing_is_under_way(stub, shared, question, monkeypatch):
-    monkeypatch.setattr("judgekit.judges.cache.leases.CLAIM_LEASE_SECONDS", 1.5)
+    monkeypatch.setattr("judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS", 1.5)
     renewed = []
     monkeypatch.setattr(shared, "renew", renewed.append)
     cache = Cache(stub([REPLY]), shared, "read_write")
@@ -579,7 +579,7 @@ def test_nothing_is_renewed_where_nothing_is_under_way(stub, shared, question, m
     async def ask():
         for repeat in range(2):
             await cache.complete(question(repeat=repeat))
-            while cache._leases._timer is not None:  # noqa: ASYNC110 - a thread ends
+            while cache._renewal is not None:  # noqa: ASYNC110 - a thread ends
                 await asyncio.sleep(0.01)
 
     asyncio.run(ask())
@@ -587,7 +587,7 @@ def test_nothing_is_renewed_where_nothing_is_under_way(stub, shared, question, m
 
 
 def test_a_renewal_that_fails_is_nobodys_error(two_caches, question, monkeypatch, caplog):
-    monkeypatch.setattr("judgekit.judges.cache.leases.CLAIM_LEASE_SECONDS", 0.03)
+    monkeypatch.setattr("judgekit.judges.cache.cache.CLAIM_LEASE_SECONDS", 0.03)
     asked, one, _ = two_caches
     tried = threading.Event()
 
@@ -595,7 +595,7 @@ def test_a_renewal_that_fails_is_nobodys_error(two_caches, question, monkeypatch
         tried.set()
         raise StoreError("the disk is gone")
 
-    monkeypatch.setattr(one._leases, "_renew", renew)
+    monkeypatch.setattr(one.replies, "renew", renew)
 
     async def ask():
         [task] = await started(one, [question()])
@@ -642,7 +642,7 @@ def test_closing_ends_what_is_under_way_and_gives_its_claims_back(stub, path, qu
         assert len(claims(path)) == 3
         await cache.aclose()
         assert claims(path) == {}
-        assert cache._leases._timer is None
+        assert cache._renewal is None
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     assert [type(end) for end in asyncio.run(close())] == [asyncio.CancelledError] * 3

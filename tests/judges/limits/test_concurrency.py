@@ -42,13 +42,13 @@ def test_it_grows_fourfold_each_round_up_to_the_most_that_is_allowed(most, limit
 
 def test_it_is_full_when_its_limit_is_under_way():
     concurrency = ConcurrencyLimit(3)
-    assert not concurrency.is_full
+    assert concurrency.free
     send(concurrency, 2)
-    assert not concurrency.is_full
+    assert concurrency.free
     concurrency.acquire()
-    assert concurrency.is_full
+    assert not concurrency.free
     concurrency.release()
-    assert not concurrency.is_full
+    assert concurrency.free
 
 
 def test_the_first_rate_limit_halves_it_and_then_it_grows_by_a_twentieth_a_round():
@@ -100,7 +100,7 @@ def test_it_never_falls_below_one():
     for _ in range(50):
         bad_round(concurrency)
     assert concurrency.limit == 1
-    assert not concurrency.is_full
+    assert concurrency.free
 
 
 def test_it_grows_again_from_one_and_a_round_is_four_good_replies_at_least():
@@ -154,7 +154,7 @@ class Server:
         """Answers so many, from clients that always have another one to send. Returns the limits on the way."""
         limits = []
         while self.done < requests:
-            while not self.concurrency.is_full:
+            while self.concurrency.free:
                 self._take()
             self._answer()
             limits.append(int(self.concurrency.limit))
@@ -204,7 +204,7 @@ def test_whatever_happens_it_stays_between_one_and_the_most(most, steps):
     concurrency, under_way = ConcurrencyLimit(most), []
     for step, which in steps:
         if step == "send":
-            if not concurrency.is_full:
+            if concurrency.free:
                 under_way.append(concurrency.acquire())
         elif under_way:
             sent = under_way.pop(which % len(under_way))
