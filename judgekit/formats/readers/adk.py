@@ -51,12 +51,8 @@ class ADKReader:
         if not messages:
             raise TraceError("events: the session contains no messages")
         warn_of_agent_tools(row, messages)
-        trace = {
-            "messages": [*system, *messages],
-            "tools": tools,
-            "ended_at": read_time(row, "last_update_time", "lastUpdateTime"),
-        }
-        return build_sample(row, index, trace)
+        ended_at = read_time(row, "last_update_time", "lastUpdateTime")
+        return build_sample(row, index, {"messages": [*system, *messages], "tools": tools, "ended_at": ended_at})
 
 
 def read_events(events: Sequence[FieldTracker], replies: Mapping[str, FieldTracker] | None = None) -> list[Message]:
@@ -79,10 +75,8 @@ def warn_of_agent_tools(row: FieldTracker, messages: Iterable[Message]) -> None:
     """
     calls = (call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls)
     called = {call.name for call in calls if call.args.keys() == {"request"} and isinstance(call.args["request"], str)}
-    for name in sorted(called):
-        row.warn(
-            f"{quoted_name(name)} is called as agents are: if it is one, its own calls and messages are not recorded"
-        )
+    for name in map(quoted_name, sorted(called)):
+        row.warn(f"{name} is called as agents are: if it is one, its own calls and messages are not recorded")
 
 
 def read_time(fields: FieldTracker, *names: str) -> datetime | None:

@@ -57,9 +57,7 @@ class ClaudeCodeReader:
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one session, named by its id. The rows of a single sub-agent are a conversation of their own."""
         name = "loglines" if _is_export(record) else "rows"
-        document = FieldTracker.of(
-            record if isinstance(record, dict) and name == "loglines" else {name: as_records(record)}
-        )
+        document = FieldTracker.of(record if name == "loglines" else {name: as_records(record)})
         session = _Session(document, document.items(name))
         rest: JsonObject = {**document.leftover(), **session.left(name)}
         row = FieldTracker(rest, warnings=document.warnings)
@@ -72,9 +70,8 @@ class _Session:
     def __init__(self, document: FieldTracker, items: Sequence[FieldTracker | JsonValue]) -> None:
         self._document = document
         self._kept: list[JsonValue] = []
-        rows = self._without_copies(
-            [SessionRow(row, index) for index, row in enumerate(items) if isinstance(row, FieldTracker)]
-        )
+        rows = [SessionRow(row, index) for index, row in enumerate(items) if isinstance(row, FieldTracker)]
+        rows = self._without_copies(rows)
         threads = group_threads(rows)
         main = None if None in threads else next(iter(threads), None)
         first = next(iter(threads.get(main, [])), None)
@@ -189,9 +186,7 @@ def _children(
     chats: Mapping[str | None, list[Message]], messages: Sequence[Message], rows: Sequence[SessionRow]
 ) -> list[Trace]:
     """Return the traces of sub-agents, with the calls that started them, by name or else by the same prompt."""
-    callers: dict[str | None, str | None] = {
-        row.agent: row.answered[0] for row in rows if row.agent is not None and row.answered
-    }
+    callers = {row.agent: row.answered[0] for row in rows if row.answered}
     calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
     identities = {call.id for call in calls}
     prompts: dict[str, deque[str | None]] = defaultdict(deque)

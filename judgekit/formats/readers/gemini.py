@@ -70,8 +70,7 @@ class GeminiReader:
         responses = [response for response in responses if len(_history(response)) == longest]
         messages = _with_sdk_messages(messages, responses, request)
         facts: dict[str, object] = {}
-        candidate = row.count("candidate")
-        if candidate is not None:
+        if (candidate := row.count("candidate")) is not None:
             facts["group"] = identity or str(index - candidate)
             identity = f"{facts['group']}#{candidate}"
         messages = append_reply(messages, read_response(responses, candidate or 0), row)
@@ -235,7 +234,6 @@ def _with_sdk_messages(
         return messages
     if sent == [(message.role, message.text) for message in past[: len(sent)]]:
         return [*messages, *past[len(sent) :]]
-    request.warn(
-        "the history of automatic function calling replaces these messages instead of continuing them", "contents"
-    )
+    problem = "the history of automatic function calling replaces these messages instead of continuing them"
+    request.warn(problem, "contents")
     return [*system, *past]

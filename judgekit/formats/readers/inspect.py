@@ -216,9 +216,7 @@ def _repeats_input(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
 def _facts(sample: FieldTracker, identity: str | None) -> dict[str, object]:
     """Return the known facts of a sample: its target, and fields of a `Sample` in its metadata."""
     facts: JsonObject = {} if identity is None else {"group": identity}
-    targets: list[JsonValue] = [
-        to_text(target) for target in as_records(sample.take("target")) if target not in (None, "")
-    ]
+    targets: list[JsonValue] = [to_text(goal) for goal in as_records(sample.take("target")) if goal not in (None, "")]
     if targets:
         facts["reference"] = targets[0] if len(targets) == 1 else targets
     metadata = sample.object("metadata") or FieldTracker({})
@@ -279,9 +277,7 @@ def _labels(row: FieldTracker, sample: FieldTracker, events: Sequence[JsonObject
 def _sources(sample: FieldTracker, events: Sequence[JsonObject]) -> Callable[[str, FieldTracker], LabelSource]:
     """Return a function that returns the source of a score from its scorer's name and the score."""
     spans = _spans(events)
-    within = (
-        _enclosing_span(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model"
-    )
+    within = (_enclosing(event.get("span_id"), "scorer", spans) for event in events if event.get("event") == "model")
     called_model = {to_text(spans[span].get("name")) for span in within if span is not None}
     has_grader = "grader" in as_object(sample.peek("role_usage"))
 
@@ -337,14 +333,14 @@ def _children(events: Sequence[JsonObject], own: Mapping[str, JsonObject], sampl
     callers = {str(event.get("agent_span_id")): event.get("id") for event in events if event.get("event") == "tool"}
     requests: dict[str, list[JsonObject]] = {}
     for event in events:
-        if _output(event) is not None and (agent := _enclosing_span(event.get("span_id"), "agent", spans)) is not None:
+        if _output(event) is not None and (agent := _enclosing(event.get("span_id"), "agent", spans)) is not None:
             requests.setdefault(agent, []).append(event)
     children: list[Trace] = []
     for agent, calls in requests.items():
         replies = [output for event in calls if (output := _output(event)) is not None]
         stand = [(own[identity], reply) for reply, identity in replies if identity in own]
         whole = all(_calls(reply) <= _calls(message) for message, reply in stand)
-        if stand and (whole or _enclosing_span(agent, "tool", spans) is None):
+        if stand and (whole or _enclosing(agent, "tool", spans) is None):
             continue
         referenced = (message for ref in _refs(calls[-1].get("input_refs")) for message in pool[ref])
         recorded = [*(objects_in(calls[-1].get("input")) or referenced), replies[-1][0]]
@@ -374,7 +370,7 @@ def _spans(events: Iterable[JsonObject]) -> dict[str, JsonObject]:
     return {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
 
 
-def _enclosing_span(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:
+def _enclosing(name: JsonValue, kind: str, spans: Mapping[str, JsonObject]) -> str | None:
     """Return the innermost span of a kind that contains a span."""
     for _ in range(100):  # spans in a cycle end too
         span = spans.get(str(name))

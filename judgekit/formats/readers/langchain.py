@@ -320,10 +320,8 @@ def _part(block: FieldTracker) -> Part:
         block.take("type")
         return _PARTS[kind](block.text(name) or "", extra=block.leftover())
     if kind == "reasoning":  # of OpenAI's Responses
-        summary = [
-            text for part in block.items("summary") if isinstance(part, FieldTracker) and (text := part.text("text"))
-        ]
-        return ReasoningPart("\n".join(summary), extra=block.leftover())
+        texts = (part.text("text") for part in block.items("summary") if isinstance(part, FieldTracker))
+        return ReasoningPart("\n".join(filter(None, texts)), extra=block.leftover())
     if kind == "reasoning_content" and (inner := block.object(kind)) is not None:
         return ReasoningPart(inner.text("text") or "", extra=block.leftover())
     if kind == "redacted_thinking":

@@ -72,9 +72,8 @@ class LangfuseReader:
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize traces, observations and dataset items by their fields."""
         record = _unwrapped(first_record(value))
-        return isinstance(record, dict) and any(
-            is_one(record) for is_one in (_is_observation, _is_trace, _is_result, _is_item)
-        )
+        tests = (_is_observation, _is_trace, _is_result, _is_item)
+        return isinstance(record, dict) and any(test(record) for test in tests)
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return traces with their observations as spans and their scores, and dataset items as they are."""
@@ -93,23 +92,19 @@ class LangfuseReader:
                 inner = as_list(record.get("observations"))
                 tree.observations.extend(map(_decoded, objects_in(inner)))
                 ids: list[JsonValue] = [identity for identity in inner if not isinstance(identity, dict)]
-                tree.traces.append(
-                    _decoded({**without(record, "observations"), **({"observations": ids} if ids else {})})
-                )
+                about = without(record, "observations") | ({"observations": ids} if ids else {})
+                tree.traces.append(_decoded(about))
             elif _is_result(record):
                 tree = trees[_trace_id(record)]
                 tree.observations.append(_decoded({name: record[name] for name in record if name in _OBSERVED}))
                 tree.traces.append(_decoded(without(record, *_OBSERVED)))
             else:
                 others.append(_decoded(record) if _is_item(record) else record)
-        strangers: list[JsonValue] = []
+        strangers: list[JsonObject] = []
         for score in scores:
             trace = read_score(score, "Langfuse").trace
-            if trace in trees:
-                trees[trace].scores.append(score)
-            else:
-                strangers.append(score)
-        others += [{"scores": strangers}] if strangers else []
+            (trees[trace].scores if trace in trees else strangers).append(score)
+        others += [{"scores": [*strangers]}] if strangers else []
         return [*(_record(name, tree) for name, tree in trees.items()), *others]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
