@@ -92,19 +92,20 @@ class LangfuseReader:
                 inner = as_list(record.get("observations"))
                 tree.observations.extend(map(_decoded, objects_in(inner)))
                 ids: list[JsonValue] = [identity for identity in inner if not isinstance(identity, dict)]
-                about = without(record, "observations") | ({"observations": ids} if ids else {})
-                tree.traces.append(_decoded(about))
+                rest = without(record, "observations")
+                tree.traces.append(_decoded({**rest, "observations": ids} if ids else rest))
             elif _is_result(record):
                 tree = trees[_trace_id(record)]
                 tree.observations.append(_decoded({name: record[name] for name in record if name in _OBSERVED}))
                 tree.traces.append(_decoded(without(record, *_OBSERVED)))
             else:
                 others.append(_decoded(record) if _is_item(record) else record)
-        strangers: list[JsonObject] = []
+        strangers: list[JsonValue] = []
         for score in scores:
             trace = read_score(score, "Langfuse").trace
             (trees[trace].scores if trace in trees else strangers).append(score)
-        others += [{"scores": [*strangers]}] if strangers else []
+        if strangers:
+            others.append({"scores": strangers})
         return [*(_record(name, tree) for name, tree in trees.items()), *others]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -134,7 +135,7 @@ class _Tree(NamedTuple):
 
     traces: list[JsonObject]
     observations: list[JsonObject]
-    scores: list[JsonObject]
+    scores: list[JsonValue]
 
 
 def _unwrapped(record: JsonValue) -> JsonValue:
