@@ -175,7 +175,7 @@ def test_instructions_tools_and_usage_are_taken_from_the_log_of_old_sessions(sha
     said = [message for message in trace.messages if message.role == "assistant"]
     replies = [log["model_response"] for log in logs]
     assert [one.usage.input_tokens for one in said] == [one["usage_metadata"]["prompt_token_count"] for one in replies]
-    assert [one.model for one in said] == [one["model_version"] for one in replies]
+    assert [one.model for one in said] == [reply["model_version"] for reply in replies]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_recorded_sessions_are_read_without_a_loss(name, shared_data, forgotten,
     counts = Counter(message.role for message in sample.trace.messages)
     counts["calls"] = len(sample.trace.tool_calls())
     counts["warnings"] = len(sample.trace.warnings)
-    counts["stateful"] = sum("id" in one for one in sample.trace.extra.get("events", ()))
+    counts["stateful"] = sum("id" in event for event in sample.trace.extra.get("events", ()))
     assert sample.trace.source.format == "adk"
     assert +counts == PINNED[name]
     document = json.loads(path.read_text())
@@ -248,9 +248,9 @@ def test_a_time_of_0_is_none():
 
 def test_a_call_of_the_form_of_an_agent_that_is_a_tool_is_a_warning():
     def called(*args):
-        parts = [{"function_call": {"name": "research\n", "args": one}} for one in args]
+        parts = [{"function_call": {"name": "research\n", "args": arg}} for arg in args]
         session = {**SESSION, "events": [event("user", {"text": "Hi"}), event("shop", *parts)]}
-        return [one.message for one in READER.sample(session, 0).trace.warnings]
+        return [warning.message for warning in READER.sample(session, 0).trace.warnings]
 
     warning = r'"research\n" is called as agents are: if it is one, its own calls and messages are not recorded'
     assert called({"request": "Find trees."}, {"request": "More."}) == [warning]

@@ -117,7 +117,7 @@ def test_a_case_gives_the_messages_of_the_user_and_what_is_expected(document):
     ]
     assert first.reference_tool_calls == EXPECTED
     assert (first.id, first.reference, first.fields) == ("c1", "A 6\n!", {"final_responses": ["A 5", "A 6\n!"]})
-    assert [one.message[:35] for one in first.trace.warnings] == ["contains expected results but no ag"]
+    assert [warning.message[:35] for warning in first.trace.warnings] == ["contains expected results but no ag"]
     assert (second.id, second.reference, second.reference_tool_calls, second.fields) == ("c2", None, None, {})
 
 
@@ -165,7 +165,7 @@ def test_a_result_gives_what_was_done_beside_what_was_expected(document):
         Label("final_eval_status", "failed", source="benchmark"),
         Label("tool_trajectory_avg_score", 0.5, source="benchmark"),
     )
-    assert [one.path for one in sample.trace.warnings] in (
+    assert [warning.path for warning in sample.trace.warnings] in (
         ["eval_metric_result_per_invocation[0].actual_invocation.intermediate_data"],
         ["evalMetricResultPerInvocation[0].actualInvocation.intermediateData"],
     )
@@ -271,5 +271,5 @@ def test_a_call_of_the_form_of_an_agent_that_is_a_tool_is_a_warning():
             ],
         }
     )
-    messages = [one.message for one in READER.sample(result, 0).trace.warnings]
+    messages = [warning.message for warning in READER.sample(result, 0).trace.warnings]
     assert "research is called as agents are: if it is one, its own calls and messages are not recorded" in messages

@@ -150,7 +150,7 @@ def test_an_error_in_place_of_the_answer_is_told_and_kept():
 @pytest.mark.parametrize("tools", ["[]", ["x"]])
 def test_tools_that_are_none_are_kept(tools):
     trace = READER.sample({**REQUEST, "tools": tools}, 0).trace
-    assert (trace.tools, trace.extra["tools"], [one.path for one in trace.warnings]) == ((), tools, ["tools"])
+    assert (trace.tools, trace.extra["tools"], [warning.path for warning in trace.warnings]) == ((), tools, ["tools"])
 
 
 @pytest.mark.parametrize(

@@ -264,4 +264,4 @@ def test_a_part_of_an_unknown_kind_is_kept_and_told():
     part = {"type": "dream", "text": "sheep"}
     trace = READER.sample({**FILE, "steps": [{**USER, "message": [part]}]}, 0).trace
     assert trace.messages[0].content == (OtherPart(part),)
-    assert "unreadable part of type 'dream', kept as is" in [one.message for one in trace.warnings]
+    assert "unreadable part of type 'dream', kept as is" in [warning.message for warning in trace.warnings]

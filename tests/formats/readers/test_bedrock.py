@@ -106,7 +106,7 @@ def test_requests_and_responses_are_read(document, conversations):
 
 def test_an_error_in_place_of_the_answer_is_told_and_kept():
     trace = READER.sample({"request": REQUEST, "response": ERROR}, 0).trace
-    told = [(one.message, one.path) for one in trace.warnings]
+    told = [(warning.message, warning.path) for warning in trace.warnings]
     assert told == [("contains no answer: {'Code': 'ThrottlingException'}", "response")]
     assert trace.extra["response"] == ERROR
 
@@ -114,7 +114,7 @@ def test_an_error_in_place_of_the_answer_is_told_and_kept():
 @pytest.mark.parametrize("tools", ["[]", ["x"]])
 def test_tools_that_are_none_are_kept(tools):
     trace = READER.sample({**REQUEST, "toolConfig": {"tools": tools}}, 0).trace
-    assert (trace.tools, [one.path for one in trace.warnings]) == ((), ["toolConfig.tools"])
+    assert (trace.tools, [warning.path for warning in trace.warnings]) == ((), ["toolConfig.tools"])
     assert trace.extra["toolConfig"] == {"tools": tools}
 
 

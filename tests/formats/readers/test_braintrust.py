@@ -47,11 +47,11 @@ def read(*events):
 
 
 def warnings(sample):
-    return [(one.message, one.path) for one in sample.trace.warnings]
+    return [(warning.message, warning.path) for warning in sample.trace.warnings]
 
 
 def labels(sample):
-    return {(one.name, one.value, one.source, one.annotator, one.reason) for one in sample.trace.labels}
+    return {(label.name, label.value, label.source, label.annotator, label.reason) for label in sample.trace.labels}
 
 
 HI = {"role": "user", "content": "Where is order 7?"}
@@ -88,8 +88,8 @@ def test_the_exports_of_others_are_read_whole(shared_data):
             for one in samples
         }
         assert found == expected, name
-        assert {one.trace.source.format for one in samples} == {"braintrust"}
-        told = [warning for one in samples for warning in warnings(one)]
+        assert {sample.trace.source.format for sample in samples} == {"braintrust"}
+        told = [warning for sample in samples for warning in warnings(sample)]
         assert told == [("an object with one string, read as that string", "expected")] * (
             name == "braintrust_exp.jsonl"
         )
@@ -112,7 +112,7 @@ def test_damaged_events_are_refused_or_read(crashes):
 def test_an_evaluation_that_the_sdk_wrote_is_read_whole():
     samples = [READER.sample(record, 0) for record in READER.records(SDK)]
     assert detect(SDK).name == "braintrust"
-    assert [one.id for one in samples] == [
+    assert [sample.id for sample in samples] == [
         one["root_span_id"] for one in SDK if one["span_attributes"]["type"] == "eval"
     ]
     for sample in samples:
@@ -187,8 +187,8 @@ def test_the_order_of_events_does_not_matter(random: Random):
 
 def test_events_without_times_are_ordered_by_counter_and_length_of_their_input():
     events = [{**one, "metrics": {}} for one in TRACE]
-    expected = [(one.role, one.text) for one in read(*events).trace.messages]
-    assert [(one.role, one.text) for one in read(*reversed(events)).trace.messages] == expected
+    expected = [(message.role, message.text) for message in read(*events).trace.messages]
+    assert [(message.role, message.text) for message in read(*reversed(events)).trace.messages] == expected
     assert len(expected) == 4
 
 
@@ -198,7 +198,7 @@ def test_older_versions_of_an_event_on_later_pages_are_left_out():
     for events in ([new, old], [old, new], [new, new, old]):
         assert read(*events).trace.response == "new"
     other = {**new, "root_span_id": "other", "output": "of another experiment with the same cases"}
-    assert [one["id"] for one in READER.records([new, other])] == ["trace", "other"]
+    assert [record["id"] for record in READER.records([new, other])] == ["trace", "other"]
 
 
 def test_a_span_whose_parent_is_missing_belongs_to_the_root_of_its_trace():

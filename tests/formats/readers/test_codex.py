@@ -139,7 +139,7 @@ def test_a_count_of_tokens_is_that_of_the_reply_beside_it(rows, counts, told):
     number = iter(range(1, 9))
     made = trace(*(tokens(at := next(number), at) if one == "count" else known[one] for one in rows.split()))
     replies = [message for message in made.messages if message.role == "assistant"]
-    assert [one.usage.input_tokens for one in replies] == counts
+    assert [reply.usage.input_tokens for reply in replies] == counts
     found = [warning.message for warning in made.warnings if "to no reply" in warning.message]
     assert found == [f"{told} token counts belong to no reply in this file"] * bool(told)
 
@@ -289,7 +289,7 @@ def test_a_session_with_an_odd_row_is_read_or_refused(one, data):
 @pytest.mark.parametrize("unknown", [row("dream", text="sheep"), {"type": "event_msg"}])
 def test_a_row_of_an_unknown_kind_is_kept_and_told(unknown):
     made = trace(META, said("user", "a"), unknown)
-    assert [(one.path, one.message) for one in made.warnings] == [
+    assert [(warning.path, warning.message) for warning in made.warnings] == [
         ("[2]", f"unreadable row of type {unknown['type']}, kept in extra")
     ]
     assert unknown in made.extra["rows"]

@@ -83,7 +83,7 @@ def told(*rows: object) -> list[str]:
 
 def test_a_command_that_exits_with_an_error_failed_whatever_its_status():
     made = trace(STARTED, *(command("completed", f"item_{code}", "x", code) for code in (0, 1)), ENDED)
-    assert [one.is_error for one in made.messages if isinstance(one, ToolMessage)] == [False, True]
+    assert [message.is_error for message in made.messages if isinstance(message, ToolMessage)] == [False, True]
 
 
 def test_a_turn_that_failed_ends_no_thread_that_goes_on():

@@ -94,7 +94,7 @@ def told(made):
 
 
 def warned(made):
-    return {one.path: one.message for one in made.trace.warnings}
+    return {warning.path: warning.message for warning in made.trace.warnings}
 
 
 CASE = {"input": "Hi", "actual_output": "Hello"}
@@ -160,7 +160,7 @@ def test_calls_come_before_the_answer_with_their_results_and_reasoning():
 def test_an_expected_tool_without_parameters_is_expected_by_name():
     tools = [{"name": "f", "inputParameters": {}}, {"name": "g"}]
     made = sample({**CASE, "expected_tools": tools})
-    assert [(one.name, one.compare_args) for one in made.reference_tool_calls] == [("f", None), ("g", ())]
+    assert [(call.name, call.compare_args) for call in made.reference_tool_calls] == [("f", None), ("g", ())]
     assert sample({**CASE, "expected_tools": []}).reference_tool_calls == ()
     assert sample(CASE).reference_tool_calls is None
 
@@ -227,7 +227,7 @@ def test_metrics_with_a_model_are_labels_of_a_judge():
             success=True,
         )
     )
-    found = [(one.name, one.value, one.source, one.annotator, one.reason) for one in made.trace.labels]
+    found = [(label.name, label.value, label.source, label.annotator, label.reason) for label in made.trace.labels]
     assert found == [
         ("Answer Relevancy", 0.5, "judge", "gpt", "so"),
         ("Exact Match", 1, "benchmark", None, None),
@@ -241,13 +241,13 @@ def test_metrics_with_a_model_are_labels_of_a_judge():
 def test_a_metric_that_failed_gives_no_label():
     failed = {"name": "Bias", "score": None, "success": False, "error": "no key", "evaluationModel": "gpt"}
     made = sample(run_of(failed, {"name": "Exact Match", "score": 1}, success=False))
-    assert [one.name for one in made.trace.labels] == ["Exact Match"]
+    assert [label.name for label in made.trace.labels] == ["Exact Match"]
     assert warned(made)["metricsData[0].error"] == "the metric failed: 'no key'; no label"
 
 
 def test_a_tested_case_without_an_answer_is_named():
     made = sample(run_of(actualOutput=None))
-    assert not any(isinstance(one, AIMessage) for one in made.trace.messages)
+    assert not any(isinstance(message, AIMessage) for message in made.trace.messages)
     assert warned(made)["actualOutput"] == "contains no answer"
     assert not warned(sample({"input": "Hi", "actual_output": None}))
 
@@ -267,7 +267,7 @@ def test_results_of_evaluate_are_read():
     result = {"name": "a", "success": True, "input": "Hi", "actual_output": "Hello", "conversational": False}
     metrics = [{"name": "Bias", "score": 0.0, "evaluation_model": "gpt"}]
     made = sample({"test_results": [{**result, "metrics_data": metrics}], "confident_link": None})
-    assert [(one.name, one.value, one.annotator) for one in made.trace.labels] == [
+    assert [(label.name, label.value, label.annotator) for label in made.trace.labels] == [
         ("Bias", 0.0, "gpt"),
         ("success", True, None),
     ]

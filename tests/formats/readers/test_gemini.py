@@ -360,7 +360,7 @@ def test_streamed_chunks_become_one_message(chunks):
     assert (message.finish_reason, message.usage.output_tokens) == ("STOP", 3)
     assert [one.get("usageMetadata") for one in trace.extra["response"]][1] == STREAM[1]["usageMetadata"]
     paired = READER.sample({"request": {"contents": [HI]}, "response": chunks}, 0)
-    assert [one.role for one in paired.trace.messages] == ["user", "assistant"]
+    assert [message.role for message in paired.trace.messages] == ["user", "assistant"]
 
 
 def test_streamed_candidates_are_told_apart_by_their_index():
@@ -406,7 +406,7 @@ def test_calls_that_the_sdk_made_by_itself_stand_between_question_and_answer():
         assert roles == ["user", "assistant", "tool", "assistant"]
     trace = READER.sample({"request": {"contents": "Ho"}, "response": response}, 0).trace
     assert [message.text for message in trace.messages] == ["Hi", "", "1", "a"]
-    assert [one.path for one in trace.warnings] == ["request.contents"]
+    assert [warning.path for warning in trace.warnings] == ["request.contents"]
     assert "instead of continuing them" in trace.warnings[0].message
 
 
@@ -506,7 +506,7 @@ def test_a_response_without_an_answer_keeps_its_usage_and_says_why_it_ended(
         answer = trace.messages[-1]
         assert (answer.text, answer.finish_reason, answer.model, answer.id) == ("", reason, "m", "r")
         assert answer.usage.input_tokens == 7
-        assert [one.message for one in trace.warnings] == [*told, *unasked]
+        assert [warning.message for warning in trace.warnings] == [*told, *unasked]
         assert forgotten(READER, document) == []
 
 
@@ -514,7 +514,7 @@ def test_an_error_among_the_chunks_of_a_stream_is_told():
     document = {"request": {"contents": [HI]}, "response": [*STREAM[:2], {"error": {"code": 503}}]}
     trace = READER.sample(document, 0).trace
     assert trace.response == "Hel"
-    assert [(one.message, one.path) for one in trace.warnings] == [
+    assert [(warning.message, warning.path) for warning in trace.warnings] == [
         ("the stream reports an error: {'code': 503}", "response[2].error")
     ]
 

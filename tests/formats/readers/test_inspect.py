@@ -197,7 +197,7 @@ def test_metadata_that_fits_alone_but_not_together_stays_and_is_told():
     metadata = {"reference": ["a"], "references": ["b"], "label": "l"}
     sample = READER.sample({**SAMPLE, "target": "", "metadata": metadata}, 0)
     assert (sample.references, sample.label, sample.metadata) == (("a",), "l", {"references": ["b"]})
-    assert any("keep one" in one.message for one in sample.trace.warnings)
+    assert any("keep one" in warning.message for warning in sample.trace.warnings)
 
 
 @pytest.mark.parametrize("header", [{}, {"eval": {"task": "t"}}])
@@ -428,7 +428,7 @@ def test_a_part_of_an_unknown_kind_is_kept_and_told():
     parts = [{"type": "dream", "text": "sheep"}, {"type": "data", "data": {"a": 1}}]
     trace = READER.sample({"messages": [{**ASKED, "content": parts}, REPLY], "epoch": 1}, 0).trace
     assert trace.messages[0].content == tuple(map(OtherPart, parts))
-    assert [(one.path, one.message) for one in trace.warnings] == [
+    assert [(warning.path, warning.message) for warning in trace.warnings] == [
         ("messages[0].content[0]", "unreadable part of type 'dream', kept as is")
     ]
 

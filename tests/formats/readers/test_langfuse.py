@@ -45,7 +45,7 @@ def sampled(*records):
 
 
 def warned(sample):
-    return {(one.path, one.message) for one in sample.trace.warnings}
+    return {(warning.path, warning.message) for warning in sample.trace.warnings}
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -55,7 +55,7 @@ def test_every_file_is_read_whole(exports, name):
     found = [sample.id, len(trace.messages), len(trace.tool_calls()), len(trace.children)]
     assert [*found, sample.reference, len(trace.labels), sample.group] == EXPORTS[name]
     assert (trace.id, trace.source.format) == (sample.id, "langfuse")
-    assert [one.message for one in trace.warnings] == [ITEM] * (name == "langfuse_dataset_items.jsonl")
+    assert [warning.message for warning in trace.warnings] == [ITEM] * (name == "langfuse_dataset_items.jsonl")
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -85,7 +85,7 @@ def test_the_observations_of_a_trace_are_its_conversation(exports):
 def test_the_file_of_the_interface_is_the_trace_of_the_api(exports, tmp_path):
     trace = loaded(exports / "langfuse_trace_api.json")
     observations, scores = trace.pop("observations"), trace.pop("scores")
-    without = [{**one, "input": None, "output": None} for one in observations]
+    without = [{**observation, "input": None, "output": None} for observation in observations]
     [expected] = read(exports / "langfuse_trace_api.json", on_error="raise")
     for document in (
         {"trace": trace, "observations": observations, "scores": scores},
@@ -121,8 +121,8 @@ def test_a_file_holds_many_traces_with_their_observations_and_scores_in_any_plac
     samples = sampled(score, other, inner, other_score, about, other_inner)
     assert [sample.id for sample in samples] == ["2", "1"]
     for sample in samples:
-        assert [one.text for one in sample.trace.messages] == [f"q{sample.id}", "a"]
-        assert [(one.name, one.value, one.source) for one in sample.trace.labels] == [("ok", False, "human")]
+        assert [message.text for message in sample.trace.messages] == [f"q{sample.id}", "a"]
+        assert [(label.name, label.value, label.source) for label in sample.trace.labels] == [("ok", False, "human")]
         assert sample.trace.metadata == {"k": sample.id}
 
 
@@ -216,7 +216,7 @@ def test_scores_of_traces_that_are_not_in_the_file_are_told():
 )
 def test_the_arguments_of_a_traced_function_are_its_input(given, text):
     [sample] = sampled(observed("root", "SPAN", input=given, output={"total": 7}))
-    assert [one.text for one in sample.trace.messages] == [text, '{"total": 7}']
+    assert [message.text for message in sample.trace.messages] == [text, '{"total": 7}']
     structure = "neither a string nor messages, read as its JSON text"
     paths = [f"spans[0].attributes.{name}" for name in (["input"] if text.startswith("{") else []) + ["output"]]
     assert warned(sample) == {(path, structure) for path in paths}
@@ -226,7 +226,7 @@ def test_observations_without_input_and_output_are_told_and_the_outermost_ones_r
     root = observed("root", "AGENT", input="q", output="a")
     silent = [observed(name, "GENERATION", "root") for name in ("one", "two")]
     [sample] = sampled(root, *silent)
-    assert [one.text for one in sample.trace.messages] == ["q", "a"]
+    assert [message.text for message in sample.trace.messages] == ["q", "a"]
     lines = [f"model calls without {name}, found 2 of 2; {MISSING}" for name in ("input", "output")]
     assert warned(sample) == {(None, line) for line in lines}
     with pytest.raises(TraceError, match="no run has an input or output that can be read; export the observations"):
@@ -243,14 +243,14 @@ def test_an_answer_of_the_outermost_observation_that_no_model_gave_is_the_last_m
         ({"answer": "b", "n": 1}, ["q", "a", "b"]),
     ):
         [sample] = sampled(observed("root", "CHAIN", input="q", output=answer), model)
-        assert [one.text for one in sample.trace.messages] == texts
+        assert [message.text for message in sample.trace.messages] == texts
         said = (
             "spans[0].attributes.output",
             "differs from the last answer of a model, and is read as the final answer",
         )
         assert warned(sample) == ({said} if len(texts) == 3 else set())
     [sample] = sampled(observed("root", "CHAIN", input="another", output={"n": 1}), model)
-    assert [one.text for one in sample.trace.messages] == ["q", "a"]
+    assert [message.text for message in sample.trace.messages] == ["q", "a"]
     said = "the input of the outermost run is not part of the conversation with the model"
     assert warned(sample) == {("spans[0].attributes.input", said)}
 
@@ -266,14 +266,14 @@ def test_of_several_outermost_observations_none_has_the_final_answer():
 
     first, history = turn(1, [])
     [sample] = sampled(*first, *turn(2, history)[0])
-    assert [one.text for one in sample.trace.messages] == ["q1", "a1", "q2", "a2"]
+    assert [message.text for message in sample.trace.messages] == ["q1", "a1", "q2", "a2"]
     assert sample.trace.warnings == ()
 
 
 def test_errors_and_missing_parents_are_told():
     failed = observed("tool", "TOOL", "root", input={"id": 7}, level="ERROR", statusMessage="no such order")
     [sample] = sampled(observed("root", "AGENT", input="q", output="a", level="ERROR"), failed)
-    [call, result] = [one for one in sample.trace.messages if one.role in ("assistant", "tool")][:2]
+    [call, result] = [message for message in sample.trace.messages if message.role in ("assistant", "tool")][:2]
     assert (call.tool_calls[0].args, result.text, result.is_error) == ({"id": 7}, "no such order", True)
     assert warned(sample) == {("spans[0]", "the outermost run failed: error")}
     [sample] = sampled(observed("llm", "GENERATION", "gone", input="q", output="a"))
@@ -288,7 +288,7 @@ def test_model_calls_of_evaluators_are_no_part_of_the_conversation():
     [sample] = sampled(
         observed("root", "AGENT", input="q", output="a"), observed("check", "EVALUATOR", "root"), judging
     )
-    assert [one.text for one in sample.trace.messages] == ["q", "a"]
+    assert [message.text for message in sample.trace.messages] == ["q", "a"]
 
 
 def test_sub_agents_are_children():
@@ -317,16 +317,16 @@ def test_sub_agents_are_children():
         said("llm", "root", "Where is it?", call, 1),
         observed("root", "AGENT", startTime="2026-01-01T00:00:00Z"),
     )
-    assert [one.role for one in sample.trace.messages] == ["user", "assistant", "tool"]
+    assert [message.role for message in sample.trace.messages] == ["user", "assistant", "tool"]
     [child] = sample.trace.children
-    assert [one.text for one in child.messages] == ["Find it", "it was sent"]
+    assert [message.text for message in child.messages] == ["Find it", "it was sent"]
     assert child.messages[1].agent == "helper"
 
 
 def test_an_observation_that_pages_repeat_is_read_once_in_its_later_version():
     first = observed("root", "SPAN", input="q", output="half", version="1")
     [sample] = sampled(first, {**first, "output": "whole", "version": None})
-    assert [one.text for one in sample.trace.messages] == ["q", "whole"]
+    assert [message.text for message in sample.trace.messages] == ["q", "whole"]
     assert sample.trace.extra["spans"][0]["attributes"]["other_version"] == {"output": "half"}
 
 
@@ -353,7 +353,7 @@ def test_an_item_of_a_dataset_is_a_question_and_a_reference(item, text, known):
     record = {"id": "i", "datasetName": "d", "status": "ARCHIVED", **item}
     assert READER.recognizes(record)
     [sample] = sampled(record)
-    assert (sample.id, [one.text for one in sample.trace.messages]) == ("i", [text])
+    assert (sample.id, [message.text for message in sample.trace.messages]) == ("i", [text])
     assert {name: getattr(sample, name) for name in known} == known
     assert {(None, ITEM), ("status", "is archived")} <= warned(sample)
 
@@ -389,8 +389,8 @@ def test_results_of_an_experiment_are_traces_with_references(forgotten, crashes)
     first, second = sampled(*records)
     for sample, answer in ((first, "4"), (second, "5")):
         assert (sample.id, sample.group, sample.reference) == (f"t{answer}", "i", "4")
-        assert ([one.text for one in sample.trace.messages], sample.fields) == (["2+2?", answer], {"why": "w"})
-        assert [(one.name, one.value, one.source) for one in sample.trace.labels] == [("ok", True, "human")]
+        assert ([message.text for message in sample.trace.messages], sample.fields) == (["2+2?", answer], {"why": "w"})
+        assert [(label.name, label.value, label.source) for label in sample.trace.labels] == [("ok", True, "human")]
         assert sample.trace.warnings == ()
     assert second.trace.messages[-1].model is None
     assert forgotten(READER, records) == []
@@ -407,7 +407,7 @@ def test_the_calls_in_an_expected_output_are_expected_calls(forgotten):
     call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"id": 7}'}}
     messages = [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "assistant", "content": "Sent."}]
     [sample] = sampled({"id": "i", "datasetId": "d", "input": "q", "expectedOutput": {"messages": messages}})
-    assert [(one.name, one.args) for one in sample.reference_tool_calls] == [("find", {"id": 7})]
+    assert [(call.name, call.args) for call in sample.reference_tool_calls] == [("find", {"id": 7})]
     assert (sample.reference, sample.fields) == ("Sent.", {})
     assert sample.trace.extra["expectedOutput"] == {"messages": messages}
     record = {"id": "i", "datasetId": "d", "input": "q", "expectedOutput": {"messages": [{"role": "user"}, *messages]}}

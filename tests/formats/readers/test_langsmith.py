@@ -59,11 +59,11 @@ def sampled(*records):
 
 
 def texts(sample):
-    return [one.text for one in sample.trace.messages]
+    return [message.text for message in sample.trace.messages]
 
 
 def warned(sample):
-    return {(one.path, one.message) for one in sample.trace.warnings}
+    return {(warning.path, warning.message) for warning in sample.trace.warnings}
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_every_file_is_read_whole(exports, name):
     found = [sample.id, len(sample.trace.messages), len(sample.trace.tool_calls()), sample.reference, sample.group]
     assert found == EXPORTS[name]
     assert (sample.trace.source.format, sample.trace.labels, sample.trace.children) == ("langsmith", (), ())
-    assert [one.message for one in sample.trace.warnings] == WARNINGS[name]
+    assert [warning.message for warning in sample.trace.warnings] == WARNINGS[name]
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -109,7 +109,7 @@ def recorded(name):
 
 def test_functions_that_the_sdk_traced():
     [sample] = read(RECORDED / "langsmith_traceable.jsonl", on_error="raise")
-    assert [one.role for one in sample.trace.messages] == [
+    assert [message.role for message in sample.trace.messages] == [
         "user",
         "assistant",
         "tool",
@@ -118,7 +118,7 @@ def test_functions_that_the_sdk_traced():
         "assistant",
     ]
     assert texts(sample) == ["Where is order 7?", "", '{"status": "sent"}', "", "Ann", "It was sent."]
-    calls = [(one.call.name, one.call.args) for one in sample.trace.tool_calls()]
+    calls = [(pair.call.name, pair.call.args) for pair in sample.trace.tool_calls()]
     assert calls == [("find_order", {"id": 7}), ("find_name", {"id": 7})]
     assert sample.trace.warnings == ()
 
@@ -127,9 +127,9 @@ def test_a_graph_that_the_sdk_traced():
     [sample] = read(RECORDED / "langsmith_langgraph.jsonl", on_error="raise")
     assert [one.role for one in sample.trace.messages] == ["system", "user", "assistant", "tool", "tool", "assistant"]
     assert (sample.trace.messages[0].text, sample.trace.response) == ("You help.", "It was sent.")
-    calls = [(one.call.name, one.call.args, one.call.id) for one in sample.trace.tool_calls()]
+    calls = [(pair.call.name, pair.call.args, pair.call.id) for pair in sample.trace.tool_calls()]
     assert calls == [("find_order", {"id": 7}, "c1"), ("find_order", {"id": 8}, "c2")]
-    assert [one.name for one in sample.trace.tools] == ["find_order"]
+    assert [tool.name for tool in sample.trace.tools] == ["find_order"]
     assert (sample.group, len(sample.trace.extra["spans"]), sample.trace.warnings) == ("th1", 17, ())
 
 
@@ -189,8 +189,8 @@ def test_any_order_of_the_lines_gives_the_same_samples(lines, left_out):
     assert samples == expected
     other, sample = samples
     assert (other.id, texts(other), sample.id, sample.group) == ("o", ["p", "b"], "r", "th")
-    assert [one.role for one in sample.trace.messages] == ["user", "assistant", "tool", "assistant"]
-    assert [one.call.name for one in sample.trace.tool_calls()] == ["find"]
+    assert [message.role for message in sample.trace.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [pair.call.name for pair in sample.trace.tool_calls()] == ["find"]
     assert (sample.trace.termination, sample.trace.warnings) == ("success", ())
 
 
@@ -259,7 +259,7 @@ def test_what_a_run_was_asked_goes_before_what_it_answers_where_that_does_not_re
 @pytest.mark.parametrize("kind", ["chain", "llm"])
 def test_runs_are_read_in_the_words_of_any_provider(inputs, outputs, kind):
     [sample] = sampled(ran("r", kind, inputs=inputs, outputs=outputs))
-    assert [(one.role, one.text) for one in sample.trace.messages] == [("user", "q"), ("assistant", "a")]
+    assert [(message.role, message.text) for message in sample.trace.messages] == [("user", "q"), ("assistant", "a")]
     assert sample.trace.warnings == ()
 
 
@@ -282,7 +282,7 @@ def test_arguments_and_results_of_tools_stand_in_wrappers(inputs, outputs, args,
     [sample] = sampled(TREE[0], ran("r1", "tool", "r", inputs=inputs, outputs=outputs))
     [call] = sample.trace.tool_calls()
     assert (call.call.name, call.call.args) == ("r1", args)
-    assert [one.text for one in sample.trace.messages if one.role == "tool"] == [text]
+    assert [message.text for message in sample.trace.messages if message.role == "tool"] == [text]
 
 
 def test_the_answer_of_an_outermost_run_without_outputs_is_that_of_the_only_run_in_it():
@@ -311,7 +311,7 @@ def test_models_and_tools_of_a_model_call():
     tool = {"type": "function", "function": {"name": "find", "parameters": {}}}
     extra = {"metadata": {"ls_model_name": "m"}, "invocation_params": {"tools": [tool], "temperature": 0}}
     [sample] = sampled(ran("r", "llm", inputs={"messages": [[HI]]}, outputs={"output": ai("Hello")}, extra=extra))
-    assert (sample.trace.messages[-1].model, [one.name for one in sample.trace.tools]) == ("m", ["find"])
+    assert (sample.trace.messages[-1].model, [tool.name for tool in sample.trace.tools]) == ("m", ["find"])
     assert sample.trace.extra["spans"][0]["attributes"]["extra"] == {"invocation_params": {"temperature": 0}}
 
 
@@ -376,7 +376,7 @@ def test_rows_of_a_table_of_results_are_runs_with_references_and_labels(tmp_path
     first, second = sampled(*rows)
     assert (first.id, first.group, texts(first), first.reference) == ("r1", "e1", ["2+2?", "4"], "four")
     assert first.fields == {"why": "w"}
-    assert [(one.name, one.value, one.source) for one in first.trace.labels] == [
+    assert [(label.name, label.value, label.source) for label in first.trace.labels] == [
         ("correct", True, "unknown"),
         ("model_graded_qa", 0.5, "judge"),
     ]
