@@ -172,14 +172,16 @@ def test_instructions_tools_and_usage_are_taken_from_the_log_of_old_sessions(sha
     logs = json.loads(path.read_text())["event_logs"]
     assert trace.messages[0] == SystemMessage(logs[0]["model_request"]["config"]["system_instruction"])
     assert [tool.name for tool in trace.tools] == ["update_fc"]
-    said = [message for message in trace.messages if message.role == "assistant"]
+    answers = [message for message in trace.messages if message.role == "assistant"]
     replies = [log["model_response"] for log in logs]
-    assert [one.usage.input_tokens for one in said] == [one["usage_metadata"]["prompt_token_count"] for one in replies]
-    assert [one.model for one in said] == [reply["model_version"] for reply in replies]
+    assert [one.usage.input_tokens for one in answers] == [
+        one["usage_metadata"]["prompt_token_count"] for one in replies
+    ]
+    assert [one.model for one in answers] == [reply["model_version"] for reply in replies]
 
 
 @pytest.mark.parametrize(
-    ("record", "found"),
+    ("record", "problem"),
     [
         ({"events": [{"author": "user", "content": "x"}]}, "events[0].content: expected an object, found 'x'"),
         ({"events": [event("user", {"text": 5})]}, "events[0].content.parts[0].text: expected a string, found 5"),
@@ -187,8 +189,8 @@ def test_instructions_tools_and_usage_are_taken_from_the_log_of_old_sessions(sha
         (5, "the record: expected an object"),
     ],
 )
-def test_an_error_says_where_and_what_was_found(record, found):
-    with pytest.raises(TraceError, match=re.escape(found)):
+def test_an_error_says_where_and_what_was_found(record, problem):
+    with pytest.raises(TraceError, match=re.escape(problem)):
         READER.sample(record, 0)
 
 

@@ -156,7 +156,7 @@ def test_a_result_gives_what_was_done_beside_what_was_expected(document):
         ("assistant", "A 6\n!"),
     ]
     assert sample.trace.messages[5].agent == "dicer"
-    assert [(made.turn, made.call.args) for made in sample.trace.tool_calls()] == [
+    assert [(pair.turn, pair.call.args) for pair in sample.trace.tool_calls()] == [
         (1, {"sides": 6}),
         (2, {"sides": 20}),
     ]
@@ -184,7 +184,7 @@ def test_cases_of_two_sets_with_one_id_are_two_groups():
 
 
 @pytest.mark.parametrize(
-    ("document", "found"),
+    ("document", "problem"),
     [
         (
             {"eval_id": "c", "conversation": [{}]},
@@ -200,9 +200,9 @@ def test_cases_of_two_sets_with_one_id_are_two_groups():
         ({"eval_id": "c", "eval_metric_result_per_invocation": []}, "the result contains no messages"),
     ],
 )
-def test_an_error_says_where_and_what_was_found(document, found):
+def test_an_error_says_where_and_what_was_found(document, problem):
     assert READER.recognizes(document)
-    with pytest.raises(TraceError, match=re.escape(found)):
+    with pytest.raises(TraceError, match=re.escape(problem)):
         READER.sample(READER.records(document)[0], 0)
 
 

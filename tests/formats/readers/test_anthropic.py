@@ -154,7 +154,7 @@ def test_tools_that_are_none_are_kept(tools):
 
 
 @pytest.mark.parametrize(
-    ("events", "told"),
+    ("events", "problems"),
     [
         (EVENTS, []),
         ([{"type": "ping"}, *EVENTS], []),
@@ -173,14 +173,14 @@ def test_tools_that_are_none_are_kept(tools):
     ],
     ids=["whole", "ping before", "broken off", "error", "of the SDK"],
 )
-def test_a_stream_that_is_not_whole_says_so(events, told, no_question):
+def test_a_stream_that_is_not_whole_says_so(events, problems, no_question):
     assert AnthropicStreamReader().records([]) == []
     [record] = AnthropicStreamReader().records(events)
     streamed = AnthropicStreamReader().sample(record, 0).trace
     paired = READER.sample({"request": REQUEST, "response": events}, 0).trace
     for trace, unasked in ((streamed, [no_question.message]), (paired, [])):
         assert trace.messages[-1].text == "It failed."
-        assert [warning.message for warning in trace.warnings] == [*told, *unasked]
+        assert [warning.message for warning in trace.warnings] == [*problems, *unasked]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "lists.jsonl", "lists.json"])
@@ -238,7 +238,7 @@ SNAPSHOTS = {
 
 @pytest.mark.parametrize(("folder", "counts"), SNAPSHOTS.items())
 def test_the_snapshots_of_others_are_read_whole(shared_data, folder, counts, no_question):
-    found = Counter()
+    counted = Counter()
     for path in sorted((shared_data / "traces/lingua/snapshots").glob(f"*/{folder}/*.json")):
         if path.name == "error.json":  # the API's error when it refused the request
             continue
@@ -246,14 +246,14 @@ def test_the_snapshots_of_others_are_read_whole(shared_data, folder, counts, no_
         assert trace.source.format == "anthropic"
         assert trace.warnings in ((), (no_question,))
         replies = [message for message in trace.messages if message.role == "assistant"]
-        found["files"] += 1
-        found["alone"] += len(trace.warnings)
-        found["tools"] += len(trace.tools)
-        found.update(message.role for message in trace.messages)
-        found["calls"] += sum(len(message.tool_calls) for message in replies)
-        found["in"] += sum(message.usage.input_tokens for message in replies if message.usage)
-        found["out"] += sum(message.usage.output_tokens for message in replies if message.usage)
-    assert found == Counter({name: int(number) for name, number in map(str.split, counts)})
+        counted["files"] += 1
+        counted["alone"] += len(trace.warnings)
+        counted["tools"] += len(trace.tools)
+        counted.update(message.role for message in trace.messages)
+        counted["calls"] += sum(len(message.tool_calls) for message in replies)
+        counted["in"] += sum(message.usage.input_tokens for message in replies if message.usage)
+        counted["out"] += sum(message.usage.output_tokens for message in replies if message.usage)
+    assert counted == Counter({name: int(number) for name, number in map(str.split, counts)})
 
 
 def test_damaged_records_are_read_or_refused(crashes):

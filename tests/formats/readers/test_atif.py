@@ -61,8 +61,8 @@ FILE = {
 }
 
 
-def steps(*found: dict) -> dict:
-    return {"schema_version": "ATIF-v1.6", "session_id": "S", "agent": {"name": "a"}, "steps": list(found)}
+def steps(*recorded: dict) -> dict:
+    return {"schema_version": "ATIF-v1.6", "session_id": "S", "agent": {"name": "a"}, "steps": list(recorded)}
 
 
 def agent(calls: list, results: list) -> dict:
@@ -110,8 +110,8 @@ def test_a_trajectory_is_read_as_ours():
     ],
 )
 def test_results_that_name_no_call_answer_by_order(results, paired, warned):
-    found = steps(USER, agent(CALLS, [{"content": content} for content in results]))
-    trace = READER.sample(found, 0).trace
+    trajectory = steps(USER, agent(CALLS, [{"content": content} for content in results]))
+    trace = READER.sample(trajectory, 0).trace
     pairs = pair_results(trace.messages).calls
     assert {trace.messages[index].text: caller.call.name for index, caller in pairs.items()} == paired
     assert any("paired in order" in warning.message for warning in trace.warnings) is warned
@@ -123,18 +123,18 @@ def test_one_result_of_several_calls_says_which_it_answers():
 
 
 def test_what_is_observed_in_a_step_without_calls_answers_no_call_of_an_earlier_one():
-    found = steps(USER, agent(CALLS, [{"content": "screen"}]), agent([], [{"content": "new screen"}]))
-    trace = READER.sample(found, 0).trace
+    trajectory = steps(USER, agent(CALLS, [{"content": "screen"}]), agent([], [{"content": "new screen"}]))
+    trace = READER.sample(trajectory, 0).trace
     assert pair_results(trace.messages).orphans == (4,)
 
 
 def test_content_of_several_kinds():
     image = {"type": "image", "source": {"media_type": "image/png", "path": "a.png"}}
     odd = {"type": "hologram", "data": 1}
-    found = steps(
+    trajectory = steps(
         {**USER, "message": [{"type": "text", "text": "see"}, image, odd]}, agent([CALLS[0]], [{"content": [image]}])
     )
-    user, _, result = READER.sample(found, 0).trace.messages
+    user, _, result = READER.sample(trajectory, 0).trace.messages
     shown = MediaPart(kind="image", url="a.png", mime_type="image/png")
     assert user.content == (TextPart("see"), shown, OtherPart(odd))
     assert result.content == (shown,)
@@ -148,13 +148,17 @@ def test_sub_agents_are_children_of_the_trajectory_that_refers_to_them():
     }
     child = {**steps({**USER, "message": "sub"}), "trajectory_id": "T"}
     embedded = {**steps(USER, agent([CALLS[0]], [result])), "trajectory_id": "P", "subagent_trajectories": [child]}
-    beside = {"parent": {**embedded, "subagent_trajectories": None}, "child": child}
-    for document in (embedded, beside, list(beside.values())):
+    apart = {"parent": {**embedded, "subagent_trajectories": None}, "child": child}
+    for document in (embedded, apart, list(apart.values())):
         assert READER.recognizes(document)
         [record] = READER.records(document)
         trace = READER.sample(record, 0).trace
-        [made] = trace.children
-        assert (made.id, made.metadata, made.messages[0].text) == ("T", {"call_id": "c0", "agent": "a"}, "sub")
+        [sub_agent] = trace.children
+        assert (sub_agent.id, sub_agent.metadata, sub_agent.messages[0].text) == (
+            "T",
+            {"call_id": "c0", "agent": "a"},
+            "sub",
+        )
         assert trace.warnings == ()
 
 
@@ -202,7 +206,7 @@ def test_nothing_else_is_recognised(document):
 
 
 @pytest.mark.parametrize(
-    ("found", "error"),
+    ("trajectory", "error"),
     [
         (steps(), "steps: expected steps of this trajectory, found none"),
         (steps({**USER, "is_copied_context": True}), "steps: expected steps of this trajectory, found none"),
@@ -214,9 +218,9 @@ def test_nothing_else_is_recognised(document):
         ),
     ],
 )
-def test_an_error_says_where_in_the_trajectory_and_what_was_found(found, error):
+def test_an_error_says_where_in_the_trajectory_and_what_was_found(trajectory, error):
     with pytest.raises(TraceError, match=f"^{re.escape(error)}"):
-        READER.sample(found, 0)
+        READER.sample(trajectory, 0)
 
 
 def test_nothing_is_forgotten_and_whatever_is_wrong_is_a_trace_error(forgotten, crashes):

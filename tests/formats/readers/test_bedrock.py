@@ -106,8 +106,8 @@ def test_requests_and_responses_are_read(document, conversations):
 
 def test_an_error_in_place_of_the_answer_is_told_and_kept():
     trace = READER.sample({"request": REQUEST, "response": ERROR}, 0).trace
-    told = [(warning.message, warning.path) for warning in trace.warnings]
-    assert told == [("contains no answer: {'Code': 'ThrottlingException'}", "response")]
+    warnings = [(warning.message, warning.path) for warning in trace.warnings]
+    assert warnings == [("contains no answer: {'Code': 'ThrottlingException'}", "response")]
     assert trace.extra["response"] == ERROR
 
 
@@ -241,13 +241,13 @@ MESSAGES = {
 ALL_BLOCKS = [found for found, _ in MESSAGES.values()]
 
 
-@pytest.mark.parametrize(("found", "messages"), MESSAGES.values(), ids=MESSAGES)
-def test_a_message_is_read_as_ours(found, messages):
-    assert [*READER.sample([found], 0).trace.messages] == messages
+@pytest.mark.parametrize(("message", "messages"), MESSAGES.values(), ids=MESSAGES)
+def test_a_message_is_read_as_ours(message, messages):
+    assert [*READER.sample([message], 0).trace.messages] == messages
 
 
 @pytest.mark.parametrize(
-    ("found", "error"),
+    ("record", "error"),
     [
         (
             [{"role": "tool", "content": []}],
@@ -262,9 +262,9 @@ def test_a_message_is_read_as_ours(found, messages):
         ({"response": {"output": {}}}, r"response\.output\.message: expected a message, found nothing"),
     ],
 )
-def test_what_scores_depend_on_is_refused_with_its_place(found, error):
+def test_what_scores_depend_on_is_refused_with_its_place(record, error):
     with pytest.raises(TraceError, match=error):
-        READER.sample(found, 0)
+        READER.sample(record, 0)
 
 
 @pytest.mark.parametrize(
@@ -335,21 +335,21 @@ def test_nothing_is_forgotten(forgotten):
 
 
 def test_the_snapshots_of_others_are_read_whole(shared_data, no_question):
-    found = Counter()
+    counted = Counter()
     for path in sorted((shared_data / "traces/lingua/snapshots").glob("*/bedrock/*.json")):
         [trace] = [sample.trace for sample in read(path, on_error="raise")]
         assert trace.source.format == "bedrock"
         assert trace.warnings in ((), (no_question,))
-        found["alone"] += len(trace.warnings)
+        counted["alone"] += len(trace.warnings)
         replies = [message for message in trace.messages if message.role == "assistant"]
-        found.update(message.role for message in trace.messages)
-        found["calls"] += sum(len(message.tool_calls) for message in replies)
-        found["tools"] += len(trace.tools)
-        found["in"] += sum(message.usage.input_tokens for message in replies if message.usage)
-        found["out"] += sum(message.usage.output_tokens for message in replies if message.usage)
+        counted.update(message.role for message in trace.messages)
+        counted["calls"] += sum(len(message.tool_calls) for message in replies)
+        counted["tools"] += len(trace.tools)
+        counted["in"] += sum(message.usage.input_tokens for message in replies if message.usage)
+        counted["out"] += sum(message.usage.output_tokens for message in replies if message.usage)
     # Counts from the files.
     counts = {"assistant": 31, "user": 28, "tool": 5, "calls": 7, "tools": 4, "in": 5325, "out": 3671, "alone": 20}
-    assert found == Counter(counts)
+    assert counted == Counter(counts)
 
 
 def test_damaged_records_are_read_or_refused(crashes):

@@ -36,9 +36,9 @@ def event(kind, name, given=None, answer=None, *, id="r", parent=None, start=1.0
     }
 
 
-def llm(asked, answer, **more):
+def llm(question, answer, **more):
     reply = [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **answer}}]
-    return event("llm", "Chat Completion", asked, reply, **more)
+    return event("llm", "Chat Completion", question, reply, **more)
 
 
 def read(*events):
@@ -83,14 +83,14 @@ FILES = {
 def test_the_exports_of_others_are_read_whole(shared_data):
     for name, expected in FILES.items():
         samples = list(judgekit.read(shared_data / "exports" / name, on_error="raise"))
-        found = {
+        counts = {
             one.id: (len(one.trace.messages), len(one.trace.tool_calls()), one.reference, len(one.trace.labels))
             for one in samples
         }
-        assert found == expected, name
+        assert counts == expected, name
         assert {sample.trace.source.format for sample in samples} == {"braintrust"}
-        told = [warning for sample in samples for warning in warnings(sample)]
-        assert told == [("an object with one string, read as that string", "expected")] * (
+        warned = [warning for sample in samples for warning in warnings(sample)]
+        assert warned == [("an object with one string, read as that string", "expected")] * (
             name == "braintrust_exp.jsonl"
         )
 
@@ -136,16 +136,16 @@ def test_an_evaluation_that_the_sdk_wrote_is_read_whole():
 
 def test_calls_of_other_apis_that_the_sdk_traced_are_read_whole():
     samples = [READER.sample(record, 0) for record in READER.records(PROVIDERS)]
-    for sample, said in zip(samples, ("", "Let me look."), strict=True):
-        found = [(message.role, message.text) for message in sample.trace.messages]
-        assert found == [
+    for sample, text in zip(samples, ("", "Let me look."), strict=True):
+        messages = [(message.role, message.text) for message in sample.trace.messages]
+        assert messages == [
             ("system", "You help."),
             ("user", "Where is order 7?"),
-            ("assistant", said),
+            ("assistant", text),
             ("tool", '{"status": "sent"}'),
             ("assistant", "It was sent."),
         ]
-        assert [made.call.args for made in sample.trace.tool_calls()] == [{"id": 7}]
+        assert [pair.call.args for pair in sample.trace.tool_calls()] == [{"id": 7}]
         assert [(tool.name, tool.parameters) for tool in sample.trace.tools] == [("find_order", {"type": "object"})]
         assert warnings(sample) == []
 
@@ -181,12 +181,14 @@ def test_a_score_of_a_score_span_replaces_that_of_the_whole_and_reviewers_stay_a
 def test_the_order_of_events_does_not_matter(random: Random):
     for document in (SDK, TRACE):
         shuffled = random.sample(document, len(document))
-        found = {one.id: one for record in READER.records(shuffled) for one in [READER.sample(record, 0)]}
-        assert found == {one.id: one for record in READER.records(document) for one in [READER.sample(record, 0)]}
+        samples = {sample.id: sample for record in READER.records(shuffled) for sample in [READER.sample(record, 0)]}
+        assert samples == {
+            sample.id: sample for record in READER.records(document) for sample in [READER.sample(record, 0)]
+        }
 
 
 def test_events_without_times_are_ordered_by_counter_and_length_of_their_input():
-    events = [{**one, "metrics": {}} for one in TRACE]
+    events = [{**span, "metrics": {}} for span in TRACE]
     expected = [(message.role, message.text) for message in read(*events).trace.messages]
     assert [(message.role, message.text) for message in read(*reversed(events)).trace.messages] == expected
     assert len(expected) == 4
@@ -202,7 +204,7 @@ def test_older_versions_of_an_event_on_later_pages_are_left_out():
 
 
 def test_a_span_whose_parent_is_missing_belongs_to_the_root_of_its_trace():
-    sample = read(*(one for one in TRACE if one["span_id"] != "t"))
+    sample = read(*(span for span in TRACE if span["span_id"] != "t"))
     assert len(sample.trace.messages) == 4
     part = read(*TRACE[2:5])
     assert (part.id, len(part.trace.messages), part.reference) == ("trace", 4, None)
@@ -210,7 +212,7 @@ def test_a_span_whose_parent_is_missing_belongs_to_the_root_of_its_trace():
 
 
 @pytest.mark.parametrize(
-    ("given", "answer", "texts", "told"),
+    ("given", "answer", "texts", "paths"),
     [
         ("q", "a", ["q", "a"], []),
         ({"question": "q"}, {"answer": "a"}, ["q", "a"], []),
@@ -223,11 +225,11 @@ def test_a_span_whose_parent_is_missing_belongs_to_the_root_of_its_trace():
         (None, "a", ["a"], [None]),
     ],
 )
-def test_without_models_the_root_has_the_question_and_the_answer(given, answer, texts, told):
+def test_without_models_the_root_has_the_question_and_the_answer(given, answer, texts, paths):
     sample = read(event("eval", "eval", given, answer))
     assert [message.text for message in sample.trace.messages] == texts
     assert [getattr(message, "agent", None) for message in sample.trace.messages] == [None] * len(texts)
-    assert [(warning.path or "").rpartition(".")[2] or None for warning in sample.trace.warnings] == told
+    assert [(warning.path or "").rpartition(".")[2] or None for warning in sample.trace.warnings] == paths
     assert sample.fields == (given if isinstance(given, dict) and len(given) > 1 else {})
 
 
@@ -279,10 +281,10 @@ def test_scores_of_a_part_and_scores_that_are_no_numbers_are_told():
 
 
 def test_calls_that_the_model_has_said_are_not_read_twice():
-    said = [{"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"id": 7}'}]
+    calls = [{"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"id": 7}'}]
     sample = read(
         event("eval", "eval", "q", "a"),
-        event("llm", "responses", [HI], said, id="a", parent="r", start=1.1),
+        event("llm", "responses", [HI], calls, id="a", parent="r", start=1.1),
         event("tool", "find", {"id": 7}, None, id="h", parent="a", start=1.2, metadata={"tool_type": "function_call"}),
         event("function", "find", {"id": 7}, "sent", id="f", parent="r", start=1.3),
     )
@@ -311,10 +313,10 @@ def test_facts_beside_an_event_come_along():
 def test_a_page_of_events_is_read_and_says_that_there_are_more(tmp_path):
     path = tmp_path / "page.json"
     path.write_text(json.dumps({"events": TRACE, "cursor": "next"}))
-    told: list[TraceError] = []
-    [sample] = judgekit.read(path, on_error=told.append)
+    errors: list[TraceError] = []
+    [sample] = judgekit.read(path, on_error=errors.append)
     assert (sample.id, len(sample.trace.messages)) == ("trace", 4)
-    assert [error.problem for error in told] == ["the next page is not in this file"]
+    assert [error.problem for error in errors] == ["the next page is not in this file"]
 
 
 def test_rows_of_a_dataset_are_questions_with_references():

@@ -38,8 +38,8 @@ def call(identity: str, name: str = "Bash", **arguments: object) -> dict:
     return {"type": "tool_use", "id": identity, "name": name, "input": arguments}
 
 
-def answers(uuid: str | None, parent: str | None, identity: str, said: str = "ok", **fields: object) -> dict:
-    return user(uuid, parent, [{"type": "tool_result", "tool_use_id": identity, "content": said}], **fields)
+def answers(uuid: str | None, parent: str | None, identity: str, output: str = "ok", **fields: object) -> dict:
+    return user(uuid, parent, [{"type": "tool_result", "tool_use_id": identity, "content": output}], **fields)
 
 
 def trace_of(*rows: object):
@@ -96,8 +96,8 @@ def test_rows_of_one_reply_are_one_message_whose_usage_counts_once():
 
 
 def test_rows_without_a_reply_id_go_by_their_request_or_stand_alone():
-    def bare(uuid: str, said: str, **fields: object) -> dict:
-        return row("assistant", uuid, None, {"role": "assistant", "content": [text(said)]}, **fields)
+    def bare(uuid: str, words: str, **fields: object) -> dict:
+        return row("assistant", uuid, None, {"role": "assistant", "content": [text(words)]}, **fields)
 
     trace = trace_of(bare("1", "a", requestId="r"), bare("2", "b", requestId="r"), bare("3", "c"), bare("4", "d"))
     assert [message.text for message in trace.messages] == ["a\nb", "c", "d"]
@@ -212,8 +212,8 @@ def test_copies_of_rows_count_once():
     assert [warning.message for warning in trace.warnings] == ["3 duplicate rows, dropped"]
 
 
-def side(agent: str | None, uuid: str, parent: str | None, said: dict) -> dict:
-    return {**said, "uuid": uuid, "parentUuid": parent, "isSidechain": True, **({"agentId": agent} if agent else {})}
+def side(agent: str | None, uuid: str, parent: str | None, fields: dict) -> dict:
+    return {**fields, "uuid": uuid, "parentUuid": parent, "isSidechain": True, **({"agentId": agent} if agent else {})}
 
 
 @pytest.mark.parametrize("agents", [("A", "B"), (None, None)])
@@ -442,11 +442,11 @@ def test_the_sessions_of_others_are_read_whole(shared_data, name, conversations)
     for sample, (_, *counts) in zip(samples, conversations, strict=True):
         messages = sample.trace.messages
         replies = [message for message in messages if message.role == "assistant"]
-        found = Counter(message.role for message in messages)
-        found["calls"] = sum(len(message.tool_calls) for message in replies)
-        found["errors"] = sum(message.role == "tool" and message.is_error is True for message in messages)
-        found["out"] = sum(message.usage.output_tokens for message in replies if message.usage)
-        assert +found == Counter({what: int(number) for what, number in map(str.split, counts)})
+        counted = Counter(message.role for message in messages)
+        counted["calls"] = sum(len(message.tool_calls) for message in replies)
+        counted["errors"] = sum(message.role == "tool" and message.is_error is True for message in messages)
+        counted["out"] = sum(message.usage.output_tokens for message in replies if message.usage)
+        assert +counted == Counter({what: int(number) for what, number in map(str.split, counts)})
 
 
 def test_a_side_row_without_a_parent_does_not_take_the_place_of_the_conversation():

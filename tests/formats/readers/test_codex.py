@@ -81,9 +81,9 @@ def test_a_session_in_lines_is_one_conversation(tmp_path):
     path = tmp_path / "rollout.jsonl"
     path.write_text("\n".join(map(json.dumps, SESSION)))
     [sample] = read(path, on_error="raise")
-    made = sample.trace
-    assert (sample.id, made.source.format, len(made.tools)) == ("019a", "codex", 1)
-    assert [(message.role, message.text) for message in made.messages] == [
+    session = sample.trace
+    assert (sample.id, session.source.format, len(session.tools)) == ("019a", "codex", 1)
+    assert [(message.role, message.text) for message in session.messages] == [
         ("system", "You are Codex"),
         ("developer", "<permissions instructions>"),
         ("developer", "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"),
@@ -93,7 +93,7 @@ def test_a_session_in_lines_is_one_conversation(tmp_path):
         ("tool", "Success"),
         ("assistant", "Done"),
     ]
-    working, failed, fine, done = made.messages[4:]
+    working, failed, fine, done = session.messages[4:]
     assert working == AIMessage(
         [ReasoningPart("**Listing**", extra={"encrypted_content": "gAAA"})],
         model="gpt-5-codex",
@@ -111,9 +111,9 @@ def test_a_session_in_lines_is_one_conversation(tmp_path):
     )
     assert (failed.is_error, fine.is_error) == (True, False)
     assert done.usage == Usage(input_tokens=20, reasoning_tokens=3, extra={"total_tokens": 20})
-    assert made.usage == Usage(input_tokens=30, output_tokens=5, cached_tokens=2)
-    assert (made.started_at.second, made.ended_at.second) == (0, 9)
-    [warning] = made.warnings
+    assert session.usage == Usage(input_tokens=30, output_tokens=5, cached_tokens=2)
+    assert (session.started_at.second, session.ended_at.second) == (0, 9)
+    [warning] = session.warnings
     assert warning.message == "9 events that repeat items or count tokens, dropped"
 
 
@@ -145,8 +145,8 @@ def test_a_count_of_tokens_is_that_of_the_reply_beside_it(rows, counts, told):
 
 
 def test_nothing_but_repeating_events_is_forgotten(forgotten):
-    events = tuple(f"[{place}]." for place, one in enumerate(SESSION) if one["type"] == "event_msg")
-    assert [place for place in forgotten(READER, SESSION) if not place.startswith(events)] == []
+    events = tuple(f"[{index}]." for index, one in enumerate(SESSION) if one["type"] == "event_msg")
+    assert [index for index in forgotten(READER, SESSION) if not index.startswith(events)] == []
 
 
 def test_what_the_user_typed_is_read_from_events_where_no_item_has_it():

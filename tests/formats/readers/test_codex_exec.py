@@ -18,8 +18,8 @@ def item(event: str, identity: str, kind: str, **fields: object) -> dict:
 
 
 def command(event: str, identity: str, output: str = "", code: int | None = None, status: str = "completed") -> dict:
-    known = {"command": f"bash -lc {identity}", "aggregated_output": output, "exit_code": code, "status": status}
-    return item(event, identity, "command_execution", **known)
+    fields = {"command": f"bash -lc {identity}", "aggregated_output": output, "exit_code": code, "status": status}
+    return item(event, identity, "command_execution", **fields)
 
 
 STARTED = {"type": "thread.started", "thread_id": "0199"}
@@ -82,8 +82,8 @@ def told(*rows: object) -> list[str]:
 
 
 def test_a_command_that_exits_with_an_error_failed_whatever_its_status():
-    made = trace(STARTED, *(command("completed", f"item_{code}", "x", code) for code in (0, 1)), ENDED)
-    assert [message.is_error for message in made.messages if isinstance(message, ToolMessage)] == [False, True]
+    thread = trace(STARTED, *(command("completed", f"item_{code}", "x", code) for code in (0, 1)), ENDED)
+    assert [message.is_error for message in thread.messages if isinstance(message, ToolMessage)] == [False, True]
 
 
 def test_a_turn_that_failed_ends_no_thread_that_goes_on():
@@ -97,9 +97,9 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
     path = tmp_path / "run.jsonl"
     path.write_text("\n".join(map(json.dumps, STREAM)))
     [sample] = read(path, on_error="raise")
-    made = sample.trace
-    assert (sample.id, made.source.format, made.termination) == ("0199", "codex-exec", None)
-    assert [(message.role, message.text) for message in made.messages] == [
+    thread = sample.trace
+    assert (sample.id, thread.source.format, thread.termination) == ("0199", "codex-exec", None)
+    assert [(message.role, message.text) for message in thread.messages] == [
         ("assistant", ""),
         ("tool", "no such file"),
         ("assistant", ""),
@@ -112,7 +112,7 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
         ("tool", "no city"),
         ("assistant", "Take an umbrella."),
     ]
-    assert made.messages[0] == AIMessage(
+    assert thread.messages[0] == AIMessage(
         [ReasoningPart("**Looking**", extra={"id": "item_0"})],
         tool_calls=[
             ToolCall("todo_list", {"items": DONE}, id="item_1"),
@@ -124,14 +124,14 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
             ),
         ],
     )
-    assert [(made.call.name, made.call.args) for made in made.tool_calls()][2:] == [
+    assert [(thread.call.name, thread.call.args) for thread in thread.tool_calls()][2:] == [
         ("command_execution", {"command": "bash -lc item_3"}),
         ("file_change", {"changes": [{"path": "a.py", "kind": "update"}]}),
         ("weather", {"city": "Paris"}),
         ("weather", {}),
         ("web_search", {"query": "rain", "action": {"type": "search", "query": "rain"}}),
     ]
-    results = [message for message in made.messages if message.role == "tool"]
+    results = [message for message in thread.messages if message.role == "tool"]
     assert [(one.name, one.tool_call_id, one.is_error) for one in results] == [
         ("command_execution", "item_2", True),
         ("command_execution", "item_3", False),
@@ -142,10 +142,10 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
     assert results[3].content[1] == MediaPart(
         kind="image", data="AA==", extra={"type": "image", "mimeType": "image/png"}
     )
-    assert made.usage == Usage(input_tokens=90, output_tokens=5, cached_tokens=20, reasoning_tokens=3)
-    *found, last = made.warnings
+    assert thread.usage == Usage(input_tokens=90, output_tokens=5, cached_tokens=20, reasoning_tokens=3)
+    *warnings, last = thread.warnings
     assert last == no_question
-    assert [warning.message for warning in found] == [
+    assert [warning.message for warning in warnings] == [
         "an error: 'a model is deprecated'",
         "earlier versions of updated items, dropped, found 1",
     ]
@@ -153,9 +153,9 @@ def test_a_stream_in_lines_is_one_conversation(tmp_path, no_question):
 
 def test_nothing_but_earlier_states_is_forgotten(forgotten):
     earlier = tuple(
-        f"[{place}]." for place, row in enumerate(STREAM) if row["type"] in ("item.started", "item.updated")
+        f"[{index}]." for index, row in enumerate(STREAM) if row["type"] in ("item.started", "item.updated")
     )
-    assert [place for place in forgotten(READER, STREAM) if not place.startswith(earlier)] == []
+    assert [index for index in forgotten(READER, STREAM) if not index.startswith(earlier)] == []
 
 
 def test_the_threads_of_a_file_are_conversations_and_a_resumed_one_goes_on(tmp_path):
@@ -213,9 +213,9 @@ def test_a_command_that_did_not_end_is_a_call_and_what_it_printed_is_its_result(
 
 
 def test_a_call_to_other_agents_is_named_by_its_tool():
-    known = {"prompt": "Look", "receiver_thread_ids": ["t"], "agents_states": {"t": {"message": "Found"}}}
+    fields = {"prompt": "Look", "receiver_thread_ids": ["t"], "agents_states": {"t": {"message": "Found"}}}
     row = item(
-        "completed", "i", "collab_tool_call", tool="spawn_agent", sender_thread_id="s", status="completed", **known
+        "completed", "i", "collab_tool_call", tool="spawn_agent", sender_thread_id="s", status="completed", **fields
     )
     call, result = trace(row).messages
     assert (call.tool_calls[0].name, call.tool_calls[0].args["prompt"]) == ("spawn_agent", "Look")
@@ -224,9 +224,9 @@ def test_a_call_to_other_agents_is_named_by_its_tool():
 
 def test_unknown_kinds_are_kept_and_told():
     rows = [item("completed", "i", "dream", text="sheep"), {"type": "turn.paused", "why": "night"}, "x"]
-    made = trace(*rows)
-    assert made.messages == (AIMessage([OtherPart({"id": "i", "type": "dream", "text": "sheep"})]),)
-    assert made.extra == {"rows": [{"type": "turn.paused", "why": "night"}]}
+    thread = trace(*rows)
+    assert thread.messages == (AIMessage([OtherPart({"id": "i", "type": "dream", "text": "sheep"})]),)
+    assert thread.extra == {"rows": [{"type": "turn.paused", "why": "night"}]}
     assert told(*rows)[:3] == [
         "unknown event type turn.paused, kept as is",
         "a row that is not an object, dropped",
@@ -235,15 +235,15 @@ def test_unknown_kinds_are_kept_and_told():
 
 
 @pytest.mark.parametrize(
-    ("rows", "found"),
+    ("rows", "problem"),
     [
         ([STARTED, ENDED], "contains no messages: no item comes from the agent"),
         ([{"type": "turn.failed", "error": {"message": "no tokens"}}], "contains no messages: no tokens"),
         ([item("completed", "i", "agent_message", text=1)], r"\[0\].item.text: expected a string, found 1"),
     ],
 )
-def test_a_stream_that_cannot_be_read_says_why(rows, found):
-    with pytest.raises(TraceError, match=found):
+def test_a_stream_that_cannot_be_read_says_why(rows, problem):
+    with pytest.raises(TraceError, match=problem):
         trace(*rows)
 
 

@@ -83,18 +83,18 @@ def document_of(path):
 
 def sample(record):
     assert detect(record).name == "deepeval"
-    (one,) = READER.records(record)
-    return READER.sample(one, 0)
+    (case,) = READER.records(record)
+    return READER.sample(case, 0)
 
 
-def told(made):
+def told(case):
     return [
-        (one.role, one.text, [(c.name, c.args) for c in getattr(one, "tool_calls", ())]) for one in made.trace.messages
+        (one.role, one.text, [(c.name, c.args) for c in getattr(one, "tool_calls", ())]) for one in case.trace.messages
     ]
 
 
-def warned(made):
-    return {warning.path: warning.message for warning in made.trace.warnings}
+def warned(case):
+    return {warning.path: warning.message for warning in case.trace.warnings}
 
 
 CASE = {"input": "Hi", "actual_output": "Hello"}
@@ -122,20 +122,20 @@ def test_three_files_of_the_same_goldens_say_the_same(kind):
         list(judgekit.read(DATA / f"{kind}.{end}", on_error=lambda _: None)) for end in ("json", "jsonl", "csv")
     ]
     for samples in others:
-        for one, other in zip(whole, samples, strict=True):
-            assert told(other) == told(one)
+        for golden, other in zip(whole, samples, strict=True):
+            assert told(other) == told(golden)
             assert (other.id, other.group, other.reference, other.metadata) == (
-                one.id,
-                one.group,
-                one.reference,
-                one.metadata,
+                golden.id,
+                golden.group,
+                golden.reference,
+                golden.metadata,
             )
-            assert other.reference_tool_calls == one.reference_tool_calls
+            assert other.reference_tool_calls == golden.reference_tool_calls
     assert (whole[0].id, whole[0].group, whole[0].fields["context"]) == ("order", "order", ["Order 7 left on Monday."])
 
 
 def test_calls_come_before_the_answer_with_their_results_and_reasoning():
-    made = sample(
+    case = sample(
         {
             "input": "Hi",
             "actualOutput": "Hello",
@@ -145,22 +145,22 @@ def test_calls_come_before_the_answer_with_their_results_and_reasoning():
             ],
         }
     )
-    assert told(made) == [
+    assert told(case) == [
         ("user", "Hi", []),
         ("assistant", "", [("f", {"a": 1})]),
         ("assistant", "", [("f", {"a": 2})]),
         ("tool", "false", []),
         ("assistant", "Hello", []),
     ]
-    assert made.trace.messages[1].content == (ReasoningPart("Why not."),)
-    assert made.trace.messages[1].tool_calls[0].extra == {"description": "A tool."}
-    assert not warned(made)
+    assert case.trace.messages[1].content == (ReasoningPart("Why not."),)
+    assert case.trace.messages[1].tool_calls[0].extra == {"description": "A tool."}
+    assert not warned(case)
 
 
 def test_an_expected_tool_without_parameters_is_expected_by_name():
     tools = [{"name": "f", "inputParameters": {}}, {"name": "g"}]
-    made = sample({**CASE, "expected_tools": tools})
-    assert [(call.name, call.compare_args) for call in made.reference_tool_calls] == [("f", None), ("g", ())]
+    case = sample({**CASE, "expected_tools": tools})
+    assert [(call.name, call.compare_args) for call in case.reference_tool_calls] == [("f", None), ("g", ())]
     assert sample({**CASE, "expected_tools": []}).reference_tool_calls == ()
     assert sample(CASE).reference_tool_calls is None
 
@@ -184,15 +184,15 @@ def test_turns_with_mcp_tools_and_users():
         {"role": "user", "content": "Hi", "user_id": "ann"},
         {"role": "assistant", "content": "Hello", "mcp_tools_called": mcp, "metadata": {"tone": "kind"}},
     ]
-    made = sample({"scenario": "s", "turns": turns, "expected_outcome": "greeted", "persona": {"name": "Ann"}})
-    assert told(made)[1:] == [
+    case = sample({"scenario": "s", "turns": turns, "expected_outcome": "greeted", "persona": {"name": "Ann"}})
+    assert told(case)[1:] == [
         ("assistant", "", [("f", {"a": 1})]),
         ("tool", '{"content": [], "isError": true}', []),
         ("assistant", "Hello", []),
     ]
-    assert made.trace.call_errors() == (True,)
-    assert (made.trace.messages[0].name, made.trace.messages[-1].extra) == ("ann", {"metadata": {"tone": "kind"}})
-    assert (made.reference, made.fields) == ("greeted", {"scenario": "s", "persona": {"name": "Ann"}})
+    assert case.trace.call_errors() == (True,)
+    assert (case.trace.messages[0].name, case.trace.messages[-1].extra) == ("ann", {"metadata": {"tone": "kind"}})
+    assert (case.reference, case.fields) == ("greeted", {"scenario": "s", "persona": {"name": "Ann"}})
 
 
 @pytest.mark.parametrize("turns", [None, []])
@@ -202,11 +202,11 @@ def test_a_scenario_without_turns_is_refused(turns):
 
 
 @pytest.mark.parametrize(
-    ("turn", "found"),
+    ("turn", "problem"),
     [({"role": "tool", "content": "x"}, "one of user, assistant"), ({"role": "user", "content": 1}, "a string")],
 )
-def test_turns_that_cannot_be_read_are_refused(turn, found):
-    with pytest.raises(TraceError, match=found):
+def test_turns_that_cannot_be_read_are_refused(turn, problem):
+    with pytest.raises(TraceError, match=problem):
         sample({"scenario": "s", "turns": [turn]})
 
 
@@ -219,7 +219,7 @@ def run_of(*metrics, **case):
 
 
 def test_metrics_with_a_model_are_labels_of_a_judge():
-    made = sample(
+    case = sample(
         run_of(
             {"name": "Answer Relevancy", "score": 0.5, "reason": "so", "evaluationModel": "gpt", "threshold": 0.7},
             {"name": "Exact Match", "score": 1},
@@ -227,56 +227,56 @@ def test_metrics_with_a_model_are_labels_of_a_judge():
             success=True,
         )
     )
-    found = [(label.name, label.value, label.source, label.annotator, label.reason) for label in made.trace.labels]
-    assert found == [
+    labels = [(label.name, label.value, label.source, label.annotator, label.reason) for label in case.trace.labels]
+    assert labels == [
         ("Answer Relevancy", 0.5, "judge", "gpt", "so"),
         ("Exact Match", 1, "benchmark", None, None),
         ("Custom", True, "benchmark", None, None),
         ("success", True, "judge", None, None),
     ]
-    assert made.trace.extra["metricsData"][0] == {"threshold": 0.7}
-    assert (made.id, made.group) == ("test_case_0", None)  # nobody gave it this name
+    assert case.trace.extra["metricsData"][0] == {"threshold": 0.7}
+    assert (case.id, case.group) == ("test_case_0", None)  # nobody gave it this name
 
 
 def test_a_metric_that_failed_gives_no_label():
     failed = {"name": "Bias", "score": None, "success": False, "error": "no key", "evaluationModel": "gpt"}
-    made = sample(run_of(failed, {"name": "Exact Match", "score": 1}, success=False))
-    assert [label.name for label in made.trace.labels] == ["Exact Match"]
-    assert warned(made)["metricsData[0].error"] == "the metric failed: 'no key'; no label"
+    case = sample(run_of(failed, {"name": "Exact Match", "score": 1}, success=False))
+    assert [label.name for label in case.trace.labels] == ["Exact Match"]
+    assert warned(case)["metricsData[0].error"] == "the metric failed: 'no key'; no label"
 
 
 def test_a_tested_case_without_an_answer_is_named():
-    made = sample(run_of(actualOutput=None))
-    assert not any(isinstance(message, AIMessage) for message in made.trace.messages)
-    assert warned(made)["actualOutput"] == "contains no answer"
+    case = sample(run_of(actualOutput=None))
+    assert not any(isinstance(message, AIMessage) for message in case.trace.messages)
+    assert warned(case)["actualOutput"] == "contains no answer"
     assert not warned(sample({"input": "Hi", "actual_output": None}))
 
 
 def test_facts_of_a_run_and_a_case():
     run = run_of(tokenCost=0.5, inputTokenCount=3, completionTime=1.5, metadata={"team": "a"})
-    made = sample(
+    case = sample(
         {"testRunData": {**run, "hyperparameters": {"model": "m", "prompt": {}}, "metricsScores": [{"scores": [1]}]}}
     )
-    assert made.metadata == {"agent": {"model": "m"}, "team": "a"}
-    assert (made.trace.cost_usd, made.trace.usage.input_tokens, made.trace.usage.output_tokens) == (0.5, 3, None)
-    assert made.trace.extra["completionTime"] == 1.5
-    assert "metricsScores" in warned(made)
+    assert case.metadata == {"agent": {"model": "m"}, "team": "a"}
+    assert (case.trace.cost_usd, case.trace.usage.input_tokens, case.trace.usage.output_tokens) == (0.5, 3, None)
+    assert case.trace.extra["completionTime"] == 1.5
+    assert "metricsScores" in warned(case)
 
 
 def test_results_of_evaluate_are_read():
     result = {"name": "a", "success": True, "input": "Hi", "actual_output": "Hello", "conversational": False}
     metrics = [{"name": "Bias", "score": 0.0, "evaluation_model": "gpt"}]
-    made = sample({"test_results": [{**result, "metrics_data": metrics}], "confident_link": None})
-    assert [(label.name, label.value, label.annotator) for label in made.trace.labels] == [
+    case = sample({"test_results": [{**result, "metrics_data": metrics}], "confident_link": None})
+    assert [(label.name, label.value, label.annotator) for label in case.trace.labels] == [
         ("Bias", 0.0, "gpt"),
         ("success", True, None),
     ]
-    assert (made.id, made.group) == ("a", "a")
+    assert (case.id, case.group) == ("a", "a")
 
 
 def test_spans_and_images_are_named():
-    made = sample(run_of(trace={"uuid": "t", "toolSpans": [{}]}, imagesMapping={"a": {"url": "u"}}))
-    assert warned(made) == {
+    case = sample(run_of(trace={"uuid": "t", "toolSpans": [{}]}, imagesMapping={"a": {"url": "u"}}))
+    assert warned(case) == {
         "trace": "spans are not read, kept as is",
         "imagesMapping": "images are not read, kept as is",
     }
@@ -298,8 +298,8 @@ def test_other_rows_are_not_taken_for_goldens(row):
 def test_columns_renamed_to_ours_are_read_as_rows(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(CASE))
-    [made] = judgekit.read(path, columns={"actual_output": "response"}, on_error="raise")
-    assert made.trace.source.format == "rows"
+    [row] = judgekit.read(path, columns={"actual_output": "response"}, on_error="raise")
+    assert row.trace.source.format == "rows"
 
 
 def test_an_input_that_is_not_text_is_refused():

@@ -294,7 +294,7 @@ def test_a_request_is_read_whole(document):
 
 
 @pytest.mark.parametrize(
-    ("asked", "messages"),
+    ("sent", "messages"),
     [
         ({"contents": "Hi"}, [HumanMessage("Hi")]),
         ({"contents": ["a", {"text": "b"}]}, [HumanMessage([TextPart("a"), TextPart("b")])]),
@@ -306,11 +306,11 @@ def test_a_request_is_read_whole(document):
         ({"contents": [HI], "config": {"systemInstruction": ["s"]}}, [SystemMessage("s"), HumanMessage("Hi")]),
     ],
 )
-def test_a_pair_takes_the_shapes_that_the_sdk_takes(asked, messages):
+def test_a_pair_takes_the_shapes_that_the_sdk_takes(sent, messages):
     response = {"candidates": RESPONSE["candidates"][:1]}
     document = {
         "key": "k",
-        "request": {**asked, "config": {**asked.get("config", {}), "seed": 1}},
+        "request": {**sent, "config": {**sent.get("config", {}), "seed": 1}},
         "response": response,
     }
     assert detect(document).name == "gemini"
@@ -426,9 +426,9 @@ def test_chunks_that_were_streamed_after_calls_of_the_sdk_each_have_the_history(
 
 
 def test_a_history_that_writes_bytes_in_another_way_continues_the_request():
-    asked, past = [[{**HI, "parts": [{"inlineData": {"data": data}}]}] for data in ("a+/=", "a-_=")]
+    contents, past = [[{**HI, "parts": [{"inlineData": {"data": data}}]}] for data in ("a+/=", "a-_=")]
     response = {"candidates": RESPONSE["candidates"][:1], "automaticFunctionCallingHistory": [*past, HI]}
-    trace = READER.sample({"request": {"contents": asked}, "response": response}, 0).trace
+    trace = READER.sample({"request": {"contents": contents}, "response": response}, 0).trace
     assert [message.role for message in trace.messages] == ["user", "user", "assistant"]
     assert trace.warnings == ()
 
@@ -448,7 +448,7 @@ def test_many_candidates_take_time_in_proportion_to_their_number():
 
 
 @pytest.mark.parametrize(
-    ("record", "found"),
+    ("record", "problem"),
     [
         ([{**HI, "role": "martian"}], "contents[0].role: expected one of user, model"),
         ({"contents": user({"text": 5})}, "contents[0].parts[0].text: expected a string, found 5"),
@@ -463,8 +463,8 @@ def test_many_candidates_take_time_in_proportion_to_their_number():
         (5, "the record: expected an object"),
     ],
 )
-def test_an_error_says_where_and_what_was_found(record, found):
-    with pytest.raises(TraceError, match=re.escape(found)):
+def test_an_error_says_where_and_what_was_found(record, problem):
+    with pytest.raises(TraceError, match=re.escape(problem)):
         READER.sample(record, 0)
 
 
@@ -493,9 +493,9 @@ ENDED = {
 
 @pytest.mark.parametrize("spelled", [lambda one: one, snake], ids=["camelCase", "snake_case"])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("response", "reason", "told"), ENDED.values(), ids=ENDED)
+@pytest.mark.parametrize(("response", "reason", "problems"), ENDED.values(), ids=ENDED)
 def test_a_response_without_an_answer_keeps_its_usage_and_says_why_it_ended(
-    response, reason, told, streamed, spelled, no_question, forgotten
+    response, reason, problems, streamed, spelled, no_question, forgotten
 ):
     alone = spelled(response)
     pair = {"request": {"contents": [HI]}, "response": [alone] if streamed else alone}
@@ -506,7 +506,7 @@ def test_a_response_without_an_answer_keeps_its_usage_and_says_why_it_ended(
         answer = trace.messages[-1]
         assert (answer.text, answer.finish_reason, answer.model, answer.id) == ("", reason, "m", "r")
         assert answer.usage.input_tokens == 7
-        assert [warning.message for warning in trace.warnings] == [*told, *unasked]
+        assert [warning.message for warning in trace.warnings] == [*problems, *unasked]
         assert forgotten(READER, document) == []
 
 
@@ -547,7 +547,7 @@ def test_nothing_is_forgotten_and_nothing_crashes(document, forgotten, crashes):
 
 
 def test_nothing_of_any_content_is_forgotten(forgotten, crashes):
-    contents = [content for found, _ in CONTENTS.values() for content in found]
+    contents = [content for recorded, _ in CONTENTS.values() for content in recorded]
     assert forgotten(READER, {"contents": contents}, 60) == []
     assert crashes(READER, {"contents": contents}, 60) == []
 
@@ -591,7 +591,7 @@ def test_a_request_and_its_response_are_one_conversation(shared_data):
     for folder in folders:
         pair = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("request", "response")}
         [record] = READER.records(pair)
-        asked, answered = (READER.sample(pair[name], 0).trace.messages for name in ("request", "response"))
+        question, answered = (READER.sample(pair[name], 0).trace.messages for name in ("request", "response"))
         sample = READER.sample(record, 0)
-        assert sample.trace.messages == asked + answered
+        assert sample.trace.messages == question + answered
         assert sample.id == pair["response"]["responseId"]

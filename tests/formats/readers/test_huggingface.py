@@ -61,9 +61,9 @@ def test_the_files_of_others_are_read_whole(shared_data):
 
 def test_an_answer_of_a_question_may_be_anybodys_so_the_row_is_refused(shared_data):
     path = shared_data / "exports" / "hf_qa.jsonl"
-    told: list[TraceError] = []
-    assert list(judgekit.read(path, on_error=told.append)) == []
-    [error] = told
+    errors: list[TraceError] = []
+    assert list(judgekit.read(path, on_error=errors.append)) == []
+    [error] = errors
     assert "--column question=input --column answer=response; if 'answer' is the expected" in error.problem
     for meaning, expected in (("response", ("4", None)), ("reference", (None, "4"))):
         [sample] = judgekit.read(path, columns={"question": "input", "answer": meaning}, on_error="raise")
@@ -179,15 +179,15 @@ def test_a_pairwise_judge_is_audited_with_the_winners_of_an_arena_without_option
 
     def reply(request):
         first = str(request).index("hello") < str(request).index("| no")
-        said = {"strengths_first": "", "strengths_second": "", "reason": "", "evidence_first": [2]}
-        return {**said, "evidence_second": [2], "verdict": "first" if first else "second"}
+        fields = {"strengths_first": "", "strengths_second": "", "reason": "", "evidence_first": [2]}
+        return {**fields, "evidence_second": [2], "verdict": "first" if first else "second"}
 
     store = tmp_path / "runs.sqlite"
     judgekit.run(judgekit.read(path), [Pairwise("Which is better?", ScriptedJudge(reply))], store=store)
     run = Run.stored(1, store)
-    [found] = audit(run, recorded_labels(run, {})).scorers
-    assert found.labels == 8
-    assert found.agreement["weighted kappa"].value == 1
+    [agreements] = audit(run, recorded_labels(run, {})).scorers
+    assert agreements.labels == 8
+    assert agreements.agreement["weighted kappa"].value == 1
 
 
 def test_model_and_id_of_a_conversation_are_kept():

@@ -37,9 +37,9 @@ ADD = {"name": "add", "description": "Adds", "parameters": {"type": "object"}}
 IMAGE = {"type": "image", "image": "attachment://abc", "detail": "auto"}
 
 
-def model_event(message: dict, span: str, asked: list, **more: object) -> dict:
+def model_event(message: dict, span: str, request: list, **more: object) -> dict:
     output = {"model": "m", "choices": [{"message": message, "stop_reason": "stop"}], "usage": {"input_tokens": 7}}
-    return {"event": "model", "span_id": span, "tools": [ADD], "input": asked, "output": output, **more}
+    return {"event": "model", "span_id": span, "tools": [ADD], "input": request, "output": output, **more}
 
 
 ASKED = {"id": "u", "role": "user", "content": "1+2?", "source": "input"}
@@ -189,8 +189,8 @@ def test_metadata_that_does_not_fit_the_field_of_its_name_stays_and_is_told():
     sample = READER.sample(record, 0)
     assert (sample.label, sample.documents) == ("l", None)
     assert sample.metadata == {"documents": [{"title": "t"}], "task_time": "long"}
-    told = [(one.path, one.message.partition(":")[0]) for one in sample.trace.warnings if "metadata" in one.path]
-    assert told == [("sample.metadata", "not used, kept as is")] * 2
+    warned = [(one.path, one.message.partition(":")[0]) for one in sample.trace.warnings if "metadata" in one.path]
+    assert warned == [("sample.metadata", "not used, kept as is")] * 2
 
 
 def test_metadata_that_fits_alone_but_not_together_stays_and_is_told():
@@ -269,9 +269,9 @@ CONTENTS = {
 }
 
 
-@pytest.mark.parametrize(("found", "part"), CONTENTS.values(), ids=CONTENTS)
-def test_the_kinds_of_content(found, part):
-    [message] = READER.sample([{"role": "assistant", "content": [found]}], 0).trace.messages
+@pytest.mark.parametrize(("recorded", "part"), CONTENTS.values(), ids=CONTENTS)
+def test_the_kinds_of_content(recorded, part):
+    [message] = READER.sample([{"role": "assistant", "content": [recorded]}], 0).trace.messages
     assert message.content == (part,)
 
 
@@ -299,8 +299,8 @@ def test_a_tool_of_the_provider_is_a_call_and_its_result():
 def test_arguments_that_inspect_could_not_parse_say_why():
     call = {**CALL, "arguments": {"add": "{bad"}, "parse_error": "not JSON"}
     [message] = READER.sample([{"role": "assistant", "content": None, "tool_calls": [call]}], 0).trace.messages
-    [made] = message.tool_calls
-    assert (made.args, made.args_raw, made.args_error) == ({}, '{"add": "{bad"}', "not JSON")
+    [tool_call] = message.tool_calls
+    assert (tool_call.args, tool_call.args_raw, tool_call.args_error) == ({}, '{"add": "{bad"}', "not JSON")
 
 
 def test_an_agent_whose_turns_a_handoff_made_text_is_a_child_and_the_outermost_is_not():
@@ -364,7 +364,7 @@ def test_nothing_else_is(document):
 
 
 @pytest.mark.parametrize(
-    ("change", "found"),
+    ("change", "problem"),
     [
         ({"messages": []}, "sample.messages: expected messages, found nothing"),
         ({"messages": [{"role": "critic"}]}, "sample.messages[0].role: expected one of system, user, assistant, tool"),
@@ -375,8 +375,8 @@ def test_nothing_else_is(document):
         ),
     ],
 )
-def test_an_error_says_where_in_the_sample_and_what_was_found(change, found):
-    with pytest.raises(TraceError, match=f"^{re.escape(found)}"):
+def test_an_error_says_where_in_the_sample_and_what_was_found(change, problem):
+    with pytest.raises(TraceError, match=f"^{re.escape(problem)}"):
         READER.sample({"header": HEADER, "sample": {**SAMPLE, **change}}, 0)
 
 
@@ -469,8 +469,8 @@ def test_scorers_of_inspect_that_compare_texts_are_benchmarks_model_graders_are_
 )
 def test_a_score_for_which_a_model_was_asked_is_that_of_a_judge(shown):
     others = {"match": {"value": "C"}}
-    found = sources_in({**shown, "scores": {**shown["scores"], **others}})
-    assert found == {"ok": "judge", "match": "benchmark"}
+    sources = sources_in({**shown, "scores": {**shown["scores"], **others}})
+    assert sources == {"ok": "judge", "match": "benchmark"}
 
 
 def test_a_score_of_judgekit_without_a_judge_is_that_of_a_benchmark_unless_its_name_is_that_of_a_judge():

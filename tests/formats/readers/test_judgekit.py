@@ -37,13 +37,13 @@ def test_a_record_is_a_sample_or_a_trace_and_without_an_id_is_named_by_its_index
 def test_broken_arguments_of_a_call_are_kept():
     call = {"name": "f", "args": '{"a": '}
     sample = READER.sample({"trace": {"messages": [{"role": "assistant", "tool_calls": [call]}]}}, 0)
-    [made] = sample.trace.tool_calls()
-    assert made == ActualCall(1, 0, ToolCall("f", '{"a": '))
-    assert made.call.args_raw == '{"a": '
+    [actual] = sample.trace.tool_calls()
+    assert actual == ActualCall(1, 0, ToolCall("f", '{"a": '))
+    assert actual.call.args_raw == '{"a": '
 
 
 @pytest.mark.parametrize(
-    ("record", "found"),
+    ("record", "problem"),
     [
         ({"id": "a", "trace": {}, "refrence": "x"}, "refrence: Extra inputs are not permitted, found 'x'"),
         ({"id": 0, "trace": {}}, "id: Input should be a valid string, found 0"),
@@ -64,10 +64,10 @@ def test_broken_arguments_of_a_call_are_kept():
         ([1], "expected an object, found [1]"),
     ],
 )
-def test_an_error_says_where_in_the_record_and_what_was_found(record, found):
+def test_an_error_says_where_in_the_record_and_what_was_found(record, problem):
     with pytest.raises(TraceError) as raised:
         READER.sample(record, 0)
-    assert str(raised.value).startswith(found)
+    assert str(raised.value).startswith(problem)
 
 
 def test_many_problems_are_counted():

@@ -136,8 +136,8 @@ CALLS = {
 
 @pytest.mark.parametrize(("message", "calls"), CALLS.values(), ids=CALLS)
 def test_a_call_counts_once_wherever_it_stands(message, calls):
-    [made] = READER.sample([message], 0).trace.messages
-    assert list(made.tool_calls) == calls
+    [reply] = READER.sample([message], 0).trace.messages
+    assert list(reply.tool_calls) == calls
 
 
 def test_tools_of_the_provider_stand_within_its_reply():
@@ -206,9 +206,9 @@ BLOCKS = {
 }
 
 
-@pytest.mark.parametrize(("found", "part"), BLOCKS.values(), ids=BLOCKS)
-def test_the_kinds_of_blocks(found, part):
-    messages = READER.sample([ai(["-", found]), {**HI, "content": ["-", found]}], 0).trace.messages
+@pytest.mark.parametrize(("block", "part"), BLOCKS.values(), ids=BLOCKS)
+def test_the_kinds_of_blocks(block, part):
+    messages = READER.sample([ai(["-", block]), {**HI, "content": ["-", block]}], 0).trace.messages
     assert [message.content for message in messages] == [(TextPart("-"), part)] * 2
 
 
@@ -249,8 +249,8 @@ def test_other_kinds_of_messages():
 @pytest.mark.parametrize("shape", [SHAPES["model_dump"], SHAPES["messages_to_dict"]])
 def test_streamed_pieces_are_not_put_together_which_is_told(shape):
     pieces = [{"type": "AIMessageChunk", "content": text, "id": identity} for text, identity in ("a1", "b1", "c2")]
-    asked = {"type": "human", "content": "q"}
-    trace = READER.sample([shape(piece) for piece in (asked, *pieces)], 0).trace
+    question = {"type": "human", "content": "q"}
+    trace = READER.sample([shape(piece) for piece in (question, *pieces)], 0).trace
     assert len(trace.messages) == 4
     assert [warning.path for warning in trace.warnings] == ["messages[2]"]
 
@@ -329,7 +329,7 @@ def test_recorded_conversations(shared_data, forgotten, name):
     assert READER.recognizes(document)
     trace = READER.sample(document, 0).trace
     assert [message.role for message in trace.messages] == ["user", "assistant", "tool", "tool", "tool", "assistant"]
-    assert [made.call.name for made in trace.tool_calls()] == ["add", "boom", "nosuch"]
+    assert [pair.call.name for pair in trace.tool_calls()] == ["add", "boom", "nosuch"]
     assert [trace.messages[index].is_error for index in pair_results(trace.messages).calls] == [False, True, True]
     assert trace.response == "3"
     assert trace.warnings == ()

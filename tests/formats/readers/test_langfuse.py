@@ -52,8 +52,8 @@ def warned(sample):
 def test_every_file_is_read_whole(exports, name):
     [sample] = read(exports / name, on_error="raise")
     trace = sample.trace
-    found = [sample.id, len(trace.messages), len(trace.tool_calls()), len(trace.children)]
-    assert [*found, sample.reference, len(trace.labels), sample.group] == EXPORTS[name]
+    counts = [sample.id, len(trace.messages), len(trace.tool_calls()), len(trace.children)]
+    assert [*counts, sample.reference, len(trace.labels), sample.group] == EXPORTS[name]
     assert (trace.id, trace.source.format) == (sample.id, "langfuse")
     assert [warning.message for warning in trace.warnings] == [ITEM] * (name == "langfuse_dataset_items.jsonl")
 
@@ -157,7 +157,7 @@ def test_any_order_of_the_lines_gives_the_same_samples(lines):
     samples = sorted(sampled(*lines), key=lambda sample: sample.id)
     assert samples == sorted(sampled(*PIECES), key=lambda sample: sample.id)
     other, sample = samples
-    assert [[one.text for one in found.trace.messages] for found in samples] == [["p", "b"], ["q", "", "r", "a"]]
+    assert [[one.text for one in each.trace.messages] for each in samples] == [["p", "b"], ["q", "", "r", "a"]]
     assert (len(sample.trace.tool_calls()), len(sample.trace.labels), other.trace.labels) == (1, 1, ())
     assert sample.trace.metadata == {"tags": ["x"]}
 
@@ -192,8 +192,8 @@ def test_scores_say_who_gave_them():
         Label("note", "well done", source="human"),
     )
     assert sample.reference == "b"
-    said = "scores of single observations, which are no labels of the trace, found 1"
-    assert warned(sample) == {("trace.scores", said)}
+    problem = "scores of single observations, which are no labels of the trace, found 1"
+    assert warned(sample) == {("trace.scores", problem)}
 
 
 def test_scores_of_traces_that_are_not_in_the_file_are_told():
@@ -244,15 +244,15 @@ def test_an_answer_of_the_outermost_observation_that_no_model_gave_is_the_last_m
     ):
         [sample] = sampled(observed("root", "CHAIN", input="q", output=answer), model)
         assert [message.text for message in sample.trace.messages] == texts
-        said = (
+        problem = (
             "spans[0].attributes.output",
             "differs from the last answer of a model, and is read as the final answer",
         )
-        assert warned(sample) == ({said} if len(texts) == 3 else set())
+        assert warned(sample) == ({problem} if len(texts) == 3 else set())
     [sample] = sampled(observed("root", "CHAIN", input="another", output={"n": 1}), model)
     assert [message.text for message in sample.trace.messages] == ["q", "a"]
-    said = "the input of the outermost run is not part of the conversation with the model"
-    assert warned(sample) == {("spans[0].attributes.input", said)}
+    problem = "the input of the outermost run is not part of the conversation with the model"
+    assert warned(sample) == {("spans[0].attributes.input", problem)}
 
 
 def test_of_several_outermost_observations_none_has_the_final_answer():
@@ -277,8 +277,8 @@ def test_errors_and_missing_parents_are_told():
     assert (call.tool_calls[0].args, result.text, result.is_error) == ({"id": 7}, "no such order", True)
     assert warned(sample) == {("spans[0]", "the outermost run failed: error")}
     [sample] = sampled(observed("llm", "GENERATION", "gone", input="q", output="a"))
-    said = "runs whose parent is not in this file, found 1 of 1; export whole traces"
-    assert warned(sample) == {(None, said)}
+    problem = "runs whose parent is not in this file, found 1 of 1; export whole traces"
+    assert warned(sample) == {(None, problem)}
     [sample] = sampled(observed("llm", "GENERATION", input="q", level="ERROR"))
     assert (None, "model calls that failed, found 1 of 1") in warned(sample)
 
@@ -331,7 +331,7 @@ def test_an_observation_that_pages_repeat_is_read_once_in_its_later_version():
 
 
 @pytest.mark.parametrize(
-    ("item", "text", "known"),
+    ("item", "text", "facts"),
     [
         ({"input": "q", "expectedOutput": "a"}, "q", {"reference": "a"}),
         (
@@ -349,12 +349,12 @@ def test_an_observation_that_pages_repeat_is_read_once_in_its_later_version():
         ),
     ],
 )
-def test_an_item_of_a_dataset_is_a_question_and_a_reference(item, text, known):
+def test_an_item_of_a_dataset_is_a_question_and_a_reference(item, text, facts):
     record = {"id": "i", "datasetName": "d", "status": "ARCHIVED", **item}
     assert READER.recognizes(record)
     [sample] = sampled(record)
     assert (sample.id, [message.text for message in sample.trace.messages]) == ("i", [text])
-    assert {name: getattr(sample, name) for name in known} == known
+    assert {name: getattr(sample, name) for name in facts} == facts
     assert {(None, ITEM), ("status", "is archived")} <= warned(sample)
 
 

@@ -50,8 +50,8 @@ def dumpd(message):
 
 def ran(identity, kind="chain", parent=None, trace="r", **fields):
     order = f"{trace}.{parent}.{identity}" if parent else trace
-    known = {"id": identity, "trace_id": trace, "dotted_order": order, "parent_run_id": parent, "run_type": kind}
-    return {**known, "name": identity, "inputs": {}, "outputs": None, **fields}
+    run = {"id": identity, "trace_id": trace, "dotted_order": order, "parent_run_id": parent, "run_type": kind}
+    return {**run, "name": identity, "inputs": {}, "outputs": None, **fields}
 
 
 def sampled(*records):
@@ -74,8 +74,8 @@ def exports(shared_data):
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_file_is_read_whole(exports, name):
     [sample] = read(exports / name, on_error="raise")
-    found = [sample.id, len(sample.trace.messages), len(sample.trace.tool_calls()), sample.reference, sample.group]
-    assert found == EXPORTS[name]
+    counts = [sample.id, len(sample.trace.messages), len(sample.trace.tool_calls()), sample.reference, sample.group]
+    assert counts == EXPORTS[name]
     assert (sample.trace.source.format, sample.trace.labels, sample.trace.children) == ("langsmith", (), ())
     assert [warning.message for warning in sample.trace.warnings] == WARNINGS[name]
 
@@ -323,8 +323,8 @@ def test_failures_and_missing_runs_are_told():
     [sample] = sampled(TREE[0], {**TREE[1], "error": "Overloaded", "outputs": None})
     assert (None, "model calls that failed, found 1 of 1") in warned(sample)
     [sample] = sampled(TREE[0], {**TREE[1], "outputs": None})
-    said = "model calls without outputs, found 1 of 1; export the runs with their inputs and outputs"
-    assert (None, said) in warned(sample)
+    problem = "model calls without outputs, found 1 of 1; export the runs with their inputs and outputs"
+    assert (None, problem) in warned(sample)
     assert texts(sample) == ["q", "a"]
     with pytest.raises(TraceError, match="no run has an input or output that can be read; export the runs with"):
         sampled(ran("r"))
@@ -444,8 +444,8 @@ def test_nothing_else_is_recognized(document):
 
 
 def test_a_value_that_stands_beside_both_question_and_answer_is_kept_twice():
-    known = {"inputs": {"question": "q", "k": 1}, "outputs": {"answer": "a", "k": 2}}
-    [sample] = sampled({"id": "e", "dataset_id": "d", **known})
+    example = {"inputs": {"question": "q", "k": 1}, "outputs": {"answer": "a", "k": 2}}
+    [sample] = sampled({"id": "e", "dataset_id": "d", **example})
     assert sample.fields == {"k": 1, "outputs": {"k": 2}}
 
 
@@ -477,7 +477,7 @@ def test_runs_without_an_id_belong_to_the_traces_that_they_name():
 
 def test_runs_in_a_cycle_belong_to_one_of_them():
     runs = [
-        {"id": one, "parent_run_id": other, "run_type": "llm", "inputs": {"input": one}} for one, other in ("ab", "ba")
+        {"id": run, "parent_run_id": other, "run_type": "llm", "inputs": {"input": run}} for run, other in ("ab", "ba")
     ]
     assert sum(len(record["spans"]) for record in READER.records(runs)) == 2
     assert isinstance(
