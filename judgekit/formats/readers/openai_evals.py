@@ -41,6 +41,8 @@ _OF_SAMPLES = (frozenset(("input", "ideal")), frozenset(("messages", "ideal")))
 _REFERENCES = frozenset(("reference", "references", "expected_output"))
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """The suffix that the platform adds to the name of a grader."""
+EVAL_COUNTS = {"input": "prompt_tokens", "output": "completion_tokens", "cached": "cached_tokens"}
+"""The names of token counts, for `read_counts`."""
 _COMPUTED = ("string", "text", "python")
 """Prefixes of the types of graders that ask no model."""
 
@@ -159,10 +161,9 @@ class _Item:
         if not any(name in self.row for name in _REFERENCES):
             facts |= self._references()
         ids = {"eval_id": self.eval_id, "run_id": self.run_id}
-        metadata = {name: value for name, value in ids.items() if value is not None}
-        return build_sample(
-            self.row, index, {**trace, "tools": self.tools, "metadata": metadata}, identity=identity, **facts
-        )
+        metadata = {name: text for name, text in ids.items() if text is not None}
+        trace = {**trace, "tools": self.tools, "metadata": metadata}
+        return build_sample(self.row, index, trace, identity=identity, **facts)
 
     def _references(self) -> dict[str, object]:
         """Return the first column whose name says that it holds the expected output. It stays a field too."""
@@ -220,37 +221,26 @@ class _Item:
             sample.warn(f"the request to the model failed: {failed}", "error")
         if not response.messages:
             sample.warn("contains no answer", "output")
-        elif not any(
-            message.text or (isinstance(message, AIMessage) and message.tool_calls) for message in response.messages
-        ):
+        elif not any(reply.text or (isinstance(reply, AIMessage) and reply.tool_calls) for reply in response.messages):
             sample.warn(f"the answer is empty; it ended with {to_text(sample.peek('finish_reason'))}", "output")
-        details = self._about_answer(sample) if response.messages else {}
+        details: dict[str, object] = {}
+        if response.messages:
+            details["usage"] = read_counts(sample.object("usage"), **EVAL_COUNTS)
+            details |= {"model": sample.text("model"), "finish_reason": sample.text("finish_reason")}
         messages, replies = exchange_messages(request, response, self.tools, **details)
         return {"messages": [*messages, *replies], "termination": f"error: {failed}" if failed else None}
-
-    @staticmethod
-    def _about_answer(sample: FieldTracker) -> dict[str, object]:
-        usage = read_counts(
-            sample.object("usage"), input="prompt_tokens", output="completion_tokens", cached="cached_tokens"
-        )
-        return {"model": sample.text("model"), "finish_reason": sample.text("finish_reason"), "usage": usage}
 
     def _answer(self, sample: FieldTracker) -> Payload:
         """Return what the model answered, in any of the places where these files hold it."""
         output = sample.peek("output")
         if isinstance(output, list):
-            held = [
-                message
-                for message in objects_in(output)
-                if any(message[name] is not None for name in message if name != "role")
-            ]
+            stated = [{k: v for k, v in message.items() if v is not None} for message in objects_in(output)]
             replies: list[JsonValue] = [
-                {"role": "assistant", **{k: v for k, v in message.items() if v is not None}} for message in held
+                {"role": "assistant", **fields} for fields in stated if fields.keys() - {"role"}
             ]
-            payload = messages_in(replies, sample, "output", AIMessage) if replies else None
-            if payload is not None and len(held) == len(output):
-                sample.take("output")
-            if payload is not None:
+            if replies and (payload := messages_in(replies, sample, "output", AIMessage)) is not None:
+                if len(replies) == len(output):
+                    sample.take("output")
                 return payload
         for name in ("choices",) if isinstance(output, list) else ("output", "choices"):
             if sample.peek(name) and (payload := take_payload(sample, name, AIMessage)).messages:
@@ -262,8 +252,7 @@ class _Item:
             return Payload((AIMessage(azure_text),))  # as Azure writes it
         if isinstance(text, str) or tools:
             message: JsonObject = {"role": "assistant", "content": text, "tool_calls": tools or None}
-            payload = messages_in([message], sample, "output_text", AIMessage)
-            if payload is not None:
+            if (payload := messages_in([message], sample, "output_text", AIMessage)) is not None:
                 if sample.peek("output_json") == parse_if_json(text):
                     sample.take("output_json")
                 sample.take("output_text")
@@ -289,14 +278,12 @@ def _labels(row: FieldTracker) -> list[Label]:
         graded = grade.maybe_object("sample")
         replies = graded.optional_objects("output") if graded is not None else []
         asks_model = asks_model or (graded is not None and "input" in graded)
-        label = Label(
-            plain if shared[plain] == 1 else name,
-            value,
-            source=_source(plain, grade, graded),
-            annotator=graded.text("model") if graded is not None else None,
-            reason=replies[-1].text("content") if replies else grade.text("reason"),
+        source = _source(plain, grade, graded)
+        annotator = graded.text("model") if graded is not None else None
+        reason = replies[-1].text("content") if replies else grade.text("reason")
+        labels.append(
+            Label(plain if shared[plain] == 1 else name, value, source=source, annotator=annotator, reason=reason)
         )
-        labels.append(label)
     if asks_model:
         row.warn("the messages to graders are kept in extra", "results")
     return labels
@@ -315,9 +302,5 @@ def _sample_of_repository(row: FieldTracker, index: int) -> Sample:
     name = "messages" if "messages" in row else "input"
     request = take_payload(row, name, HumanMessage)
     ideal = row.take("ideal")
-    facts: dict[str, object] = {}
-    if isinstance(ideal, list):
-        facts["references"] = list(map(to_text, ideal))
-    elif ideal is not None:
-        facts["reference"] = to_text(ideal)
-    return build_row_sample(row, identity, list(request.messages), facts, request.tools)
+    facts = {"references": list(map(to_text, ideal))} if isinstance(ideal, list) else {"reference": to_text(ideal)}
+    return build_row_sample(row, identity, list(request.messages), {} if ideal is None else facts, request.tools)

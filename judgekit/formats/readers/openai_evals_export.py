@@ -12,6 +12,7 @@ from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.readers.base import RowReader, build_sample, first_record
+from judgekit.formats.readers.openai_evals import EVAL_COUNTS
 from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in
 from judgekit.formats.readers.rows import take_value
 from judgekit.formats.row_facts import to_text
@@ -35,11 +36,8 @@ class OpenAIEvalsExportReader(RowReader):
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize results by their item's number and their grades."""
-        first = first_record(value)
-        return (
-            isinstance(lookup(first, "item"), dict)
-            and {"run_id", "data_source_idx", "grades"} <= as_object(first).keys()
-        )
+        first = as_object(first_record(value))
+        return isinstance(first.get("item"), dict) and {"run_id", "data_source_idx", "grades"} <= first.keys()
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one result."""
@@ -59,23 +57,18 @@ class OpenAIEvalsExportReader(RowReader):
             "messages": [*messages, *replies],
             "tools": tools,
             "labels": _labels(row, as_object(graded)),
-            "usage": read_counts(
-                sample.object("token_usage"), input="prompt_tokens", output="completion_tokens", cached="cached_tokens"
-            ),
+            "usage": read_counts(sample.object("token_usage"), **EVAL_COUNTS),
             "metadata": {} if graded is None else {"grader_samples": graded},
             "termination": None if error is None else f"error: {to_text(lookup(error, 'message') or error)}",
         }
         named = [name for name in item if (canonical_column(name) or name) in ("reference", "expected_output")]
-        return build_sample(
-            row,
-            index,
-            trace,
-            identity=None if run is number is None else f"{run} {number}",
-            group=None if number is None else f"item {number}",
-            reference=to_text(item[named[0]]) if len(named) == 1 and item[named[0]] is not None else None,
-            fields=item,
-            metadata={} if run is None else {"agent": run},
-        )
+        facts = {
+            "group": None if number is None else f"item {number}",
+            "reference": to_text(item[named[0]]) if len(named) == 1 and item[named[0]] is not None else None,
+            "fields": item,
+            "metadata": {} if run is None else {"agent": run},
+        }
+        return build_sample(row, index, trace, identity=None if run is number is None else f"{run} {number}", **facts)
 
 
 def _asked(sample: FieldTracker, item: JsonObject, row: FieldTracker) -> Payload:
@@ -86,15 +79,13 @@ def _asked(sample: FieldTracker, item: JsonObject, row: FieldTracker) -> Payload
             sample.take(name)
             return payload
     question = next((column for column in item if column == "input" or canonical_column(column) == "input"), None)
-    return (
-        Payload() if question is None else take_value(FieldTracker(item, "item", row.warnings), question, HumanMessage)
-    )
+    columns = FieldTracker(item, "item", row.warnings)
+    return Payload() if question is None else take_value(columns, question, HumanMessage)
 
 
 def _answered(sample: FieldTracker) -> Payload:
     outputs: list[JsonValue] = [{"role": "assistant", **output} for output in objects_in(sample.peek("outputs"))]
-    payload = messages_in(outputs, sample, "outputs", AIMessage) if outputs else None
-    if payload is None:
+    if not outputs or (payload := messages_in(outputs, sample, "outputs", AIMessage)) is None:
         return Payload()
     sample.take("outputs")
     return payload

@@ -13,7 +13,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.common import MEDIA, tool_name
+from judgekit.formats.blocks.common import MEDIA, checked_text, tool_name
 from judgekit.formats.blocks.reply import first_choice, to_content
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
@@ -92,9 +92,8 @@ class OpenInferenceReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the spans of each conversation."""
-        return join_calls(
-            group_conversations(document), lambda spans: read_steps(spans, _kind, _model_step, _VALUES)[0]
-        )
+        conversations = group_conversations(document)
+        return join_calls(conversations, lambda spans: read_steps(spans, _kind, _model_step, _VALUES)[0])
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one conversation. The leftover of its spans goes into the trace's ``extra``."""
@@ -121,17 +120,17 @@ class OpenInferenceReader:
 
 def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
     attributes = span.attributes
-    request = Payload(tuple(read_messages(attributes, "llm.input_messages")))
-    response = Payload(tuple(read_answers(attributes)))
+    request = Payload(_messages(attributes, "llm.input_messages"))
+    response = Payload(tuple(_answers(attributes)))
     if not request.messages:
         request = take_payload(attributes, "input.value", HumanMessage)
     if not response.messages:
         response = take_payload(attributes, "output.value", AIMessage)
     if not request.messages and not response.messages:
         return SpanStep(span)
-    tools += read_tools(attributes)
+    tools += _tools(attributes)
     model = attributes.text("llm.response.model_name", "llm.model_name", "llm.request.model_name")
-    details = {"model": model, "finish_reason": attributes.text("llm.finish_reason"), "usage": read_usage(attributes)}
+    details = {"model": model, "finish_reason": attributes.text("llm.finish_reason"), "usage": _usage(attributes)}
     messages, replies = exchange_messages(request, response, tools, **details, id=span.response_id)
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
@@ -157,7 +156,7 @@ def _is_node(span: Span) -> bool:
 def _total(spans: Sequence[Span]) -> Usage | None:
     """Return the usage of the whole, if one span contains all others."""
     roots = [span for span in spans if span.parent is None]
-    return read_usage(roots[0].attributes) if len(roots) == 1 and _kind(roots[0]) != "LLM" else None
+    return _usage(roots[0].attributes) if len(roots) == 1 and _kind(roots[0]) != "LLM" else None
 
 
 def _labels(spans: Sequence[Span]) -> list[Label]:
@@ -169,13 +168,12 @@ def _labels(spans: Sequence[Span]) -> list[Label]:
         for scope, kind in product(("", "trace.", "session."), ("annotation", "evaluation") if given else ()):
             name = f"{scope}{kind}s"
             try:
-                items = [(item.object(kind) or item).leftover() for item in objects(feedback, name)]
+                annotations = [(item.object(kind) or item).leftover() for item in _objects(feedback, name)]
             except TraceError as error:
                 span.attributes.warn(error.problem, name)
-                continue
-            labels += [label for item in items if (label := read_annotation(item)) is not None]
-        annotations = objects_in(span.fields.peek("annotations"))
-        labels += [label for item in annotations if (label := read_annotation(item)) is not None]
+            else:
+                labels += filter(None, map(read_annotation, annotations))
+        labels += filter(None, map(read_annotation, objects_in(span.fields.peek("annotations"))))
     return labels
 
 
@@ -214,36 +212,23 @@ def _metadata(spans: Sequence[Span]) -> JsonObject:
     return metadata
 
 
-def read_messages(attributes: FieldTracker, name: str, otherwise: str | None = None) -> list[Message]:
-    """Read the messages of an attribute.
-
-    Args:
-        attributes: The span's attributes.
-        name: The attribute: ``llm.input_messages`` or ``llm.output_messages``.
-        otherwise: The role of messages without one.
-
-    Raises:
-        TraceError: A message has an unknown role or a content that is not text, or a tool call has no name.
-    """
-    return [_message(item, otherwise) for item in objects(attributes, name)]
+def _messages(attributes: FieldTracker, name: str, otherwise: str | None = None) -> tuple[Message, ...]:
+    return tuple(_message(item, otherwise) for item in _objects(attributes, name))
 
 
-def read_answers(attributes: FieldTracker) -> list[Message]:
-    """Read the answer of a model, the first if there are several. See `read_messages` for errors."""
+def _answers(attributes: FieldTracker) -> list[Message]:
+    """Return the answer of a model, the first if there are several."""
     name = "llm.output_messages"
     several = lookup(parse_structured_json(attributes.peek("llm.invocation_parameters")), "n") not in (None, 1)
-    return first_choice(read_messages(attributes, name, "assistant"), attributes, name, several=several)
+    return first_choice(_messages(attributes, name, "assistant"), attributes, name, several=several)
 
 
-def read_tools(attributes: FieldTracker) -> list[ToolDefinition]:
-    """Read the definitions of the tools that a model could call, in any provider's form.
-
-    Other values are not taken, with a warning.
-    """
+def _tools(attributes: FieldTracker) -> list[ToolDefinition]:
+    """Return the tools that a model could call, in any provider's form. Other values are not taken, with a warning."""
     name = "llm.tools"
     given = {key: attributes.peek(key) for key in attributes if key == name or key.startswith(f"{name}.")}
     try:
-        tools = [_tool(item) for item in objects(FieldTracker(given, attributes.path, attributes.warnings), name)]
+        tools = [_tool(item) for item in _objects(FieldTracker(given, attributes.path, attributes.warnings), name)]
     except TraceError as error:
         attributes.warn(f"{error.problem}; kept as is", name)
         return []
@@ -251,8 +236,8 @@ def read_tools(attributes: FieldTracker) -> list[ToolDefinition]:
     return tools
 
 
-def read_usage(attributes: FieldTracker) -> Usage | None:
-    """Read token counts. Other counts and costs are kept."""
+def _usage(attributes: FieldTracker) -> Usage | None:
+    """Return token counts. Other counts and costs are kept."""
     counts = {
         "input_tokens": attributes.count("llm.token_count.prompt"),
         "output_tokens": attributes.count("llm.token_count.completion"),
@@ -264,7 +249,7 @@ def read_usage(attributes: FieldTracker) -> Usage | None:
     return Usage.model_validate({**counts, "extra": others}) if is_reported else None
 
 
-def objects(attributes: FieldTracker, name: str) -> list[FieldTracker]:
+def _objects(attributes: FieldTracker, name: str) -> list[FieldTracker]:
     """Take the objects of an attribute that is a list in any form."""
     whole = name in attributes  # then its name has no indexes
     value = take_nested(attributes, name)
@@ -309,12 +294,7 @@ def _content(message: FieldTracker, calls: list[ToolCall]) -> list[Part]:
     """Read the parts. Calls among them are added to the calls, unless they are there already."""
     unmatched = list(calls)
     parts = [part for item in message.objects("contents") if (part := _part(item, calls, unmatched)) is not None]
-    content = message.peek("content")
-    if content is None:
-        return parts
-    if not isinstance(content, str):
-        raise message.type_error("content", "a string")
-    message.take("content")
+    content = checked_text(message)
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     return parts if content in ("", "".join(texts), "\n".join(texts)) else [TextPart(content), *parts]
 

@@ -12,7 +12,14 @@ from itertools import zip_longest
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.common import MediaKind, content_items, media_kind, provider_metadata, read_parts
+from judgekit.formats.blocks.common import (
+    MediaKind,
+    checked_text,
+    content_items,
+    media_kind,
+    provider_metadata,
+    read_parts,
+)
 from judgekit.formats.blocks.reply import ReplyItem, split_reply, to_content
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample
@@ -105,20 +112,17 @@ def _messages(recorded: Sequence[FieldTracker], outputs: Collection[str]) -> lis
         if kind == "response":
             messages += _response(message, outputs, _unused(following, outputs))
             continue
-        messages_of_request: list[Message] = []
+        start = len(messages)
         if (prompt := message.text("instructions")) is not None and prompt != instructions:
-            messages_of_request.append(SystemMessage(prompt))
+            messages.append(SystemMessage(prompt))
             instructions = prompt
-        messages_of_request += [
-            part_message for part in message.objects("parts") for part_message in _request_part(part, outputs)
-        ]
-        if messages_of_request:
+        for part in message.objects("parts"):
+            messages += _request_part(part, outputs)
+        if len(messages) > start:
             message.take("kind")
-            first, rest = messages_of_request[0], message.leftover()
-            messages_of_request[0] = (
-                first.model_copy(update={"extra": {**first.extra, "request": rest}}) if rest else first
-            )
-        messages += messages_of_request
+            if rest := message.leftover():
+                first = messages[start]
+                messages[start] = first.model_copy(update={"extra": {**first.extra, "request": rest}})
     return messages
 
 
@@ -147,8 +151,7 @@ def _request_part(part: FieldTracker, outputs: Collection[str]) -> list[Message]
         return [_result(part)]
     if kind in ("system-prompt", "instruction-delta"):
         part.take("part_kind")
-        prompt: dict[str, object] = {"content": _text(part), "timestamp": part.time("timestamp")}
-        return [SystemMessage.model_validate({**prompt, "extra": part.leftover()})]
+        return [SystemMessage(_text(part), timestamp=part.time("timestamp"), extra=part.leftover())]
     if kind == "user-prompt":
         part.take("part_kind")
         content = to_content(read_parts(content_items(part, "a list"), _part))
@@ -159,8 +162,7 @@ def _request_part(part: FieldTracker, outputs: Collection[str]) -> list[Message]
     else:
         _unread(part, kind)
         return []
-    fields: dict[str, object] = {"content": content, "timestamp": part.time("timestamp")}
-    return [HumanMessage.model_validate({**fields, "extra": part.leftover()})]
+    return [HumanMessage(content, timestamp=part.time("timestamp"), extra=part.leftover())]
 
 
 def _text(holder: FieldTracker) -> str:
@@ -172,19 +174,18 @@ def _result(part: FieldTracker) -> ToolMessage:
     retry = part.peek("part_kind") == "retry-prompt"
     outcome = part.peek("outcome")
     part.take("part_kind")
-    fields: dict[str, object] = {
-        "name": part.text("tool_name"),
-        "tool_call_id": part.id("tool_call_id"),
-        "timestamp": part.time("timestamp"),
-        "is_error": True if retry else None if outcome is None else outcome != "success",
-    }
-    content = part.peek("content")
-    if isinstance(content, list) and any(isinstance(inner, dict) and "kind" in inner for inner in content):
-        fields["content"] = to_content(read_parts(part.items("content"), _part))
-    else:
-        fields["content"] = _text(part)
+    name, identity, moment = part.text("tool_name"), part.id("tool_call_id"), part.time("timestamp")
+    has_parts = any("kind" in inner for inner in objects_in(part.peek("content")))
+    content = to_content(read_parts(part.items("content"), _part)) if has_parts else _text(part)
     part.take_if("outcome", "success")
-    return ToolMessage.model_validate({**fields, "extra": part.leftover()})
+    return ToolMessage(
+        content,
+        tool_call_id=identity,
+        name=name,
+        is_error=True if retry else None if outcome is None else outcome != "success",
+        timestamp=moment,
+        extra=part.leftover(),
+    )
 
 
 def _part(part: FieldTracker) -> Part:
@@ -211,7 +212,7 @@ def _unread(part: FieldTracker, kind: JsonValue) -> None:
 
 def _response(response: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> list[Message]:
     response.take("kind")
-    items = [_request_message(part, outputs, unused) for part in response.objects("parts")]
+    items = [_reply_item(part, outputs, unused) for part in response.objects("parts")]
     whole: dict[str, object] = {
         "id": response.id("provider_response_id", "vendor_id"),
         "timestamp": response.time("timestamp"),
@@ -222,18 +223,16 @@ def _response(response: FieldTracker, outputs: Collection[str], unused: Collecti
     return split_reply(items, {"model": model}, {**whole, "extra": response.leftover()})
 
 
-def _request_message(part: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
+def _reply_item(part: FieldTracker, outputs: Collection[str], unused: Collection[str]) -> ReplyItem:
     kind = part.peek("part_kind")
     if kind in ("tool-call", "builtin-tool-call"):
         return _call(part, outputs, unused)
     if kind == "builtin-tool-return":
         return _result(part)
     if kind in ("text", "thinking"):
-        content = part.peek("content")
-        if content is not None and not isinstance(content, str):
-            raise part.type_error("content", "a string")
+        text = checked_text(part)
         part.take("part_kind")
-        return (TextPart if kind == "text" else ReasoningPart)(part.text("content") or "", extra=part.leftover())
+        return (TextPart if kind == "text" else ReasoningPart)(text, extra=part.leftover())
     if kind == "speech" and isinstance(part.peek("transcript"), str):
         return TextPart(part.text("transcript") or "", extra=part.leftover())
     if kind == "file" and (file := part.object("content")) is not None:

@@ -7,7 +7,7 @@
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
-from judgekit.formats.blocks.common import read_call
+from judgekit.formats.blocks.common import checked_text, read_call
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import RowReader, as_records, build_row_sample
 from judgekit.formats.row_facts import to_text
@@ -71,13 +71,10 @@ def _response(row: FieldTracker) -> str:
 
 def _message(message: FieldTracker) -> Message:
     kind = _KINDS[message.one_of("type", _KINDS)]
-    content = message.peek("content")
-    if content is not None and not isinstance(content, str):
-        raise message.type_error("content", "a string")
+    content = checked_text(message)
     message.take("type")
-    message.take("content")
     metadata = message.object("metadata")
-    fields: dict[str, object] = {"content": content or "", "metadata": metadata.leftover() if metadata else {}}
+    fields: dict[str, object] = {"content": content, "metadata": metadata.leftover() if metadata else {}}
     if kind is not ToolMessage:
         fields["tool_calls"] = list(map(_call, message.objects("tool_calls")))
     return kind.model_validate({**fields, "extra": message.leftover()})

@@ -1,24 +1,29 @@
 """Result files of tau2-bench: simulations of an agent and a user, who may also call tools, with their tasks.
 
 {"info": {...}, "tasks": [{"id", "evaluation_criteria": {"actions": [{"name", "arguments", "compare_args", "requestor"}]}}],
- "simulations": [{"id", "task_id", "trial", "reward_info": {...}, "messages": [...]}]}
+ "simulations": [{"id", "task_id", "trial", "reward_info": {...}, "messages": [
+    {"role": "assistant", "content": null, "tool_calls": [{"id": "c", "name": "f", "arguments": {}, "requestor": "assistant"}],
+     "turn_idx": 2, "timestamp": "...", "cost": 0.002, "usage": {...}, "raw_data": {"finish_reason": "tool_calls", ...}},
+    {"role": "tool", "id": "c", "content": "ok", "requestor": "assistant", "error": false, "turn_idx": 3}]}]}
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.blocks.openai_chat import read_message, read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record, group_name, require_object
-from judgekit.formats.readers.tau2_messages import read_messages
 from judgekit.formats.values import as_list, as_object, head, lookup, messages_field, objects_in, str_or_none, without
 from judgekit.traces.equality import canonical_json, json_bytes
-from judgekit.traces.message import JsonObject
+from judgekit.traces.message import JsonObject, Message, Requestor
 from judgekit.traces.recording import Label
 from judgekit.traces.sample import Sample
 
+_REQUESTORS = get_args(Requestor)
 _SOLO = frozenset(("llm_agent_solo", "dummy_user"))
 """The names of agents that work without a user, and of the user's stand-in."""
 
@@ -56,22 +61,13 @@ class Tau2Reader:
         file = require_object(document)
         shared = without(file, "simulations", "tasks")
         by_id = {str(task.get("id")): task for task in objects_in(file.get("tasks"))}
-        simulations = as_list(file.get("simulations"))
-        named = [
-            (simulation, str(simulation.get("task_id")) if isinstance(simulation, dict) else "")
-            for simulation in simulations
-        ]
-        trials = [(simulation, name, _agrees(simulation, by_id.get(name))) for simulation, name in named]
+        named = [(trial, str(as_object(trial).get("task_id"))) for trial in as_list(file.get("simulations"))]
+        trials = [(trial, name, _agrees(trial, by_id.get(name))) for trial, name in named]
         confirmed, refuted = ({name for _, name, agrees in trials if agrees is verdict} for verdict in (True, False))
         doubted = by_id.keys() - (confirmed - refuted) if refuted else set[str]()
         return [
-            {
-                **shared,
-                "simulation": simulation,
-                "task": by_id.get(name),
-                "task_doubted": not agrees and name in doubted,
-            }
-            for simulation, name, agrees in trials
+            {**shared, "simulation": trial, "task": by_id.get(name), "task_doubted": not agrees and name in doubted}
+            for trial, name, agrees in trials
         ]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
@@ -134,6 +130,30 @@ class Tau2Reader:
         if simulation is not row or given is not None:
             facts["metadata"] = {"task_id": task_id, "criteria": criteria.leftover(), "task": task.leftover()}
         return build_sample(row, index, trace, identity=name, **facts)
+
+
+def read_messages(simulation: FieldTracker, *, solo: bool) -> list[Message]:
+    """Read the messages of a simulation; ``solo`` means that the agent works without a user.
+
+    Raises:
+        TraceError: A message has an unknown role, content or requestor, or a tool call has no name.
+    """
+    return [_message(message, solo=solo) for message in simulation.objects("messages")]
+
+
+def _message(message: FieldTracker, *, solo: bool) -> Message:
+    about: dict[str, object] = {"timestamp": message.time("timestamp")}
+    role = message.peek("role")
+    if role == "tool":  # its id is the id of the call that it answers
+        if "requestor" in message and message.peek("requestor") not in _REQUESTORS:
+            raise message.type_error("requestor", "'assistant' or 'user'")
+        requestor = "assistant" if solo else message.take("requestor") or "assistant"
+        about |= {"tool_call_id": message.id("id"), "is_error": message.boolean("error"), "requestor": requestor}
+    elif role == "assistant":
+        reply = message.object("raw_data") or FieldTracker({})
+        about |= {"usage": read_usage(message.object("usage")), "finish_reason": reply.text("finish_reason")}
+        about["model"] = reply.text("model")
+    return read_message(message, **about)
 
 
 def _is_file(value: JsonValue) -> bool:
