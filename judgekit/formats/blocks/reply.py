@@ -96,6 +96,11 @@ def split_reply(items: Iterable[ReplyItem], each: Mapping[str, object], whole: M
     return messages
 
 
+def choices_warning(count: int) -> str:
+    """Return the warning for a response of several choices."""
+    return f"{count} choices; the first is read, the others are kept in the extra of its message"
+
+
 def first_choice(answers: Sequence[Message], holder: FieldTracker, name: str, *, several: bool) -> list[Message]:
     """Return the first of several choices. The others go into its ``extra``, with a warning.
 
@@ -109,7 +114,7 @@ def first_choice(answers: Sequence[Message], holder: FieldTracker, name: str, *,
     several = several or all(reply.text and not reply.tool_calls for reply in replies)
     if len(answers) < 2 or len(replies) < len(answers) or not several:
         return list(answers)
-    holder.warn(f"{len(answers)} choices; the first is read, the others are kept in the extra of its message", name)
+    holder.warn(choices_warning(len(answers)), name)
     first, *others = replies
     rest = [choice.model_dump(mode="json", exclude_defaults=True) for choice in others]
     return [first.model_copy(update={"extra": {**first.extra, OTHER_CHOICES: rest}})]

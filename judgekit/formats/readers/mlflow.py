@@ -6,7 +6,6 @@ r"""Traces of MLflow, as written by ``Trace.to_json``: wrapped spans whose attri
 """
 
 from itertools import chain
-from math import isfinite
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
@@ -21,7 +20,7 @@ from judgekit.formats.readers.base import as_records, build_sample
 from judgekit.formats.readers.payloads import exchange_messages, parse_structured_json, read_steps, take_payload
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.spans import Span, detect_convention, group_conversations, read_spans
-from judgekit.formats.values import as_object, lookup, objects_in, parse_if_json, str_or_none
+from judgekit.formats.values import as_object, is_number, lookup, objects_in, parse_if_json, str_or_none
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, parse_arguments
 from judgekit.traces.recording import Label, ToolDefinition
 from judgekit.traces.sample import ExpectedCall, Sample
@@ -73,9 +72,8 @@ class MLflowReader:
             problem = "no model call, and no text or messages as input or output of the outermost span"
             raise TraceError(f"data.spans: {problem}; enable tracing of models, such as mlflow.openai.autolog()")
         metadata = _metadata(info)
-        totals = FieldTracker(
-            {name: parse_structured_json(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost")}
-        )
+        usage, cost = (parse_structured_json(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
+        totals = FieldTracker({"tokenUsage": usage, "cost": cost})
         labels, facts = _assessed(info)
         started = info.time("request_time") or info.time("timestamp_ms", unit="ms")
         trace = {
@@ -104,21 +102,14 @@ def _trace(record: JsonValue) -> JsonValue:
     if not (in_columns or isinstance(record.get("trace"), str)):
         return record
     own = {name: value for name, value in record.items() if name not in (*_INFO, *_DATA)}
-    if (
-        isinstance(own.get("trace"), str)
-        and isinstance(whole := parse_structured_json(own.pop("trace")), dict)
-        and _is_trace(whole)
-    ):
-        return {**own, **whole}
+    if isinstance(own.get("trace"), str) and _is_trace(whole := parse_structured_json(own.pop("trace"))):
+        return {**own, **as_object(whole)}
     if not in_columns:
         return record
     info: JsonObject = {name: parse_structured_json(record[name]) for name in _INFO if record.get(name) is not None}
     info["timestamp_ms"] = info.pop("request_time", info.get("timestamp_ms"))  # here, a number
-    return {
-        **own,
-        "info": info,
-        "data": {name: parse_structured_json(record[name]) for name in _DATA if name in record},
-    }
+    data: JsonObject = {name: parse_structured_json(record[name]) for name in _DATA if name in record}
+    return {**own, "info": info, "data": data}
 
 
 def _is_trace(value: JsonValue) -> bool:
@@ -160,9 +151,8 @@ def _model_step(span: Span, tools: list[ToolDefinition]) -> SpanStep:
         return SpanStep(span)
     tools += read_tools(attributes.optional_objects("mlflow.chat.tools"))
     usage = read_counts(attributes.object("mlflow.chat.tokenUsage"), cached=_CACHED)
-    messages, replies = exchange_messages(
-        request, response, tools, model=attributes.text("mlflow.llm.model"), usage=usage
-    )
+    model = attributes.text("mlflow.llm.model")
+    messages, replies = exchange_messages(request, response, tools, model=model, usage=usage)
     return SpanStep(span, "model", input_messages=messages, output_messages=replies)
 
 
@@ -207,9 +197,7 @@ def _labels(name: str, value: JsonValue, assessment: JsonObject) -> list[Label]:
     return [
         Label(
             name,
-            verdict
-            if isinstance(verdict, bool | int | str) or (isinstance(verdict, float) and isfinite(verdict))
-            else to_text(verdict),
+            verdict if isinstance(verdict, bool | str) or is_number(verdict) else to_text(verdict),
             source=given_by,
             annotator=str_or_none(lookup(source, "source_id")),
             reason=str_or_none(assessment.get("rationale")),

@@ -47,10 +47,7 @@ class OpenAIChatReader:
 
     name = "openai-chat"
     joins_lines = False
-    shape = (
-        'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone; '
-        '{"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
-    )
+    shape = 'openai-chat: {"messages": [{"role": "user", "content": ...}, ...]}, or the list alone; {"choices": [{"message": ...}]}; {"request": ..., "response": ...}'
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize messages by their role, and responses by their choices."""

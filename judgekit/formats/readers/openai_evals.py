@@ -55,10 +55,7 @@ class OpenAIEvalsReader:
 
     name = "openai-evals"
     joins_lines = False
-    shape = (
-        'openai-evals: {"object": "eval.run.output_item", "datasource_item", "results", "sample"}; {"item", "sample"}; '
-        '{"input", "ideal"} of openai/evals'
-    )
+    shape = 'openai-evals: {"object": "eval.run.output_item", "datasource_item", "results", "sample"}; {"item", "sample"}; {"input", "ideal"} of openai/evals'
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize records by ``object``, items by having little beside, and samples by ``ideal``."""

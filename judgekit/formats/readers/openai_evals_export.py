@@ -7,13 +7,12 @@
 
 from pydantic import JsonValue
 
-from judgekit.errors import short_repr
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.readers.base import RowReader, build_sample, first_record
 from judgekit.formats.readers.openai_evals import EVAL_COUNTS
-from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in
+from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, warn_of_outcome
 from judgekit.formats.readers.rows import take_value
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.unread import canonical_column
@@ -49,10 +48,7 @@ class OpenAIEvalsExportReader(RowReader):
         details = {"model": sample.text("model"), "finish_reason": sample.text("finish_reason")}
         messages, replies = exchange_messages(_asked(sample, item, row), _answered(sample), tools, **details)
         error, graded = sample.peek("error"), row.take("grader_samples")
-        if error is None and not replies:
-            row.warn("contains no answer", "sample")
-        elif error is not None:
-            row.warn(f"{'ended with an error' if replies else 'contains no answer'}: {short_repr(error)}", "sample")
+        warn_of_outcome(row, error, "sample", "sample", answered=bool(replies))
         trace = {
             "messages": [*messages, *replies],
             "tools": tools,

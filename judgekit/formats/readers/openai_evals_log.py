@@ -6,20 +6,18 @@
 {"final_report": {"accuracy": 1.0}}
 """
 
-from math import isfinite
-
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, count_text
 from judgekit.formats.blocks.openai_chat import read_usage
-from judgekit.formats.blocks.reply import OTHER_CHOICES
+from judgekit.formats.blocks.reply import OTHER_CHOICES, choices_warning
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging.comparison import utterances
 from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.readers.payloads import Payload, exchange_messages, take_payload
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import as_object, lookup
+from judgekit.formats.values import as_object, is_number, lookup
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject, Message
 from judgekit.traces.recording import Label, ToolDefinition, TraceWarning
 from judgekit.traces.sample import Sample
@@ -118,7 +116,7 @@ def _continued(
     response = _sampled(data)
     details: dict[str, object] = {}
     if response.messages:
-        details = {"model": data.text("model"), "timestamp": event.time("created_at")}
+        details |= {"model": data.text("model"), "timestamp": event.time("created_at")}
         details["usage"] = read_usage(data.maybe_object("usage"))
     history, replies = exchange_messages(request, response, tools, **details)
     kept = len(messages) if before else 0  # with what earlier calls recorded about them
@@ -134,9 +132,7 @@ def _sampled(data: FieldTracker) -> Payload:
         data.warn("contains no answer", "sampled")
         return Payload()
     if others:
-        data.warn(
-            f"{len(others) + 1} choices; the first is read, the others are kept in the extra of its message", "sampled"
-        )
+        data.warn(choices_warning(len(answers)), "sampled")
     return Payload((AIMessage(to_text(first), extra={OTHER_CHOICES: others} if others else {}),))
 
 
@@ -158,7 +154,7 @@ def _metrics(data: FieldTracker, *, judged: bool | None) -> list[Label]:
     labels: list[Label] = []
     for name in data:
         value = data.peek(name)
-        if isinstance(value, str | int) or (isinstance(value, float) and isfinite(value)):
+        if isinstance(value, bool | str) or is_number(value):
             data.take(name)
             labels.append(Label(name, value, source=label_source(name, judged=judged)))
     return labels

@@ -55,10 +55,7 @@ class OpenAIResponsesReader:
 
     name = "openai-responses"
     joins_lines = False
-    shape = (
-        'openai-responses: {"model": ..., "input": [{"type": "function_call", ...}, ...]}, {"object": "response", '
-        '"output": [...]}, {"request": {...}, "response": {...}}, or a list of items'
-    )
+    shape = 'openai-responses: {"model": ..., "input": [{"type": "function_call", ...}, ...]}, {"object": "response", "output": [...]}, {"request": {...}, "response": {...}}, or a list of items'
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize items by their kinds, and requests with text alone by having only parameters of this API."""

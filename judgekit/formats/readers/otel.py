@@ -45,10 +45,7 @@ class OTelReader:
 
     name = "otel"
     joins_lines = True
-    shape = (
-        'otel: [{"trace_id": ..., "span_id": ..., "attributes": {"gen_ai.input.messages": ...}}, ...],'
-        ' {"resourceSpans": [...]}'
-    )
+    shape = 'otel: [{"trace_id": ..., "span_id": ..., "attributes": {"gen_ai.input.messages": ...}}, ...], {"resourceSpans": [...]}'
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize attributes by these conventions' names, and messages by their parts."""

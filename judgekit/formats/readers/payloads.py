@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError, short_repr
+from judgekit.formats.blocks.reply import choices_warning
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.merging import SpanStep, distinct_tools
 from judgekit.formats.merging.comparison import utterances
@@ -157,18 +158,27 @@ def exchange_messages(
     messages, replies = list(request.messages), list(response.messages)
     sides = {"request": request.extra, "response": response.extra}
     extra: JsonObject = {name: side for name, side in sides.items() if side}
-    last = replies[-1] if replies else None
-    missing = {name: value for name, value in details.items() if value is not None}
-    if isinstance(last, AIMessage):
-        replies[-1] = last.model_copy(
-            update={name: missing.pop(name) for name in list(missing) if getattr(last, name) in (None, missing[name])}
-        )
-    if missing:
-        extra["span"] = AIMessage.model_validate(missing).model_dump(mode="json", exclude_defaults=True)
+    rest = {name: detail for name, detail in details.items() if detail is not None}
+    if replies and isinstance(last := replies[-1], AIMessage):
+        update = {name: rest.pop(name) for name in list(rest) if getattr(last, name) in (None, rest[name])}
+        replies[-1] = last.model_copy(update=update)
+    if rest:
+        extra["span"] = AIMessage.model_validate(rest).model_dump(mode="json", exclude_defaults=True)
     spoken = replies or messages
     if extra and spoken:
         spoken[-1] = spoken[-1].model_copy(update={"extra": {**spoken[-1].extra, **extra}})
     return messages, replies
+
+
+def warn_of_outcome(
+    row: FieldTracker, error: JsonValue, answer_field: str, error_field: str, *, answered: bool
+) -> None:
+    """Warn about the error that a conversation ended with, and about an answer that it does not have."""
+    outcome = "ended with an error" if answered else "contains no answer"
+    if error is not None:
+        row.warn(f"{outcome}: {short_repr(error)}", error_field)
+    elif not answered:
+        row.warn(outcome, answer_field)
 
 
 def read_steps(
@@ -198,10 +208,7 @@ def read_steps(
         judging[0].fields.warnings.append(TraceWarning(f"{problem}, found {len(judging)}", path=path))
     tools: list[ToolDefinition] = []
     models = {id(span): model(span, tools) for span in spans if kind(span) == "LLM" and id(span) not in aside}
-    answers = [
-        message for step in models.values() for message in step.output_messages if isinstance(message, AIMessage)
-    ]
-    called = {call.name for answer in answers for call in answer.tool_calls}
+    called = {call.name for step in models.values() for call in _calls_of(step)}
     is_silent = not any(step.kind == "model" for step in models.values())
     steps: list[SpanStep] = []
     for span in spans:
@@ -247,8 +254,7 @@ def read_function_steps(
 
     def noted_model(span: Span, tools: list[ToolDefinition]) -> SpanStep:
         step = model(span, tools)
-        for message in step.output_messages:
-            called.update(call.name for call in (message.tool_calls if isinstance(message, AIMessage) else ()))
+        called.update(call.name for call in _calls_of(step))
         return step
 
     steps, tools = read_steps(spans, resolved_kind, noted_model, ("input", "output"))
@@ -269,6 +275,11 @@ def read_function_steps(
         if step.kind == "agent" and resolved_kind(step.span) != "AGENT":
             step.agent = None  # the name is that of a function
     return steps, tools
+
+
+def _calls_of(step: SpanStep) -> list[ToolCall]:
+    """Return the calls that a model made in a step."""
+    return [call for message in step.output_messages if isinstance(message, AIMessage) for call in message.tool_calls]
 
 
 def _agent_messages(
@@ -398,8 +409,7 @@ def _read(reader: Reader, value: JsonValue, where: str, warnings: list[TraceWarn
     details = trace.model_dump(mode="json", exclude=own, exclude_defaults=True)
     choices: JsonObject = {"choices": others} if others else {}
     if others:
-        problem = f"{len(others) + 1} choices; the first is read, the others are kept in the extra of its message"
-        warnings.append(TraceWarning(problem, path=where))
+        warnings.append(TraceWarning(choices_warning(len(others) + 1), path=where))
     warnings += (
         TraceWarning(warning.message, path=f"{where}.{warning.path}" if warning.path else where)
         for warning in trace.warnings

@@ -6,14 +6,16 @@
 {"data": {"dataset_id": "d", "version_id": "v", "examples": [{"id", "node_id", "input", "output", "metadata", ...}, ...]}}
 """
 
+from itertools import chain
+
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, short_repr
+from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import as_records, build_sample, first_record
 from judgekit.formats.readers.openinference import read_annotation
-from judgekit.formats.readers.payloads import exchange_messages, take_any_payload, variables_in
+from judgekit.formats.readers.payloads import exchange_messages, take_any_payload, variables_in, warn_of_outcome
 from judgekit.formats.row_facts import read_expected
 from judgekit.formats.values import as_object, objects_in, without
 from judgekit.traces.message import AIMessage, HumanMessage, JsonObject
@@ -59,15 +61,11 @@ class PhoenixReader:
         tools: list[ToolDefinition] = []
         fields = variables_in(row.peek("input"))
         request = take_any_payload(row, "input", HumanMessage)
-        error = row.peek("error")
         if is_run:
             response = take_any_payload(row, "output", AIMessage)
-            messages = [message for side in exchange_messages(request, response, tools) for message in side]
+            messages = list(chain(*exchange_messages(request, response, tools)))
             expected = read_expected(row.take("reference_output"), "reference_output", row.warnings)
-            if not response.messages or error is not None:
-                outcome = "ended with an error" if response.messages else "contains no answer"
-                problem = outcome if error is None else f"{outcome}: {short_repr(error)}"
-                row.warn(problem, "output" if error is None else "error")
+            warn_of_outcome(row, row.peek("error"), "output", "error", answered=bool(response.messages))
         else:
             messages = list(request.messages)
             expected = read_expected(row.take("output"), "output", row.warnings)
@@ -78,21 +76,18 @@ class PhoenixReader:
         metadata: JsonObject = about.leftover() if (about := row.object("metadata")) else {}
         if annotations := row.take("annotations"):
             metadata["annotations"] = annotations  # these hold more than labels
-        labels = [label for message in objects_in(annotations) if (label := read_annotation(message)) is not None]
         counts = FieldTracker({name: row.take(name) for name in _COUNTS.values()})
         trace = {
             "messages": messages,
             "tools": tools,
-            "labels": labels,
+            "labels": list(filter(None, map(read_annotation, objects_in(annotations)))),
             "started_at": row.time("start_time"),
             "ended_at": row.time("end_time"),
             "usage": read_counts(counts, **_COUNTS) if list(counts) else None,
             "metadata": metadata,
         }
         name = row.id("trace_id") or (f"{example}#{repetition}" if is_run else row.id("id"))
-        facts: dict[str, object] = {**expected, "fields": fields} if fields else {**expected}
-        if is_run:
-            facts["group"] = example
+        facts = {**expected, **({"fields": fields} if fields else {}), **({"group": example} if is_run else {})}
         return build_sample(row, index, trace, identity=name, **facts)
 
 

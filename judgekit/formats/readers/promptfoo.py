@@ -12,11 +12,17 @@ from contextlib import suppress
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, short_repr
+from judgekit.errors import TraceError
 from judgekit.formats.blocks.common import read_counts
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.readers.base import append_reply, as_records, build_sample, first_record
-from judgekit.formats.readers.payloads import Payload, exchange_messages, messages_in, parse_structured_json
+from judgekit.formats.readers.payloads import (
+    Payload,
+    exchange_messages,
+    messages_in,
+    parse_structured_json,
+    warn_of_outcome,
+)
 from judgekit.formats.readers.promptfoo_grading import read_labels, read_references
 from judgekit.formats.readers.promptfoo_tables import ERROR, is_table_row, table_request, table_results
 from judgekit.formats.readers.rows import take_value
@@ -306,11 +312,8 @@ def _calls(metadata: FieldTracker) -> list[Message]:
 def _error(row: FieldTracker, response: FieldTracker, messages: Sequence[Message]) -> str | None:
     """Return the error that a result ended with, if it did. A warning names it, and an answer that is missing."""
     answered = any(isinstance(message, AIMessage) for message in messages)
-    recorded = response.peek("error") or (row.peek("error") if row.peek("failureReason") == ERROR else None)
-    if recorded is None and row.peek("failureReason") != ERROR:
-        if not answered:
-            row.warn("contains no answer", "response")
-        return None
-    error = to_text(recorded) if recorded is not None else "not recorded"
-    row.warn(f"{'ended with an error' if answered else 'contains no answer'}: {short_repr(error)}", "response")
+    failed = row.peek("failureReason") == ERROR
+    recorded = response.peek("error") or (row.peek("error") if failed else None)
+    error = to_text(recorded) if recorded is not None else "not recorded" if failed else None
+    warn_of_outcome(row, error, "response", "response", answered=answered)
     return error

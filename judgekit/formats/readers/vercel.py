@@ -57,10 +57,7 @@ class VercelReader:
 
     name = "vercel"
     joins_lines = False
-    shape = (
-        'vercel: {"messages": [{"role": "assistant", "parts": [{"type": "tool-NAME", "state": ...}, ...]}, ...]}, or '
-        '{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": ...}]}, or the list alone'
-    )
+    shape = 'vercel: {"messages": [{"role": "assistant", "parts": [{"type": "tool-NAME", "state": ...}, ...]}, ...]}, or {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": ...}]}, or the list alone'
 
     def recognizes(self, value: JsonValue) -> bool:
         """Recognize parts by their kinds and states. Model messages of text alone are left to OpenAI's reader."""

@@ -12,13 +12,19 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from judgekit.errors import TraceError, short_repr
+from judgekit.errors import TraceError
 from judgekit.formats.blocks.openai_chat import read_usage
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import label_source
 from judgekit.formats.merging import SpanStep, merge_steps
 from judgekit.formats.readers.base import as_records, build_sample, detect_response_apis, first_record
-from judgekit.formats.readers.payloads import exchange_messages, read_function_steps, take_payload, variables_in
+from judgekit.formats.readers.payloads import (
+    exchange_messages,
+    read_function_steps,
+    take_payload,
+    variables_in,
+    warn_of_outcome,
+)
 from judgekit.formats.row_facts import FACT_COLUMNS
 from judgekit.formats.spans import Span, find_roots, read_spans
 from judgekit.formats.values import as_object, is_number, lookup, objects_in, str_or_none, without
@@ -64,10 +70,7 @@ class WeaveReader:
         if not messages:
             raise TraceError("contains neither a call of a model nor an input or output of the outermost call")
         answered = any(isinstance(message, AIMessage) for message in messages)
-        if whole.error is not None or not answered:
-            outcome = "ended with an error" if answered else "contains no answer"
-            problem = outcome if whole.error is None else f"{outcome}: {short_repr(whole.error)}"
-            row.warn(problem, "output" if whole.error is None else "exception")
+        warn_of_outcome(row, whole.error, "output", "exception", answered=answered)
         labels = list(_labels(spans, whole))
         return build_sample(row, index, {**fields, "tools": tools, "labels": labels}, identity=row.id("id"))
 
