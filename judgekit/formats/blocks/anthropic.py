@@ -72,11 +72,7 @@ def is_response(value: JsonValue) -> bool:
 
 
 def read_messages(messages: Iterable[FieldTracker]) -> list[Message]:
-    """Read messages. One that holds tool results becomes several.
-
-    Raises:
-        TraceError: A message has an unknown role or content, or a tool call has no name.
-    """
+    """Read messages. One that holds tool results becomes several."""
     return [message for turn in messages for message in read_message(turn)]
 
 
@@ -86,9 +82,6 @@ def read_message(message: FieldTracker, blocks: Iterable[FieldTracker | JsonValu
     Args:
         message: The message.
         blocks: Its content, if other rows hold parts of it.
-
-    Raises:
-        TraceError: It has an unknown role or content, or a tool call has no name.
     """
     role = message.one_of("role", _ROLES)
     content = content_items(message) if blocks is None else blocks
@@ -110,11 +103,7 @@ def read_message(message: FieldTracker, blocks: Iterable[FieldTracker | JsonValu
 
 
 def read_system(request: FieldTracker) -> list[Message]:
-    """Read the instructions beside the messages: a text, or blocks of text.
-
-    Raises:
-        TraceError: They are neither a text nor blocks.
-    """
+    """Read the instructions beside the messages: a text, or blocks of text."""
     system = request.peek("system")
     if isinstance(system, str):
         request.take("system")

@@ -56,9 +56,6 @@ def read_message(
         message: The message.
         model: The model that wrote it, if it is a reply.
         whole: What else is known about a reply, as fields of the `AIMessage`.
-
-    Raises:
-        TraceError: It has an unknown role, a content that is no list, or a tool call without a name.
     """
     role = message.one_of("role", _ROLES)
     message.take("role")
@@ -72,11 +69,7 @@ def read_message(
 
 
 def read_system(request: FieldTracker) -> list[Message]:
-    """Read the instructions beside the messages.
-
-    Raises:
-        TraceError: They are not a list.
-    """
+    """Read the instructions beside the messages."""
     parts = read_parts(request.items("system"), _part)
     return [SystemMessage(to_content(parts))] if parts else []
 

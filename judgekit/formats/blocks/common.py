@@ -22,11 +22,7 @@ def media_kind(mime_type: str | None) -> MediaKind:
 
 
 def content_items(holder: FieldTracker, kind: str = "a list of blocks") -> list[FieldTracker | JsonValue]:
-    """Return the content of a message or block as a list. A text becomes a list of one, an empty text an empty list.
-
-    Raises:
-        TraceError: The content is neither a text nor a list.
-    """
+    """Return the content of a message or block as a list. A text becomes a list of one, an empty text an empty list."""
     content = holder.peek("content")
     if isinstance(content, list):
         return holder.items("content")
@@ -37,22 +33,14 @@ def content_items(holder: FieldTracker, kind: str = "a list of blocks") -> list[
 
 
 def list_or_single(holder: FieldTracker, name: str) -> list[FieldTracker | JsonValue]:
-    """Take a list, or a text or object as a list of one.
-
-    Raises:
-        TraceError: It is none of these.
-    """
+    """Take a list, or a text or object as a list of one."""
     if (single := holder.maybe_object(name)) is not None:
         return [single]
     return [holder.take(name)] if isinstance(holder.peek(name), str) else holder.items(name)
 
 
 def checked_text(holder: FieldTracker, name: str = "content") -> str:
-    """Take a text, which is empty if the field is missing.
-
-    Raises:
-        TraceError: The field is not a text.
-    """
+    """Take a text, which is empty if the field is missing."""
     if name in holder and not isinstance(holder.peek(name), str):
         raise holder.type_error(name, "a string")
     return holder.text(name) or ""
@@ -71,11 +59,7 @@ def bare_part(value: JsonValue) -> TextPart | OtherPart:
 
 
 def tool_name(call: FieldTracker, *names: str) -> str:
-    """Return the name of a tool from the first of these fields that exists.
-
-    Raises:
-        TraceError: There is no name.
-    """
+    """Return the name of a tool from the first of these fields that exists."""
     name = call.text(*names)
     if name is None:
         raise call.type_error(names[0], "a tool name")
@@ -105,9 +89,6 @@ def read_call(
         args: The fields that may hold the arguments.
         provided: Whether the provider runs the tool.
         outer: The object around the call, if its remaining fields belong to the call too.
-
-    Raises:
-        TraceError: The call has no tool name.
     """
     tool, identity = tool_name(call, name), call.id(*ids)
     arguments = parse_arguments(call.take(*args))

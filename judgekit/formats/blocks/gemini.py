@@ -67,11 +67,7 @@ OUTCOME_FIELDS = ("candidates", *FEEDBACK_FIELDS, *USAGE_FIELDS)
 
 
 def read_contents(contents: Iterable[FieldTracker]) -> list[Message]:
-    """Read contents as messages.
-
-    Raises:
-        TraceError: A content has an unknown role, or a malformed text, call or result.
-    """
+    """Read contents as messages."""
     return [message for content in contents for message in read_content(content)]
 
 
@@ -81,9 +77,6 @@ def read_content(content: FieldTracker, speaker: Speaker | None = None) -> list[
     Args:
         content: The content.
         speaker: The type of the message, if the role does not decide it. Without a role, it is the user's.
-
-    Raises:
-        TraceError: See `read_contents`.
     """
     role = content.peek("role") or "user"
     if not isinstance(role, str) or role not in SPEAKERS:
@@ -97,9 +90,6 @@ def read_request(request: FieldTracker) -> tuple[list[Message], list[ToolDefinit
     """Read the messages of a request, system instruction first, and its tools, including the provider's own.
 
     The SDK puts instruction and tools into ``config``, and accepts contents in many shapes.
-
-    Raises:
-        TraceError: See `read_contents`.
     """
     messages: list[Message] = []
     tools: list[ToolDefinition] = []
@@ -123,9 +113,6 @@ def read_response(chunks: Sequence[FieldTracker], candidate: int = 0) -> list[Me
         chunks: The response, or the chunks of a streamed one. Values of earlier chunks, such as token counts, are left
             in them if the last chunk has other values. A response that holds no answer gives no message.
         candidate: The number of the candidate, which is the only one in the response.
-
-    Raises:
-        TraceError: See `read_contents`.
     """
     streamed = len(chunks) > 1
     candidates = [answer for chunk in chunks for answer in chunk.objects("candidates")]
@@ -167,11 +154,7 @@ def _blocked(chunks: Sequence[FieldTracker]) -> str | None:
 
 
 def read_function_call(call: FieldTracker) -> ToolCall:
-    """Read a function call.
-
-    Raises:
-        TraceError: It has no function name.
-    """
+    """Read a function call."""
     arguments = parse_arguments(call.take("args"))
     name, identity = tool_name(call, "name"), call.id("id") or None
     return ToolCall(name, id=identity, **arguments, extra=call.leftover())

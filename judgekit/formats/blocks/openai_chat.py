@@ -56,11 +56,7 @@ _OTHERS = ("tool_result", "tool-call", "tool-result")
 
 
 def read_messages(whole: FieldTracker, name: str = "messages") -> list[Message]:
-    """Read the messages in a field.
-
-    Raises:
-        TraceError: A message has an unknown role or content, or a tool call has no name.
-    """
+    """Read the messages in a field."""
     messages = whole.objects_or(name, read_plain)
     return [read_message(message) if isinstance(message, FieldTracker) else message for message in messages]  # type: ignore[misc]  # mypy finds their base class
 

@@ -83,9 +83,6 @@ class ItemMessages:
             agent: The agent that made it, if it is the assistant's.
             model: The model that made it, if it is the assistant's.
             is_error: Whether a result is an error, if this is recorded outside the item.
-
-        Raises:
-            TraceError: It has an unknown role or content, or is a call without a tool name.
         """
         kind = "message" if record.peek("type") is None else record.peek("type")
         if not isinstance(kind, str):
@@ -181,11 +178,7 @@ class ItemMessages:
 
 
 def read_items(items: Iterable[FieldTracker]) -> list[Message]:
-    """Read items as messages.
-
-    Raises:
-        TraceError: An item cannot be read; see `ItemMessages.add`.
-    """
+    """Read items as messages."""
     messages = ItemMessages()
     for record in items:
         messages.add(record)

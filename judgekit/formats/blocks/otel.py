@@ -57,9 +57,6 @@ def read_message(turn: FieldTracker) -> list[Message]:
     """Read one message. Tool results in it become messages of their own, whatever its role.
 
     A message without ``parts`` is read as one of OpenAI's, which some tracers write instead.
-
-    Raises:
-        TraceError: It has an unknown role, or a malformed text, call or result.
     """
     if turn.peek("parts") is None:
         if turn.peek("role") == "model":

@@ -39,11 +39,7 @@ def is_blank(value: FieldTracker | JsonValue) -> bool:
 
 
 def nonblank_calls(message: FieldTracker, name: str) -> list[FieldTracker]:
-    """Return the calls in a list. Empty placeholders stay in the object.
-
-    Raises:
-        TraceError: It is not a list, or an item is not an object.
-    """
+    """Return the calls in a list. Empty placeholders stay in the object."""
     calls: list[FieldTracker] = []
     for index, item in enumerate(message.items(name)):
         if isinstance(item, FieldTracker):
@@ -78,22 +74,22 @@ def split_reply(items: Iterable[ReplyItem], each: Mapping[str, object], whole: M
         each: Fields of each `AIMessage`, such as agent and model.
         whole: Fields of the whole reply, which its last `AIMessage` gets.
     """
-    groups: list[tuple[list[Part], list[ToolCall], list[ToolMessage]]] = [([], [], [])]
+    groups: list[list[ReplyItem]] = [[]]
     for item in items:
-        if isinstance(item, ToolMessage):
-            groups[-1][2].append(item)
-            continue
-        if groups[-1][2]:
-            groups.append(([], [], []))
-        if isinstance(item, ToolCall):
-            groups[-1][1].append(item)
-        else:
-            groups[-1][0].append(item)
+        if groups[-1] and isinstance(groups[-1][-1], ToolMessage) and not isinstance(item, ToolMessage):
+            groups.append([])
+        groups[-1].append(item)
     messages: list[Message] = []
-    for number, (parts, calls, results) in enumerate(groups, 1):
-        fields = {**each, "content": to_content(parts), "tool_calls": calls}
-        messages += [AIMessage.model_validate({**fields, **(whole if number == len(groups) else {})}), *results]
+    for number, group in enumerate(groups, 1):
+        parts, calls = _parts_and_calls(group)
+        fields = {**each, "content": to_content(parts), "tool_calls": calls, **(whole if number == len(groups) else {})}
+        messages += [AIMessage.model_validate(fields), *(item for item in group if isinstance(item, ToolMessage))]
     return messages
+
+
+def _parts_and_calls(items: Sequence[ReplyItem | SystemMessage]) -> tuple[list[Part], list[ToolCall]]:
+    parts = [item for item in items if not isinstance(item, ToolCall | ToolMessage | SystemMessage)]
+    return parts, [item for item in items if isinstance(item, ToolCall)]
 
 
 def choices_warning(count: int) -> str:
@@ -129,17 +125,10 @@ def read_user_turn(items: Iterable[ReplyItem | SystemMessage], extra: JsonObject
     """
     messages: list[Message] = []
     for is_apart, group in groupby(items, key=lambda item: isinstance(item, ToolMessage | SystemMessage)):
-        parts: list[Part] = []
-        calls: list[ToolCall] = []
-        for item in group:
-            if isinstance(item, ToolMessage | SystemMessage):
-                messages.append(item)
-            elif isinstance(item, ToolCall):
-                calls.append(item)
-            else:
-                parts.append(item)
-        if not is_apart:
-            messages.append(HumanMessage(to_content(parts), tool_calls=calls))
+        members = list(group)
+        parts, calls = _parts_and_calls(members)
+        apart = [item for item in members if isinstance(item, ToolMessage | SystemMessage)]
+        messages += apart if is_apart else [HumanMessage(to_content(parts), tool_calls=calls)]
     [*others, last] = messages or [HumanMessage("")]
     if not extra:
         return [*others, last]

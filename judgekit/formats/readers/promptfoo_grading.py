@@ -1,5 +1,6 @@
 """The assertions of promptfoo's tests as references, and their verdicts as labels."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
@@ -8,13 +9,16 @@ from judgekit.errors import short_repr
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.label_sources import combined_source, label_source
 from judgekit.formats.readers.base import as_records
-from judgekit.formats.readers.promptfoo_tables import ERROR, fill_template
 from judgekit.formats.row_facts import to_text
 from judgekit.formats.values import as_list, as_object, is_number, lookup, objects_in, str_or_none
 from judgekit.traces.message import JsonObject
 from judgekit.traces.recording import Label, LabelSource
 from judgekit.traces.sample import ExpectedCall
 
+ERROR = 2
+"""The ``failureReason`` of a result without an answer that could be tested."""
+PLACEHOLDER = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
+_TEMPLATE = re.compile(r"\{[{%#]")
 _HUMAN = "human"
 _MANUAL = "Manual result (overrides all other grading results)"
 """The reason of a whole result that a person rated."""
@@ -142,3 +146,19 @@ def _provider_name(provider: JsonValue) -> str | None:
 
 def _named_scores(row: FieldTracker, grading: FieldTracker) -> JsonObject:
     return {**as_object(grading.peek("namedScores")), **as_object(row.peek("namedScores"))}
+
+
+def fill_template(template: JsonValue, variables: JsonObject) -> JsonValue:
+    """Return a template with its variables filled in; ``None`` if it has more than plain variables."""
+    if isinstance(template, dict):
+        fields = {name: fill_template(part, variables) for name, part in template.items()}
+        return None if None in fields.values() else fields
+    if isinstance(template, list):
+        parts = [fill_template(part, variables) for part in template]
+        return None if None in parts else parts
+    if not isinstance(template, str):
+        return template
+    values = {path: lookup(variables, *path.split(".")) for path in PLACEHOLDER.findall(template)}
+    if None in values.values() or _TEMPLATE.search(PLACEHOLDER.sub("", template)):
+        return None
+    return PLACEHOLDER.sub(lambda match: to_text(values[match[1]]), template)
