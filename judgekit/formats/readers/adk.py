@@ -113,11 +113,11 @@ def _event_messages(event: FieldTracker, speaker: type[HumanMessage] | type[AIMe
         raise event.type_error("content", "an object")
     if _is_partial(event):
         return []
-    heard = event.object("input_transcription", "inputTranscription")  # its audio is elsewhere
-    if heard and (text := heard.text("text")):
+    input_transcript = event.object("input_transcription", "inputTranscription")  # its audio is elsewhere
+    if input_transcript and (text := input_transcript.text("text")):
         return [HumanMessage(text)]
-    spoken = event.object("output_transcription", "outputTranscription")
-    return [AIMessage(text)] if spoken and (text := spoken.text("text")) else []
+    output_transcript = event.object("output_transcription", "outputTranscription")
+    return [AIMessage(text)] if output_transcript and (text := output_transcript.text("text")) else []
 
 
 def _drop_parts(events: Sequence[FieldTracker]) -> None:

@@ -74,7 +74,7 @@ class StrandsReader:
         return [rows if None in map(_number, rows) else sorted(rows, key=lambda row: _number(row) or 0)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
-        """Read the conversation. Redacted messages replace the original ones, which are kept beside them."""
+        """Read the conversation. Redacted messages replace the original ones, which are kept too."""
         row = FieldTracker.of({"messages": record})
         messages = [message for stored in row.objects("messages") for message in _stored_messages(stored)]
         return build_sample(row, index, {"messages": messages})

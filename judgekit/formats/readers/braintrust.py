@@ -64,7 +64,7 @@ _REVIEW = "Review by "
 
 
 class BraintrustReader:
-    """A reader of events: one conversation a root span, which the spans of models and tools below it make up.
+    """A reader of events: one conversation for each root span, made of the spans of models and tools below it.
 
     Without spans of models, the input and output of the root span are the question and the answer.
     """
@@ -74,7 +74,7 @@ class BraintrustReader:
     shape = 'braintrust: [{"span_id": ..., "root_span_id": ..., "span_attributes": {...}, "input": ..., "output": ..., "scores": {...}}, ...], or {"input", "output", "expected", "scores": {...}}'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize events by the ids of their spans, and rows of tables by scores beside input and output."""
+        """Recognize events by the ids of their spans, and rows of tables by scores, input and output."""
         record = first_record(value)
         if not isinstance(record, dict):
             return False
@@ -193,7 +193,7 @@ def _group(root: JsonObject) -> str | None:
 
 
 def _order(event: JsonObject) -> tuple[float, float, str, int, str]:
-    """Return the place of an event among those of its trace, wherever it is in the file."""
+    """Return the sort key of an event among those of its trace."""
     started = lookup(parse_structured_json(event.get("metrics")), "start")
     counter = lookup(parse_structured_json(event.get("span_attributes")), "exec_counter")
     start, count = (float(number) if is_number(number) else 0.0 for number in (started, counter))

@@ -51,7 +51,7 @@ _AS_FIELDS = (
 """Facts about a case that judges may need."""
 _KEPT = {"trace": "spans", "imagesMapping": "images"}
 _NUMBERED = re.compile(r"(conversational_)?test_case_\d+")
-"""The name of a test case to which nobody gave one."""
+"""The name of a test case that nobody named."""
 _JSON = (
     *("turns", "tools_called", "expected_tools", "additional_metadata", "custom_column_key_values", "expectations"),
     "persona",

@@ -120,7 +120,7 @@ def _samples(log: JsonValue) -> list[JsonValue]:
 
 
 def _resolved(record: JsonValue) -> JsonValue:
-    """Return the record with its attachments put into the places that reference them."""
+    """Return the record with its attachments in place of the references to them."""
     if not isinstance(record, dict):
         return record
     if isinstance(inner := record.get("sample"), dict):
@@ -214,7 +214,7 @@ def _repeats_input(given: JsonValue, raw: Sequence[JsonObject]) -> bool:
 
 
 def _facts(sample: FieldTracker, identity: str | None) -> dict[str, object]:
-    """Return the known facts of a sample: its target, and fields of a `Sample` in its metadata."""
+    """Return the facts about a sample: its target, and fields of a `Sample` in its metadata."""
     facts: JsonObject = {} if identity is None else {"group": identity}
     targets: list[JsonValue] = [to_text(goal) for goal in as_records(sample.take("target")) if goal not in (None, "")]
     if targets:
@@ -232,7 +232,7 @@ def _facts(sample: FieldTracker, identity: str | None) -> dict[str, object]:
 
 
 def _is_valid_fact(name: str, metadata: FieldTracker, facts: JsonObject) -> bool:
-    """Return whether a metadata field is valid beside the facts that are known already."""
+    """Return whether a metadata field is valid together with the facts that were read already."""
     try:
         make_sample("", read_row_facts({**facts, name: metadata.peek(name)}, []))
     except TraceError as error:

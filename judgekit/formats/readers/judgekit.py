@@ -15,7 +15,7 @@ class JudgekitReader(RowReader):
     shape = 'judgekit: {"id": ..., "trace": {"messages": [...]}, "reference": ...}'
 
     def recognizes(self, value: JsonValue) -> bool:
-        """Recognize samples by a trace with its fields, and traces by a schema version beside messages."""
+        """Recognize samples by a trace with its fields, and traces by a schema version and messages."""
         record = first_record(value)
         if not isinstance(record, dict):
             return False

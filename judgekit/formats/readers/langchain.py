@@ -332,7 +332,7 @@ def _part(block: FieldTracker) -> Part:
 
 
 def _media(block: FieldTracker, kind: str) -> MediaPart:
-    """Read media by URL or as data: beside the type, in an object named after the type, or in ``source``."""
+    """Read media by URL or as data: next to the type, in an object named after the type, or in ``source``."""
     if isinstance(address := block.peek(kind), str):
         block.take(kind)
     inner = block.object(kind, "source") if address is None or isinstance(address, dict) else None

@@ -139,7 +139,7 @@ class _Tree(NamedTuple):
 
 
 def _unwrapped(record: JsonValue) -> JsonValue:
-    """Return a trace from the interface, where the observations stand beside it, as the API gives it."""
+    """Return a trace from the interface, which has the observations next to it, as the API returns it."""
     trace = record.get("trace") if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(trace, dict) or "observations" not in {*record, *trace}:
         return record
