@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from os import environ
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from judgekit.errors import ConfigError, JudgekitError, text_path, truncated
 
@@ -166,7 +166,7 @@ class Url(str):
             system, path = self._connected()
             return self._named(system.glob(path, detail=True))
 
-    def open(self) -> IO[bytes]:
+    def open(self, mode: Literal["rb"] = "rb") -> IO[bytes]:  # noqa: ARG002 - like a path's
         """Open the object, which is read block by block. It must still have the version that was found, if any.
 
         Raises:
@@ -302,15 +302,6 @@ def to_location(given: Path | str) -> Location:
 def location_text(given: str) -> str:
     """Return the text of a file or an object that is named on the command line."""
     return str(to_location(given))
-
-
-def open_binary(location: Location) -> IO[bytes]:
-    """Open a file or an object for reading.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    return location.open() if isinstance(location, Url) else location.open("rb")
 
 
 def require_local(path: Path | str, what: str) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from judgekit.atomic import atomic_write
 from judgekit.errors import ConfigError, OfflineError
 from judgekit.judges.offline import check_storage_offline
-from judgekit.locations import Url, location_text, open_binary, require_local, to_location
+from judgekit.locations import Url, location_text, require_local, to_location
 
 SECRET = "not-to-be-shown"  # noqa: S105 - of nothing
 
@@ -109,7 +109,7 @@ def test_a_missing_library_is_named_with_its_command(text, extra, monkeypatch):
 def test_an_object_is_read_and_sought_in(bucket):
     content = bytes(range(256)) * 40_000
     url = to_location(bucket.put("a.bin", content))
-    with open_binary(url) as file:
+    with url.open() as file:
         assert file.read(10) == content[:10]
         assert file.seek(-3, 2) == len(content) - 3
         assert file.read() == content[-3:]

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain, groupby
 from pathlib import Path
@@ -13,12 +13,11 @@ from pydantic import Field, FiniteFloat, JsonValue, ValidationError
 from judgekit.analysis.label_exports import ExportedLabels
 from judgekit.errors import ConfigError, TraceError, join_limited, path_text, short_repr, validation_message
 from judgekit.formats.columns import Columns
+from judgekit.formats.encodings import ENCODING_HINT
 from judgekit.formats.exports import MORE_PAGES
-from judgekit.formats.files import ENCODING_HINT, File, FileRecord
-from judgekit.formats.readers.base import as_records
-from judgekit.formats.reading import unpaged
+from judgekit.formats.files import File, FileRecord
+from judgekit.formats.records import records_in
 from judgekit.formats.score_records import ScoreRecord, ScoreSystem, read_score, score_system
-from judgekit.formats.tables import csv_rows
 from judgekit.formats.values import as_object
 from judgekit.runs.alignments import LabelRole
 from judgekit.runs.results import Run
@@ -134,7 +133,7 @@ def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None,
         raise TraceError(f"is not UTF-8; {_SAVE_AGAIN}", path=path)
     columns = Columns()
     try:
-        with closing(_records(file, columns)) as records:  # an error that is kept would hold the file open
+        with closing(records_in(file, columns)) as records:  # an error that is kept would hold the file open
             first = next(records, None)
             rows = chain([] if first is None else [first], records)
             known = None if first is None or isinstance(first.value, TraceError) else score_system(first.value)
@@ -161,19 +160,6 @@ def _exported(records: Iterable[FileRecord], system: ScoreSystem, selection: Exp
     notices += (f"left out {one}" for one in selection.notices())
     names = frozenset(score.label.name for _, score in scores if score.label is not None)
     return LabelFile(_without_duplicates(found), notices, names)
-
-
-def _records(file: File, columns: Columns) -> Generator[FileRecord]:
-    if file.container == "csv":
-        yield from csv_rows(file, columns)
-        return
-    document = file.document() if file.container == "document" else None
-    if document is None:
-        yield from unpaged(file.records())
-    elif isinstance(document.value, TraceError):
-        raise document.value
-    else:
-        yield from unpaged(FileRecord(None, row, document.clean) for row in as_records(document.value))
 
 
 def _scores(

@@ -9,7 +9,7 @@ from judgekit.cli import options
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_written
 from judgekit.errors import ConfigError, count_text
-from judgekit.formats.files import require_separate_output
+from judgekit.formats.file_lists import require_separate_output
 from judgekit.formats.inspection import Inspection
 from judgekit.formats.reading import Recordings
 from judgekit.formats.writing import write

@@ -11,7 +11,7 @@ from judgekit.analysis.corrected_means import run_corrections
 from judgekit.analysis.gates import GateResults, check_gates
 from judgekit.cli.outputs import print_line, print_run_location, print_written
 from judgekit.errors import count_text
-from judgekit.formats.files import STANDARD_STREAM
+from judgekit.formats.file_lists import STANDARD_STREAM
 from judgekit.jobs.options import RunOptions
 from judgekit.locations import Location
 from judgekit.reports.glossary import Consoles

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Console
 
-from judgekit.formats.files import STANDARD_STREAM
+from judgekit.formats.file_lists import STANDARD_STREAM
 from judgekit.locations import Location, Url, to_location
 from judgekit.runs.rows import RunRecord
 from judgekit.runs.store import RunStore

@@ -8,7 +8,7 @@ import typer
 from judgekit.cli.app import app
 from judgekit.cli.outputs import print_line, print_written
 from judgekit.errors import ConfigError, TraceError, count_text, join_limited
-from judgekit.formats.files import require_separate_output
+from judgekit.formats.file_lists import require_separate_output
 from judgekit.formats.reading import read
 from judgekit.formats.writing import write
 from judgekit.locations import location_text, to_location

@@ -6,7 +6,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import IO, Literal, Self, TypeAlias, cast
@@ -16,20 +16,18 @@ from judgekit.errors import TraceError
 Compression: TypeAlias = Literal["gzip", "zstd", "zip"]
 
 MAX_BYTES = 1 << 29
-"""The most bytes of a line or decompressed document. A few kilobytes may decompress to more than fits into memory."""
-_MARKS: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+"""The most bytes of a line or document. A few kilobytes may decompress to more than fits into memory."""
+_SPLIT_LIST = "jq -cn --stream 'fromstream(1 | truncate_stream(inputs))' FILE > records.jsonl"
+"""A command that splits a list without holding it in memory."""
+COMPRESSION_MARKS: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+"""The first bytes of compressed files."""
 _ZSTD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
 
 
-def detect_compression(head: bytes) -> Compression | None:
-    """Return the compression of a file that begins with these bytes, if any."""
-    return next((packing for mark, packing in _MARKS.items() if head.startswith(mark)), None)
-
-
 @contextmanager
-def decompressed_stream(file: IO[bytes], packing: Compression | None) -> Generator[IO[bytes]]:
-    """Return a stream that decompresses a file; an archive is returned as it is.
+def decompressed_stream(file: IO[bytes], compression: Compression) -> Generator[IO[bytes]]:
+    """Return a stream that decompresses a file.
 
     Raises:
         OSError: It cannot be read, or is damaged.
@@ -37,11 +35,11 @@ def decompressed_stream(file: IO[bytes], packing: Compression | None) -> Generat
     """
     damages: tuple[type[Exception], ...] = (EOFError, zlib.error)
     library: ModuleType = gzip
-    if packing == "zstd":
+    if compression == "zstd":
         library = _zstd("")
         damages += (library.ZstdError,)
     try:
-        with nullcontext(file) if packing in (None, "zip") else library.open(file) as stream:
+        with library.open(file) as stream:
             yield cast("IO[bytes]", stream)
     except damages as error:
         raise OSError(str(error)) from error
@@ -63,12 +61,13 @@ def compressing_stream(file: IO[bytes], suffix: str) -> Generator[IO[bytes]]:
         yield cast("IO[bytes]", stream)
 
 
-def bounded_lines(stream: IO[bytes], number: int = 0) -> Iterator[bytes]:
-    """Yield the lines of a stream that is after the line with this number.
+def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream.
 
     Raises:
         TraceError: A line is longer than any record.
     """
+    number = 0
     while line := stream.readline(MAX_BYTES + 1):
         number += 1
         if len(line) > MAX_BYTES:
@@ -76,15 +75,15 @@ def bounded_lines(stream: IO[bytes], number: int = 0) -> Iterator[bytes]:
         yield line
 
 
-def read_bounded(stream: IO[bytes]) -> bytes:
-    """Return the content of a compressed stream.
+def read_bounded(stream: IO[bytes], subject: str = "decompressed, it") -> bytes:
+    """Return the content of a stream, which is held in memory. Parsed, it takes three times as much.
 
     Raises:
-        TraceError: It is longer than any document.
+        TraceError: It is longer than any document. The error begins with its ``subject``.
     """
     content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise TraceError(f"decompressed, it is {_size_error()}")
+        raise TraceError(f"{subject} is {_size_error()}: {_SPLIT_LIST}")
     return content
 
 
@@ -101,16 +100,16 @@ class Archive:
 
     def __init__(self, file: IO[bytes]) -> None:
         try:
-            with zipfile.ZipFile(file) as found:
+            with zipfile.ZipFile(file) as archive:
                 # Members that are written again replace earlier ones.
-                members = {one.filename: one for one in found.infolist()}
-            by_zstd = any(one.compress_type == _ZSTD for one in members.values())
+                methods = {member.filename: member.compress_type for member in archive.infolist()}
+            by_zstd = _ZSTD in methods.values()
             # Before Python 3.14, zipfile can only list members that zstd compressed.
             library = _zstd(".zipfile") if by_zstd and sys.version_info < (3, 14) else zipfile
             self._file = library.ZipFile(file)
         except _damages() as error:
             raise TraceError(f"cannot be read: {error}") from error
-        self._members = {name: one.compress_type for name, one in members.items()}
+        self._methods = methods
 
     def __enter__(self) -> Self:
         return self
@@ -120,7 +119,7 @@ class Archive:
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of the members, in order."""
-        return iter(self._members)
+        return iter(self._methods)
 
     def member(self, name: str) -> bytes:
         """Return the content of a member.
@@ -128,7 +127,7 @@ class Archive:
         Raises:
             TraceError: It is damaged, or longer than any record.
         """
-        if (method := self._members[name]) not in _METHODS:
+        if (method := self._methods[name]) not in _METHODS:
             raise TraceError(f"{name}: compression method {method} is not one that Inspect writes")
         try:
             with self._file.open(name) as stream:
@@ -141,11 +140,11 @@ class Archive:
 
 def _damages() -> tuple[type[Exception], ...]:
     """Return the exceptions that damaged archives raise."""
-    known = (OSError, EOFError, ValueError, RuntimeError, OverflowError, struct.error, zlib.error, zipfile.BadZipFile)
+    damages = (OSError, EOFError, ValueError, RuntimeError, OverflowError, struct.error, zlib.error, zipfile.BadZipFile)
     try:
-        return (*known, _zstd("").ZstdError, _zstd(".zipfile").BadZipFile)
+        return (*damages, _zstd("").ZstdError, _zstd(".zipfile").BadZipFile)
     except (TraceError, ImportError):
-        return known
+        return damages
 
 
 def _zstd(module: str) -> ModuleType:

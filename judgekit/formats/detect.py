@@ -3,16 +3,22 @@
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 
 from pydantic import JsonValue
 
 from judgekit.errors import TraceError
+from judgekit.formats.columns import DETECTION_ROWS
+from judgekit.formats.files import FileRecord
 from judgekit.formats.readers import FALLBACKS, READERS, installed_readers
 from judgekit.formats.readers.base import Reader, first_record
 from judgekit.formats.score_records import AUDIT_HINT, score_system
 from judgekit.formats.unread import column_option
 from judgekit.formats.values import as_object
+from judgekit.locations import Location
+
+_MOST_FIELDS = 1_000
 
 
 def detect(value: JsonValue) -> Reader:
@@ -21,7 +27,7 @@ def detect(value: JsonValue) -> Reader:
     Raises:
         TraceError: No reader or several recognize it. The error says what was found and which formats are close.
     """
-    if (reader := _only(_fitting(value), value)) is not None:
+    if (reader := _only_fitting(value)) is not None:
         return reader
     if (system := score_system(first_record(value))) is not None:
         raise TraceError(f"contains scores of {system} and no conversations; {AUDIT_HINT}")
@@ -53,39 +59,109 @@ def _format_hint(value: JsonValue) -> str:
     return ""
 
 
-def reader_for_record(record: JsonValue, known: Reader) -> Reader:
-    """Return the reader of one record in a file of the format ``known``, or another reader that recognizes it better.
+def detect_first(path: Location, records: Iterable[FileRecord]) -> Reader:
+    """Return the format of the first records of a file: the first that is not a fallback, or the log they belong to.
 
     Raises:
-        TraceError: Several other readers recognize the record, or one whose records belong together.
+        TraceError: There are no records, or none has a known format.
     """
-    if known.recognizes(record):
-        return known
-    reader = _only(_fitting(record), record)
-    if reader is not None and reader.joins_lines:
-        raise TraceError(
-            f"is a record of {reader.name}, whose records belong together; move them to a file of their own"
-        )
-    return reader or known
+    failures: list[TraceError] = []
+    fallbacks: list[str] = []
+    for record in records:
+        try:
+            reader = detect(record.parsed())
+        except TraceError as error:
+            problem = error.problem
+            if problem.startswith("not JSON: the text ends"):
+                problem += "; if the file is a single JSON document, give it the suffix .json"
+            failures.append(TraceError(problem, path=path, line=record.line_number))
+            continue
+        if reader.name not in FALLBACKS:
+            return reader
+        fallbacks.append(reader.name)
+    if not fallbacks:
+        raise failures[0] if failures else TraceError("contains no conversations", path=path)
+    return READERS[min(fallbacks, key=FALLBACKS.index)]
 
 
-def _fitting(value: JsonValue) -> Sequence[Reader]:
-    fitting = [
-        reader
-        for reader in (*installed_readers(), *READERS.values())
-        if reader.name not in FALLBACKS and reader.recognizes(value)
-    ]
-    if fitting:
-        return fitting
-    fallback = next((READERS[name] for name in FALLBACKS if name in READERS and READERS[name].recognizes(value)), None)
-    return [] if fallback is None else [fallback]
+def detect_document(path: Location, document: JsonValue) -> Reader:
+    """Return the format of a document. A list of records is treated like lines, since its first may say little.
+
+    Raises:
+        TraceError: It is not known.
+    """
+    records = [FileRecord(None, value) for value in document[:DETECTION_ROWS]] if isinstance(document, list) else []
+    try:
+        reader = detect(document)
+    except TraceError:
+        with suppress(TraceError):
+            if records:
+                return detect_first(path, records)
+        raise
+    if records and reader.name in FALLBACKS and reader.records(document) == document:
+        return detect_first(path, records)
+    return reader
 
 
-def _only(fitting: Sequence[Reader], value: JsonValue) -> Reader | None:
+class RecordReaders:
+    """The readers of the records of one file, which may differ in format.
+
+    A record is first offered to the reader of its file. But a fallback also recognizes records of other formats, so it
+    only takes those with the fields of an earlier record that no other reader recognized.
+
+    Args:
+        reader: The reader of the file.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._is_fallback = reader.name in FALLBACKS
+        self._fields: set[frozenset[str]] = set()
+
+    def reader_of(self, record: JsonValue) -> Reader:
+        """Return the reader of a record: that of the file if no other one recognizes it better.
+
+        Raises:
+            TraceError: Several other readers recognize the record, or one whose records belong together.
+        """
+        fields = frozenset(record) if self._is_fallback and isinstance(record, dict) else frozenset[str]()
+        if (not self._is_fallback or fields in self._fields) and self._recognizes(record):
+            return self._reader
+        reader = _only_fitting(record)
+        if reader is not None and reader.joins_lines:
+            raise TraceError(
+                f"is a record of {reader.name}, whose records belong together; move them to a file of their own"
+            )
+        if reader is self._reader and len(self._fields) < _MOST_FIELDS:
+            self._fields.add(fields)
+        return reader or self._reader
+
+    def _recognizes(self, record: JsonValue) -> bool:
+        try:
+            return self._reader.recognizes(record)
+        except RecursionError:
+            raise TraceError("nested too deeply") from None
+
+
+def _only_fitting(value: JsonValue) -> Reader | None:
+    """Return the only reader that recognizes a value. Fallbacks come last.
+
+    Raises:
+        TraceError: Several readers recognize it.
+    """
+    own = [reader for reader in READERS.values() if reader.name not in FALLBACKS]
+    try:
+        fitting = [reader for reader in (*installed_readers(), *own) if reader.recognizes(value)]
+        if not fitting:
+            return next(
+                (reader for name in FALLBACKS if (reader := READERS.get(name)) and reader.recognizes(value)), None
+            )
+    except RecursionError:
+        raise TraceError("nested too deeply") from None
     if len(fitting) > 1:
         names = " or ".join(reader.name for reader in fitting)
         raise TraceError(f"may be {names}: found {_value_text(value)}; choose one (format=, --format)")
-    return next(iter(fitting), None)
+    return fitting[0]
 
 
 def _keys(value: JsonValue) -> set[str]:

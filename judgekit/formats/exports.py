@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -134,12 +135,12 @@ def reject_spread_traces(records: Iterable[JsonValue | TraceError]) -> str | Non
     )
 
 
+@dataclass
 class RepeatedHistories:
     """A detector of conversations that begin with all of an earlier one, as in a log of every model call."""
 
-    def __init__(self) -> None:
-        self._latest: dict[int, dict[tuple[int, int], None]] = {}
-        self._repeated = 0
+    _latest: dict[int, dict[tuple[int, int], None]] = field(default_factory=dict, init=False)
+    _repeated: int = field(default=0, init=False)
 
     def add(self, trace: Trace) -> None:
         """Compare a conversation with earlier ones that begin like it, by their last messages."""

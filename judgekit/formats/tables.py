@@ -16,7 +16,8 @@ from pydantic import JsonValue
 from judgekit.errors import ConfigError, TraceError, count_text
 from judgekit.formats.columns import Columns
 from judgekit.formats.compression import bounded_lines
-from judgekit.formats.files import File, FileRecord, decode_error_text, parse_json
+from judgekit.formats.encodings import decode_error_text
+from judgekit.formats.files import File, FileRecord, parse_json
 from judgekit.formats.output_columns import OutputColumns
 from judgekit.traces.sample import MEASUREMENT_FIELDS
 

@@ -2,12 +2,14 @@
 
 import json
 import sys
-from typing import TypeGuard
+from collections.abc import Iterable
+from itertools import chain
+from typing import TypeGuard, cast
 
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from judgekit.traces.message import JsonObject
+from judgekit.traces.message import FrozenModel, JsonObject
 
 _LOOKED_AT = 50
 
@@ -77,6 +79,23 @@ def is_encodable(value: JsonValue) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Return whether a value, such as a sample, has more levels of models, objects and lists in each other."""
+    nodes = [value]
+    for _ in range(levels + 1):
+        nodes = [node for node in nodes if isinstance(node, dict | list | tuple | FrozenModel)]
+        if not nodes:
+            return False
+        nodes = list(chain.from_iterable(map(_children, nodes)))
+    return True
+
+
+def _children(value: object) -> Iterable[object]:
+    if isinstance(value, list | tuple):
+        return cast("Iterable[object]", value)
+    return cast("dict[str, object]", value if isinstance(value, dict) else vars(value)).values()
 
 
 def parse_if_json(value: JsonValue) -> JsonValue:

@@ -10,7 +10,7 @@ from pathlib import Path
 from judgekit.atomic import atomic_write
 from judgekit.errors import ConfigError
 from judgekit.formats.compression import compressing_stream
-from judgekit.formats.files import STANDARD_STREAM, require_json_lines
+from judgekit.formats.file_lists import STANDARD_STREAM, require_json_lines
 from judgekit.formats.writers import WRITERS
 from judgekit.locations import to_location
 from judgekit.traces.sample import Sample

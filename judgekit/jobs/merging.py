@@ -155,15 +155,13 @@ def _merged(shards: Sequence[_ShardRun]) -> RunRecord:
 
 
 def _copy(table: str, shards: Sequence[_ShardRun], recorder: Recorder) -> None:
-    last = -1
     for one in shards:
         try:
             lines = one.run.store.table_rows(one.run.number, table)
             while rows := list(islice(lines, _ROWS_AT_ONCE)):
-                if table == "samples":
-                    if rows[0][1] <= last:
-                        raise StoreError(f"{one.path}: sample {rows[0][1]} is in an earlier shard too")
-                    last = rows[-1][1]
+                strangers = [row[1] for row in rows if row[1] not in one.shard] if table == "samples" else ()
+                if strangers:
+                    raise StoreError(f"{one.path}: sample {strangers[0]} belongs to another shard")
                 recorder.add_rows(table, rows)
                 recorder.flush()
         except StoreError as error:

@@ -15,7 +15,7 @@ from judgekit.errors import ConfigError, TraceError, text_path, validation_messa
 from judgekit.locations import Location, Url, to_location
 from judgekit.runs.problems import ReadingProblems
 from judgekit.runs.rows import Input, RunRecord
-from judgekit.shards import EVERYTHING, Shard, ShardStart
+from judgekit.shards import EVERYTHING, Shard
 from judgekit.specs import ScorerSpec
 from judgekit.traces.message import FrozenModel, Many
 from judgekit.traces.sample import Sample
@@ -120,7 +120,7 @@ class RunOptions(FrozenModel):
     def _files(self) -> Iterator[tuple[Location, bool]]:
         """Yield the files that are read, each with whether it is standard input or a pipe."""
         if self.file is not None:
-            from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415 - not needed for samples
+            from judgekit.formats.file_lists import STANDARD_STREAM, list_files  # noqa: PLC0415 - not needed for samples
 
             for path in (self.location(name) for name in (self.file, self.references) if name):
                 for file in [path] if path == STANDARD_STREAM else list_files(path):
@@ -144,7 +144,7 @@ class RunOptions(FrozenModel):
             return None
 
         from judgekit.formats.counting import count_records  # noqa: PLC0415 - loads all readers
-        from judgekit.formats.files import STANDARD_STREAM, list_files  # noqa: PLC0415
+        from judgekit.formats.file_lists import STANDARD_STREAM, list_files  # noqa: PLC0415
 
         file = self.location(self.file)
         paths: Sequence[Location] = () if file == STANDARD_STREAM else list_files(file)
@@ -182,20 +182,12 @@ class RunOptions(FrozenModel):
 
         return Config(None if self.config is None else text_path(self.config), self.judge, {}, offline=self.offline)
 
-    def _recordings(self, file: str, part: Shard, start: ShardStart | None = None) -> "Recordings":
+    def _recordings(self, file: str) -> "Recordings":
         from judgekit.formats.reading import Recordings  # noqa: PLC0415 - loads all readers
 
         references = None if self.references is None else self.location(self.references)
         location = self.location(file)
-        return Recordings(location, self.format, references, self.columns, self.encoding, part, start)
-
-    def shards(self, count: int, *, keeps_text: bool) -> Iterator[tuple[Shard, ShardStart]]:
-        """Yield the shards of the file, each with where it begins; see `Recordings.shard_starts`."""
-        if self.file is None:
-            return
-        shards = [Shard(index, count) for index in range(count)]
-        with _errors(keeps_text=keeps_text):
-            yield from zip(shards, self._recordings(self.file, shards[0]).shard_starts(), strict=True)
+        return Recordings(location, self.format, references, self.columns, self.encoding, self._part)
 
     def samples(
         self,
@@ -203,16 +195,14 @@ class RunOptions(FrozenModel):
         sample_filter: Callable[[int], bool] | None = None,
         *,
         keeps_text: bool = True,
-        start: ShardStart | None = None,
     ) -> Iterator[tuple[int, Sample]]:
         """Yield the samples of the file with the numbers of their records; see `Recordings.numbered`.
 
-        Unless the run ``keeps_text``, errors do not quote the recordings. If it is known where the shard ``start``s,
-        nothing before is read.
+        Unless the run ``keeps_text``, errors do not quote the recordings.
         """
         if self.file is None:
             return
-        recordings = self._recordings(self.file, self._part, start)
+        recordings = self._recordings(self.file)
 
         def note(error: TraceError) -> None:
             problems.append(error if keeps_text else error.without_words())

@@ -1,10 +1,9 @@
 """Ray: workers on the machines of a cluster make the scores of a job."""
 
 import asyncio
-import itertools
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,7 +22,7 @@ from judgekit.runs.runner import Task, score_run
 from judgekit.runs.schema import PART_TABLES
 from judgekit.runs.store import RunStore
 from judgekit.scoring import Scorer
-from judgekit.shards import Shard, ShardStart
+from judgekit.shards import Shard
 
 _BLOCKS_PER_WORKER = 8
 """Blocks are shards of the recordings, enough to share the work evenly."""
@@ -88,10 +87,9 @@ class _Result(NamedTuple):
 
 @dataclass
 class _Block:
-    """A shard of the recordings, where it begins, and the number of workers that died while they scored it."""
+    """A shard of the recordings, and the number of workers that died while they scored it."""
 
     shard: Shard
-    start: ShardStart
     deaths: int = 0
 
 
@@ -115,8 +113,8 @@ class Worker:
         """Begin no other sample."""
         self._is_stopping = True
 
-    async def score(self, shard: str, start: ShardStart) -> _Result:
-        """Score the missing scores of a shard that begins there."""
+    async def score(self, shard: str) -> _Result:
+        """Score the missing scores of a shard."""
         problems, tally = ReadingProblems(), Tally()
         rows: Mapping[str, Sequence[tuple[object, ...]]] = {}
         error: Exception | None = None
@@ -128,7 +126,7 @@ class Worker:
                 store = RunStore(Path(folder) / "runs.sqlite")
                 record = store.begin(self._job.record)
                 try:
-                    await self._score(store, record.number, shard, start, problems, tally)
+                    await self._score(store, record.number, shard, problems, tally)
                 finally:
                     rows = {table: list(store.table_rows(record.number, table)) for table in PART_TABLES}
             except (JudgekitError, OSError) as found:
@@ -136,9 +134,7 @@ class Worker:
         counts = tally.done, tally.failed, tally.requests, tally.cached
         return _Result(rows, problems, counts, tally.cost_usd, error)
 
-    async def _score(
-        self, store: RunStore, number: int, shard: str, start: ShardStart, problems: ReadingProblems, tally: Tally
-    ) -> None:
+    async def _score(self, store: RunStore, number: int, shard: str, problems: ReadingProblems, tally: Tally) -> None:
         job = self._job
         options = RunOptions.from_record(job.record).model_copy(update={"shard": shard})
         settings = options.load_config()
@@ -150,9 +146,7 @@ class Worker:
             return [scorer for place, scorer in placed if place not in there]
 
         def tasks() -> Iterator[Task]:
-            samples = options.samples(
-                problems, lambda sample: bool(missing(sample)), keeps_text=job.record.keeps_text, start=start
-            )
+            samples = options.samples(problems, lambda sample: bool(missing(sample)), keeps_text=job.record.keeps_text)
             for sample_number, sample in samples:
                 yield Task(sample_number, sample, missing(sample_number))
 
@@ -194,11 +188,9 @@ class RayExecutor:
             recorder = Recorder(self.store, job.record, is_new=job.is_new)
             tally.workers = self.worker_count or cpus
             pool = _Pool(ray, recorder, tally, (job, str(Path.cwd()), ray.put(done)))
-            shards = RunOptions.from_record(job.record).shards(
-                tally.workers * _BLOCKS_PER_WORKER, keeps_text=job.record.keeps_text
-            )
+            count = tally.workers * _BLOCKS_PER_WORKER
             async with recorder.writing():
-                await pool.run(itertools.starmap(_Block, shards), should_stop)
+                await pool.run([_Block(Shard(index, count)) for index in range(count)], should_stop)
         return pool.problems
 
 
@@ -222,14 +214,16 @@ class _Pool:
         self._error: Exception | None = None  # no other block is begun
         self._lost: Exception | None = None  # the other blocks are scored
 
-    async def run(self, blocks: Iterator[_Block], should_stop: Callable[[], bool]) -> None:
-        """Score all blocks, which files are read to find.
+    async def run(self, blocks: Iterable[_Block], should_stop: Callable[[], bool]) -> None:
+        """Score all blocks.
 
         Raises:
             JudgekitError: See `RayExecutor.execute`.
         """
+        for block in blocks:
+            self._blocks.put_nowait(block)
         serving = [asyncio.create_task(self._serve()) for _ in range(self._tally.workers)]
-        scored = asyncio.create_task(self._hand_out(blocks, should_stop))
+        scored = asyncio.create_task(self._blocks.join())
         try:
             while not scored.done():
                 await asyncio.wait({scored, *serving}, timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
@@ -244,14 +238,6 @@ class _Pool:
             await asyncio.gather(scored, *serving, return_exceptions=True)
         if (error := self._error or self._lost) is not None:
             raise error
-
-    async def _hand_out(self, blocks: Iterator[_Block], should_stop: Callable[[], bool]) -> None:
-        """Queue the blocks as they are found, and wait until all are scored."""
-        while (block := await asyncio.to_thread(next, blocks, None)) is not None:
-            if should_stop() or self._error is not None:
-                break
-            self._blocks.put_nowait(block)
-        await self._blocks.join()
 
     def _stop(self) -> None:
         """Let workers end the samples that they have begun, and give them no other block."""
@@ -291,7 +277,7 @@ class _Pool:
         while is_alive:
             block = await self._blocks.get()
             try:
-                self._record(cast("_Result", await actor.score.remote(str(block.shard), block.start)))
+                self._record(cast("_Result", await actor.score.remote(str(block.shard))))
             except self._ray.exceptions.RayError as error:
                 is_alive = False
                 self._give_back(block, error)

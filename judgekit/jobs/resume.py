@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from judgekit.errors import ConfigError, join_limited
-from judgekit.formats.files import STANDARD_STREAM
+from judgekit.formats.file_lists import STANDARD_STREAM
 from judgekit.jobs.building import THIS_PROCESS, BuiltScorers, ScorerOrText, Workers, build_scorers, split_scorers
 from judgekit.jobs.options import RunOptions
 from judgekit.jobs.session import Session

@@ -137,6 +137,7 @@ class Fake:
     """A reader that recognizes everything."""
 
     shape = ""
+    joins_lines = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -155,6 +156,21 @@ def test_a_fallback_is_taken_only_where_no_other_fits(monkeypatch):
     for names, name in ((("rows", "one", "openai-chat"), "one"), (("openai-chat", "rows"), "openai-chat")):
         monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in names})
         assert detect({"trace": []}).name == name
+
+
+def test_a_record_is_offered_to_the_reader_of_its_file_before_others(monkeypatch):
+    monkeypatch.setattr(detection, "READERS", {name: Fake(name) for name in ("one", "two", "rows")})
+    assert detection.RecordReaders(Fake("one")).reader_of({"trace": []}).name == "one"
+
+
+def test_a_fallback_only_takes_records_whose_fields_no_other_reader_recognizes(monkeypatch):
+    """The rows of a table may be followed by records of another format, which may have an installed reader."""
+    one = Fake("one")
+    one.recognizes = lambda record: "special" in record
+    monkeypatch.setattr(detection, "installed_readers", lambda: [one])
+    readers = detection.RecordReaders(READERS["rows"])
+    plain, special = {"input": "Hi", "response": "Hello"}, {"input": "Hi", "response": "Hello", "special": 1}
+    assert [readers.reader_of(record).name for record in (plain, special, plain)] == ["rows", "one", "rows"]
 
 
 @pytest.mark.parametrize("name", ["my rows", "it's; echo $HOME `id`", 'a"b'])

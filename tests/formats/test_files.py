@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import re
+import subprocess
 import sys
 import tempfile
 import zipfile
@@ -301,6 +302,19 @@ def test_what_unpacks_to_more_than_any_record_is_not_read_on(tmp_path, monkeypat
         replies(path)
 
 
+def test_a_document_that_is_too_large_is_refused_with_the_command_that_splits_it(tmp_path, monkeypatch):
+    """It would be held in memory, three times as large as it is."""
+    rows = [{"input": "Hi", "response": f"No {number} {'x' * 400}"} for number in range(300)]
+    path = write(tmp_path, "a.json", json.dumps(rows).encode())
+    expected = replies(path)
+    monkeypatch.setattr(compression, "MAX_BYTES", 100_000)
+    with pytest.raises(TraceError, match=re.escape(f"{path}: it is longer than 0 MB, the limit;")) as refused:
+        replies(path)
+    command = str(refused.value).partition("one record per line: ")[2]
+    subprocess.run(command.replace("FILE", path.name), shell=True, cwd=tmp_path, check=True)  # noqa: S602 - our own
+    assert replies(tmp_path / "records.jsonl") == expected
+
+
 # --- archives of Inspect logs
 
 LOG = {
@@ -321,7 +335,7 @@ def archive(folder: Path, members: dict[str, object], method: int = 93, name: st
 
 
 def records(path: Path) -> list[object]:
-    return [record.value for record in File.locate(path).records()]
+    return [record.value for record in File.locate(path).archived()]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93])

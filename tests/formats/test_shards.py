@@ -2,9 +2,8 @@
 
 import codecs
 import gzip
-import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.errors import TraceError
+from judgekit.formats.readers.openai_chat import OpenAIChatReader
 from judgekit.formats.reading import Recordings
-from judgekit.shards import EVERYTHING, Shard, ShardStart
+from judgekit.shards import EVERYTHING, Shard
 from judgekit.traces.message import AIMessage, HumanMessage
 from judgekit.traces.sample import Sample
 
@@ -22,19 +22,18 @@ COUNTS = (1, 2, 3, 16, 40)
 Found = tuple[list[tuple[int, Sample]], list[str]]
 
 
-def found_in(path: Path, shard: Shard = EVERYTHING, start: ShardStart | None = None, **options: object) -> Found:
+def found_in(path: Path, shard: Shard = EVERYTHING, **options: object) -> Found:
     """The samples of a shard with their numbers, and the problems that it reports."""
     problems: list[str] = []
-    recordings = Recordings(path, shard=shard, start=start, **options)
+    recordings = Recordings(path, shard=shard, **options)
     return list(recordings.numbered(lambda error: problems.append(str(error)))), problems
 
 
-def found_in_shards(path: Path, count: int, *, are_given: bool = False, **options: object) -> Found:
-    """What all shards read, each of which looks for where it begins, or is given it."""
-    starts = Recordings(path, shard=Shard(0, count), **options).shard_starts() if are_given else [None] * count
-    shards = [found_in(path, Shard(index, count), start, **options) for index, start in enumerate(starts)]
-    assert len(shards) == count
-    return [pair for pairs, _ in shards for pair in pairs], [one for _, problems in shards for one in problems]
+def found_in_shards(path: Path, count: int, **options: object) -> Found:
+    """What all shards read, in the order of the numbers."""
+    shards = [found_in(path, Shard(index, count), **options) for index in range(count)]
+    samples = [pair for pairs, _ in shards for pair in pairs]
+    return sorted(samples, key=lambda pair: pair[0]), [problem for _, problems in shards for problem in problems]
 
 
 def row(text: str, **more: object) -> dict[str, object]:
@@ -79,17 +78,16 @@ RECORD = st.one_of(
     st.booleans(),
     st.booleans(),
     st.integers(1, 60),
-    st.booleans(),
 )
 def test_any_cut_of_a_file_of_lines_gives_each_line_once_with_its_number(
-    tmp_path_factory, texts, end, has_mark, has_last_end, count, are_given
+    tmp_path_factory, texts, end, has_mark, has_last_end, count
 ):
     """CRLF, empty lines, a byte order mark, no last newline, characters of many bytes, and lines longer than a shard."""
     path = tmp_path_factory.mktemp("cut") / "rows.jsonl"
     content = end.join([json.dumps(row("first")), *texts]) + (end if has_last_end else "")
     path.write_bytes(codecs.BOM_UTF8 * has_mark + content.encode())
     samples, problems = found_in(path, format="rows")
-    shared, reported = found_in_shards(path, count, are_given=are_given, format="rows")
+    shared, reported = found_in_shards(path, count, format="rows")
     assert shared == samples
     assert sorted(reported) == sorted(problems)
 
@@ -146,89 +144,42 @@ def written(folder: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def without_repeats(problems: Sequence[str]) -> list[str]:
-    """A file that cannot be read is reported by each shard that begins in it."""
+    """A file that cannot be read is reported by each shard."""
     return sorted(dict.fromkeys(problems))
 
 
-@pytest.mark.parametrize("are_given", [False, True], ids=["looking", "given"])
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
-def test_shards_have_the_samples_of_the_whole_with_their_numbers(tmp_path, files, count, are_given):
+def test_shards_have_the_samples_of_the_whole_with_their_numbers(tmp_path, files, count):
     path = written(tmp_path, files)
     samples, problems = found_in(path)
-    shared, reported = found_in_shards(path, count, are_given=are_given)
+    shared, reported = found_in_shards(path, count)
     assert shared == samples
     assert [number for number, _ in shared] == sorted({number for number, _ in shared})
     assert without_repeats(reported) == without_repeats(problems)
 
 
-class Counting(io.FileIO):
-    """A file that counts the bytes that are read of all files."""
-
-    bytes_read = 0
-
-    def readinto(self, buffer, /) -> int:
-        count = super().readinto(buffer)
-        Counting.bytes_read += count
-        return count
-
-    def readall(self) -> bytes:
-        raise AssertionError("a file of lines is read as a whole")
+def test_records_are_dealt_out_in_turn_whatever_the_file(tmp_path):
+    path = written(tmp_path, {"a.jsonl": lines(map(own, range(20))), "b.json": f"[{chat(1)}, {chat(2)}]"})
+    numbers = [[number for number, _ in found_in(path, Shard(index, 4))[0]] for index in range(4)]
+    assert numbers == [[*range(index, 22, 4)] for index in range(4)]
 
 
-@pytest.fixture
-def bytes_of(monkeypatch):
-    """Calls a function, and returns its result and the number of bytes that it reads of files."""
-    monkeypatch.setattr("judgekit.formats.files.open_binary", lambda path: io.BufferedReader(Counting(path)))
-
-    def count(call: Callable[[], object]) -> tuple[object, int]:
-        before = Counting.bytes_read
-        return call(), Counting.bytes_read - before
-
-    return count
+@pytest.mark.parametrize("make", [own, chat])
+def test_the_records_of_other_shards_are_not_made_into_samples(tmp_path, monkeypatch, make):
+    path = written(tmp_path, {"a.jsonl": lines(map(make, range(20)))})
+    made = []
+    parsed, read = Sample.model_validate_json, OpenAIChatReader.sample
+    monkeypatch.setattr(Sample, "model_validate_json", lambda line: made.append(line) or parsed(line))
+    monkeypatch.setattr(OpenAIChatReader, "sample", lambda *given: made.append(given) or read(*given))
+    assert len(found_in(path, Shard(1, 4))[0]) == len(made) == 5
 
 
-@pytest.mark.parametrize("make", [own, chat, lambda number: json.dumps(row("Hi", session_id=f"s{number}"))])
-def test_a_shard_that_is_given_its_start_reads_its_own_part_and_the_beginning_of_the_file(tmp_path, bytes_of, make):
-    """The encoding and the format of a file show at its beginning, of which each shard reads a megabyte and more."""
-    count, buffer = 8, io.DEFAULT_BUFFER_SIZE
-    path = written(tmp_path, {"a.jsonl": lines(map(make, range(160)))})
-    with path.open("a") as file:
-        file.writelines(f"{make(number)}{' ' * 30_000}\n" for number in range(160, 320))
-    part = path.stat().st_size // count + 31_000 + buffer
-    starts, read = bytes_of(lambda: list(Recordings(path, shard=Shard(0, count)).shard_starts()))
-    beginning = (1 << 20) + 4 * 100 * 300
-    passes = 1 if "session" not in make(1) else 2
-    assert read <= passes * path.stat().st_size + beginning
-    total = 0
-    for index, start in enumerate(starts):
-        (samples, _), read = bytes_of(lambda index=index, start=start: found_in(path, Shard(index, count), start))
-        total += len(samples)
-        assert read <= part + beginning + (path.stat().st_size if passes == 2 and not index else 0)
-    assert total == 320
-    _, read = bytes_of(lambda: found_in(path, Shard(count - 1, count)))  # which has to count the lines before
-    assert read >= path.stat().st_size
-
-
-def test_lines_are_spread_evenly_and_a_whole_file_is_in_the_shard_in_which_it_begins(tmp_path):
-    path = written(tmp_path, {"a.jsonl": lines(map(own, range(160)))})
-    sizes = [len(found_in(path, Shard(index, 16))[0]) for index in range(16)]
-    assert sum(sizes) == 160
-    assert all(9 <= size <= 11 for size in sizes)
-    path = written(tmp_path / "other", {f"{name}.jsonl": claude_code(1) for name in "abcdefgh"})
-    assert [len(found_in(path, Shard(index, 4))[0]) for index in range(4)] == [2, 2, 2, 2]
-
-
-def test_a_line_with_several_records_after_others_is_reported_since_its_records_have_no_numbers(tmp_path):
-    two = f"[{chat(1)}, {chat(2)}]"
-    path = written(tmp_path, {"a.jsonl": lines([*map(chat, range(120)), two, *map(chat, range(30))])})
-    shared, reported = found_in_shards(path, 3)
-    assert [number for number, _ in shared] == [*range(120), *range(121, 151)]
-    (problem,) = reported
-    assert problem == (
-        f"{path} (line 121): contains 2 conversations, but the first lines of the file contain one each, "
-        "and shards count lines; write one per line with judgekit convert"
-    )
+def test_lines_with_several_samples_of_our_own_are_counted_one_by_one(tmp_path):
+    path = written(tmp_path, {"a.jsonl": lines([own(0), f"[{own(1)}, {own(2)}]", own(3)])})
+    samples, problems = found_in(path)
+    assert [(number, sample.id) for number, sample in samples] == [(number, f"s{number}") for number in range(4)]
+    assert found_in_shards(path, 3) == (samples, problems) == (samples, [])
 
 
 def test_a_trace_that_is_spread_over_shards_is_an_error_in_each(tmp_path):
@@ -248,8 +199,8 @@ def test_a_spread_trace_is_found_in_a_file_of_a_guessed_encoding_too(tmp_path):
         found_in(path, Shard(1, 3))
 
 
-def test_a_file_with_spread_traces_before_a_shard_counts_as_it_does_in_one_process(tmp_path):
-    """It is left out as a whole; and a notice about one file is that of the shards that read it."""
+def test_a_file_with_spread_traces_counts_in_each_shard_as_it_does_in_one_process(tmp_path):
+    """It is left out as a whole, and each shard reports what is about whole files."""
     spread = [json.dumps(row("x", trace_id=f"t{number % 20}")) for number in range(40)]
     shared = [json.dumps(row("x", session_id=f"t{number % 20}")) for number in range(40)]
     path = written(
@@ -260,7 +211,7 @@ def test_a_file_with_spread_traces_before_a_shard_counts_as_it_does_in_one_proce
     assert shards == samples
     assert without_repeats(reported) == without_repeats(problems)
     assert len(problems) == 2
-    assert found_in(path, Shard(6, 7))[1] == []
+    assert found_in(path, Shard(6, 7))[1] == problems
 
 
 @pytest.mark.parametrize("count", COUNTS)

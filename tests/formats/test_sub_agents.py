@@ -2,10 +2,13 @@
 
 import json
 import re
+import warnings
 
 import pytest
 
 from judgekit.formats.reading import read
+from judgekit.jobs.api import run
+from judgekit.reports.html import html_report
 from judgekit.scorers.tool_calls.f1 import ToolCallF1
 from judgekit.traces.sample import ExpectedCall
 from judgekit.traces.tree import branches
@@ -185,6 +188,34 @@ def test_the_calls_of_each_agent_are_the_same_whoever_recorded_them(tmp_path, re
     scored = sample.model_copy(update={"reference_tool_calls": tuple(expected)})
     assert ToolCallF1(scope="tree").score(scored).value == 1
     assert ToolCallF1().score(scored).value == pytest.approx(2 / 3)
+
+
+def nested(levels, text="Hi"):
+    """A sample of judgekit's own with so many sub-agents, each within the one before."""
+    messages = [{"role": "user", "content": text}, {"role": "assistant", "tool_calls": [{"name": "f", "args": {}}]}]
+    trace = {"messages": messages}
+    for _ in range(levels):
+        trace = {"messages": messages, "children": [trace]}
+    return {"id": f"{levels} {text}", "trace": trace, "reference_tool_calls": [{"name": "f", "args": {}}]}
+
+
+@pytest.mark.parametrize("text", ["Hi", "\ud800"], ids=["fast", "slow"])
+@pytest.mark.parametrize("levels", [64, 85, 90, 98, 99, 120, 200, 300])
+def test_deeply_nested_sub_agents_are_shown_or_refused_with_the_limit(tmp_path, levels, text):
+    """In a report of the run, what is refused would damage the rest."""
+    path = tmp_path / "deep.jsonl"
+    path.write_text("".join(f"{json.dumps(nested(depth, text))}\n" for depth in (1, levels)))
+    problems = []
+    samples = list(read(path, on_error=lambda problem: problems.append(str(problem))))
+    for problem in problems:
+        assert re.search(r"nested more than (180|200) levels deep", problem)
+    assert len(samples) + len(problems) == 2
+    assert not problems or levels > 85
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = run(path, [ToolCallF1()], store=tmp_path / "runs.sqlite")
+    assert all(sample.id.split()[0] in "".join(html_report(done)) for sample in samples)
+    assert [sample.id for _, sample in done.conversations()] == [sample.id for sample in samples]
 
 
 REAL = {

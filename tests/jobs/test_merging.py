@@ -381,7 +381,7 @@ def test_a_scorer_that_cannot_be_compared_is_refused_before_it_scores():
 def test_a_damaged_store_is_refused_and_nothing_of_it_is_kept(table, number):
     stores = in_shards(own(), 3)
     with closing(sqlite3.connect(stores[1])) as db, db:
-        db.execute(f"UPDATE {table} SET checksum = checksum + 1 WHERE {number} = 30")  # noqa: S608
+        db.execute(f"UPDATE {table} SET checksum = checksum + 1 WHERE {number} = 31")  # noqa: S608
     refused(stores, f"shard 2/3 cannot be merged: shard-2.sqlite: a row of run 1 ({table}) is damaged", StoreError)
 
 
@@ -389,7 +389,7 @@ def test_a_damaged_score_is_repeated_before_the_merge():
     path = own()
     stores = in_shards(path, 3)
     with closing(sqlite3.connect(stores[1])) as db, db:
-        db.execute("UPDATE scores SET value = 0.123 WHERE sample = 30")
+        db.execute("UPDATE scores SET value = 0.123 WHERE sample = 31")
     refused(stores, "resume the run there", StoreError)
     resume(1, store=stores[1])
     assert_equal(merge_runs(stores, store="merged.sqlite"), run(path, SCORERS, store="whole.sqlite"))
@@ -413,7 +413,7 @@ def test_samples_that_are_in_two_shards_are_refused():
     recorder = Recorder(opened, opened.record(1))
     recorder.add_rows("samples", rows)
     recorder.flush()
-    refused(stores, f"shard-2.sqlite: sample {last} is in an earlier shard too", StoreError)
+    refused(stores, f"shard-2.sqlite: sample {last} belongs to another shard", StoreError)
 
 
 def test_a_run_is_merged_once_into_a_file():

@@ -1,0 +1,144 @@
+"""The files that a path, a folder, a pattern or a URL names, and what their names say about their contents."""
+
+import glob
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
+
+from judgekit.errors import ConfigError, TraceError
+from judgekit.locations import Location, Url, to_location
+
+Container: TypeAlias = Literal["lines", "document", "objects", "archive", "csv", "parquet"]
+STANDARD_STREAM = Path("-")
+"""Standard input or output."""
+
+_SUFFIXES: dict[str, Container] = {
+    "": "document",
+    ".json": "document",
+    ".jsonl": "lines",
+    ".ndjson": "lines",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "parquet",  # an Arrow table, read in the same way
+    ".eval": "archive",
+    ".traj": "document",  # from SWE-agent
+    ".txt": "document",
+    ".log": "document",
+}
+_FOLDER_SUFFIXES = _SUFFIXES.keys() - {"", ".txt", ".log"}
+"""The suffixes of files to read in folders. Other suffixes are common in all kinds of files."""
+_SUFFIX_LIST = f"{', '.join(filter(None, _SUFFIXES))}, all also with .gz or .zst"
+_DATASET_METADATA = ("dataset_info.json", "dataset_dict.json", "state.json")
+"""Metadata that Hugging Face's `save_to_disk` writes beside a dataset's tables."""
+
+
+def list_files(path: Path | str) -> Sequence[Location]:
+    """Return the readable files in a folder, or the files that match a pattern; else the path itself.
+
+    Hidden files and the metadata of Hugging Face datasets are left out. Files are sorted by
+    name. Objects of a bucket come with the version that they have now.
+
+    Raises:
+        TraceError: A folder holds no such files, or there is no such object.
+    """
+    path = to_location(path)
+    if isinstance(path, Url):
+        return _list_objects(path)
+    if path.is_dir():
+        inside = {PurePosixPath(one.relative_to(path)): one for one in path.rglob("*")}
+        found = sorted(inside[one] for one in _with_records(inside) if inside[one].is_file())
+        if not found:
+            raise TraceError(f"contains no readable files; known suffixes: {_SUFFIX_LIST}", path=path)
+        return found
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    fitting = glob.glob(str(path), recursive=True)  # noqa: PTH207 - Path.glob shows hidden files
+    return sorted(one for one in map(Path, fitting) if one.is_file()) or [path]
+
+
+def _list_objects(url: Url) -> Sequence[Url]:
+    try:
+        return [Url(url, url.current_version())]
+    except IsADirectoryError:
+        return _objects_below(url)
+    except FileNotFoundError as error:
+        if glob.has_magic(url) and (found := _listed(url, url.matches)):
+            return sorted(found)
+        raise TraceError(str(error), path=url) from error
+    except OSError as error:
+        raise TraceError(f"cannot be read: {error}", path=url) from error
+
+
+def _objects_below(prefix: Url) -> Sequence[Url]:
+    start = len(prefix.rstrip("/")) + 1
+    inside = {PurePosixPath(one[start:]): one for one in _listed(prefix, prefix.objects)}
+    if found := sorted(inside[one] for one in _with_records(inside)):
+        return found
+    raise TraceError(f"contains no readable files; known suffixes: {_SUFFIX_LIST}", path=prefix)
+
+
+def _listed(url: Url, objects: Callable[[], Sequence[Url]]) -> Sequence[Url]:
+    try:
+        return objects()
+    except OSError as error:
+        raise TraceError(f"cannot be listed: {error}", path=url) from error
+
+
+def locate_object(url: Url) -> Url:
+    """Return the URL with the version of the object that is read."""
+    found = [url] if url.version is not None else _list_objects(url)
+    if list(found) != [url]:
+        raise TraceError("is a folder or a pattern; name one object", path=url)
+    return found[0]
+
+
+def _with_records(names: Iterable[PurePosixPath]) -> Iterator[PurePosixPath]:
+    """Yield the names, relative to a folder, of visible files that hold records."""
+    shown = [one for one in names if not any(part.startswith(".") for part in one.parts)]
+    datasets = {folder for one in shown if _suffix(one) == ".arrow" for folder in (one.parent, one.parent.parent)}
+    for one in shown:
+        if _suffix(one) in _FOLDER_SUFFIXES and not (one.name in _DATASET_METADATA and one.parent in datasets):
+            yield one
+
+
+def require_separate_output(output: Path | str, *read: Path | str | None) -> None:
+    """Check that an output file is not one of the files that are read, also in folders.
+
+    Raises:
+        ConfigError: The output file is also read.
+        TraceError: A folder holds no readable files.
+    """
+    output = to_location(output)
+    files = (file for path in read if path is not None for file in list_files(path))
+    if output != STANDARD_STREAM and _identity(output) in map(_identity, files):
+        raise ConfigError(f"--output {output}: is an input file; choose another")
+
+
+def require_json_lines(path: Location) -> None:
+    """Check that JSON Lines in this file would be read as such again.
+
+    Raises:
+        ConfigError: The file's name has the suffix of another kind of file, or an unknown one.
+    """
+    if path != STANDARD_STREAM and _SUFFIXES.get(_suffix(path)) not in ("lines", "document"):
+        raise ConfigError(
+            f"{path}: would be written as JSON Lines, so its name must end in .jsonl, .jsonl.gz or .jsonl.zst"
+        )
+
+
+def _identity(location: Location) -> Location:
+    return location if isinstance(location, Url) else location.resolve()
+
+
+def container_of(path: Location) -> Container:
+    """Return the container that a file's name shows."""
+    suffix = _suffix(path)
+    if suffix not in _SUFFIXES:
+        raise TraceError(f"unknown suffix {suffix!r}; known suffixes: {_SUFFIX_LIST}", path=path)
+    return _SUFFIXES[suffix]
+
+
+def _suffix(path: Location | PurePosixPath) -> str:
+    """Return the suffix of a name, without the suffix of a compressed file."""
+    return PurePosixPath(path.name.lower().removesuffix(".gz").removesuffix(".zst")).suffix
