@@ -61,9 +61,9 @@ class Config:
         self.judges: dict[str, Judge] = {}
         self.judges_used: dict[str, Judge] = {}
         self.scorers: Sequence[ScorerSpec] = []
-        found = path or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
-        if found is not None:
-            self._read(require_local(found, "a config must be a local file; copy it here"))
+        file = path or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
+        if file is not None:
+            self._read(require_local(file, "a config must be a local file; copy it here"))
 
     def _read(self, path: Path) -> None:
         from judgekit.config_file import load_file  # noqa: PLC0415 - loads judges, which a run may not need
@@ -122,27 +122,31 @@ class Config:
         kind = _scorer_class(spec.name)
         if not _is_class(kind):
             return _renamed_scorer(kind, spec)
-        known = [one.name for one in sorted(fields(kind), key=lambda one: one.kw_only is True) if one.name != "name"]
+        names = [
+            option.name
+            for option in sorted(fields(kind), key=lambda option: option.kw_only is True)
+            if option.name != "name"
+        ]
         options: dict[str, object] = dict(spec.options)
         if spec.argument is not None:
-            own = [one for one in fields(kind) if one.name not in _BUILT and not one.kw_only]
-            first = next((one.name for one in sorted(own, key=_is_needed, reverse=True)), None)
+            own = [option for option in fields(kind) if option.name not in _BUILT and not option.kw_only]
+            first = next((option.name for option in sorted(own, key=_is_needed, reverse=True)), None)
             if first is None or first in options:
                 raise ConfigError(f"{spec.name}: expected option=value after the colon, found {spec.argument!r}")
             options = {first: spec.argument, **options}
         around: tuple[str, ...] = ()
-        if not {"judge", "scorers"}.isdisjoint(known):
+        if not {"judge", "scorers"}.isdisjoint(names):
             around = _AROUND
-            if (wrapped := self._wrapped(spec, options, known)) is not None:
+            if (wrapped := self._wrapped(spec, options, names)) is not None:
                 return wrapped
         for option in options:
-            if option not in known:
-                raise ConfigError.unknown(f"option of {spec.name}", option, dict.fromkeys((*known, *around)))
-        if "judge" in known:
+            if option not in names:
+                raise ConfigError.unknown(f"option of {spec.name}", option, dict.fromkeys((*names, *around)))
+        if "judge" in names:
             options["judge"] = self._judge_for(spec)
-        if "scorers" in known:
+        if "scorers" in names:
             options["scorers"] = [
-                self.build(one.with_judge(spec.judge)) for one in _members(spec.name, options.get("scorers"))
+                self.build(member.with_judge(spec.judge)) for member in _members(spec.name, options.get("scorers"))
             ]
         if (inner := options.get("scorer")) is not None:
             options["scorer"] = self.build(_member(spec.name, inner).with_judge(spec.judge))
@@ -155,14 +159,14 @@ class Config:
         _must_fit(spec.name, kind, options)
         return _build_scorer(spec, lambda: kind(**options))
 
-    def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], known: Sequence[str]) -> Scorer | None:
+    def _wrapped(self, spec: ScorerSpec, options: Mapping[str, object], names: Sequence[str]) -> Scorer | None:
         """Return the scorer in a `Repeat`, a `Selective` or both, by its options; ``None`` without such options."""
         own = {name: value for name, value in options.items() if name not in _AROUND}
         repeats, least, escalate = (options.get(name) for name in _AROUND)
         for option in _AROUND:
             if option in options and options[option] is None:
                 raise ConfigError(f"{spec.name}: {option} is null: give it a value, or leave it out")
-        if "escalate" in known and isinstance(escalate, bool):  # an option of the panel itself
+        if "escalate" in names and isinstance(escalate, bool):  # an option of the panel itself
             own["escalate"], escalate = escalate, None
         if repeats is None and least is None and escalate is None:
             return None
@@ -202,17 +206,17 @@ class Config:
         return rules
 
     def _judge_for(self, spec: ScorerSpec) -> "Judge":
-        asked = spec.options.get("judge") or spec.judge or self._judge or "default"
-        if not isinstance(asked, str):
-            raise ConfigError(f"{spec.name}: judge must be a name or a model, found {asked!r}")
-        if asked == "default" and asked not in self.judges:
+        name = spec.options.get("judge") or spec.judge or self._judge or "default"
+        if not isinstance(name, str):
+            raise ConfigError(f"{spec.name}: judge must be a name or a model, found {name!r}")
+        if name == "default" and name not in self.judges:
             called = f"{spec.name}:{spec.argument}" if isinstance(spec.argument, str) else spec.name
             raise ConfigError(
                 f"{called} asks a judge: name one with --judge provider/model, "
                 f"in {JUDGE_VARIABLE}, or as [judges.default] in {CONFIG_FILE}"
             )
-        found = self.judges_used[asked] = self.judge(asked)
-        return found
+        judge = self.judges_used[name] = self.judge(name)
+        return judge
 
 
 def _no_judge(name: str, judges: Iterable[str]) -> ConfigError:
@@ -245,12 +249,12 @@ def _table(option: object) -> Mapping[str, object]:
 
 def _must_fit(name: str, kind: _ScorerClass, options: Mapping[str, object]) -> None:
     """Check options that a scorer's class leaves to type checkers."""
-    for one in fields(kind):
-        if one.name not in options:
-            if _is_needed(one):
-                raise ConfigError(f"{name}: the option {one.name}=... is required")
-        elif isinstance(one.default, bool) and not isinstance(found := options[one.name], bool):
-            raise ConfigError(f"{name}: {one.name} must be true or false, found {found!r}")
+    for option in fields(kind):
+        if option.name not in options:
+            if _is_needed(option):
+                raise ConfigError(f"{name}: the option {option.name}=... is required")
+        elif isinstance(option.default, bool) and not isinstance(flag := options[option.name], bool):
+            raise ConfigError(f"{name}: {option.name} must be true or false, found {flag!r}")
 
 
 def _build_scorer(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
@@ -260,8 +264,8 @@ def _build_scorer(spec: ScorerSpec, make: Callable[[], Scorer]) -> Scorer:
     except ConfigError as error:
         raise ConfigError(f"{spec.name}: {error}") from error
     except (TypeError, ValueError) as error:
-        said = validation_message(error) if isinstance(error, ValidationError) else error
-        raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {said}") from error
+        problem = validation_message(error) if isinstance(error, ValidationError) else error
+        raise ConfigError(f"{spec.name}: {', '.join(spec.options)}: {problem}") from error
 
 
 def _is_needed(option: DataclassField[Any]) -> bool:
@@ -272,7 +276,7 @@ def describe_scorers() -> Iterable[tuple[str, str, bool]]:
     """Yield the name, a short description, and whether a judge is asked, of all scorers and prompts with a scale."""
     from judgekit.judges.prompt_file import shipped_prompts  # noqa: PLC0415 - loads judges
 
-    for name in (*SCORERS, *(one for one in entry_point_references("scorers") if one not in SCORERS)):
+    for name in (*SCORERS, *(reference for reference in entry_point_references("scorers") if reference not in SCORERS)):
         try:
             kind = _scorer_class(name)
         except ConfigError as error:  # of an installed package
@@ -282,7 +286,7 @@ def describe_scorers() -> Iterable[tuple[str, str, bool]]:
             described = kind.function if isinstance(kind, FunctionScorer) else kind
             yield name, (described.__doc__ or "").partition("\n")[0], bool(scorer_prompts(kind))
             continue
-        asks = not {"judge", "scorers"}.isdisjoint(one.name for one in fields(kind))
+        asks = not {"judge", "scorers"}.isdisjoint(option.name for option in fields(kind))
         if name != "prompt":
             yield name, (kind.__doc__ or "").partition("\n")[0], asks
     for prompt in shipped_prompts():
@@ -297,15 +301,15 @@ def _scorer_class(name: str) -> "_ScorerClass | Scorer":
         return cast("_ScorerClass", import_object(SCORERS[name]))
     packages = entry_point_references("scorers")
     if name in packages or is_reference(name):
-        found = import_object(packages.get(name, name))
-        if not isinstance(found, type):
-            is_function = callable(found) and not hasattr(found, "ascore")
-            return scorer(cast("ScorerFunction", found)) if is_function else check_scorer(found, name)
-        if not (is_dataclass(found) and hasattr(found, "ascore")):
+        named = import_object(packages.get(name, name))
+        if not isinstance(named, type):
+            is_function = callable(named) and not hasattr(named, "ascore")
+            return scorer(cast("ScorerFunction", named)) if is_function else check_scorer(named, name)
+        if not (is_dataclass(named) and hasattr(named, "ascore")):
             raise ConfigError(
                 f"{name}: a scorer class must be a dataclass with an ascore method; its fields are the options"
             )
-        return cast("_ScorerClass", found)
+        return cast("_ScorerClass", named)
     if name.partition(":")[0] in SCORERS:
         raise ConfigError(
             f'no scorer is called {name!r}: in a table, options have their own keys, as in name = "prompt", prompt = "tone"'
@@ -313,21 +317,21 @@ def _scorer_class(name: str) -> "_ScorerClass | Scorer":
 
     from judgekit.judges.prompt_file import shipped_prompts  # noqa: PLC0415
 
-    prompt = closest_name(name, (one.name for one in shipped_prompts() if one.scale))
+    prompt = closest_name(name, (shipped.name for shipped in shipped_prompts() if shipped.scale))
     unknown = ConfigError.unknown("scorer", name, {**SCORERS, **packages}, guess=prompt and f"prompt:{prompt}")
     raise ConfigError(f"{unknown}; name one of your own as file.py:NAME or package.module:NAME")
 
 
-def _is_class(found: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
-    return isinstance(found, type)
+def _is_class(kind: "_ScorerClass | Scorer") -> TypeIs[_ScorerClass]:
+    return isinstance(kind, type)
 
 
-def _renamed_scorer(found: Scorer, spec: ScorerSpec) -> Scorer:
+def _renamed_scorer(own: Scorer, spec: ScorerSpec) -> Scorer:
     """Return the user's own scorer, which is an object, under another name if the spec has one."""
     if spec.options or spec.argument is not None:
         raise ConfigError(f"{spec.name}: functions and objects take no options; make it a class")
     if spec.alias is None:
-        return found
-    if not is_dataclass(found):
+        return own
+    if not is_dataclass(own):
         raise ConfigError(f"{spec.name}: cannot be renamed, since it is not a dataclass")
-    return cast("Scorer", replace(found, name=spec.alias))
+    return cast("Scorer", replace(own, name=spec.alias))

@@ -73,7 +73,7 @@ def load_file(path: Path) -> tuple[ConfigFile, Mapping[str, Sequence[str]]]:
 def _with_resolved_paths(folder: Path, value: JsonValue) -> JsonValue:
     """Return a value of a config, with its paths relative to the folder of the config."""
     if isinstance(value, list):
-        return [_with_resolved_paths(folder, one) for one in value]
+        return [_with_resolved_paths(folder, part) for part in value]
     if isinstance(value, str):  # may be a scorer as a text
         if _PROMPT_FILE.match(value):
             return f"prompt:{folder / value.removeprefix('prompt:')}"
@@ -81,8 +81,8 @@ def _with_resolved_paths(folder: Path, value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return value
     return {
-        key: str(folder / one) if isinstance(one, str) and _is_path(key, one) else _with_resolved_paths(folder, one)
-        for key, one in value.items()
+        key: str(folder / part) if isinstance(part, str) and _is_path(key, part) else _with_resolved_paths(folder, part)
+        for key, part in value.items()
     }
 
 

@@ -64,8 +64,8 @@ class ScorerSpec(FrozenModel):
             name = f"{name}:{part}" if part else name
         table: dict[str, JsonValue] = {"name": name}
         try:
-            for place, (key, value) in enumerate(_items(rest)):
-                if not key and place:
+            for position, (key, value) in enumerate(_items(rest)):
+                if not key and position:
                     raise ValueError(f"expected option=value, found {value!r}; quote texts that contain commas")
                 if key in table:
                     raise ValueError(f"{key!r} is given twice; as=... names the scorer")
@@ -86,18 +86,18 @@ def _items(text: str) -> Iterator[tuple[str, JsonValue]]:
         is_bare = text.startswith(_JSON) or not equals or "," in option
         name = "" if is_bare else option.strip()
         try:
-            found, text = _value(text if is_bare else value.strip())
+            parsed, text = _value(text if is_bare else value.strip())
         except ValueError as error:
             raise ValueError(
                 f"{name or 'the text after the colon'} begins like JSON but is invalid: {error}"
             ) from error
-        if name == "escalate" and text and isinstance(found, str) and not value.lstrip().startswith(_JSON):
+        if name == "escalate" and text and isinstance(parsed, str) and not value.lstrip().startswith(_JSON):
             raise ValueError(
-                f"what follows escalate={found} may belong to either scorer: quote escalate, as in "
-                f'escalate="{found},{text}", or put it last'
+                f"what follows escalate={parsed} may belong to either scorer: quote escalate, as in "
+                f'escalate="{parsed},{text}", or put it last'
             )
-        if name or found != "":
-            yield name, found
+        if name or parsed != "":
+            yield name, parsed
 
 
 def _value(text: str) -> tuple[JsonValue, str]:

@@ -28,12 +28,12 @@ def read_answer(text: str, answer: type[Answer]) -> Answer:
     Raises:
         ValueError: The reply holds no answer, more than one, or one that does not fit the model.
     """
-    found, written = _only_object(text)
+    fields, written = _only_object(text)
     try:
         return answer.model_validate_json(written)
     except ValidationError as error:
         with suppress(ValidationError, LookupError, TypeError):  # still invalid, or the value is inside a union
-            return answer.model_validate_json(json.dumps(_with_texts(found, error)))
+            return answer.model_validate_json(json.dumps(_with_texts(fields, error)))
         raise ValueError(validation_message(error)) from error
 
 
@@ -44,8 +44,8 @@ def _only_object(text: str) -> tuple[JsonObject, str]:
     thoughts = _THOUGHTS.match(text)  # some models reason aloud first
     opening = _OPENING.search(text, thoughts.end() if thoughts else 0)
     if opening is None:
-        found = f"holds no JSON object, found {short_repr(text[:100])}" if text.strip() else "is empty"
-        raise ValueError(f"the reply {found}")
+        problem = f"holds no JSON object, found {short_repr(text[:100])}" if text.strip() else "is empty"
+        raise ValueError(f"the reply {problem}")
     first, end = _decoded(text, opening.start())
     written = text[opening.start() : end]
     while (opening := _OPENING.search(text, end)) is not None:
@@ -65,8 +65,8 @@ def _decoded(text: str, start: int) -> tuple[JsonObject, int]:
         raise ValueError("the reply's JSON is nested too deeply") from None
 
 
-def _same(one: JsonValue, other: JsonValue) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # true and 1 are equal in Python
+def _same(left: JsonValue, right: JsonValue) -> bool:
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)  # true and 1 are equal in Python
 
 
 def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
@@ -99,13 +99,13 @@ _decoder = json.JSONDecoder(
 )
 
 
-def _with_texts(found: JsonObject, error: ValidationError) -> JsonObject:
+def _with_texts(fields: JsonObject, error: ValidationError) -> JsonObject:
     """Return an object with integers as text where only a few values are allowed, none of them the integer."""
     for problem in error.errors(include_url=False, include_context=False):
         if problem["type"] in ("literal_error", "enum") and type(problem["input"]) is int:
             *path, last = problem["loc"]
-            holder: Any = found
+            holder: Any = fields
             for step in path:
                 holder = holder[step]
             holder[last] = str(problem["input"])
-    return found
+    return fields

@@ -78,11 +78,13 @@ def _tools(sample: Sample, _: RenderOptions) -> str:
 
 
 def _agents(sample: Sample, _: RenderOptions) -> str:
-    return fence_text("agents", "\n".join(f"{at}. {one}" for at, one in enumerate(agents(sample.trace), 1)))
+    return fence_text("agents", "\n".join(f"{number}. {agent}" for number, agent in enumerate(agents(sample.trace), 1)))
 
 
 def _handoffs(sample: Sample, _: RenderOptions) -> str:
-    return fence_text("hand-offs", "\n".join(f"{at}. {one}" for at, one in enumerate(handoffs(sample.trace), 1)))
+    return fence_text(
+        "hand-offs", "\n".join(f"{number}. {handoff}" for number, handoff in enumerate(handoffs(sample.trace), 1))
+    )
 
 
 PROMPT_INPUTS: dict[str, PromptInput] = {

@@ -191,7 +191,7 @@ class Judge(JudgeSettings):
                     problems.append(error)
                 else:
                     return replace(judgment, calls=tuple(calls))
-            if others := [one for one in problems if not isinstance(one, errors.STOPS_JUDGE)]:
+            if others := [problem for problem in problems if not isinstance(problem, errors.STOPS_JUDGE)]:
                 raise others[-1]
             raise errors.merge_errors(problems) from problems[-1]
 
@@ -279,8 +279,8 @@ def find_judges(value: object) -> Iterator[Judge]:
     if isinstance(value, Judge):
         yield value
     elif is_dataclass(value):
-        for one in fields(value):
-            yield from find_judges(getattr(value, one.name))
+        for setting in fields(value):
+            yield from find_judges(getattr(value, setting.name))
     elif isinstance(value, list | tuple):
         for item in cast("list[object]", value):
             yield from find_judges(item)

@@ -48,8 +48,8 @@ def label_probability(tokens: Sequence[TokenLogprob], field: str, chosen: str, l
             elif not may_be or chosen in may_be:
                 elsewhere += spelled * _probability(other)
         spelled *= _probability(token)
-    found = (spelled + otherwise) / (1 - elsewhere) if elsewhere < 1 else 0.0
-    return min(found, 1.0) if found > 0 else None
+    probability = (spelled + otherwise) / (1 - elsewhere) if elsewhere < 1 else 0.0
+    return min(probability, 1.0) if probability > 0 else None
 
 
 def _probability(token: TokenLogprob) -> float:

@@ -114,11 +114,11 @@ def _account(judge: JudgeSettings, server: "RedisServer | None") -> Account:
     return account
 
 
-def open_spending(place: Path | RedisAddress) -> Spending:
+def open_spending(cache: Path | RedisAddress) -> Spending:
     """Return the spending of runs and of named budgets that share a cache: on its server, or in a file next to it."""
-    if not isinstance(place, RedisAddress):
-        return SQLiteSpending(place.with_name(BUDGETS_FILE))
-    server = connect_redis(place)
+    if not isinstance(cache, RedisAddress):
+        return SQLiteSpending(cache.with_name(BUDGETS_FILE))
+    server = connect_redis(cache)
     from judgekit.judges.limits.redis_spending import RedisSpending  # noqa: PLC0415 - an extra
 
     return RedisSpending(server)
@@ -149,11 +149,11 @@ def _open_redis(address: RedisAddress) -> "RedisServer":
 
 
 def _open_store(
-    place: Path | RedisAddress, server: "RedisServer | None" = None, *, read_only: bool = False
+    location: Path | RedisAddress, server: "RedisServer | None" = None, *, read_only: bool = False
 ) -> ReplyStore:
-    if not isinstance(place, RedisAddress):
-        return SQLiteReplyStore(place, read_only=read_only)
-    server = server or connect_redis(place)
+    if not isinstance(location, RedisAddress):
+        return SQLiteReplyStore(location, read_only=read_only)
+    server = server or connect_redis(location)
     from judgekit.judges.cache.redis_replies import RedisReplyStore  # noqa: PLC0415 - an extra
 
     store = RedisReplyStore(server, read_only=read_only)
@@ -168,17 +168,17 @@ def _share_rates(server: "RedisServer", account: tuple[str, str | None]) -> Shar
     return RedisRates(server, account)
 
 
-def open_replies(place: Path | RedisAddress) -> ReplySource:
+def open_replies(location: Path | RedisAddress) -> ReplySource:
     """Return the replies in a file or on a server, for replay.
 
     Raises:
         StoreError: They cannot be used.
     """
-    if isinstance(place, RedisAddress):
-        return _open_store(place, read_only=True)
-    if not place.exists():
-        raise StoreError(f"{place}: does not exist, so there is nothing to replay")
-    return Cassette(place) if place.suffix == ".jsonl" else _open_store(place, read_only=True)
+    if isinstance(location, RedisAddress):
+        return _open_store(location, read_only=True)
+    if not location.exists():
+        raise StoreError(f"{location}: does not exist, so there is nothing to replay")
+    return Cassette(location) if location.suffix == ".jsonl" else _open_store(location, read_only=True)
 
 
 def check_replies(judge: JudgeSettings) -> None:
@@ -188,12 +188,12 @@ def check_replies(judge: JudgeSettings) -> None:
         ConfigError: The cache is on another machine, and the judge is offline.
         StoreError: The cache cannot be used.
     """
-    place, mode = judge.cache, judge.cache_mode
-    if isinstance(place, RedisAddress):
-        if judge.offline and not place.is_local:
-            raise ConfigError(f"offline: the cache {place} is on another machine; set cache to a file")
-        connect_redis(place).close()
-    elif mode == "replay" and (place.suffix == ".jsonl" or not place.exists()):
-        open_replies(place)
+    location, mode = judge.cache, judge.cache_mode
+    if isinstance(location, RedisAddress):
+        if judge.offline and not location.is_local:
+            raise ConfigError(f"offline: the cache {location} is on another machine; set cache to a file")
+        connect_redis(location).close()
+    elif mode == "replay" and (location.suffix == ".jsonl" or not location.exists()):
+        open_replies(location)
     else:
-        ReplyDatabase(place, read_only=mode == "replay").close()
+        ReplyDatabase(location, read_only=mode == "replay").close()

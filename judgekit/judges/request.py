@@ -129,8 +129,8 @@ class Request:
         parts: list[str | Image] = []
         rest = message.content
         for line, image in self.images if message.role == "user" else ():
-            before, found, after = f"\n{rest}".partition(f"\n{line}\n")
-            if found:
+            before, marker, after = f"\n{rest}".partition(f"\n{line}\n")
+            if marker:
                 parts += [f"{before}\n{line}".removeprefix("\n"), image]
                 rest = after
         return [*parts, rest]
@@ -150,23 +150,25 @@ class Request:
     @cached_property
     def input_tokens(self) -> int:
         """The estimated number of input tokens: one per four bytes, and those of images."""
-        said = sum(len(content.encode(errors="replace")) for _, content in self.messages)
-        seen = sum(image.tokens for _, image in self.images)
-        return (said + len(json.dumps(self.schema))) // BYTES_A_TOKEN + seen
+        text_bytes = sum(len(content.encode(errors="replace")) for _, content in self.messages)
+        image_tokens = sum(image.tokens for _, image in self.images)
+        return (text_bytes + len(json.dumps(self.schema))) // BYTES_A_TOKEN + image_tokens
 
     @property
     def most_input_tokens(self) -> int:
         """The maximum number of input tokens. A token of a byte-level tokenizer holds at least one byte of any text."""
         sent = [content for _, content in self.messages]
         sent += (json.dumps(self.schema), json.dumps(self.params))
-        seen = sum(image.most_tokens for _, image in self.images)
-        return sum(len(text.encode(errors="replace")) + _OVERHEAD for text in sent) + seen
+        image_tokens = sum(image.most_tokens for _, image in self.images)
+        return sum(len(text.encode(errors="replace")) + _OVERHEAD for text in sent) + image_tokens
 
     def exchange(self, reply: "str | None") -> JudgeExchange:
         """Return the messages of the request, with the hashes of images in their places, and the reply."""
         messages = self.messages
         if self.images:
-            messages = tuple(ChatMessage(one.role, "".join(map(_as_text, self.content(one)))) for one in messages)
+            messages = tuple(
+                ChatMessage(message.role, "".join(map(_as_text, self.content(message)))) for message in messages
+            )
         return construct(JudgeExchange, {"messages": messages, "reply": reply})
 
     def correction_request(self, text: str, problem: str) -> "Request":
@@ -215,8 +217,8 @@ class TokenLogprob(FrozenModel):
     top_logprobs: Many["TokenLogprob"] = ()
 
 
-def _name(said: str | None) -> str | None:
-    return said[:_NAME_KEPT] or None if said else None
+def _name(name: str | None) -> str | None:
+    return name[:_NAME_KEPT] or None if name else None
 
 
 ReportedName: TypeAlias = Annotated[str | None, AfterValidator(_name)]

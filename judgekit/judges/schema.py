@@ -55,7 +55,7 @@ def strict_schema(answer: type[BaseModel], *, has_sub_agents: bool = False) -> J
 def _with_paths(schema: JsonValue) -> JsonValue:
     """Return the schema with text in place of the numbers of messages."""
     if isinstance(schema, list):
-        return [_with_paths(one) for one in schema]
+        return [_with_paths(part) for part in schema]
     if isinstance(schema, dict):
         if schema.get("format") == MESSAGE_NUMBER:
             return {"type": "string"}
@@ -64,11 +64,11 @@ def _with_paths(schema: JsonValue) -> JsonValue:
 
 
 def _strict(schema: JsonValue, path: str) -> JsonObject:
-    said = cast("JsonObject", schema)
-    if said.get("type") == "object" and "properties" not in said:
+    parts = cast("JsonObject", schema)
+    if parts.get("type") == "object" and "properties" not in parts:
         raise _unsupported_error(path, "an object with arbitrary names", "use a list of models with a name and a value")
     strict: JsonObject = {}
-    for key, value in said.items():
+    for key, value in parts.items():
         if key == "properties":
             strict[key] = {name: _strict(inner, f"{path}.{name}") for name, inner in cast("JsonObject", value).items()}
         elif key == "$defs":

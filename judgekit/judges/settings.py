@@ -154,19 +154,19 @@ class JudgeSettings(FrozenModel):
         cls, values: object, validate: Callable[[object], dict[str, str | FromEnvironment]]
     ) -> dict[str, str | FromEnvironment]:
         try:
-            found = validate(values)
+            checked = validate(values)
         except ValidationError:
             raise ValueError(
                 f"each value must be a text or {_FROM_ENVIRONMENT}"
             ) from None  # the value is not shown, since it may be a key
-        for name, value in found.items():
+        for name, value in checked.items():
             if not isinstance(value, str):
                 _must_be_a_variable(f"env of {name}", value["env"])
             elif is_secret_name(name):
                 raise ValueError(f"{name} looks like a secret: give it as {_FROM_ENVIRONMENT}")
             elif not (value.isascii() and value.isprintable()):
                 raise ValueError(f"{name} contains characters that cannot be sent")
-        return found
+        return checked
 
     def model_post_init(self, _context: object, /) -> None:
         """Check the settings against each other."""
@@ -216,8 +216,8 @@ class JudgeSettings(FrozenModel):
     @property
     def endpoint(self) -> str:
         """The address of the server; empty for an unknown provider, whose replies can only be replayed."""
-        known = find_provider(self.provider)
-        return self.base_url or (known.base_url if known else "")
+        provider = find_provider(self.provider)
+        return self.base_url or (provider.base_url if provider else "")
 
     @property
     def known_price(self) -> Price | None:
@@ -229,8 +229,8 @@ class JudgeSettings(FrozenModel):
     @property
     def asks_the_providers_server(self) -> bool:
         """Whether requests go to the provider's own server."""
-        known = find_provider(self.provider)
-        is_own = known is not None and self.endpoint.rstrip("/") == known.base_url.rstrip("/")
+        provider = find_provider(self.provider)
+        is_own = provider is not None and self.endpoint.rstrip("/") == provider.base_url.rstrip("/")
         return is_own and self.client is None
 
     @property
@@ -242,14 +242,14 @@ class JudgeSettings(FrozenModel):
     @property
     def budget_name(self) -> str:
         """The name of its budget within a run; judges that give the same verdicts share one."""
-        told = json.dumps(self.model_dump(), sort_keys=True, default=lambda redact: redact.version)
-        return f"{self.model} {hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        settings = json.dumps(self.model_dump(), sort_keys=True, default=lambda redact: redact.version)
+        return f"{self.model} {hashlib.sha256(settings.encode()).hexdigest()[:16]}"
 
     @property
     def account(self) -> tuple[str, str | None]:
         """The account whose limits apply to its requests: their server, and the variable that holds their key."""
-        known = find_provider(self.provider)
-        own_key = known.api_key_env if known and self.base_url is None else None
+        provider = find_provider(self.provider)
+        own_key = provider.api_key_env if provider and self.base_url is None else None
         where = self.endpoint.rstrip("/") or "/".join(self.model.split("/")[:2])
         return where, self.api_key_env or own_key
 
@@ -302,8 +302,8 @@ def unknown_setting_error(kind: str, table: str, name: str, params: str) -> Conf
     if name in _OF_SCORERS:
         return ConfigError(f"no {kind} is called {name!r}: it is an option of a scorer, as in [[scorers]]")
     guess = "base_url" if name == "api_base" else "" if name in _OURS else params
-    found = ConfigError.unknown(kind, name, JudgeSettings.model_fields, guess=guess)
-    return ConfigError(f"{found}; put parameters of the provider's API in params")
+    problem = ConfigError.unknown(kind, name, JudgeSettings.model_fields, guess=guess)
+    return ConfigError(f"{problem}; put parameters of the provider's API in params")
 
 
 def _settings_error(error: ValidationError, settings: Mapping[str, object]) -> ConfigError:

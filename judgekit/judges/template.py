@@ -51,14 +51,14 @@ def template_inputs(question: str, where: Path | str, options: Collection[str]) 
 
 def _nested(values: Iterable[tuple[str, str]]) -> dict[str, object]:
     """Return the values of a template, with those of paths in their places below the path's root."""
-    found: dict[str, object] = {}
+    texts: dict[str, object] = {}
     for name, text in values:
         path = ValuePath.parse(name)
         if path.root not in INPUT_PATHS:
-            found[name] = text
-        elif isinstance(value := found.setdefault(path.root, _Value()), _Value):
+            texts[name] = text
+        elif isinstance(value := texts.setdefault(path.root, _Value()), _Value):
             value.put(path.steps, text)
-    return found
+    return texts
 
 
 def _uses(node: "jinja2.nodes.Node", *, is_filtered: bool = False) -> Iterator[tuple[ValuePath, bool]]:

@@ -18,9 +18,9 @@ _LINES_SHOWN = 10
 def explain_low_score(score: Score, sample: Sample, at_least: float) -> str:
     """Return the value or status, the reason and the evidence of a score that is too low or has no value, escaped."""
     label = "" if score.label is None else f" ({score.label})"
-    found = score.status if score.value is None else score.value
+    outcome = score.status if score.value is None else score.value
     lines = [
-        f"{score.scorer} of sample {sample.id!r}: {found}{label}, expected {at_least} or more",
+        f"{score.scorer} of sample {sample.id!r}: {outcome}{label}, expected {at_least} or more",
         f"reason: {cut_middle(score.reason, _REASON_SHOWN, separate=' ') or 'none given'}",
         *(f"warning: {warning}" for warning in score.warnings),
         *_section("expected and actual calls:", _calls(score.diff())),

@@ -57,13 +57,15 @@ class JudgekitFixture:
         except STOPS as error:
             if not self._judges.keep_text and type(error) not in SAFE_MESSAGES:
                 error = error.without_message()
-            found = f"{scorer.name} of sample {sample.id!r}: {type(error).__name__}: {error}"
-            raise AssertionError(printable(found)) from None
+            failure = f"{scorer.name} of sample {sample.id!r}: {type(error).__name__}: {error}"
+            raise AssertionError(printable(failure)) from None
         if score.value is None or score.value < at_least:
-            told = explain_low_score(score if self._judges.keep_text else TextRemover().score(score), sample, at_least)
+            explanation = explain_low_score(
+                score if self._judges.keep_text else TextRemover().score(score), sample, at_least
+            )
             if score.error == ReplayError.__name__ and self._cassette is not None:
-                told += f"\n{self._how_to_record()}"
-            raise AssertionError(told)
+                explanation += f"\n{self._how_to_record()}"
+            raise AssertionError(explanation)
         return score
 
     def judge(self, name: str = "default") -> Judge:

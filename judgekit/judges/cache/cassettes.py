@@ -46,8 +46,8 @@ class Cassette:
 
     async def get(self, key: str, /) -> Reply | None:
         """Return the reply to the request with this key."""
-        found = self._lines.get(key)
-        return found.reply if found else None
+        line = self._lines.get(key)
+        return line.reply if line else None
 
     def recorded(self) -> Iterable[RecordedReply]:
         """Return the replies with their requests."""

@@ -100,18 +100,18 @@ class RedisReplyStore:
     async def digests(self, prompt: str | None = None, /) -> list[dict[str, str]]:
         """Return the hashed parts of all requests, or of the requests of a prompt in any version."""
         if self._parts is None or not self._read_only:
-            found = await run_in_thread(lambda: [*RedisReplies(self._server).recorded()])
-            self._parts = [(one.prompt.partition("@")[0], one.digests) for one in found if one.digests]
+            lines = await run_in_thread(lambda: [*RedisReplies(self._server).recorded()])
+            self._parts = [(line.prompt.partition("@")[0], line.digests) for line in lines if line.digests]
         return [digests for name, digests in self._parts if prompt in (None, name)]
 
     async def claim(self, claim: Claim, /) -> Reply | bool:
         """Return the stored reply, or else whether the claim is granted."""
         names = _name(claim.key), _claim_name(claim.key)
         command = _CLAIM_SCRIPT(names, claim.token, int(CLAIM_LEASE_SECONDS * 1000))
-        while isinstance(found := await self._server.ask(command), bytes):
-            if (reply := await self._intact(claim.key, found)) is not None:
+        while isinstance(held := await self._server.ask(command), bytes):
+            if (reply := await self._intact(claim.key, held)) is not None:
                 return reply
-        return bool(found)
+        return bool(held)
 
     async def put(self, request: Request, reply: Reply, /, *, replace: bool = False) -> Reply:
         """Store a reply and end all claims on it; return the reply that stands."""
@@ -124,8 +124,8 @@ class RedisReplyStore:
 
     async def _put(self, line: RecordedReply, reply: Reply, *, replace: bool) -> Reply:
         command = _put_command(line, reply, replace=replace)
-        while isinstance(found := await self._server.ask(command), bytes):
-            if (stands := await self._intact(line.key, found)) is not None:
+        while isinstance(stored := await self._server.ask(command), bytes):
+            if (stands := await self._intact(line.key, stored)) is not None:
                 return stands
         return reply
 

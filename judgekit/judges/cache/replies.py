@@ -189,12 +189,12 @@ class ReplyDatabase(ReplyFile):
             The number of these replies.
         """
         which = {"prompt": prompt, "judge": judge, "before": before and f"{before.astimezone(UTC):{_TIME}}"}
-        found = self._execute(f"{_COUNT if dry_run else _DELETE}{_WHICH} AND (:before IS NULL OR at < :before)", which)
+        rows = self._execute(f"{_COUNT if dry_run else _DELETE}{_WHICH} AND (:before IS NULL OR at < :before)", which)
         if not dry_run:
-            found = self._execute("SELECT changes()")
+            rows = self._execute("SELECT changes()")
             self._execute("VACUUM")
             self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return int(found[0][0])
+        return int(rows[0][0])
 
     def recorded(self, prompt: str = "*", judge: str = "*") -> Iterator[RecordedReply]:
         """Yield the replies with their requests, sorted by prompt, judge and key. See `prune` for the patterns.

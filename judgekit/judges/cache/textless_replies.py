@@ -23,8 +23,8 @@ def without_judge_text(request: Request, reply: Reply) -> Reply | None:
         The reply; ``None`` if it is no longer an answer, or holds another number, which may be that of a card.
     """
     try:
-        said = read_answer(reply.text, RootModel[JsonObject]).root
-        text = compact_json(_emptied(said, [request.schema], request.schema))
+        fields = read_answer(reply.text, RootModel[JsonObject]).root
+        text = compact_json(_emptied(fields, [request.schema], request.schema))
         request.accept(text)
     except ValueError:
         return None
@@ -34,23 +34,23 @@ def without_judge_text(request: Request, reply: Reply) -> Reply | None:
 
 def _emptied(value: JsonValue, schemas: list[JsonValue], root: JsonObject) -> JsonValue:
     """Return a value without its free texts; one of the ``schemas`` describes it."""
-    allowed = [one for schema in schemas for one in _branches(schema, root)]
+    allowed = [branch for schema in schemas for branch in _branches(schema, root)]
     if isinstance(value, str):
-        return value if any(value in _listed(one) for one in allowed) else ""
+        return value if any(value in _listed(branch) for branch in allowed) else ""
     if isinstance(value, list):
-        items = [one["items"] for one in allowed if "items" in one]
+        items = [branch["items"] for branch in allowed if "items" in branch]
         return [_emptied(item, items, root) for item in value]
     if isinstance(value, dict):
-        properties = [cast("JsonObject", one.get("properties", {})) for one in allowed]
-        if unknown := value.keys() - {name for one in properties for name in one}:
+        properties = [cast("JsonObject", branch.get("properties", {})) for branch in allowed]
+        if unknown := value.keys() - {name for branch in properties for name in branch}:
             raise ValueError(f"{len(unknown)} names are not in the schema")
         return {
-            name: _emptied(inner, [one[name] for one in properties if name in one], root)
+            name: _emptied(inner, [branch[name] for branch in properties if name in branch], root)
             for name, inner in value.items()
         }
     if isinstance(value, int | float):
         is_small = abs(value) < _SMALL and value == int(value)
-        if not is_small and not any(_bounds(one, value) for one in allowed):
+        if not is_small and not any(_bounds(branch, value) for branch in allowed):
             raise ValueError("a number is not limited by the schema")
     return value
 

@@ -27,11 +27,11 @@ def write_unstored(address: RedisAddress, lines: Sequence[RecordedReply]) -> Non
     except (OSError, StoreError) as error:
         _log.error("%s: the replies to %s are lost: no file could be written either: %s", address, count, error)
         return
-    place = f"env:{address.env}" if address.env else address.url
+    cache = f"env:{address.env}" if address.env else address.url
     _log.warning(
         "%s: the replies to %s could not be stored there and are in %s. The next run in this folder stores them; "
         "elsewhere use judgekit cache import FILE --cache %s",
-        *(address, count, path, place),
+        *(address, count, path, cache),
     )
 
 

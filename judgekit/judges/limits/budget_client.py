@@ -231,10 +231,10 @@ class BudgetClient:
 
     def _refusal(self, request: Request, limit: str) -> BudgetError:
         budget = "the budget" if self.budget.name is None else f"the budget {self.budget.name!r}"
-        found = f"{request.judge}: one more request would exceed {budget} of {limit}"
+        problem = f"{request.judge}: one more request would exceed {budget} of {limit}"
         own = request.max_output_tokens if self.budget.limit_tokens else None
         lower = f", or lower max_output_tokens ({own:,}), which each request reserves" if own else ""
-        return BudgetError(f"{found}: raise it to continue{lower}")
+        return BudgetError(f"{problem}: raise it to continue{lower}")
 
     def _settle(self, name: str | None, share: Amount, used: Amount) -> None:
         self._in_flight -= 1

@@ -173,8 +173,8 @@ class RedisRates:
 
 
 def _failure(judge: str, kind: str) -> JudgeError:
-    found = "rejected the key" if kind == "authentication" else "has no quota left"
+    event = "rejected the key" if kind == "authentication" else "has no quota left"
     return _KINDS[kind](
-        f"{judge}: the provider {found} for another process with this account, which shares its limits through Redis; "
+        f"{judge}: the provider {event} for another process with this account, which shares its limits through Redis; "
         "see the error there"
     )

@@ -94,16 +94,16 @@ class RedisSpending:
         reservations = [(uuid4().hex, amount) for amount in amounts]
         usd = None if budget.usd is None else _nano(budget.usd)
         most = ["" if limit is None else limit for limit in (budget.requests, budget.tokens, usd)]
-        known = "known" if name in self._known else ""
+        state = "known" if name in self._known else ""
         words = (word for reservation, amount in reservations for word in (reservation, *_units(amount)))
-        command = _RESERVE_SCRIPT((*_keys(name), _NAMES), _lease(), known, *most, name, *words)
-        (found,) = self._run(command)
-        if found == 0:
+        command = _RESERVE_SCRIPT((*_keys(name), _NAMES), _lease(), state, *most, name, *words)
+        (answer,) = self._run(command)
+        if answer == 0:
             raise StoreError(
                 f"{self._server.address}: Redis has forgotten what was spent: it was emptied, or restarted without "
                 "persistence; set appendonly yes. judgekit resume continues, and the budget then begins at zero"
             )
-        number, *refused = map(int, cast("list[Word]", found))
+        number, *refused = map(int, cast("list[Word]", answer))
         if number:
             self._known.add(name)
             self._held[name] += reservations[:number]
@@ -125,20 +125,24 @@ class RedisSpending:
 
     def renew(self) -> None:
         """Renew the lease of the requests under way from here, and record what was settled."""
-        held = [(name, [one for one, _ in reservations]) for name, reservations in self._held.items() if reservations]
+        held = [
+            (name, [reservation for reservation, _ in reservations])
+            for name, reservations in self._held.items()
+            if reservations
+        ]
         self._run(*(_RENEW_SCRIPT((_keys(name)[1],), _lease(), *ids) for name, ids in held))
 
     def _run(self, *commands: Command) -> list[Any]:
         """Return the results of commands. What was settled is sent with them, and again if they fail."""
         self._unsent += [self._settlement(*self._settled.popleft()) for _ in range(len(self._settled))]
-        found = self._server.run(*self._unsent, *commands)[len(self._unsent) :]
+        answers = self._server.run(*self._unsent, *commands)[len(self._unsent) :]
         self._unsent.clear()
-        return found
+        return answers
 
     def _settlement(self, name: str, reserved: Amount, used: Amount) -> Command:
         held = self._held[name]
-        place = next(place for place, (_, amount) in enumerate(held) if amount == reserved)
-        reservation, _ = held.pop(place)
+        index = next(index for index, (_, amount) in enumerate(held) if amount == reserved)
+        reservation, _ = held.pop(index)
         more = (of_used - of_reserved for of_used, of_reserved in zip(_units(used), _units(reserved), strict=True))
         return _SETTLE_SCRIPT(_keys(name), reservation, *more)
 
@@ -148,13 +152,13 @@ class RedisSpending:
 
     def by_budget(self) -> dict[str, Amount]:
         """Return the spending of all budgets, by name."""
-        (found,) = self._server.run(Command(("SMEMBERS", _NAMES)))
-        names = sorted(name.decode() for name in found)
+        (members,) = self._server.run(Command(("SMEMBERS", _NAMES)))
+        names = sorted(name.decode() for name in members)
         return dict(zip(names, self._amounts(names), strict=True))
 
     def _amounts(self, names: list[str]) -> list[Amount]:
         commands = [Command(("HMGET", _keys(name)[0], "requests", "tokens", "nano")) for name in names]
-        return [_amount([int(one or 0) for one in units]) for units in self._run(*commands)]
+        return [_amount([int(unit or 0) for unit in units]) for units in self._run(*commands)]
 
     def close(self) -> None:
         """Record what was settled, unless the server is away, and close the connection."""

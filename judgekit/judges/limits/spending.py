@@ -222,7 +222,7 @@ class SQLiteSpending:
     def by_budget(self) -> dict[str, Amount]:
         """Return the spending of all budgets, by name."""
         with self._transaction() as db:
-            return {name: Amount(*found) for name, *found in db.execute("SELECT * FROM budgets ORDER BY name")}
+            return {name: Amount(*amount) for name, *amount in db.execute("SELECT * FROM budgets ORDER BY name")}
 
     def close(self) -> None:
         """Record what was settled, unless the file cannot be written, and close it."""
@@ -232,5 +232,5 @@ class SQLiteSpending:
 
 
 def _spent_amount(db: sqlite3.Connection, name: str) -> Amount:
-    found = db.execute(_SPENT, (name,)).fetchone()
-    return Amount(*found) if found else Amount()
+    row = db.execute(_SPENT, (name,)).fetchone()
+    return Amount(*row) if row else Amount()

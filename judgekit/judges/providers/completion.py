@@ -124,13 +124,13 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
     Raises:
         JudgeError: The body is not a completion.
     """
-    said = masked.body(body)
+    masked_body = masked.body(body)
     try:
-        completion = _Completion.model_validate_json(said)
+        completion = _Completion.model_validate_json(masked_body)
     except ValidationError as error:
-        raise _no_completion(said, masked, where) from error
+        raise _no_completion(masked_body, masked, where) from error
     if not completion.choices:
-        raise _no_completion(said, masked, where)
+        raise _no_completion(masked_body, masked, where)
     choice = completion.choices[0]
     usage = None if completion.usage is None else _usage(completion.usage)
     cost = None if price is None else price.of(usage)
@@ -154,17 +154,17 @@ def parse_completion(body: bytes, masked: SecretMask, where: str, price: Price |
         return reply.model_copy(update={"text": choice.message.refusal, "finish_reason": "refusal"})
     if choice.finish_reason == "length":
         return reply.model_copy(update={"finish_reason": "length"})
-    if choice.logprobs and choice.logprobs.content and said == body:
+    if choice.logprobs and choice.logprobs.content and masked_body == body:
         return reply.model_copy(update={"logprobs": tuple(map(_logprob, choice.logprobs.content))})
     return reply
 
 
 def _no_completion(body: bytes, masked: SecretMask, where: str) -> errors.JudgeError:
-    said = body.decode(errors="replace")
-    code = str(_fields(said).get("code"))
+    text = body.decode(errors="replace")
+    code = str(_fields(text).get("code"))
     if _STATUS.fullmatch(code):  # an error with a success status
         return http_status_error(int(code), body, lambda _: None, masked, where)
-    return errors.LostError(f"{where}: the reply is not a completion, found {shorten_server_text(said) or 'nothing'}")
+    return errors.LostError(f"{where}: the reply is not a completion, found {shorten_server_text(text) or 'nothing'}")
 
 
 def _text(message: _Message) -> str:
@@ -173,24 +173,24 @@ def _text(message: _Message) -> str:
     return message.content or ""
 
 
-def _usage(found: _Usage) -> Usage:
-    prompt, completion = found.prompt_tokens_details, found.completion_tokens_details
-    output = found.completion_tokens
-    if output is not None and found.prompt_tokens is not None and found.total_tokens is not None:
+def _usage(usage: _Usage) -> Usage:
+    prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
+    output = usage.completion_tokens
+    if output is not None and usage.prompt_tokens is not None and usage.total_tokens is not None:
         output = max(
-            output, found.total_tokens - found.prompt_tokens
+            output, usage.total_tokens - usage.prompt_tokens
         )  # xAI and Gemini count reasoning only in the total
     return Usage(
-        input_tokens=found.prompt_tokens,
+        input_tokens=usage.prompt_tokens,
         output_tokens=output,
         cached_tokens=prompt.cached_tokens if prompt else None,
         reasoning_tokens=completion.reasoning_tokens if completion else None,
     )
 
 
-def _logprob(found: _Token) -> TokenLogprob:
+def _logprob(token: _Token) -> TokenLogprob:
     return TokenLogprob(
-        token=found.token, logprob=found.logprob, top_logprobs=tuple(map(_logprob, found.top_logprobs or ()))
+        token=token.token, logprob=token.logprob, top_logprobs=tuple(map(_logprob, token.top_logprobs or ()))
     )
 
 
@@ -206,52 +206,52 @@ def http_status_error(
         masked: Masks secrets in the message.
         where: The server, for the message.
     """
-    said = masked.body(body).decode(errors="replace")
-    error = _fields(said)
+    text = masked.body(body).decode(errors="replace")
+    error = _fields(text)
     codes = {str(error.get("code")), str(error.get("type"))}
-    message = str(error.get("message") or said)[:2_000]
-    found = f"{where}: HTTP {status}: {shorten_server_text(said)}"
+    message = str(error.get("message") or text)[:2_000]
+    problem = f"{where}: HTTP {status}: {shorten_server_text(text)}"
     if status == 403 and _FILTERED.search(message):
-        return errors.FilterError(found)
+        return errors.FilterError(problem)
     if status in (401, 403):
-        return errors.AuthenticationError(found)
+        return errors.AuthenticationError(problem)
     if status == 402 or codes & _SPENT:
-        return errors.QuotaError(found)
+        return errors.QuotaError(problem)
     wait = retry_after(header)
     if status in _RATE_LIMITED:
         if _TOO_LARGE.search(message):
-            return errors.ContextError(found)
+            return errors.ContextError(problem)
         if wait is not None and wait > MAX_RETRY_AFTER_SECONDS:
-            return errors.QuotaError(f"{found} It asks to wait for {wait:.0f} s.")
-        return errors.RateLimitError(found, status=status, retry_after=wait)
+            return errors.QuotaError(f"{problem} It asks to wait for {wait:.0f} s.")
+        return errors.RateLimitError(problem, status=status, retry_after=wait)
     if _UNHELD.search(message) and status <= 501:
-        return errors.FormatError(found)
+        return errors.FormatError(problem)
     if status in _TIMED_OUT:
-        return errors.LostError(found, status=status, retry_after=wait)
+        return errors.LostError(problem, status=status, retry_after=wait)
     if status in _OVERLOADED or (status >= 500 and status != 501):
-        return errors.OverloadError(found, status=status, retry_after=wait)
+        return errors.OverloadError(problem, status=status, retry_after=wait)
     if status < 400:
         address = _address(masked(header("location") or ""))
         return errors.ModelError(
-            f"{found} It redirects to {address!r}, which judgekit does not follow: check the base_url."
+            f"{problem} It redirects to {address!r}, which judgekit does not follow: check the base_url."
         )
     if "model_not_found" in codes or _NO_MODEL.search(message):
         return errors.ModelError(
-            f"{found} The provider does not know this model: it may be retired, or its name misspelled. Choose another."
+            f"{problem} The provider does not know this model: it may be retired, or its name misspelled. Choose another."
         )
     if status in (404, 405):
-        return errors.ModelError(f"{found} Check the model name and the base_url.")
+        return errors.ModelError(f"{problem} Check the model name and the base_url.")
     if status == 413 or "context_length_exceeded" in codes or _TOO_LONG.search(message):
-        return errors.ContextError(found)
+        return errors.ContextError(problem)
     if _FILTERED.search(" ".join((*codes, message))):
-        return errors.FilterError(found)
-    return errors.RejectedError(found)
+        return errors.FilterError(problem)
+    return errors.RejectedError(problem)
 
 
-def _fields(said: str) -> Mapping[str, object]:
+def _fields(text: str) -> Mapping[str, object]:
     """Return the fields of an error body, in any of the usual shapes."""
     try:
-        body: object = from_json(said)
+        body: object = from_json(text)
     except ValueError:
         return {}
     if isinstance(body, list) and body:  # Gemini wraps its errors in a list
@@ -285,10 +285,10 @@ def retry_after(header: Callable[[str], str | None]) -> float | None:
 
 def _date(text: str | None) -> datetime | None:
     try:
-        found = parsedate_to_datetime(text or "")
+        date = parsedate_to_datetime(text or "")
     except (ValueError, OverflowError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def _address(location: str) -> str:

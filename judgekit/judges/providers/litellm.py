@@ -121,8 +121,8 @@ class LitellmClient:
             problem = self._refused(error_chain(error, handled), where)
         else:
             if len(body) > self._max_reply_bytes:
-                found = f"the reply has more than {self._max_reply_bytes:,} bytes (max_reply_bytes)"
-                raise errors.ReplyError(f"{where}: {found}", text="")
+                reason = f"the reply has more than {self._max_reply_bytes:,} bytes (max_reply_bytes)"
+                raise errors.ReplyError(f"{where}: {reason}", text="")
             return parse_completion(body, self._masked, where, self._price)
         raise problem  # outside the handler, so that no error is chained that may show a key
 
@@ -130,9 +130,9 @@ class LitellmClient:
         model, provider, _, _ = self._litellm.get_llm_provider(request.model, api_base=self._base_url)
         form = response_format(request)
         allowed = list(cast("list[str]", request.params.get("allowed_openai_params", [])))
-        known = self._litellm.get_supported_openai_params(model, provider)
+        supported = self._litellm.get_supported_openai_params(model, provider)
         if (
-            form and known and "response_format" not in [*known, *allowed]
+            form and supported and "response_format" not in [*supported, *allowed]
         ):  # litellm may be configured to drop it silently
             raise errors.FormatError(f"{where}: litellm does not support response_format for this model")
         if provider in self._litellm.openai_compatible_providers:
@@ -163,20 +163,20 @@ class LitellmClient:
         if (status_error := causes.get("HTTPStatusError")) is not None:
             response: Any = cast("Any", status_error).response
             return http_status_error(response.status_code, response.content, response.headers.get, self._masked, where)
-        said, root = str(chain[0]), str(chain[-1])
-        said = self._masked(said if root in said else f"{said} {root}")
-        found = f"{where}: {shorten_server_text(said)}"
+        text, root = str(chain[0]), str(chain[-1])
+        text = self._masked(text if root in text else f"{text} {root}")
+        problem = f"{where}: {shorten_server_text(text)}"
         if not request_was_sent(chain):
             return errors.UnreachableError(f"{where}: {self._masked(connection_failure(chain))}")
         if (missing := causes.get("ModuleNotFoundError")) is not None:
             return errors.ModelError(
                 f"{where}: {self._masked(str(missing))}. litellm needs this package for this model: install it"
             )
-        if _NO_KEY.search(said):
-            return errors.AuthenticationError(found)
+        if _NO_KEY.search(text):
+            return errors.AuthenticationError(problem)
         if (status := getattr(chain[0], "status_code", None)) in _OWN:
-            return http_status_error(status, said.encode(errors="replace"), lambda _: None, self._masked, where)
-        return errors.LostError(found)
+            return http_status_error(status, text.encode(errors="replace"), lambda _: None, self._masked, where)
+        return errors.LostError(problem)
 
     async def aclose(self) -> None:
         """Close the connections, unless another client uses litellm in this event loop."""
@@ -225,12 +225,12 @@ def _warm_up() -> None:
     def answer() -> None:
         litellm, unlogged = _load()
         unlogged.set(True)
-        asked: dict[str, object] = {
+        arguments: dict[str, object] = {
             "model": "openai/m",
             "messages": [ChatMessage("user", "?")._asdict()],
             "api_key": "no-key",
         }
-        asyncio.run(litellm.acompletion(**asked, mock_response="!", num_retries=0))
+        asyncio.run(litellm.acompletion(**arguments, mock_response="!", num_retries=0))
 
     with suppress(Exception), ThreadPoolExecutor(1) as thread:  # if this fails, the first request is slow
         import_module("openai.resources.chat")

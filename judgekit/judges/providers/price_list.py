@@ -65,8 +65,8 @@ def find_list_price(model: str, params: Collection[str]) -> ListPrice | None:
         model: The name of a judge, such as ``openai/gpt-6-luna`` or ``litellm/anthropic/claude-sonnet-4-5``.
         params: The names of the request's parameters. The price is unknown if any of them may change it.
     """
-    place = _place(model)
-    return _price(*place) if place is not None and _NEUTRAL.issuperset(params) else None
+    listing = _place(model)
+    return _price(*listing) if listing is not None and _NEUTRAL.issuperset(params) else None
 
 
 def find_list_shutdown_date(model: str) -> date | None:
@@ -75,9 +75,9 @@ def find_list_shutdown_date(model: str) -> date | None:
     Args:
         model: The name of a judge.
     """
-    place = _place(model)
+    listing = _place(model)
     try:
-        entry = None if place is None else _entry(*place)
+        entry = None if listing is None else _entry(*listing)
         day = None if entry is None else entry.get("deprecation_date")
         return date.fromisoformat(day) if isinstance(day, str) else None
     except (OSError, ValueError, TypeError, AttributeError):  # no list, or one in another format
@@ -113,8 +113,8 @@ def _price(path: Path, provider: str, name: str) -> ListPrice | None:
 
 def _entry(path: Path, provider: str, name: str) -> JsonObject | None:
     models: Mapping[str, JsonObject] = from_json(path.read_bytes())
-    found = (models.get(f"{provider}/{name}"), models.get(name))
-    return next((one for one in found if one is not None and one.get("litellm_provider") == provider), None)
+    entries = (models.get(f"{provider}/{name}"), models.get(name))
+    return next((entry for entry in entries if entry is not None and entry.get("litellm_provider") == provider), None)
 
 
 def _read(entry: JsonObject, provider: str) -> ListPrice | None:

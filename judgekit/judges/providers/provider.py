@@ -48,7 +48,9 @@ _FAMILIES = {"claude": "litellm/anthropic", "gemini": "litellm/gemini"}
 
 def suggest_model(name: str) -> str:
     """Return a model's name with its likely provider, such as ``openai/gpt-x`` for ``gpt-x``."""
-    provider = next((one for family, one in _FAMILIES.items() if name.startswith(family)), "openai")
+    provider = next(
+        (family_provider for family, family_provider in _FAMILIES.items() if name.startswith(family)), "openai"
+    )
     return f"{provider}/{name}"
 
 

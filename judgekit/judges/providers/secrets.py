@@ -103,9 +103,10 @@ class SecretMask:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         words = {word for secret in secrets for word in (secret, secret.split(" ")[-1])}
-        literals = {one for word in words if len(word) >= _SHORTEST for one in (word, *_in_base64(word))}
+        literals = {literal for word in words if len(word) >= _SHORTEST for literal in (word, *_in_base64(word))}
         self._known = [
-            (one, re.compile("".join(map(_spelling, one)))) for one in sorted(literals, key=len, reverse=True)
+            (literal, re.compile("".join(map(_spelling, literal))))
+            for literal in sorted(literals, key=len, reverse=True)
         ]
 
     def __call__(self, text: str) -> str:
@@ -123,18 +124,18 @@ class SecretMask:
 
 def _in_base64(secret: str) -> set[str]:
     """Return the encodings of a secret in Base64, for any position in the encoded text."""
-    found: set[str] = set()
+    encodings: set[str] = set()
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + secret.encode()).decode().rstrip("=")
         tail = (before + len(secret)) % 3  # the last character holds bits of what follows
         inner = encoded[(0, 2, 3)[before] : -1 if tail else None]
-        found |= {inner, inner.replace("+", "-").replace("/", "_")}
-    return found
+        encodings |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return encodings
 
 
 def _folded(text: str) -> str:
     """Return the text without escapes and backslashes. If this holds no secret, no spelling of one is in the text."""
-    return _CODE.sub(lambda found: chr(int(found[1], 16)), text).replace("\\", "")
+    return _CODE.sub(lambda match: chr(int(match[1], 16)), text).replace("\\", "")
 
 
 def _spelling(character: str) -> str:

@@ -102,7 +102,7 @@ def valid_prefix(name: str, text: str) -> str:
     """Return the longest valid start of a match, in whole groups; empty if there is none."""
     is_valid = _CHECKS.get(name, bool)
     while text and not is_valid(text):
-        text = text[: max(map(text.rfind, _SEPARATORS))] if any(one in text for one in _SEPARATORS) else ""
+        text = text[: max(map(text.rfind, _SEPARATORS))] if any(separator in text for separator in _SEPARATORS) else ""
     return text
 
 

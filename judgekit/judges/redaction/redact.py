@@ -79,12 +79,12 @@ class _Patterns:
         """Return the text with a mark in place of each match."""
         plain, places = unwrapped
         finds: list[tuple[int, int, str, str]] = []
-        for name, pattern in ((one, pattern) for one in names for pattern in PATTERNS[one]):
+        for name, pattern in ((kind, pattern) for kind in names for pattern in PATTERNS[kind]):
             pieces: list[str] = []
             done = start = 0
-            while (found := pattern.search(plain, start)) is not None:
-                first, last, end = _span(name, found, text, places)
-                start = found.start() + 1
+            while (match := pattern.search(plain, start)) is not None:
+                first, last, end = _span(name, match, text, places)
+                start = match.start() + 1
                 if first < last:
                     finds.append((places[first], end, name, plain[first:last]))
                     pieces += plain[done:first], PLACEHOLDER * (last - first)
@@ -98,24 +98,24 @@ class _Patterns:
             done = last
         return "".join((*pieces, text[done:]))
 
-    def mark(self, name: str, found: str) -> str:
+    def mark(self, name: str, text: str) -> str:
         """Return the text that stands in place of a value."""
         numbers = self._numbers[name]
-        return f"<{name} {numbers.setdefault(normalized_value(name, found), len(numbers) + 1)}>"
+        return f"<{name} {numbers.setdefault(normalized_value(name, text), len(numbers) + 1)}>"
 
 
-def _span(name: str, found: re.Match[str], text: str, places: Sequence[int]) -> tuple[int, int, int]:
+def _span(name: str, match: re.Match[str], text: str, places: Sequence[int]) -> tuple[int, int, int]:
     """Return the start and end of a value in the plain text, and its end in the original text."""
-    first, plain = found.end(), found.string
-    if found.lastgroup is None:
-        first = found.start()
-        last = first + len(valid_prefix(name, found[0]))
+    first, plain = match.end(), match.string
+    if match.lastgroup is None:
+        first = match.start()
+        last = first + len(valid_prefix(name, match[0]))
         return first, last, places[last]
-    opening, ending = max(found.span("quoted"), found.span("quote"))
+    opening, ending = max(match.span("quoted"), match.span("quote"))
     if opening < ending:
         closing = _closing(text[places[opening] : places[ending]], text, places[first])
         last = bisect_right(places, closing) - 1
-        if found["quoted"] or (closing < len(text) and "\n" not in plain[first:last]):
+        if match["quoted"] or (closing < len(text) and "\n" not in plain[first:last]):
             return first, last, closing
     bare = _BARE.match(plain, first)
     last = first + len(bare[0].rstrip(",.:!?)]}")) if bare else first
@@ -126,11 +126,11 @@ def _closing(quote: str, text: str, start: int) -> int:
     """Return the position of the closing quotation mark, or of the line's end. Inner ones have more backslashes."""
     mark = quote.lstrip("\\")
     depth = len(quote) - len(mark)
-    for found in re.compile(rf"(?<!\\)(\\*+){re.escape(mark)}|\n").finditer(text, start):
-        if found[1] is None:
-            return found.start()
-        if len(found[1]) % (2 * depth + 2) == depth:
-            return found.end() - len(quote)
+    for match in re.compile(rf"(?<!\\)(\\*+){re.escape(mark)}|\n").finditer(text, start):
+        if match[1] is None:
+            return match.start()
+        if len(match[1]) % (2 * depth + 2) == depth:
+            return match.end() - len(quote)
     return len(text)
 
 

@@ -90,8 +90,8 @@ def cache_option(text: str) -> Path | RedisAddress:
     Raises:
         ConfigError: The address is not one of a Redis server, or holds a password.
     """
-    place = cache_place({"env": text.removeprefix("env:")} if text.startswith("env:") else text)
-    return place if isinstance(place, RedisAddress) else Path(text)
+    cache = cache_place({"env": text.removeprefix("env:")} if text.startswith("env:") else text)
+    return cache if isinstance(cache, RedisAddress) else Path(text)
 
 
 def _holds_secret(url: str) -> bool:

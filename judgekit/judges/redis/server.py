@@ -87,22 +87,22 @@ class ServerReport(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         """The settings with which the server may lose something, each with the one to set instead."""
-        found: list[str] = []
+        problems: list[str] = []
         if "unknown" in (self.policy, self.persistence):
-            found.append(
+            problems.append(
                 "it does not tell its settings (CONFIG is forbidden): make sure of maxmemory-policy noeviction and "
                 "appendonly yes"
             )
         if self.policy not in ("noeviction", "unknown") and self.maxmemory != "0":
-            found.append(
+            problems.append(
                 f"maxmemory-policy is {self.policy}: once its memory is full, it drops replies, claims, limits or budgets "
                 "without notice, and requests are paid twice; set maxmemory-policy noeviction"
             )
         if self.persistence == "off":
-            found.append(
+            problems.append(
                 "it stores nothing on disk: a restart loses replies and what budgets have spent; set appendonly yes"
             )
-        return found
+        return problems
 
 
 class RedisServer:
@@ -156,15 +156,15 @@ class RedisServer:
             return {}
 
     def _settings(self) -> tuple[str, str, str]:
-        found: dict[str | None, str | None] = {}
+        settings: dict[str | None, str | None] = {}
         try:
             for name in _SETTINGS:  # one by one, as Redis 6 takes them
-                found |= self._client.config_get(name)  # pyright: ignore[reportUnknownMemberType]
+                settings |= self._client.config_get(name)  # pyright: ignore[reportUnknownMemberType]
         except redis.ResponseError:  # hosts forbid the command, or rename it
             return "unknown", "unknown", "unknown"
-        appends, saves = found.get("appendonly") == "yes", found.get("save")
+        appends, saves = settings.get("appendonly") == "yes", settings.get("save")
         persistence = "appendonly yes" if appends else f"save {saves}" if saves else "off"
-        return found.get("maxmemory") or "0", found.get("maxmemory-policy") or "unknown", persistence
+        return settings.get("maxmemory") or "0", settings.get("maxmemory-policy") or "unknown", persistence
 
     def run(self, *commands: Command) -> list[Any]:
         """Return the results of commands, which are sent together. It blocks.
@@ -177,16 +177,16 @@ class RedisServer:
         began, attempt = time.monotonic(), 0
         while True:
             try:
-                found = self._explained_errors(self._results(commands))
+                replies = self._explained_errors(self._results(commands))
             except _FAILED as error:
                 self._client.connection_pool.disconnect()
                 time.sleep(self._pause(error, began, attempt))
                 attempt += 1
             else:
-                for one in found:
-                    if isinstance(one, StoreError):
-                        raise one
-                return found
+                for reply in replies:
+                    if isinstance(reply, StoreError):
+                        raise reply
+                return replies
 
     def _results(self, commands: Sequence[Command]) -> list[Any]:
         with self._client.pipeline(transaction=False) as pipeline:  # pyright: ignore[reportUnknownMemberType]
@@ -278,9 +278,9 @@ class RedisServer:
             raise self._explained(error, state, "start it; judgekit resume continues from here") from error
         return pause * random.uniform(0.5, 1)  # noqa: S311 - no secret
 
-    def _explained_errors(self, found: Iterable[Any]) -> list[Any]:
+    def _explained_errors(self, replies: Iterable[Any]) -> list[Any]:
         self._is_away = False
-        return [self._explained(one) if isinstance(one, Exception) else one for one in found]
+        return [self._explained(reply) if isinstance(reply, Exception) else reply for reply in replies]
 
     def scan(self, prefix: bytes) -> Iterable[list[bytes]]:
         """Yield the keys with a prefix, in blocks; some may come twice."""
@@ -292,7 +292,7 @@ class RedisServer:
                 return
 
     def _explained(
-        self, error: Exception, found: str = "cannot be used as a cache", advice: str = "use another server"
+        self, error: Exception, problem: str = "cannot be used as a cache", advice: str = "use another server"
     ) -> StoreError:
         where, why = str(self.address), str(error).rstrip(".")
         if isinstance(error, _REFUSED) or "NOAUTH" in str(error):
@@ -305,7 +305,7 @@ class RedisServer:
                 f"{where}: the memory of Redis is full (maxmemory): raise it, or delete old replies with judgekit cache "
                 "prune; then judgekit resume continues. The replies so far are saved"
             )
-        return StoreError(f"{where}: Redis {found}: {why}; {advice}")
+        return StoreError(f"{where}: Redis {problem}: {why}; {advice}")
 
     def close(self) -> None:
         """Close the connection of `run`."""
@@ -344,12 +344,12 @@ async def _answer(connection: Connection) -> Any:
         return error
 
 
-def _checked(found: list[Any]) -> list[Any]:
+def _checked(replies: list[Any]) -> list[Any]:
     """Return results, unless one of them is an error that may pass."""
-    for one in found:
-        if isinstance(one, _AWAY):
-            raise one
-    return found
+    for reply in replies:
+        if isinstance(reply, _AWAY):
+            raise reply
+    return replies
 
 
 def _version(about: Mapping[str, object]) -> str:
