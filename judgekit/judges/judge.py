@@ -13,9 +13,8 @@ from judgekit import errors
 from judgekit.errors import count_text
 from judgekit.judges.answer import Answer, read_answer
 from judgekit.judges.inputs import RenderOptions
-from judgekit.judges.layers import build_client, check_replies, connection_settings
+from judgekit.judges.layers import build_client, check_replies, provider_client
 from judgekit.judges.limits.spending import Spending, SQLiteSpending
-from judgekit.judges.offline import is_local_address
 from judgekit.judges.prompt import Prompt
 from judgekit.judges.redaction.redact import redact_sample
 from judgekit.judges.redis.address import RedisAddress
@@ -145,8 +144,8 @@ class Judge(JudgeSettings):
             AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
             StoreError: The cache cannot be used.
         """
-        if self.uses_provider and (not self.offline or is_local_address(self.endpoint)):
-            connection_settings(self)
+        if self.uses_provider:
+            provider_client(self)
         if self.cache_mode_used != "off" or isinstance(self.cache, RedisAddress):
             check_replies(self)
         for other in self.fallback:

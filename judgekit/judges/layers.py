@@ -78,23 +78,16 @@ def provider_client(judge: JudgeSettings) -> Client:
         return judge.client
     if judge.offline and not is_local_address(judge.endpoint):
         return OfflineClient()
-    return DeferredClient(partial(get_provider(judge.provider).connect, connection_settings(judge)))
-
-
-def connection_settings(judge: JudgeSettings) -> Connection:
-    """Return the settings of the connection to a judge's provider.
-
-    Raises:
-        AuthenticationError: The environment has no key, or lacks a value of ``query`` or ``headers``.
-    """
-    return Connection(
+    provider = get_provider(judge.provider)
+    connection = Connection(
         base_url=judge.endpoint,
-        api_key=get_provider(judge.provider).read_key(judge.base_url, judge.api_key_env),
+        api_key=provider.read_key(judge.base_url, judge.api_key_env),
         timeout=judge.timeout,
         price=judge.known_price,
         extras=read_extras(judge.query, judge.headers, judge.endpoint),
         max_reply_bytes=judge.max_reply_bytes,
     )
+    return DeferredClient(partial(provider.connect, connection))
 
 
 @cache

@@ -270,3 +270,13 @@ class Client(Protocol):
     async def aclose(self) -> None:
         """Release connections and files."""
         ...
+
+
+class Layer:
+    """A client around another client."""
+
+    inner: Client
+
+    async def aclose(self) -> None:
+        """Close the inner client."""
+        await self.inner.aclose()

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import get_args
 
 from judgekit.errors import STOPS, FilterError, FormatError, RefusalError, ReplyError, TruncatedError
-from judgekit.judges.request import ChatMessage, Client, OutputMode, Reply, Request
+from judgekit.judges.request import ChatMessage, Client, Layer, OutputMode, Reply, Request
 from judgekit.score import JudgeCall, record_calls
 from judgekit.traces.rendering import compact_json
 
@@ -27,7 +27,7 @@ class SchemaSupport:
 
 
 @dataclass
-class StructuredOutput:
+class StructuredOutput(Layer):
     """A layer that requests JSON by schema, else any JSON, else by instructions alone, and records every request.
 
     The other requests wait up to a second for the first, so that not all of them try an unsupported step or a rejected
@@ -101,10 +101,6 @@ class StructuredOutput:
                     exchange=request.exchange(reply.text if reply else None),
                 )
             )
-
-    async def aclose(self) -> None:
-        """Close the client of the provider."""
-        await self.inner.aclose()
 
 
 def _must_be_usable(reply: Reply, request: Request) -> None:

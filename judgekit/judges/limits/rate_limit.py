@@ -14,7 +14,7 @@ from judgekit.errors import AuthenticationError, OverloadError, QuotaError, Rate
 from judgekit.judges.limits.budget_client import estimated_tokens
 from judgekit.judges.limits.concurrency import ConcurrencyLimit
 from judgekit.judges.providers.completion import MAX_RETRY_AFTER_SECONDS
-from judgekit.judges.request import Client, Reply, Request
+from judgekit.judges.request import Client, Layer, Reply, Request
 from judgekit.judges.retry import Circuit
 
 
@@ -215,7 +215,7 @@ def requests_in_flight() -> int:
 
 
 @dataclass(frozen=True)
-class RateLimit:
+class RateLimit(Layer):
     """A layer that sends a request when the limits of its account allow it.
 
     If a key is rejected, or the server cannot be reached, all waiting requests fail; if a quota is spent, those for the
@@ -260,4 +260,4 @@ class RateLimit:
         """Close the inner client, and the connection to shared rates."""
         if self.account.shared is not None:
             await self.account.shared.aclose()
-        await self.inner.aclose()
+        await super().aclose()

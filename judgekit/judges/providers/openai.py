@@ -63,8 +63,7 @@ class OpenAIClient:
         key = connection.api_key or "no-key"
         self._masked = SecretMask((key, *connection.extras.secrets, *proxy_passwords()))
         try:
-            self._http = _connect(connection)
-            self._headers, self._query = _headers(connection, key), connection.extras.query or None
+            self._http = _connect(connection, key)
             self._base_url = connection.base_url.rstrip("/")
             self._http.build_request("POST", self._base_url)  # checks the address
         except Exception as error:  # noqa: BLE001 - proxies and certificates may raise anything
@@ -96,9 +95,8 @@ class OpenAIClient:
         """Return the date on which the server will shut down a model, or did; ``None`` if it does not say."""
         try:
             async with asyncio.timeout(min(self._timeout, _LOOKUP)):
-                url = f"{self._base_url}/models/{quote(model, safe=':')}"
-                request = self._http.build_request("GET", url, params=self._query, headers=self._headers)
-                response = await self._http.send(request, stream=True)
+                lookup = self._http.build_request("GET", f"{self._base_url}/models/{quote(model, safe=':')}")
+                response = await self._http.send(lookup, stream=True)
                 body = await read_body(self._max_reply_bytes, response)
             return date.fromisoformat(from_json(body)["shutdown_date"]) if response.is_success else None
         except Exception:  # noqa: BLE001 - most servers have no such date, many no such route
@@ -108,9 +106,8 @@ class OpenAIClient:
         """Return the status, the headers and the body of the response."""
         params = request.params_with_limit("max_completion_tokens" if self._host.endswith(_OPENAI) else "max_tokens")
         body = {"model": request.model, "messages": chat_messages(request), **params, **response_format(request)}
-        url = f"{self._base_url}/chat/completions"
-        posted = self._http.build_request("POST", url, params=self._query, headers=self._headers, content=to_json(body))
-        response = await self._http.send(posted, stream=True)
+        post = self._http.build_request("POST", f"{self._base_url}/chat/completions", content=to_json(body))
+        response = await self._http.send(post, stream=True)
         return response.status_code, response.headers, await read_body(self._max_reply_bytes, response)
 
     def _problem(self, error: Exception, handled: BaseException | None, where: str) -> JudgeError:
@@ -128,30 +125,30 @@ class OpenAIClient:
         await self._http.aclose()
 
 
-def _connect(connection: Connection) -> Any:
-    """Return an HTTP client of httpx or httpx2."""
+def _connect(connection: Connection, api_key: str) -> Any:
+    """Return an HTTP client of httpx or httpx2, with the headers and query parameters of every request."""
     import openai  # noqa: PLC0415 - takes half a second
 
-    timeout = openai.Timeout(connection.timeout, connect=min(_CONNECTING, connection.timeout / 2))
-    # No redirects: conversations go only to the server that the user names.
-    options: dict[str, Any] = {"follow_redirects": False, "timeout": timeout}
-    try:
-        return openai.DefaultAioHttpClient(**options)
-    except RuntimeError:  # aiohttp is not installed
-        return openai.DefaultAsyncHttpxClient(**options)
-
-
-def _headers(connection: Connection, api_key: str) -> dict[str, str]:
     is_openai = (urlsplit(connection.base_url).hostname or "").endswith(".openai.com")
-    return {
+    headers = {
         "accept": "application/json",
         "accept-encoding": ACCEPT_ENCODING,
         "authorization": f"Bearer {api_key}",
         "content-type": "application/json",
         "user-agent": f"judgekit/{version('judgekit')}",
         **{name: os.environ[key] for name, key in _ACCOUNT.items() if is_openai and os.environ.get(key)},
-        **{name.lower(): value for name, value in connection.extras.headers.items()},
+        **{name.lower(): text for name, text in connection.extras.headers.items()},
     }
+    options: dict[str, Any] = {
+        "headers": headers,
+        "params": connection.extras.query or None,
+        "follow_redirects": False,  # conversations go only to the server that the user names
+        "timeout": openai.Timeout(connection.timeout, connect=min(_CONNECTING, connection.timeout / 2)),
+    }
+    try:
+        return openai.DefaultAioHttpClient(**options)
+    except RuntimeError:  # aiohttp is not installed
+        return openai.DefaultAsyncHttpxClient(**options)
 
 
 def chat_messages(request: Request) -> list[JsonValue]:
