@@ -13,7 +13,7 @@ from judgekit.formats.blocks.common import content_items, read_call, read_parts
 from judgekit.formats.blocks.reply import ReplyItem, is_blank, read_user_turn, split_reply, to_content, unknown_part
 from judgekit.formats.field_tracker import FieldTracker
 from judgekit.formats.row_facts import to_text
-from judgekit.formats.values import head, lookup, objects_in
+from judgekit.formats.values import head, lookup, objects_in, str_or_none
 from judgekit.traces.message import (
     JsonObject,
     MediaPart,
@@ -159,8 +159,7 @@ def _blocks_of(message: JsonValue) -> list[JsonObject]:
 
 
 def _type(block: FieldTracker) -> str:
-    kind = block.peek("type")
-    return kind if isinstance(kind, str) else ""
+    return str_or_none(block.peek("type")) or ""
 
 
 def _item(block: FieldTracker) -> ReplyItem:
@@ -229,9 +228,7 @@ def _are_texts(content: JsonValue) -> bool:
 
 
 def _media(block: FieldTracker, kind: str) -> Part:
-    source = block.object("source")
-    if source is None:
-        return OtherPart(block.leftover())
+    source = block.object("source") or FieldTracker({})
     if source.peek("type") == "text" and (text := source.text("data")) is not None:
         return TextPart(text, extra=block.leftover())
     if source.peek("type") == "content" and isinstance(source.peek("content"), str):

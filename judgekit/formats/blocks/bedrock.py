@@ -159,9 +159,7 @@ def _part(block: FieldTracker) -> Part:
     return OtherPart(block.leftover())
 
 
-def _nested_text(
-    block: FieldTracker, part: type[TextPart | ReasoningPart], outer: str, inner: str
-) -> TextPart | ReasoningPart:
+def _nested_text(block: FieldTracker, part: type[TextPart | ReasoningPart], outer: str, inner: str) -> Part:
     """Read a part whose text is two levels down. Without a text, as in encrypted reasoning, it is empty."""
     around = block.object(outer)
     holder = around.object(inner) if around is not None else None

@@ -111,9 +111,8 @@ def read_counts(
     if usage is None:
         return None
     paths = _count_paths(input, output, cached, reasoning)
-    holders = {
-        outer: usage.object(outer) if outer else usage for outer in dict.fromkeys(outer for _, outer, _ in paths)
-    }
+    outers = dict.fromkeys(outer for _, outer, _ in paths)
+    holders = {outer: usage.object(outer) if outer else usage for outer in outers}
     counts = {ours: holder.count(name) for ours, outer, name in paths if (holder := holders[outer]) is not None}
     return Usage.model_validate({**counts, "extra": usage.leftover()})
 

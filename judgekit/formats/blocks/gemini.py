@@ -59,6 +59,7 @@ _RESULTS = (
 )
 _MEDIA = ("inlineData", "inline_data", "fileData", "file_data")
 _SIGNATURES = ("thought", "thoughtSignature", "thought_signature")
+_ANSWER_COUNTS = ("candidatesTokenCount", "candidates_token_count", "responseTokenCount", "response_token_count")
 PART_FIELDS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
 FEEDBACK_FIELDS = ("promptFeedback", "prompt_feedback")
 USAGE_FIELDS = ("usageMetadata", "usage_metadata")
@@ -167,13 +168,9 @@ def read_function_response(response: FieldTracker) -> ToolMessage:
         (_media(part) or OtherPart(part.leftover())) if isinstance(part, FieldTracker) else OtherPart(part)
         for part in response.items("parts")
     ]
-    return ToolMessage(
-        [TextPart(text), *content] if content else text,
-        tool_call_id=response.id("id") or None,
-        name=response.text("name"),
-        is_error=is_error,
-        extra=response.leftover(),
-    )
+    whole = [TextPart(text), *content] if content else text
+    identity, name = response.id("id") or None, response.text("name")
+    return ToolMessage(whole, tool_call_id=identity, name=name, is_error=is_error, extra=response.leftover())
 
 
 def read_usage(counts: FieldTracker | None) -> Usage | None:
@@ -182,9 +179,7 @@ def read_usage(counts: FieldTracker | None) -> Usage | None:
         return None
     prompt = counts.count("promptTokenCount", "prompt_token_count")
     tools = counts.count("toolUsePromptTokenCount", "tool_use_prompt_token_count")
-    answer = counts.count(
-        "candidatesTokenCount", "candidates_token_count", "responseTokenCount", "response_token_count"
-    )
+    answer = counts.count(*_ANSWER_COUNTS)
     thoughts = counts.count("thoughtsTokenCount", "thoughts_token_count")
     summed: JsonObject = {}
     if tools is not None:
@@ -254,15 +249,12 @@ def _messages(parts: Iterable[FieldTracker | JsonValue], speaker: Speaker, *, jo
     return messages
 
 
-def _message(
-    speaker: Speaker, content: list[Part], calls: list[ToolCall], pieces: Sequence[list[JsonValue]]
-) -> Message:
+def _message(kind: Speaker, content: list[Part], calls: list[ToolCall], pieces: Sequence[list[JsonValue]]) -> Message:
     fields: dict[str, object] = {"content": to_content(content)}
     if calls:
-        fields["tool_calls"] = [
-            _streamed(call, more) if more else call for call, more in zip(calls, pieces, strict=True)
-        ]
-    return speaker.model_validate(fields)
+        both = zip(calls, pieces, strict=True)
+        fields["tool_calls"] = [_streamed(call, more) if more else call for call, more in both]
+    return kind.model_validate(fields)
 
 
 def _streamed(call: ToolCall, pieces: list[JsonValue]) -> ToolCall:

@@ -113,9 +113,7 @@ def _content(message: FieldTracker, calls: list[ToolCall] | None = None) -> str 
     parts: list[Part] = []
     if isinstance(content, list):
         calls_by_id = {call.id: call for call in reversed(calls or ()) if call.id is not None}
-        parts += [
-            readable for part in message.items("content") if (readable := _part(part, calls, calls_by_id)) is not None
-        ]
+        parts += filter(None, [_part(part, calls, calls_by_id) for part in message.items("content")])
     elif content is None or isinstance(content, str):
         message.take("content")
         if calls is None or not message.has_any(_BESIDE):
@@ -133,9 +131,8 @@ def _content(message: FieldTracker, calls: list[ToolCall] | None = None) -> str 
 
 def _thoughts(message: FieldTracker) -> list[Part]:
     """Return the reasoning from all fields where servers put it. Some servers repeat it in several."""
-    blocks = [
-        _thought(block) for name in ("thinking_blocks", "reasoning_details") for block in message.optional_objects(name)
-    ]
+    blocks = [*map(_thought, message.optional_objects("thinking_blocks"))]
+    blocks += map(_thought, message.optional_objects("reasoning_details"))
     block_texts = {"".join(block.text for block in blocks), *(block.text for block in blocks)}
     plain = {text: None for name in ("reasoning_content", "reasoning") if (text := message.text(name))}
     return [*(ReasoningPart(text) for text in plain if text not in block_texts), *blocks]
@@ -158,9 +155,7 @@ def _audio_parts(message: FieldTracker, *, has_text: bool) -> list[Part]:
     return [TextPart(words), sound] if words else [sound]
 
 
-def _part(
-    part: FieldTracker | JsonValue, calls: list[ToolCall] | None, calls_by_id: Mapping[str, ToolCall]
-) -> Part | None:
+def _part(part: FieldTracker | JsonValue, calls: list[ToolCall] | None, by_id: Mapping[str, ToolCall]) -> Part | None:
     if not isinstance(part, FieldTracker):
         return bare_part(part)
     kind = part.peek("type")
@@ -177,7 +172,7 @@ def _part(
     if kind == "thinking":
         return _thought(part)
     if kind == "tool_use" and calls is not None and isinstance(part.peek("name"), str) and not is_blank(part):
-        return _called(part, calls, calls_by_id)
+        return _called(part, calls, by_id)
     if kind in _OTHERS:
         raise part.type_error("type", "a Chat Completions part (try format=anthropic or vercel)")
     return unknown_part(part)

@@ -173,13 +173,11 @@ def _arguments(record: FieldTracker, kind: str) -> JsonValue:
     return {name: value for name in names if (value := record.take(name)) is not None}
 
 
-def _provided(
-    record: FieldTracker, kind: str, arguments: JsonValue, identity: str | None, name: str
-) -> ToolMessage | None:
+def _provided(record: FieldTracker, kind: str, args: JsonValue, identity: str | None, name: str) -> ToolMessage | None:
     """Read the result of a call that the provider ran."""
     content: str | Sequence[Part] = ""
     if kind == "web_search_call":
-        sources = arguments.pop("sources", None) if isinstance(arguments, dict) else None
+        sources = args.pop("sources", None) if isinstance(args, dict) else None
         content = "" if sources is None else to_text(sources)
     elif kind == "image_generation_call" and isinstance(record.peek("result"), str):
         written = record.peek("output_format")

@@ -71,9 +71,8 @@ def read_message(turn: FieldTracker) -> list[Message]:
         return [_system(items, role, turn.leftover())]
     name = turn.text("name")
     if role in ("assistant", "model"):
-        return split_reply(
-            items, {"agent": name}, {"finish_reason": turn.text("finish_reason"), "extra": turn.leftover()}
-        )
+        reason = turn.text("finish_reason")
+        return split_reply(items, {"agent": name}, {"finish_reason": reason, "extra": turn.leftover()})
     if role == "tool" and not any(isinstance(item, ToolMessage | ToolCall) for item in items):
         parts = [item for item in items if not isinstance(item, ToolMessage | ToolCall)]
         return [ToolMessage.model_validate({"content": to_content(parts), "name": name, "extra": turn.leftover()})]

@@ -20,6 +20,7 @@ from judgekit.traces.message import (
 
 _PART = {"type", "text"}
 _CALL = {"id", "type", "function"}
+_CALL_DEFAULTS = vars(ToolCall(""))
 _FUNCTION = {"name", "arguments"}
 
 
@@ -77,16 +78,8 @@ def _call(call: JsonValue) -> ToolCall | None:
     args = None if arguments is None else plain_object(arguments)
     if not name or args is None or (identity is not None and _text(identity) is None):
         return None
-    fields: dict[str, object] = {
-        "name": name,
-        "args": args,
-        "id": identity,
-        "args_raw": None,
-        "args_error": None,
-        "metadata": {},
-        "extra": {},
-    }
-    return construct(ToolCall, fields)
+    given = {"name": name, "args": args, "id": identity, "metadata": {}, "extra": {}}
+    return construct(ToolCall, {**_CALL_DEFAULTS, **given})
 
 
 _Readers: TypeAlias = Mapping[str, Callable[[JsonValue], object]]

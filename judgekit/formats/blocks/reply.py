@@ -151,9 +151,8 @@ def with_fields(
         once: Fields for the agent's last message, or for the last message if none is the agent's.
         extra: Leftover fields, added to the same message.
     """
-    last = max(
-        (number for number, message in enumerate(messages) if isinstance(message, AIMessage)), default=len(messages) - 1
-    )
+    agents = [number for number, message in enumerate(messages) if isinstance(message, AIMessage)]
+    last = agents[-1] if agents else len(messages) - 1
     done: list[Message] = []
     for number, message in enumerate(messages):
         fields: dict[str, object] = {**(every or {}), **((once or {}) if number == last else {})}

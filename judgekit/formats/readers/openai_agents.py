@@ -168,9 +168,8 @@ def _exchange(span: Span) -> SpanStep:
     replies: list[Message] = []
     if (response := data.object("response")) is not None:
         replies += read_response(response)
-    if any(
-        output.get("object") == "response" for output in objects_in(data.peek("output"))
-    ):  # the form of recorded streams
+    outputs = objects_in(data.peek("output"))
+    if any(output.get("object") == "response" for output in outputs):  # the form of recorded streams
         replies += [message for response in data.objects("output") for message in read_response(response)]
     else:
         replies += _messages(data, "output")

@@ -205,9 +205,8 @@ def _reply(response: FieldTracker) -> Message:
 
 def is_chunk(value: JsonValue) -> bool:
     """Return whether a value is a chunk. Some servers omit ``object``."""
-    return isinstance(value, dict) and (
-        value.get("object") == "chat.completion.chunk" or any("delta" in choice for choice in _chunk_choices(value))
-    )
+    chunk = as_object(value)
+    return chunk.get("object") == "chat.completion.chunk" or any("delta" in choice for choice in _chunk_choices(chunk))
 
 
 def are_chunks(value: JsonValue) -> bool:
@@ -236,9 +235,8 @@ def assemble_chunks(chunks: Sequence[JsonValue]) -> list[JsonObject]:
             raise TraceError(f"[{number}]: expected a chunk, found {short_repr(chunk)}")
         identity = _id(chunk)
         ends = {_index(choice) for choice in _chunk_choices(chunk) if choice.get("finish_reason")}
-        goes_on = (
-            last in under_way and uses[last] == 1 and under_way[last][1].isdisjoint(map(_index, _chunk_choices(chunk)))
-        )
+        indexes = map(_index, _chunk_choices(chunk))
+        goes_on = last in under_way and uses[last] == 1 and under_way[last][1].isdisjoint(indexes)
         # Groq gives the ends of all responses the same id.
         is_next = uses[identity] == 1 or (identity not in under_way and bool(ends) and not _speaking(chunk))
         if identity and not (goes_on and is_next):
@@ -273,13 +271,8 @@ def _index(choice: JsonObject) -> int:
 
 def _speaking(chunk: JsonObject) -> set[int]:
     """Return the choices to which a chunk adds something."""
-    deltas = ((_index(choice), choice.get("delta")) for choice in _chunk_choices(chunk))
-    return {
-        index
-        for index, delta in deltas
-        if isinstance(delta, dict)
-        and any(value and not is_blank(value) for name, value in delta.items() if name != "role")
-    }
+    deltas = ((_index(choice), without(as_object(choice.get("delta")), "role")) for choice in _chunk_choices(chunk))
+    return {index for index, delta in deltas if any(value and not is_blank(value) for value in delta.values())}
 
 
 def _assembled(chunks: Sequence[JsonObject]) -> JsonObject:

@@ -104,9 +104,8 @@ def _items(document: JsonValue) -> list[JsonValue]:
         )
     about: JsonObject = {**as_object(document["data_source"]), "source": without(source, "content")}
     run: JsonObject = {**document, "data_source": about}
-    return [
-        {**row, "run": run, "number": number} if isinstance(row, dict) else row for number, row in enumerate(content)
-    ]
+    numbered = enumerate(content)
+    return [{**row, "run": run, "number": number} if isinstance(row, dict) else row for number, row in numbered]
 
 
 def _output_item(row: FieldTracker, index: int) -> Sample:
@@ -232,9 +231,7 @@ class _Item:
         output = sample.peek("output")
         if isinstance(output, list):
             stated = [{k: v for k, v in message.items() if v is not None} for message in objects_in(output)]
-            replies: list[JsonValue] = [
-                {"role": "assistant", **fields} for fields in stated if fields.keys() - {"role"}
-            ]
+            replies: list[JsonValue] = [{"role": "assistant", **reply} for reply in stated if reply.keys() - {"role"}]
             if replies and (payload := messages_in(replies, sample, "output", AIMessage)) is not None:
                 if len(replies) == len(output):
                     sample.take("output")
@@ -278,9 +275,8 @@ def _labels(row: FieldTracker) -> list[Label]:
         source = _source(plain, grade, graded)
         annotator = graded.text("model") if graded is not None else None
         reason = replies[-1].text("content") if replies else grade.text("reason")
-        labels.append(
-            Label(plain if shared[plain] == 1 else name, value, source=source, annotator=annotator, reason=reason)
-        )
+        name = plain if shared[plain] == 1 else name
+        labels.append(Label(name, value, source=source, annotator=annotator, reason=reason))
     if asks_model:
         row.warn("the messages to graders are kept in extra", "results")
     return labels

@@ -57,9 +57,8 @@ class OTelReader:
             return [document]
         if isinstance(document, list) and document and all(otel.is_otel(messages_field(row)) for row in document):
             return document
-        conversations = join_calls(
-            group_conversations(document), lambda spans: [step for span in spans for step in _steps(span, {})]
-        )
+        spans = group_conversations(document)
+        conversations = join_calls(spans, lambda spans: [step for span in spans for step in _steps(span, {})])
         return [record for record in conversations if not _only_creates(record)] or conversations
 
     def sample(self, record: JsonValue, index: int) -> Sample:

@@ -109,16 +109,14 @@ def variables_in(value: JsonValue) -> JsonObject:
     return variables if isinstance(variables, dict) and len(variables) > 1 and "messages" not in variables else {}
 
 
-def messages_in(
-    value: JsonValue, holder: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]
-) -> Payload | None:
+def messages_in(value: JsonValue, row: FieldTracker, name: str, kind: type[HumanMessage | AIMessage]) -> Payload | None:
     """Return the messages of a request or response in any provider's format; ``None`` if there are none.
 
     A bare list of choices counts as a response, and the bare content blocks of one message as that message.
 
     Args:
         value: The request or response.
-        holder: The object that holds it, for warnings.
+        row: The object that holds it, for warnings.
         name: The field that holds it.
         kind: The type of message that content blocks become.
 
@@ -128,13 +126,13 @@ def messages_in(
     if not isinstance(value, dict | list):
         return None
     whole = _expanded(value, "user" if kind is HumanMessage else "assistant")
-    where = f"{holder.path}.{name}" if holder.path else name
+    where = f"{row.path}.{name}" if row.path else name
     for candidate in (whole, [whole]):  # a single message is recognized as a list
         reader = next((reader for reader in (*_READERS, _FALLBACK) if reader.recognizes(candidate)), None)
         if reader is not None:
-            return _read(reader, candidate, where, holder.warnings)
+            return _read(reader, candidate, where, row.warnings)
     if isinstance(value, dict) and len(value) == 1 and not _WRAPPERS.isdisjoint(value):
-        return messages_in(next(iter(value.values())), holder, name, kind)
+        return messages_in(next(iter(value.values())), row, name, kind)
     return None
 
 
@@ -170,15 +168,13 @@ def exchange_messages(
     return messages, replies
 
 
-def warn_of_outcome(
-    row: FieldTracker, error: JsonValue, answer_field: str, error_field: str, *, answered: bool
-) -> None:
+def warn_of_outcome(row: FieldTracker, error: JsonValue, answer_at: str, error_at: str, *, answered: bool) -> None:
     """Warn about the error that a conversation ended with, and about an answer that it does not have."""
     outcome = "ended with an error" if answered else "contains no answer"
     if error is not None:
-        row.warn(f"{outcome}: {short_repr(error)}", error_field)
+        row.warn(f"{outcome}: {short_repr(error)}", error_at)
     elif not answered:
-        row.warn(outcome, answer_field)
+        row.warn(outcome, answer_at)
 
 
 def read_steps(

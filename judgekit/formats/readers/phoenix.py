@@ -45,18 +45,14 @@ class PhoenixReader:
 
     def records(self, document: JsonValue) -> list[JsonValue]:
         """Return the runs, or the examples of a dataset."""
-        datasets = [(record, _dataset(record)) for record in as_records(document)]
-        return [
-            record for record, dataset in datasets for record in ([record] if dataset is None else _examples(dataset))
-        ]
+        return [record for row in as_records(document) for record in _examples(row)]
 
     def sample(self, record: JsonValue, index: int) -> Sample:
         """Read one run or example."""
         row = FieldTracker.of(record)
         if "dataset_example_id" in row and "input" not in row:
-            raise TraceError(
-                "a run of an experiment without its example; export both: curl PHOENIX/v1/experiments/ID/json"
-            )
+            missing = "a run of an experiment without its example"
+            raise TraceError(f"{missing}; export both: curl PHOENIX/v1/experiments/ID/json")
         is_run = "example_id" in row
         tools: list[ToolDefinition] = []
         fields = variables_in(row.peek("input"))
@@ -97,7 +93,10 @@ def _dataset(record: JsonValue) -> JsonObject | None:
     return dataset if "dataset_id" in dataset and isinstance(dataset.get("examples"), list) else None
 
 
-def _examples(dataset: JsonObject) -> list[JsonValue]:
+def _examples(record: JsonValue) -> list[JsonValue]:
+    """Return the examples of a dataset; any other record as it is."""
+    if (dataset := _dataset(record)) is None:
+        return [record]
     about: JsonObject = without(dataset, "examples")
     return [
         {**example, "dataset": about} if isinstance(example, dict) else example

@@ -146,9 +146,7 @@ def _table_results(row: JsonObject) -> Iterator[JsonValue]:
         provider, label = named.groups() if named else ("", to_text(output.get("header")))
         status, named_scores = output.get("Status"), as_object(parse_if_json(output.get("Named Scores")))
         metrics = {name[8:]: parse_if_json(output[name]) for name in output if name.startswith("Metric: ")}
-        rounded = {
-            name: to_text(parse_if_json(f"{value:.2f}")) for name, value in named_scores.items() if is_number(value)
-        }
+        rounded = {name: to_text(parse_if_json(f"{n:.2f}")) for name, n in named_scores.items() if is_number(n)}
         answer = _cell(output.get("output"))
         grading: JsonObject = {"reason": _cell(output.get("Grader Reason")), "comment": _cell(output.get("Comment"))}
         yield {

@@ -107,9 +107,8 @@ def _component_label(component: FieldTracker, labels: Mapping[str, Label], grade
         return None
     kind = to_text(assertion.get("type") or "")
     names = (assertion.get("metric"), kind, about.get("openaiGraderName"), lookup(about, "assertionSet", "metric"))
-    name = next(
-        (name for name in names if isinstance(name, str) and name), "assert-set" if "assertionSet" in about else "score"
-    )
+    fallback = "assert-set" if "assertionSet" in about else "score"
+    name = next((name for name in names if isinstance(name, str) and name), fallback)
     if name in labels:
         name = next(f"{name}{number}" for number in range(2, len(labels) + 3) if f"{name}{number}" not in labels)
     source = _source(kind, name, component, about)

@@ -178,14 +178,9 @@ def _result(part: FieldTracker) -> ToolMessage:
     has_parts = any("kind" in inner for inner in objects_in(part.peek("content")))
     content = to_content(read_parts(part.items("content"), _part)) if has_parts else _text(part)
     part.take_if("outcome", "success")
-    return ToolMessage(
-        content,
-        tool_call_id=identity,
-        name=name,
-        is_error=True if retry else None if outcome is None else outcome != "success",
-        timestamp=moment,
-        extra=part.leftover(),
-    )
+    failed = True if retry else None if outcome is None else outcome != "success"
+    about = {"tool_call_id": identity, "name": name, "is_error": failed, "timestamp": moment}
+    return ToolMessage.model_validate({"content": content, **about, "extra": part.leftover()})
 
 
 def _part(part: FieldTracker) -> Part:

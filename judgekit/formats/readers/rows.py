@@ -137,21 +137,15 @@ def _check_complete(sample: Sample, row: JsonObject) -> None:
             renamed["input"] = "context"
         columns = " ".join(column_option(name, ours) for name, ours in renamed.items())
         problem = f"this row has no {lacking}; if the column has another name: {columns}"
-        expected = next(
-            (name for name, ours in renamed.items() if (name.lower(), ours) == ("answer", "response")), None
-        )
-        if expected is not None and not there["reference"]:
-            problem += (
-                f"; if {expected!r} is the expected answer, as in most datasets: {column_option(expected, 'reference')}"
-            )
+        answers = [name for name, ours in renamed.items() if (name.lower(), ours) == ("answer", "response")]
+        if answers and not there["reference"]:
+            option = column_option(answers[0], "reference")
+            problem += f"; if {answers[0]!r} is the expected answer, as in most datasets: {option}"
         raise TraceError(problem)
-    lost = [
-        warning for warning in sample.trace.warnings if warning.path in fields and warning.path not in VERBATIM_COLUMNS
-    ]
+    own = fields.keys() - VERBATIM_COLUMNS
+    lost = [warning for warning in sample.trace.warnings if warning.path in own]
     if not messages and (lost or all(row.get(name) is None for name in _SUFFICIENT)):
-        problem = (
-            join_limited(f"{warning.path}: {warning.message}" for warning in lost)
-            or f"found the columns {', '.join(map(repr, row))}"
-        )
+        problem = join_limited(f"{warning.path}: {warning.message}" for warning in lost)
+        problem = problem or f"found the columns {', '.join(map(repr, row))}"
         needed = "an 'input' or 'response', a prediction, a ranking or measured numbers"
         raise TraceError(f"a row needs {needed}; {problem}")

@@ -145,9 +145,8 @@ def _with_outer_answer(messages: list[Message], outer: Span, values: tuple[str, 
     """Return the messages with the answer of the outermost run, unless they end with it."""
     attributes = outer.attributes
     question = _stated_text(attributes.peek(values[0]), HumanMessage)
-    if question and not any(
-        _plain(question) in _plain(message.text) for message in messages if not isinstance(message, AIMessage)
-    ):
+    others = [_plain(message.text) for message in messages if not isinstance(message, AIMessage)]
+    if question and not any(_plain(question) in text for text in others):
         attributes.warn("the input of the outermost run is not part of the conversation with the model", values[0])
     answer = _stated_text(attributes.peek(values[1]), AIMessage)
     last = next((message.text for message in reversed(messages) if isinstance(message, AIMessage)), "")

@@ -211,9 +211,9 @@ def _agrees(simulation: JsonValue, task: JsonValue) -> bool | None:
         return None
     left = [_content(action) for action in checked]
     right = [_content(action) for action in as_list(lookup(task, "evaluation_criteria", "actions"))]
-    return json_bytes(left) == json_bytes(right) or Counter(map(canonical_json, left)) == Counter(
-        map(canonical_json, right)
-    )
+    if json_bytes(left) == json_bytes(right):
+        return True
+    return Counter(map(canonical_json, left)) == Counter(map(canonical_json, right))
 
 
 def _content(action: JsonValue) -> JsonValue:

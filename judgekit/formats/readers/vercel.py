@@ -143,10 +143,8 @@ def _parts(message: FieldTracker) -> Sequence[FieldTracker | JsonValue]:
 def _assistant(message: FieldTracker) -> list[Message]:
     identity, moment = message.id("id"), message.time("createdAt")
     steps = [_Step()]
-    thought = (
-        message.text("reasoning") if isinstance(message.peek("reasoning"), str) and "parts" not in message else None
-    )
-    if thought:
+    has_thought = isinstance(message.peek("reasoning"), str) and "parts" not in message
+    if has_thought and (thought := message.text("reasoning")):
         steps[0].parts.append(ReasoningPart(thought))
     read_ids: set[str] = set()
     parts = _parts(message)
@@ -251,15 +249,10 @@ def _outcome(part: FieldTracker, state: str, identity: str | None, name: str) ->
         metadata = {"denied": True}
     else:
         return None
-    metadata_of_result = part.take("resultProviderMetadata")
-    return ToolMessage(
-        "" if output is None else to_text(output),
-        tool_call_id=identity,
-        name=name,
-        is_error=failed,
-        metadata=metadata,
-        extra={} if metadata_of_result is None else {"resultProviderMetadata": metadata_of_result},
-    )
+    content = "" if output is None else to_text(output)
+    of_provider = part.take("resultProviderMetadata")
+    extra: JsonObject = {} if of_provider is None else {"resultProviderMetadata": of_provider}
+    return ToolMessage(content, tool_call_id=identity, name=name, is_error=failed, metadata=metadata, extra=extra)
 
 
 def _tool(message: FieldTracker) -> list[Message]:
@@ -275,8 +268,7 @@ def _tool(message: FieldTracker) -> list[Message]:
             raise part.type_error("type", "tool-result or tool-approval-response")
     if not messages:
         raise message.type_error("content", "results")
-    rest = message.leftover()
-    if rest:
+    if rest := message.leftover():
         messages[0] = messages[0].model_copy(update={"extra": {**messages[0].extra, **rest}})
     return messages
 
@@ -318,8 +310,7 @@ def _part(part: FieldTracker) -> Part:
 
 
 def _media(part: FieldTracker) -> Part:
-    names = ("url", "data", "image")
-    name = next((name for name in names if isinstance(part.peek(name), str)), None)
+    name = next((name for name in ("url", "data", "image") if isinstance(part.peek(name), str)), None)
     if name is None:  # bytes, or an id
         return OtherPart(part.leftover())
     source = part.text(name) or ""

@@ -84,9 +84,8 @@ def _operation(call: JsonObject) -> str:
 def _grouped(calls: Sequence[JsonValue]) -> Iterator[JsonValue]:
     """Yield the calls of each conversation, and values that are no calls."""
     named = {str(call.get("id")): call for call in calls if isinstance(call, dict)}
-    roots = find_roots(
-        {name: None if _operation(call) == _EXAMPLE else str(call.get("parent_id")) for name, call in named.items()}
-    )
+    parents = {name: str(call.get("parent_id")) for name, call in named.items()}
+    roots = find_roots({name: None if _operation(named[name]) == _EXAMPLE else parents[name] for name in named})
     examples: dict[str, list[JsonObject]] = {}
     traces: dict[str, list[JsonObject]] = {}
     evaluations: dict[str, list[JsonValue]] = {}
