@@ -318,11 +318,11 @@ def _nothing(_: JsonValue) -> None:
 
 
 def _is_identity(value: JsonValue) -> bool:
-    return isinstance(value, str) or (is_number(value) and isinstance(value, int | float) and value == int(value))
+    return isinstance(value, str) or (is_number(value) and value == int(value))
 
 
 def _is_count(value: JsonValue) -> bool:
-    return is_number(value) and isinstance(value, int | float) and value >= 0 and value == int(value)
+    return is_number(value) and value >= 0 and value == int(value)
 
 
 def _joined(path: str, key: str) -> str:

@@ -83,7 +83,7 @@ def read_labels(row: FieldTracker, grading: FieldTracker) -> list[Label]:
         if (label := _component_label(component, labels, grader)) is not None:
             labels[label.name] = label
     for name, value in _named_scores(row, grading).items():
-        if name not in labels and is_number(value) and isinstance(value, int | float):
+        if name not in labels and is_number(value):
             labels[name] = Label(name, value, source=label_source(name))
     if row.peek("failureReason") == ERROR:
         if "score" in row:
@@ -113,7 +113,7 @@ def _component_label(component: FieldTracker, labels: Mapping[str, Label], grade
         name = next(f"{name}{number}" for number in range(2, len(labels) + 3) if f"{name}{number}" not in labels)
     source = _source(kind, name, component, about)
     grade = about.get("openaiGrade")
-    value = grade if is_number(grade) and isinstance(grade, int | float) else component.number("score")
+    value = grade if is_number(grade) else component.number("score")
     if value is None:
         value = component.boolean("pass")
     if value is None:
