@@ -1,5 +1,6 @@
 """The settings of a judge."""
 
+import inspect
 import re
 import traceback
 from pathlib import Path
@@ -425,7 +426,7 @@ def test_an_identity_that_is_no_text_is_an_error(stub, identity):
 
 
 def test_the_docstring_gives_each_number_its_default_and_its_bounds():
-    _, *described = re.split(r"^ {8}(\w+): ", JudgeSettings.__doc__ or "", flags=re.MULTILINE)
+    _, *described = re.split(r"^ {4}(\w+): ", inspect.cleandoc(JudgeSettings.__doc__ or ""), flags=re.MULTILINE)
     texts = dict(zip(described[::2], described[1::2], strict=True))
     bounds = {
         name: {getattr(rule, bound) for rule in one.metadata for bound in ("ge", "gt", "le") if hasattr(rule, bound)}
