@@ -29,23 +29,23 @@ GAINS = (0.04, 0.08)
 SPREAD = 0.04
 
 
-def judged(dice: np.random.Generator, people: NDArray[np.float64], accuracies: NDArray[np.float64]) -> JudgedSamples:
+def judged(dice: np.random.Generator, human: NDArray[np.float64], accuracies: NDArray[np.float64]) -> JudgedSamples:
     """Return the errors of judges with these accuracies, the first of which is the old question."""
-    shared, own = dice.standard_normal(len(people)), dice.standard_normal((len(accuracies), len(people)))
+    shared, own = dice.standard_normal(len(human)), dice.standard_normal((len(accuracies), len(human)))
     least = np.array([NormalDist().inv_cdf(one) for one in accuracies])[:, np.newaxis]
     errors = (np.sqrt(RHO) * shared + np.sqrt(1 - RHO) * own > least).astype(float)
-    return JudgedSamples(people, [None] * len(people), errors[0], errors[1:])
+    return JudgedSamples(human, [None] * len(human), errors[0], errors[1:])
 
 
-def equal(people: NDArray[np.float64], runs: int) -> None:
+def equal(human: NDArray[np.float64], runs: int) -> None:
     """Print how often equal candidates are shown, and how often the interval of the chosen one's agreement covers."""
     print("| labels | shown: holdout | max-t | the audit record's agreement covered |\n|---|---|---|---|")
     for labels, (validation, test) in SIZES.items():
         dice, shown, best, covered = np.random.default_rng(labels), 0, 0, 0
         for _ in range(runs):
-            everyone = judged(dice, people, np.full(CANDIDATES + 1, RIGHT))
-            drawn = dice.permutation(len(people))[: validation + test]
-            kept = np.isin(np.arange(len(people)), drawn)
+            everyone = judged(dice, human, np.full(CANDIDATES + 1, RIGHT))
+            drawn = dice.permutation(len(human))[: validation + test]
+            kept = np.isin(np.arange(len(human)), drawn)
             in_validation = np.isin(np.flatnonzero(kept), drawn[:validation])
             samples = everyone.only(kept)
             chosen = choose(samples.only(in_validation))
@@ -65,8 +65,8 @@ def power(runs: int) -> None:
             dice, shown, best = np.random.default_rng(labels), 0, 0
             for _ in range(runs):
                 gains = np.clip(RIGHT + gain + SPREAD * dice.standard_normal(CANDIDATES), 0, 0.99)
-                people = (dice.random(validation + test) < 0.5).astype(float)
-                samples = judged(dice, people, np.array([RIGHT, *gains]))
+                human = (dice.random(validation + test) < 0.5).astype(float)
+                samples = judged(dice, human, np.array([RIGHT, *gains]))
                 in_validation = np.arange(validation + test) < validation
                 shown += (
                     holdout_verdict(samples.only(~in_validation), choose(samples.only(in_validation))).outcome
@@ -82,12 +82,12 @@ def main() -> None:
     parser.add_argument("--labels", type=Path)
     parser.add_argument("--runs", type=int, default=1_000)
     given = parser.parse_args()
-    people = np.repeat([0.0, 1.0], 1_500)
+    human = np.repeat([0.0, 1.0], 1_500)
     if given.labels is not None:
         rows = json.loads(gzip.decompress(given.labels.read_bytes()))
         known = [row["judge_newbing"] for row in rows if not row["improper"]]
-        people = np.array([float(verdict) for verdict in known if verdict is not None])
-    equal(people, given.runs)
+        human = np.array([float(verdict) for verdict in known if verdict is not None])
+    equal(human, given.runs)
     print()
     power(given.runs)
 

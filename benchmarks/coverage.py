@@ -83,27 +83,27 @@ Case: TypeAlias = tuple[list[Stratum], Values]
 
 def binary(share: float, sensitivity: float, specificity: float) -> Draw:
     def draw(random: Random, size: int) -> tuple[Values, Values]:
-        people = random.random(size) < share
-        right = random.random(size) < np.where(people, sensitivity, specificity)
-        return people.astype(float), np.where(right, people, ~people).astype(float)
+        human = random.random(size) < share
+        right = random.random(size) < np.where(human, sensitivity, specificity)
+        return human.astype(float), np.where(right, human, ~human).astype(float)
 
     return draw
 
 
 def smooth(random: Random, size: int) -> tuple[Values, Values]:
-    people = random.beta(2, 2, size)
-    return people, np.clip(people + random.normal(0, 0.15, size), 0, 1)
+    human = random.beta(2, 2, size)
+    return human, np.clip(human + random.normal(0, 0.15, size), 0, 1)
 
 
 def skewed(random: Random, size: int) -> tuple[Values, Values]:
-    people = np.where(random.random(size) < 0.9, 1, random.random(size))
-    return people, np.clip(people + random.normal(-0.1, 0.2, size), 0, 1)
+    human = np.where(random.random(size) < 0.9, 1, random.random(size))
+    return human, np.clip(human + random.normal(-0.1, 0.2, size), 0, 1)
 
 
 def alone(draw: Draw) -> Callable[[Random, int], Case]:
     def case(random: Random, n: int) -> Case:
-        people, judged = draw(random, n + OTHERS)
-        return [Stratum(people[:n], judged[:n], judged[n:], 1)], judged
+        human, judged = draw(random, n + OTHERS)
+        return [Stratum(human[:n], judged[:n], judged[n:], 1)], judged
 
     return case
 
@@ -112,11 +112,11 @@ def by_verdict(draw: Draw) -> Callable[[Random, int], Case]:
     """As many labels of each verdict."""
 
     def case(random: Random, n: int) -> Case:
-        people, judged = draw(random, n + OTHERS)
+        human, judged = draw(random, n + OTHERS)
         kinds = [np.flatnonzero(judged == verdict) for verdict in (0, 1)]
         half = n // 2
         strata = [
-            Stratum(people[kind[:half]], judged[kind[:half]], judged[kind[half:]], len(kind) / len(people))
+            Stratum(human[kind[:half]], judged[kind[:half]], judged[kind[half:]], len(kind) / len(human))
             for kind in kinds
         ]
         return strata, judged
@@ -128,10 +128,10 @@ def labelled_trials(random: Random, n: int) -> Case:
     """Tasks of 5 trials that are all labelled, or none of them; the variance between tasks is half of the whole."""
     tasks = (n + OTHERS) // 5
     share, strictness = random.beta(0.5, 0.5, tasks).repeat(5), random.beta(8, 2, tasks).repeat(5)
-    people = random.random(5 * tasks) < share
-    right = random.random(5 * tasks) < np.where(people, 0.9, strictness)
-    judged, groups = np.where(right, people, ~people).astype(float), np.arange(tasks).repeat(5)
-    return [Stratum(people[:n], judged[:n], judged[n:], 1, groups[:n], groups[n:])], judged
+    human = random.random(5 * tasks) < share
+    right = random.random(5 * tasks) < np.where(human, 0.9, strictness)
+    judged, groups = np.where(right, human, ~human).astype(float), np.arange(tasks).repeat(5)
+    return [Stratum(human[:n], judged[:n], judged[n:], 1, groups[:n], groups[n:])], judged
 
 
 DESIGNS: dict[str, tuple[float, Callable[[Random, int], Case]]] = {
@@ -231,11 +231,11 @@ def votes(path: Path) -> dict[str, tuple[Values, Values]]:
     return {f"{name}: {rows.sum():,} votes": (both[rows, 0], both[rows, 1]) for name, rows in chosen.items()}
 
 
-def drawn(people: Values, judged: Values, n: int) -> Iterator[Case]:
+def drawn(human: Values, judged: Values, n: int) -> Iterator[Case]:
     random = np.random.default_rng(n)
     for _ in range(DRAWS):
-        some, others = np.split(random.permutation(len(people)), [n])
-        yield [Stratum(people[some], judged[some], judged[others], 1)], judged
+        some, others = np.split(random.permutation(len(human)), [n])
+        yield [Stratum(human[some], judged[some], judged[others], 1)], judged
 
 
 def errors() -> None:
@@ -270,8 +270,8 @@ def voted(path: Path | None) -> None:
     if path is None:
         return
     heading("drawn from MT-Bench")
-    for name, (people, judged) in votes(path).items():
-        line(name, float(people.mean()), partial(drawn, people, judged))
+    for name, (human, judged) in votes(path).items():
+        line(name, float(human.mean()), partial(drawn, human, judged))
 
 
 def by_t(values: Values, groups: Groups | None) -> Interval | None:
@@ -327,11 +327,11 @@ def inapplicable() -> None:
             random = np.random.default_rng(n)
             for _ in range(DRAWS):
                 applies = random.random(n + OTHERS) >= gone
-                people, judged = binary(share, 0.9, 0.8)(random, n + OTHERS)
+                human, judged = binary(share, 0.9, 0.8)(random, n + OTHERS)
                 judged = np.where(applies, judged, random.random(n + OTHERS) < passing)
-                of = [Stratum(people[:n], judged[:n], judged[n:], 1, applicable=applies[:n].astype(float))]
+                of = [Stratum(human[:n], judged[:n], judged[n:], 1, applicable=applies[:n].astype(float))]
                 some = applies[:n]
-                without = [Stratum(people[:n][some], judged[:n][some], judged[n:], 1)]
+                without = [Stratum(human[:n][some], judged[:n][some], judged[n:], 1)]
                 for found, strata in ((ratio, of), (left_out, without)):
                     found.setdefault(n, []).extend(one.interval for one in [stratified_ppi_mean(strata)] if one)
         cells = [cell(found[n], share) for found in (left_out, ratio) for n in LABELS[1:]]
@@ -352,12 +352,12 @@ def splits() -> None:
             for _ in range(DRAWS):
                 kind = random.choice(3, n + OTHERS, p=kinds)
                 judged = (random.random(len(kind)) < np.array([sensitivity, 1 - specificity, 0.7])[kind]).astype(float)
-                people = (random.random((2, len(kind))) < passing[kind]).mean(0)
+                human = (random.random((2, len(kind))) < passing[kind]).mean(0)
                 other = random.choice(3, 1_000, p=kinds)
                 positives = int((random.random(1_000) < np.array([sensitivity, 1 - specificity, 0.7])[other]).sum())
-                own = stratified_ppi_mean([Stratum(people[:n], judged[:n], judged[n:], 1)])
+                own = stratified_ppi_mean([Stratum(human[:n], judged[:n], judged[n:], 1)])
                 found["PPI++"] += [own.interval] if own else []
-                said, verdict = people[:n], judged[:n]
+                said, verdict = human[:n], judged[:n]
                 for way, kept in ((ways[1], said >= 0), (ways[2], said != UNSURE)):
                     yes, verdicts = said[kept], verdict[kept]
                     no = 1 - yes
@@ -400,21 +400,19 @@ def convenience() -> None:
         given: list[Interval] = []
         for _ in range(DRAWS):
             hard = (random.random(OTHERS) < 1 / 3).astype(float)
-            people = (random.random(OTHERS) < np.where(hard, 0.4, 0.85)).astype(float)
-            wrong = (random.random(OTHERS) < 3 * np.where(people == 1, 0.1, 0.2)) & (hard == 1)
+            human = (random.random(OTHERS) < np.where(hard, 0.4, 0.85)).astype(float)
+            wrong = (random.random(OTHERS) < 3 * np.where(human == 1, 0.1, 0.2)) & (hard == 1)
             weights = {
-                "two thirds are failures": np.where(people == 1, 1 / 2 / 0.7, 1 / 0.3),
+                "two thirds are failures": np.where(human == 1, 1 / 2 / 0.7, 1 / 0.3),
                 "only the easy ones": 1 - hard,
                 "drawn at random": np.ones(OTHERS),
             }[name]
             picked = random.choice(OTHERS, n, replace=False, p=weights / weights.sum())
             labels = [
-                HumanLabel(
-                    sample=f"s{at}", scorer="it", value=people[at], selection="convenience" if declared else None
-                )
+                HumanLabel(sample=f"s{at}", scorer="it", value=human[at], selection="convenience" if declared else None)
                 for at in picked
             ]
-            (found,) = audit(scored(np.where(wrong, 1 - people, people).tolist()), labels).scorers
+            (found,) = audit(scored(np.where(wrong, 1 - human, human).tolist()), labels).scorers
             if (mean := found.correction.corrected) and mean.low is not None and mean.high is not None:
                 given.append(Interval(mean.low, mean.high, mean.method))
         told = "declared" if declared else "not declared"

@@ -29,14 +29,14 @@ Draw: TypeAlias = Callable[[Random, int], tuple[Values, Values, Values]]
 """The confidences of verdicts, how far each is wrong, and how likely it was to be."""
 
 
-def drawn(rate: Callable[[Values], Values], levels: int | None = None, people: int = 1) -> Draw:
+def drawn(rate: Callable[[Values], Values], levels: int | None = None, annotators: int = 1) -> Draw:
     """Confidences that are continuous or have some levels; the share of people who say otherwise."""
 
     def draw(random: Random, size: int) -> tuple[Values, Values, Values]:
         sure = random.random(size)
         sure = sure if levels is None else np.ceil(sure * levels) / levels
         rates = rate(sure)
-        return sure, random.binomial(people, rates) / people, rates
+        return sure, random.binomial(annotators, rates) / annotators, rates
 
     return draw
 

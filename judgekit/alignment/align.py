@@ -149,7 +149,7 @@ class Aligning:
 
     async def align(self) -> Alignment:
         """Return the result; see `aalign`."""
-        if reason := refusal_reason([case.people for case in self.cases]):
+        if reason := refusal_reason([case.human_value for case in self.cases]):
             return self._refused(reason)
         for role, number in self.roles.items():
             if not number:
@@ -242,11 +242,11 @@ class Aligning:
         """Return the errors of old and new questions, without samples on which the old one failed."""
         new = {(row.index, row.scorer): row.score for row in rows}
         kept = [(place, case) for place, case in enumerate(cases) if old[id(case)].status != "failed"]
-        people = [np.nan if case.people is None else case.people for _, case in kept]
+        human_values = [np.nan if case.human_value is None else case.human_value for _, case in kept]
         before = [case.error(old[id(case)]) for _, case in kept]
         after = [[case.error(new[place, scorer.name]) for place, case in kept] for scorer in scorers]
         groups = [case.sample.group for _, case in kept]
-        return JudgedSamples(np.array(people), groups, np.array(before), np.array(after, np.float64))
+        return JudgedSamples(np.array(human_values), groups, np.array(before), np.array(after, np.float64))
 
     # Refusals.
 
@@ -270,12 +270,10 @@ class Aligning:
             return f"the judge agrees with people on all {self.roles['train']} labelled samples that may be read"
         several = [case for case in self.cases if len(case.labelled.opinions) > 1]
         if len(several) >= _CEILING_SAMPLES:
-            people = float(np.mean([_agreement_of_people(case) for case in several]))
+            human = float(np.mean([_human_agreement(case) for case in several]))
             judge = float(np.mean([1 - case.error(scores[id(case)]) for case in several]))
-            if judge >= people:
-                return (
-                    f"the judge agrees with people ({judge:.2f}) as much as they agree with each other ({people:.2f})"
-                )
+            if judge >= human:
+                return f"the judge agrees with people ({judge:.2f}) as much as they agree with each other ({human:.2f})"
         return ""
 
     # Results.
@@ -283,7 +281,7 @@ class Aligning:
     def _hash(self, questions: Sequence[str]) -> str:
         """Return a hash of the old question, new ones, the labels and the design."""
         record = ScorerRecord.of(self.scorer)
-        said = sorted((recording_key(case.sample), case.role, repr(case.people)) for case in self.cases)
+        said = sorted((recording_key(case.sample), case.role, repr(case.human_value)) for case in self.cases)
         whole = json.dumps([record.name, record.signature, questions, said, self.design])
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
@@ -400,7 +398,7 @@ async def _plan(cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> RunPl
     return await make_plan(built, samples)
 
 
-def _agreement_of_people(case: Case) -> float:
+def _human_agreement(case: Case) -> float:
     said = [one.value for one in case.labelled.opinions]
     pairs = [(a, b) for place, a in enumerate(said) for b in said[:place]]
     apart = [abs(a - b) if a is not None and b is not None else float(a is not b) for a, b in pairs]
@@ -469,7 +467,7 @@ async def aalign(
     Args:
         scorer: The scorer with the old question, such as ``PromptScorer("tone", judge)``.
         run: A run of this scorer that the labelled samples are from, with their conversations.
-        labels: Labels of people.
+        labels: Human labels.
         writer: The model that writes candidates; by default, the scorer's judge.
         design: ``"holdout"``, or ``"max-t"``, which tests all candidates at once by ``validation`` and ``test``. This finds
             smaller gains, but leaves no labels for an audit record.

@@ -25,8 +25,8 @@ class Case:
     selection: SelectionMethod | None = None
 
     @property
-    def people(self) -> float | None:
-        """The mean of people's values; ``None`` if the question does not apply according to them."""
+    def human_value(self) -> float | None:
+        """The mean of the values that people gave; ``None`` if the question does not apply according to them."""
         return self.labelled.mean
 
     def error(self, score: Score) -> float:

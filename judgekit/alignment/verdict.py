@@ -70,13 +70,13 @@ class JudgedSamples:
     """Labelled samples with the errors of the old question and of each candidate, in [0, 1].
 
     Attributes:
-        people: People's mean value of each sample; NaN if the question does not apply according to them.
+        human_values: The mean of the human labels of each sample; NaN if the question does not apply according to them.
         groups: The group of each sample.
         base: The errors of the old question.
         candidates: The errors of the candidates, a row for each.
     """
 
-    people: NDArray[np.float64]
+    human_values: NDArray[np.float64]
     groups: Sequence[str | None]
     base: NDArray[np.float64]
     candidates: NDArray[np.float64]
@@ -84,7 +84,7 @@ class JudgedSamples:
     def only(self, kept: NDArray[np.bool_]) -> Self:
         """Return some of the samples."""
         groups = [group for group, keep in zip(self.groups, kept, strict=True) if keep]
-        return type(self)(self.people[kept], groups, self.base[kept], self.candidates[:, kept])
+        return type(self)(self.human_values[kept], groups, self.base[kept], self.candidates[:, kept])
 
     @property
     def improvements(self) -> NDArray[np.float64]:
@@ -94,9 +94,9 @@ class JudgedSamples:
     @property
     def weights(self) -> NDArray[np.float64] | None:
         """Weights by which both classes count equally, if one of them is rare; otherwise ``None``."""
-        passed = self.people == 1
+        passed = self.human_values == 1
         share = float(passed.mean()) if len(passed) else 0.0
-        if not np.isin(self.people, _BINARY).all() or not 0 < min(share, 1 - share) < _RARE:
+        if not np.isin(self.human_values, _BINARY).all() or not 0 < min(share, 1 - share) < _RARE:
             return None
         return np.where(passed, 0.5 / share, 0.5 / (1 - share))
 
@@ -187,7 +187,7 @@ def _verdict(
 
 
 def _class_rates(samples: JudgedSamples, chosen: int, value: float) -> tuple[float, float] | None:
-    those = samples.people == value
+    those = samples.human_values == value
     if not those.any():
         return None
     return 1 - float(samples.base[those].mean()), 1 - float(samples.candidates[chosen][those].mean())
@@ -195,17 +195,17 @@ def _class_rates(samples: JudgedSamples, chosen: int, value: float) -> tuple[flo
 
 def _is_harmed(samples: JudgedSamples, gains: NDArray[np.float64], value: float) -> bool:
     """Return whether the candidate is shown to lose more than 5 points on what people pass, or on what they fail."""
-    those = samples.people == value
+    those = samples.human_values == value
     groups = [group for group, one in zip(samples.groups, those, strict=True) if one]
     lost = paired_interval(-gains[those], groups) if those.any() else None
     return lost is not None and lost.low > _CLASS_LOSS
 
 
-def refusal_reason(people: Sequence[float | None]) -> str:
+def refusal_reason(human_values: Sequence[float | None]) -> str:
     """Return why labelled samples are too few or too much alike to align a judge by; empty if they are not."""
-    if (n := len(people)) < MIN_LABELS:
+    if (n := len(human_values)) < MIN_LABELS:
         return f"{n} labelled samples are too few: at least {MIN_LABELS} are needed, and 100 to show a common gain"
-    ((_, most),) = Counter(None if value is None else round(value) for value in people).most_common(1)
+    ((_, most),) = Counter(None if value is None else round(value) for value in human_values).most_common(1)
     if (others := n - most) < MIN_OTHERS:
         return f"only {others} of {n} labelled samples differ from the others in their label: at least {MIN_OTHERS} are needed"
     return ""

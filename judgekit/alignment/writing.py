@@ -38,7 +38,7 @@ _ID = re.compile(r"[^\w.:/@+-]")
 _ID_SHOWN = 40
 _TEMPLATE = re.compile(r"\{[{%#]|[%#}]\}")
 _HEADING = "How people here decide:"
-_MARK = "{#- Written by judgekit align from labels of people. Delete a line to withdraw its rule. #}"
+_MARK = "{#- Written by judgekit align from human labels. Delete a line to withdraw its rule. #}"
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class CandidateWriter:
         question = answer.question.strip()
         if "{#" in question:
             return Candidate("rewritten question", refusal_reason="it has template commands"), ""
-        mark = f"{{#- Rewritten by judgekit align from labels of people. Shown by: {self._ids(part, answer.cases)} #}}"
+        mark = f"{{#- Rewritten by judgekit align from human labels. Shown by: {self._ids(part, answer.cases)} #}}"
         return self._made("rewritten question", f"{question}\n{mark}", question), ""
 
     def _made(self, kind: str, question: str, written: str) -> Candidate:

@@ -1,4 +1,4 @@
-"""Audits: comparisons of a run's judges with labels of people."""
+"""Audits: comparisons of a run's judges with human labels."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ def audit(
     delta: float = 0.05,
     epsilon: float = 0.2,
 ) -> Audit:
-    """Compare the judges of a run with labels of people, and store an audit record of the findings beside the run.
+    """Compare the judges of a run with human labels, and store an audit record of the findings beside the run.
 
     The mean is corrected by PPI++ if the labelled samples are a random sample of the run, or nothing suggests that they
     are not; in the latter case it is corrected within each verdict, as far as each has labels, so that a selection by
@@ -66,7 +66,7 @@ def audit(
 
     Args:
         run: The run. A run in memory gets no audit record.
-        labels: Labels of people; without any, only the judge's noise is measured.
+        labels: Human labels; without any, only the judge's noise is measured.
         sources: The origins of the labels, such as files, which the audit and its audit records name.
         guarantee: The acceptable share of verdicts with which people disagree, in (0, 1); searches for the confidence
             below which the judge must abstain to achieve it.

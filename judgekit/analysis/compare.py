@@ -184,7 +184,7 @@ def compare(
         a: The baseline.
         b: The run to compare with it.
         gates: Conditions on the difference, such as ``tool_call_f1.difference.lower >= -0.02``.
-        labels: Labels of people on samples of A, of B or of both, each with its ``run``, by which differences are corrected.
+        labels: Human labels on samples of A, of B or of both, each with its ``run``, by which differences are corrected.
         allow_changed_references: Whether to warn, instead of raising an error, if pairs are scored against different
             references or tasks.
 

@@ -178,7 +178,7 @@ class _Answers:
         for other, theirs in runs.items():
             if other is not run:
                 left_out[f"they belong to run {other.number}"] += len(theirs)
-        people = {
+        human_values = {
             one.row.index: one.values for one in matched.samples if one.values and one.row.score.value is not None
         }
         return cls(
@@ -186,7 +186,7 @@ class _Answers:
             record,
             {row.index: row.score.status for row in every},
             {row.index: row for row in matched.rows if row.score.value is not None},
-            people,
+            human_values,
             len(matched.samples),
             pairs.agreement(),
             left_out,
@@ -278,7 +278,7 @@ def _pair(a: _Answers, b: _Answers, closeness: ClosenessTest | None) -> JudgePai
         by_verdict=False,
     )
     apart = {index: gap for index in both if (gap := round(abs(a.value(index) - b.value(index)), _DIGITS))}
-    people = {**b.human_values, **a.human_values}
+    human_values = {**b.human_values, **a.human_values}
     return JudgePair(
         a=a.judge,
         b=b.judge,
@@ -291,7 +291,7 @@ def _pair(a: _Answers, b: _Answers, closeness: ClosenessTest | None) -> JudgePai
                 sample_id=a.rows[index].sample_id,
                 a=a.verdict(index),
                 b=b.verdict(index),
-                human_value=fmean(people[index]) if index in people else None,
+                human_value=fmean(human_values[index]) if index in human_values else None,
             )
             for index in sorted(apart, key=lambda index: (-apart[index], index))
         ],

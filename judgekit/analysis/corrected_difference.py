@@ -125,7 +125,7 @@ def correct_difference(
             )
     else:
         labelled, other = ("A", "B") if first.count else ("B", "A")
-        reason = f"people labelled nothing of {other}, where the judge may err differently than on {labelled}"
+        reason = f"there are no human labels of {other}, where the judge may err differently than on {labelled}"
         notes += _one_sided(labelled, other, sides[labelled], sides[other].judged, pairs)
     return DifferenceCorrection(
         first.count,

@@ -28,7 +28,7 @@ def corrected_mean(run: Run, scorer: str) -> Correction:
     audit_record = found.record
     if audit_record is None:
         return Correction(
-            unavailable_reason=f"{found}; judgekit audit {run.number} compares its judge with labels of people"
+            unavailable_reason=f"{found}; judgekit audit {run.number} compares its judge with human labels"
         )
     if found.scope_text:
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))

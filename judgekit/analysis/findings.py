@@ -1,13 +1,47 @@
-"""The findings of an audit."""
+"""The findings of an audit, each of which writes its own section."""
 
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from decimal import ROUND_FLOOR, Decimal
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
+from judgekit.errors import count_text
+from judgekit.notebook import fragment, html_number_table, html_text_table, text_block
 from judgekit.runs.audit_records import ConfusionCounts, Correction, Estimate, LabelSelection
 from judgekit.traces.message import FrozenModel, Many
 
 ValueKind: TypeAlias = Literal["binary", "ordinal", "continuous"]
+
+_DRAWN: Mapping[LabelSelection, str] = {
+    "all": "all samples that the judge scored are labelled",
+    "random": "drawn at random from the run",
+    "stratified": "drawn at random within each verdict of the judge, with known probabilities",
+    "convenience": "picked by hand",
+    "unknown": "how they were chosen is unknown",
+    "elsewhere": "from another run",
+}
+_BIAS = {
+    "length": "length: the rank correlation of the judge's error with the length of what it read; above 0, it favours longer conversations",
+    "position": "position: the share of pairs whose verdict changes with the order in which the two are shown",
+}
+_STEP = Decimal("0.000001")  # of a confidence
+_CLASSES = 12  # most classes in a confusion matrix in a notebook
+
+
+class AuditSection(NamedTuple):
+    """A part of the findings on a scorer: figures by name, notes on them, and why other figures are refused."""
+
+    name: str
+    estimates: Mapping[str, Estimate] = {}
+    notes: tuple[str, ...] = ()
+    unavailable_reason: str = ""
+
+
+def left_out_lines(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each reason why labels could not be used."""
+    for why, times in counts.items():
+        yield f"{count_text(times, 'label')} left out: {why}"
 
 
 class Opinion(FrozenModel):
@@ -58,6 +92,12 @@ class HumanAgreement(FrozenModel):
     alternative_test: str = ""
     passed: bool | None = None
 
+    @property
+    def section(self) -> AuditSection:
+        """The agreement as a section."""
+        among = f"{count_text(self.samples, 'sample')} labelled by two or more people"
+        return AuditSection("among people", self.agreement, tuple(filter(None, (among, self.alternative_test))))
+
 
 class Repeatability(FrozenModel):
     """The repeatability of a judge's verdicts, where it was asked about a sample several times.
@@ -80,6 +120,17 @@ class Repeatability(FrozenModel):
     components: dict[str, float] = Field(default_factory=dict)
     advice: Many[str] = ()
 
+    @property
+    def section(self) -> AuditSection:
+        """The repeatability as a section."""
+        most = f" of at most {self.max_repeats:,}" if self.max_repeats > self.repeats else ""
+        notes = [f"{count_text(self.samples, 'sample')} with several repeats, {self.repeats:,} repeats{most} in all"]
+        if total := sum(self.components.values()):
+            shares = ", ".join(f"{name} {part / total:.0%}" for name, part in self.components.items())
+            notes.append(f"variance of a single verdict {total:.3f}: {shares}")
+        estimates = {"flip rate": self.flip_rate, "near the threshold": self.near}
+        return AuditSection("noise", estimates, (*notes, *self.advice))
+
 
 class Guarantee(FrozenModel):
     """The confidence below which the judge must abstain to disagree with people rarely enough.
@@ -99,6 +150,22 @@ class Guarantee(FrozenModel):
     coverage: Estimate | None = None
     risk: Estimate | None = None
 
+    @property
+    def section(self) -> AuditSection:
+        """The guarantee as a section."""
+        figures = {"share of verdicts kept": self.coverage, "of these, people disagree": self.risk}
+        estimates = {name: figure for name, figure in figures.items() if figure is not None}
+        meaning = (
+            f"people disagree with at most {self.alpha * 100:g}% of the verdicts, "
+            f"with a probability of {(1 - self.delta) * 100:g}%"
+        )
+        if self.threshold is None:
+            reason = f"no guarantee that {meaning}: {self.unavailable_reason}"
+            return AuditSection("guarantee", estimates, unavailable_reason=reason)
+        # Rounded up, it would leave out its own verdicts.
+        least = Decimal(str(self.threshold)).quantize(_STEP, ROUND_FLOOR)
+        return AuditSection("guarantee", estimates, (f"where the confidence is at least {float(least):g}, {meaning}",))
+
 
 class ScorerAudit(FrozenModel):
     """The findings on one judged scorer.
@@ -114,14 +181,14 @@ class ScorerAudit(FrozenModel):
         selection: The way in which these samples were selected.
         unused_labels: The number of labels that could not be used, by reason.
         agreement: Measures of agreement by name; the first is the one to quote alone.
-        confusion: The number of samples by the label of people (row) and of the judge (column). A sample that several
+        confusion: The number of samples by human label (row) and the judge's (column). A sample that several
             people labelled is split by the share of people who gave each label.
         counts: True and false positives and negatives, if all verdicts are 0 or 1.
         judge_mean: The judge's mean.
         correction: The corrected mean.
         human_agreement: The agreement of people, if several labelled.
         disagreements: The samples on which people and judge disagree, worst first.
-        opinions: People's labels by sample number.
+        opinions: Human labels by sample number.
         bias: By name (``length``, ``position``), the dependence of verdicts on something that should not matter.
         calibration: The expected calibration error of the judge's confidence; ``None`` without one.
         noise: The repeatability of its verdicts, if it was asked several times.
@@ -151,6 +218,60 @@ class ScorerAudit(FrozenModel):
     guarantee: Guarantee | None = None
     notes: Many[str] = ()
 
+    @property
+    def headline(self) -> str:
+        """The corrected mean and the agreement of people with the judge in a line.
+
+        For example ``corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people``.
+        """
+        corrected = self.correction.corrected
+        return f"{'no corrected mean' if corrected is None else f'corrected mean {corrected}'}, {self.agreement_text}"
+
+    @property
+    def agreement_text(self) -> str:
+        """The agreement of people with the judge, such as ``kappa .71 [.58, .82], n=120 from 2 people``."""
+        if not self.sample_count:
+            return "no sample has both a verdict of the judge and a label"
+        name, figure = next(iter(self.agreement.items()), ("agreement", "undefined"))
+        annotators = "1 person" if self.annotators == 1 else f"{self.annotators:,} people"
+        return f"{name} {figure}, n={self.sample_count:,} from {annotators}"
+
+    @property
+    def sections(self) -> list[AuditSection]:
+        """All findings except the confusion matrix and the disagreements; empty sections are left out."""
+        calibration = {"expected calibration error": self.calibration} if self.calibration else {}
+        sections = [
+            AuditSection("labels", notes=tuple(self._label_notes())),
+            self._mean_section(),
+            AuditSection("agreement", self.agreement),
+            *([self.human_agreement.section] if self.human_agreement else ()),
+            AuditSection("bias", self.bias, tuple(_BIAS[name] for name in self.bias if name in _BIAS)),
+            AuditSection("calibration", calibration),
+            *([self.noise.section] if self.noise else ()),
+            *([self.guarantee.section] if self.guarantee else ()),
+            AuditSection("notes", notes=tuple(self.notes)),
+        ]
+        return [section for section in sections if any(section[1:])]
+
+    def _label_notes(self) -> Iterator[str]:
+        if self.sample_count:
+            both = f"{count_text(self.sample_count, 'sample')} that people and the judge both decided"
+            yield f"{count_text(self.labels, 'label')} on {both}; {_DRAWN[self.selection]}"
+        yield from left_out_lines(self.unused_labels)
+
+    def _mean_section(self) -> AuditSection:
+        correction = self.correction
+        estimates = {"raw, by the judge": self.judge_mean}
+        notes: list[str] = []
+        if correction.corrected is not None:
+            estimates[f"corrected, {correction.method}"] = correction.corrected
+            if correction.effective_labels is not None:
+                notes.append(f"worth as much as {correction.effective_labels:,.0f} labels without the judge")
+            if correction.assumptions:
+                notes.append(f"assumes: {correction.assumptions}")
+        reason = f"not corrected: {correction.unavailable_reason}" if correction.unavailable_reason else ""
+        return AuditSection("mean", estimates, tuple(notes), reason)
+
 
 class Audit(FrozenModel):
     """The findings of an audit of a run, for each of its judged scorers.
@@ -168,6 +289,31 @@ class Audit(FrozenModel):
     unmatched: dict[str, int] = Field(default_factory=dict)
 
     def _repr_html_(self) -> str:
-        from judgekit.analysis.audit_text import audit_html  # noqa: PLC0415 - it reads these records
+        by = f" with {', '.join(self.sources)}" if self.sources else ""
+        heads = [text_block(f"audit of run {self.run}{by}"), *map(text_block, left_out_lines(self.unmatched))]
+        return fragment(*heads, *map(_scorer_html, self.scorers))
 
-        return audit_html(self)
+
+def _scorer_html(scorer: ScorerAudit) -> str:
+    sections = scorer.sections
+    figures = [
+        (part.name, name, str(figure), figure.method) for part in sections for name, figure in part.estimates.items()
+    ]
+    notes = [(part.name, note) for part in sections for note in (part.unavailable_reason, *part.notes) if note]
+    return "".join(
+        (
+            text_block(scorer.headline, scorer.scorer),
+            html_text_table(figures),
+            _confusion_html(scorer),
+            *(text_block(f"{name}: {note}") for name, note in notes),
+        )
+    )
+
+
+def _confusion_html(scorer: ScorerAudit) -> str:
+    """Return the confusion matrix as HTML, with human labels down and the judge's across."""
+    names = list(dict.fromkeys([*scorer.confusion, *(name for row in scorer.confusion.values() for name in row)]))
+    if not 0 < len(names) <= _CLASSES:
+        return ""
+    rows = [[name, *(f"{scorer.confusion.get(name, {}).get(other, 0):,g}" for other in names)] for name in names]
+    return html_number_table(rows, ["human labels (rows), judge (columns)", *names])

@@ -24,7 +24,7 @@ class ExportedLabel(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportedLabels:
-    """The selection of scores that are labels of people on samples of a run.
+    """The selection of scores that are human labels on samples of a run.
 
     A score is about a whole sample if it belongs to the sample's trace or to its outermost span. Scores of people count
     if they have the name of a scorer, or one that is assigned to a scorer. Scores whose origin is unknown or code count

@@ -1,4 +1,4 @@
-"""Labels that a judge is compared with: the verdicts of people, or of a benchmark, on samples that it scored."""
+"""Labels that a judge is compared with: those of people or of a benchmark, on samples that it scored."""
 
 import re
 import warnings
@@ -88,7 +88,7 @@ class LabelFile(NamedTuple):
     """The labels in a file.
 
     Attributes:
-        labels: The labels of people.
+        labels: The human labels.
         notices: What was left out, and why. Only the score files of other systems hold anything else.
         names: The names of scorers and scores in the file, whether their labels were used or not.
     """
@@ -333,7 +333,7 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
         if name in judged - known:
             raise ConfigError(
                 f"the recorded label {short_repr(name)} is the verdict of a judge, and cannot show whether "
-                f"{names[name]} is right; name labels of people or of a benchmark"
+                f"{names[name]} is right; name human labels or those of a benchmark"
             )
         if name not in known:
             raise ConfigError.unknown("label that was recorded", name, sorted(known))

@@ -1,4 +1,4 @@
-"""Labels of people, each matched with the judge's verdict on the same sample."""
+"""Human labels, each matched with the judge's verdict on the same sample."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ _NEAR = 0.05  # how far the number of drawn samples may be from the expected one
 
 
 class LabelledSample(NamedTuple):
-    """A sample that a judge decided, with people's labels.
+    """A sample that a judge decided, with human labels.
 
     ``weight`` is the number of samples of the run that it stands for, which is 1 unless samples were drawn by verdict;
     ``role`` is what the labels are for in an alignment, if they say so.

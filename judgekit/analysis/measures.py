@@ -55,7 +55,7 @@ class VerdictPairs:
         kind: The kind of the values.
         values: All possible values.
         samples: The samples.
-        human_verdicts: The verdicts of people on each sample.
+        human_verdicts: The human verdicts on each sample.
         by_verdict: Whether the samples were drawn by the judge's verdict.
     """
 

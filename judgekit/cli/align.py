@@ -39,7 +39,7 @@ def align(
         typer.Option(
             parser=location_text,
             metavar="FILE",
-            help="Labels by people, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated.",
+            help="Human labels, as .csv or .jsonl files or URLs in the form of judgekit label; may be repeated.",
         ),
     ],
     judge: options.JudgeName = None,

@@ -1,4 +1,4 @@
-"""``judgekit audit``: compare the judges of a run with labels of people."""
+"""``judgekit audit``: compare the judges of a run with human labels."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated
@@ -34,7 +34,7 @@ def audit(
         typer.Option(
             parser=location_text,
             metavar="FILE",
-            help="Labels by people, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of Langfuse, "
+            help="Human labels, as .csv or .jsonl files or URLs in the form of judgekit label, or scores of Langfuse, "
             "feedback of LangSmith or annotations of Phoenix; may be repeated. If not given, the labels recorded with the "
             "conversations.",
         ),
@@ -71,7 +71,7 @@ def audit(
     output: options.ReportOption = None,
     store: options.StorePath = DEFAULT_RUNS_PATH,
 ) -> None:
-    """Audit the judges of a run against labels by people.
+    """Audit the judges of a run against human labels.
 
     Shows how far they agree with people, and their corrected means.
 

@@ -48,7 +48,7 @@ def compare(
         typer.Option(
             parser=location_text,
             metavar="FILE",
-            help="Labels by people on samples of A, of B or of both, to correct the differences: files or URLs in the form "
+            help="Human labels on samples of A, of B or of both, to correct the differences: files or URLs in the form "
             "of judgekit label, whose column run names the run; may be repeated.",
         ),
     ] = None,

@@ -16,7 +16,7 @@ def label_probability(tokens: Sequence[TokenLogprob], field: str, chosen: str, l
     another, such as a blank. Labels may have several tokens, begin alike, or share a token with the surrounding text.
     Alternatives that ``top_logprobs`` does not list count as other labels, so that a short list never makes the result
     too high; 20 alternatives are best. The result is the confidence of a judge that has written its reason, and often
-    higher than its accuracy (Tian et al. 2023, https://arxiv.org/abs/2305.14975), so compare it with labels of people.
+    higher than its accuracy (Tian et al. 2023, https://arxiv.org/abs/2305.14975), so compare it with human labels.
 
     Args:
         tokens: The tokens of the whole reply, with the natural logarithms of their probabilities.

@@ -7,9 +7,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from judgekit.analysis.audit_text import AuditSection, audit_headline, audit_sections, left_out_lines
 from judgekit.analysis.corrected_means import MeanBound, describe_fitness
-from judgekit.analysis.findings import Audit, Disagreement, ScorerAudit
+from judgekit.analysis.findings import Audit, AuditSection, Disagreement, ScorerAudit, left_out_lines
 from judgekit.errors import truncated
 from judgekit.runs.summary_table import format_interval, format_number
 from judgekit.terminal import WithoutTrailingBlanks, escaped_text, printable, recorded_text
@@ -34,7 +33,7 @@ def show_audit(audit: Audit, show: int, console: Console, demands: Mapping[str, 
         console.print("the run has no scorer that asks a judge")
     for found in audit.scorers:
         console.print()
-        head = Text.assemble((printable(found.scorer), "bold"), "  ", printable(audit_headline(found)), overflow="fold")
+        head = Text.assemble((printable(found.scorer), "bold"), "  ", printable(found.headline), overflow="fold")
         console.print(WithoutTrailingBlanks(head))
         console.print(
             WithoutTrailingBlanks(
@@ -62,7 +61,7 @@ def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableTyp
 
 
 def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[RenderableType]]]:
-    made = audit_sections(found)
+    made = found.sections
     width = max(cell_len(printable(name)) for part in made for name in part.estimates) if room >= _ROOMY else 0
     for part in made:
         yield part.name, _part(part, width)
@@ -89,13 +88,13 @@ def _part(part: AuditSection, width: int) -> Iterator[RenderableType]:
 
 
 def _confusion(counts: Mapping[str, Mapping[str, float]]) -> RenderableType:
-    """Return a table of counts, with people's labels down and the judge's across."""
+    """Return a table of counts, with human labels down and the judge's across."""
     names = list(dict.fromkeys([*counts, *(name for row in counts.values() for name in row)]))
     shown = names[:_CLASSES_SHOWN]
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column()
     heads = [truncated(printable(name), _CLASS_SHOWN) for name in shown]
-    grid.add_row(*(Text(head, "dim") for head in ("people (rows), judge (columns)", *heads)))
+    grid.add_row(*(Text(head, "dim") for head in ("human labels (rows), judge (columns)", *heads)))
     for name, head in zip(shown, heads, strict=True):
         grid.add_row(head, *(_count(counts.get(name, {}).get(other, 0)) for other in shown))
     for column in grid.columns[1:]:

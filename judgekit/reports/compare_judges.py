@@ -7,9 +7,9 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.padding import Padding
 
-from judgekit.analysis.audit_text import left_out_lines
 from judgekit.analysis.compare_judges import ClosenessTest, Flip, JudgeComparison, JudgePair
 from judgekit.analysis.difference import format_outcomes
+from judgekit.analysis.findings import left_out_lines
 from judgekit.errors import count_text
 from judgekit.reports.audit import format_verdict, sample_grid
 from judgekit.runs.answers import UNREPORTED, format_shares, quote_name, reported_names

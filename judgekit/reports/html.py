@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeVar
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from judgekit.analysis.audit_text import agreement_text, audit_headline, audit_sections, left_out_lines
 from judgekit.analysis.compare import Comparison
 from judgekit.analysis.compare_judges import JudgeComparison
 from judgekit.analysis.corrected_means import (
@@ -21,7 +20,7 @@ from judgekit.analysis.corrected_means import (
     run_corrections,
 )
 from judgekit.analysis.difference import Difference
-from judgekit.analysis.findings import Audit, ScorerAudit
+from judgekit.analysis.findings import Audit, ScorerAudit, left_out_lines
 from judgekit.analysis.gates import GateResults
 from judgekit.reports.compare_judges import page_data
 from judgekit.reports.detail import sample_detail
@@ -92,7 +91,7 @@ def html_report(
 ) -> Iterator[str]:
     """Yield the report of a run, or of two that are compared, piece by piece, as one self-contained static page.
 
-    An ``audit`` of the reported run adds a view of its findings, and shows people's labels beside the scores. A
+    An ``audit`` of the reported run adds a view of its findings, and shows human labels beside the scores. A
     comparison of its ``judges`` adds their numbers and flips. The ``gates`` of a run or a comparison are at the top,
     those that are not met first.
 
@@ -313,8 +312,8 @@ def _audit(audit: Audit, bounds: Mapping[str, MeanBound]) -> JsonValue:
 def _audited(found: ScorerAudit, bound: MeanBound) -> JsonValue:
     return {
         "name": found.scorer,
-        "head": audit_headline(found),
-        "agreed": f"audited: {agreement_text(found)}" if found.sample_count else "",
+        "head": found.headline,
+        "agreed": f"audited: {found.agreement_text}" if found.sample_count else "",
         "use": describe_fitness(found.correction, bound),
         "parts": [
             {
@@ -323,7 +322,7 @@ def _audited(found: ScorerAudit, bound: MeanBound) -> JsonValue:
                 "told": list(part.notes),
                 "refused": part.unavailable_reason,
             }
-            for part in audit_sections(found)
+            for part in found.sections
         ],
         **found.model_dump(mode="json", include={"confusion", "disagreements", "opinions"}),
     }

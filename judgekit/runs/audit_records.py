@@ -96,7 +96,7 @@ class Correction(FrozenModel):
 
 
 class ConfusionCounts(FrozenModel):
-    """Labelled samples by the verdicts of people and judge, both 0 or 1: true and false positives and negatives.
+    """Labelled samples by the human and the judge's verdict, both 0 or 1: true and false positives and negatives.
 
     A sample on which people disagree is split by the share of people who give each verdict.
     """

@@ -126,11 +126,11 @@ class _Influence(NamedTuple):
         weights = np.zeros(len(labels))
         for part, found in parts:
             weights[found] = part.sum() / len(found) / len(labels)
-        people = _linearized(np.where(labelled, labels, 0), tasks.applicable, weights)
-        if people is None:
+        human = _linearized(np.where(labelled, labels, 0), tasks.applicable, weights)
+        if human is None:
             return None
-        slope = _slope(judged.values, people, weights)
-        errors = people - slope * judged.values
+        slope = _slope(judged.values, human, weights)
+        errors = human - slope * judged.values
         expected, unforeseen = slope * judged.values, np.zeros(len(labels))
         for (part, found), count in zip(parts, units, strict=True):
             correction = float(errors[found].mean())
@@ -155,9 +155,9 @@ def _linearized(
     return mean + applies * (labels - mean) / share
 
 
-def _slope(judged: NDArray[np.float64], people: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def _slope(judged: NDArray[np.float64], human: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """Return lambda: how much of the judge's deviations people share."""
     if np.ptp(judged) <= _ROUNDING:
         return 0.0
-    covariance = float(weights @ ((people - weights @ people) * (judged - weights @ judged)))
+    covariance = float(weights @ ((human - weights @ human) * (judged - weights @ judged)))
     return min(1.0, max(0.0, covariance / float(judged.var())))

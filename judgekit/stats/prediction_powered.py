@@ -37,10 +37,10 @@ class PPIMean(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """Samples of one kind, of which a random selection was labelled by people.
+    """Samples of one kind, of which a random selection has human labels.
 
     Attributes:
-        labels: People's labels of n samples; any value if nobody says that the question applies.
+        labels: Human labels of n samples; any value if nobody says that the question applies.
         judged: The judge's values of the same n samples.
         unlabelled: The judge's values of the other samples.
         share: The share of this kind among all samples; the shares of all strata sum to 1.
@@ -138,7 +138,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
     # The question applies to each added label, so each is one of 1 / applying labels, and 1 / applying away.
     added = normal_quantile((1 + level) / 2) ** 2 / applying if bounded else 0.0
     value = fsum(kind.share * kind.mean for kind in kinds)
-    people = fsum(kind.share * float(kind.labels.mean()) for kind in kinds)
+    human_mean = fsum(kind.share * float(kind.labels.mean()) for kind in kinds)
     moves: list[NDArray[np.float64]] = []  # the effect of each sample on the value
     alone: list[NDArray[np.float64]] = []  # the effect of each label on a mean of labels alone
     unforeseen = 0.0
@@ -148,10 +148,10 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         errors = _part(kind.labels - kind.weight * kind.judged) * sqrt(count / less)
         judged = _part(kind.unlabelled) * kind.weight * sqrt(others / max(1, others - 1))
         moves += [kind.share * errors + of_share, kind.share * judged + of_share]
-        alone.append(sqrt(kind.share / (n * len(kind.labels))) * (kind.labels - people))
+        alone.append(sqrt(kind.share / (n * len(kind.labels))) * (kind.labels - human_mean))
         unforeseen += kind.share**2 * _squares(float(kind.labels.mean()), kind.share * added) / (count * less)
     variance = _over_groups(moves, codes) + unforeseen / applying
-    of_added = _squares(people, added) / applying / units
+    of_added = _squares(human_mean, added) / applying / units
     of_labels = (units * _over_groups(alone, codes[::2]) + of_added) / (units - 1 + added)
     if (error := sqrt(variance)) <= _ROUNDING:
         return None
@@ -167,7 +167,7 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         interval = Interval(value - t * error, value + t * error, method)
     else:
         value = min(1.0, max(0.0, value))
-        binary = (n * people * (1 - people) + _squares(people, added)) / (n - 1 + added)
+        binary = (n * human_mean * (1 - human_mean) + _squares(human_mean, added)) / (n - 1 + added)
         interval = Interval(*wilson_bounds(value, binary / variance, t), method)
     return PPIMean(value, interval, weight, n * of_labels / variance)
 

@@ -66,7 +66,7 @@ def min_confidence_threshold(
 
     Args:
         confidence: The confidence of each labelled verdict: any number that grows with certainty.
-        wrong: The error of each verdict by people's labels, from 0 to 1; a fraction if people disagree with each other.
+        wrong: The error of each verdict by human labels, from 0 to 1; a fraction if people disagree with each other.
         all_confidences: The confidences of all verdicts of the run, including unlabelled ones.
         alpha: The accepted share of wrong verdicts, above 0 and below 1.
         delta: The accepted probability of exceeding it, above 0 and below 1.

@@ -27,9 +27,9 @@ ALIGNMENTS = 1000
 REFLECT, VALIDATION, TEST = 20, 25, 55
 
 
-def judged(people: str, base: str, *candidates: str, groups: list[str | None] | None = None) -> JudgedSamples:
-    """Samples from verdicts of people, of the old question and of candidates, each written as 0s and 1s."""
-    truth, old, new = np.array([*map(float, people)]), np.array([*map(float, base)]), np.array([[*map(float, one)] for one in candidates])  # fmt: skip
+def judged(human: str, base: str, *candidates: str, groups: list[str | None] | None = None) -> JudgedSamples:
+    """Samples from human verdicts, of the old question and of candidates, each written as 0s and 1s."""
+    truth, old, new = np.array([*map(float, human)]), np.array([*map(float, base)]), np.array([[*map(float, one)] for one in candidates])  # fmt: skip
     return JudgedSamples(truth, groups or [None] * len(truth), abs(truth - old), abs(truth - new))
 
 
@@ -55,16 +55,16 @@ def test_a_candidate_that_breaks_more_is_worse() -> None:
 
 
 def test_a_gain_that_one_class_pays_for_is_not_shown() -> None:
-    people = "1" * 70 + "0" * 30
-    found = holdout_verdict(judged(people, "0" * 40 + "1" * 30 + "0" * 30, "1" * 70 + "1" * 12 + "0" * 18), 0)
+    human = "1" * 70 + "0" * 30
+    found = holdout_verdict(judged(human, "0" * 40 + "1" * 30 + "0" * 30, "1" * 70 + "1" * 12 + "0" * 18), 0)
     assert found.p < 0.001
     assert found.outcome == "not shown"
     assert found.specificity == (1.0, 0.6)
 
 
 def test_a_rare_class_counts_as_much_as_the_other() -> None:
-    people = "1" * 90 + "0" * 10
-    passes_all = judged(people, "0" * 9 + "1" * 81 + "0" * 10, "1" * 100)
+    human = "1" * 90 + "0" * 10
+    passes_all = judged(human, "0" * 9 + "1" * 81 + "0" * 10, "1" * 100)
     assert choose(passes_all) == 0
     found = holdout_verdict(passes_all, 0)
     assert "counting equally" in found.test
@@ -72,17 +72,17 @@ def test_a_rare_class_counts_as_much_as_the_other() -> None:
 
 
 def test_groups_count_once() -> None:
-    people, base, new = "1" * 40, "0" * 10 + "1" * 30, "1" * 40
-    alone = holdout_verdict(judged(people, base, new), 0)
-    grouped = holdout_verdict(judged(people, base, new, groups=["task"] * 10 + [None] * 30), 0)
+    human, base, new = "1" * 40, "0" * 10 + "1" * 30, "1" * 40
+    alone = holdout_verdict(judged(human, base, new), 0)
+    grouped = holdout_verdict(judged(human, base, new, groups=["task"] * 10 + [None] * 30), 0)
     assert (alone.outcome, grouped.outcome) == ("shown", "not shown")
     assert grouped.test == "sign-flip"
 
 
 def test_values_between_count_by_their_distance() -> None:
-    people = np.array([0.5] * 30 + [1.0] * 30)
+    human = np.array([0.5] * 30 + [1.0] * 30)
     base, new = np.array([0.5] * 30 + [0.5] * 30), np.array([0.5] * 60)
-    found = holdout_verdict(JudgedSamples(people, [None] * 60, base, np.stack([new * 0])), 0)
+    found = holdout_verdict(JudgedSamples(human, [None] * 60, base, np.stack([new * 0])), 0)
     assert found.test == "sign-flip"
     assert found.outcome == "shown"
     assert found.before.value == 0.5
@@ -98,8 +98,8 @@ def test_a_later_look_has_a_lower_level() -> None:
 
 
 def test_max_t_chooses_and_tests_at_once() -> None:
-    people, base, good = "1" * 40 + "0" * 40, "0" * 12 + "1" * 28 + "0" * 40, "1" * 40 + "0" * 40
-    place, found = max_t_verdict(judged(people, base, base, good))
+    human, base, good = "1" * 40 + "0" * 40, "0" * 12 + "1" * 28 + "0" * 40, "1" * 40 + "0" * 40
+    place, found = max_t_verdict(judged(human, base, base, good))
     assert (place, found.outcome, found.test) == (1, "shown", "max-T sign-flip")
     assert found.gain.low is not None
     assert 0 < found.gain.low < found.gain.value == 0.15  # pyright: ignore[reportOptionalOperand]
@@ -114,12 +114,12 @@ def test_too_few_or_too_similar_labels_are_refused() -> None:
 # How often verdicts are wrong, and how often they find a real gain.
 
 
-def draw(dice: np.random.Generator, people: NDArray[np.float64], accuracies: NDArray[np.float64]) -> JudgedSamples:
+def draw(dice: np.random.Generator, human: NDArray[np.float64], accuracies: NDArray[np.float64]) -> JudgedSamples:
     """Judges with these accuracies, the first of which is the old question; their errors are correlated."""
-    shared, own = dice.standard_normal(len(people)), dice.standard_normal((len(accuracies), len(people)))
+    shared, own = dice.standard_normal(len(human)), dice.standard_normal((len(accuracies), len(human)))
     hard = np.array([NormalDist().inv_cdf(one) for one in accuracies])[:, np.newaxis]
     errors = (np.sqrt(RHO) * shared + np.sqrt(1 - RHO) * own > hard).astype(float)
-    return JudgedSamples(people, [None] * len(people), errors[0], errors[1:])
+    return JudgedSamples(human, [None] * len(human), errors[0], errors[1:])
 
 
 def holdout(samples: JudgedSamples) -> tuple[int, AlignmentVerdict]:
@@ -134,15 +134,15 @@ def test_power_with_100_labels(
 ) -> None:
     dice, shown = np.random.default_rng(0), 0
     for _ in range(ALIGNMENTS):
-        people = (dice.random(VALIDATION + TEST) < 0.5).astype(float)
+        human = (dice.random(VALIDATION + TEST) < 0.5).astype(float)
         gains = np.clip(0.8 + mean_gain + 0.04 * dice.standard_normal(8), 0, 0.99)
-        shown += design(draw(dice, people, np.array([0.8, *gains])))[1].outcome == "shown"
+        shown += design(draw(dice, human, np.array([0.8, *gains])))[1].outcome == "shown"
     assert shown / ALIGNMENTS == pytest.approx(power, abs=0.05)
 
 
 @pytest.fixture
-def people(shared_data: Path) -> NDArray[np.float64]:
-    """Verdicts of people on answers to some 3,000 questions."""
+def human(shared_data: Path) -> NDArray[np.float64]:
+    """Human verdicts on answers to some 3,000 questions."""
     rows = json.loads(gzip.decompress((shared_data / "labels" / "evouna_nq.json.gz").read_bytes()))
     known = [row["judge_newbing"] for row in rows if not row["improper"]]
     return np.array([float(verdict) for verdict in known if verdict is not None])
@@ -150,36 +150,36 @@ def people(shared_data: Path) -> NDArray[np.float64]:
 
 def draw_labels(dice: np.random.Generator, everyone: JudgedSamples) -> JudgedSamples:
     """Samples drawn at random to be labelled, without those that the writer reads."""
-    drawn = np.zeros(len(everyone.people), bool)
+    drawn = np.zeros(len(everyone.human_values), bool)
     drawn[dice.permutation(len(drawn))[: VALIDATION + TEST]] = True
     return everyone.only(drawn)
 
 
 @pytest.mark.parametrize("design", [holdout, max_t_verdict])
-def test_equal_candidates_are_seldom_shown_on_labels_of_people(
-    people: NDArray[np.float64], design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]]
+def test_equal_candidates_are_seldom_shown_on_human_labels(
+    human: NDArray[np.float64], design: Callable[[JudgedSamples], tuple[int, AlignmentVerdict]]
 ) -> None:
     dice, found = np.random.default_rng(0), Counter[str]()
     for _ in range(ALIGNMENTS):
-        everyone = draw(dice, people, np.full(9, 0.8))
+        everyone = draw(dice, human, np.full(9, 0.8))
         found[design(draw_labels(dice, everyone))[1].outcome] += 1
     assert found["shown"] <= 0.064 * ALIGNMENTS  # 5 % and two standard errors
     assert found["worse"] <= 0.064 * ALIGNMENTS
 
 
-def test_intervals_of_audit_records_cover_what_everybody_would_say(people: NDArray[np.float64]) -> None:
+def test_intervals_of_audit_records_cover_what_everybody_would_say(human: NDArray[np.float64]) -> None:
     dice, covered = np.random.default_rng(1), Counter[str]()
     for _ in range(ALIGNMENTS):
-        everyone = draw(dice, people, np.full(9, 0.8))
+        everyone = draw(dice, human, np.full(9, 0.8))
         samples = draw_labels(dice, everyone)
         in_validation = np.arange(VALIDATION + TEST) < VALIDATION
         chosen = choose(samples.only(in_validation))
         tested = samples.only(~in_validation)
-        verdicts = [abs(one.people - one.candidates[chosen]) for one in (tested, everyone)]
-        tables = AgreementTables.of(tested.people, verdicts[0], values=(0.0, 1.0))
+        verdicts = [abs(one.human_values - one.candidates[chosen]) for one in (tested, everyone)]
+        tables = AgreementTables.of(tested.human_values, verdicts[0], values=(0.0, 1.0))
         figures = {
             "agreement": (Estimate.mean([*(1 - tested.candidates[chosen])]), 1 - everyone.candidates[chosen].mean()),
-            "kappa": (Estimate.of(*tables.figure(table_kappa)), cohen_kappa(people, verdicts[1])),
+            "kappa": (Estimate.of(*tables.figure(table_kappa)), cohen_kappa(human, verdicts[1])),
         }
         for name, (figure, truth) in figures.items():
             assert figure.low is not None

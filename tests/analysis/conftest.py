@@ -1,4 +1,4 @@
-"""What tests of audits share: runs of a judge, and labels of people."""
+"""What tests of audits share: runs of a judge, and human labels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -70,7 +70,7 @@ def judged() -> Callable[..., Run]:
 
 @pytest.fixture(scope="session")
 def said() -> Callable[..., list[HumanLabel]]:
-    """Labels of people, by the number of the sample."""
+    """Human labels, by the number of the sample."""
     return _said
 
 

@@ -1,4 +1,4 @@
-"""Audits: judges held against labels of people."""
+"""Audits: judges held against human labels."""
 
 import random
 from math import inf, nan
@@ -8,7 +8,6 @@ from scipy.special import betaincinv
 from sklearn.metrics import cohen_kappa_score
 
 from judgekit.analysis.audit import audit
-from judgekit.analysis.audit_text import audit_sections
 from judgekit.analysis.correction import corrected_mean
 from judgekit.analysis.human_agreement import ANNOTATOR_EPSILONS
 from judgekit.analysis.labels import HumanLabel
@@ -275,12 +274,12 @@ def test_several_people_are_held_against_each_other_too(judged, said):
         )
     ]
     found = tone(audit(judged(verdicts), labels))
-    people = found.human_agreement
-    assert (people.samples, found.annotators, found.labels) == (120, 3, 360)
-    assert people.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
-    assert people.agreement["judge with one person"].value > 0.75
-    assert people.passed is True
-    assert people.alternative_test.startswith(
+    among = found.human_agreement
+    assert (among.samples, found.annotators, found.labels) == (120, 3, 360)
+    assert among.agreement["two people"].value == pytest.approx(0.82, abs=0.08)  # 0.9**2 + 0.1**2
+    assert among.agreement["judge with one person"].value > 0.75
+    assert among.passed is True
+    assert among.alternative_test.startswith(
         "the judge may replace one of them: this is shown for 100% of those tested"
     )
     assert "a sample that several people labelled counts once, split among their labels" in found.notes
@@ -364,8 +363,8 @@ def test_labels_that_say_the_question_does_not_apply_count_in_agreement_and_leav
     assert found.correction.corrected.value == 0.5  # 8 of 16
     assert found.judge_mean.value == 0.6
     assert found.agreement["agreement"].value == 0.8
-    said_by_people = ["pass"] * 8 + ["none"] * 4 + ["fail"] * 8
-    kappa = cohen_kappa_score(said_by_people, ["pass" if one else "fail" for one in verdicts])
+    human_verdicts = ["pass"] * 8 + ["none"] * 4 + ["fail"] * 8
+    kappa = cohen_kappa_score(human_verdicts, ["pass" if one else "fail" for one in verdicts])
     assert found.agreement["kappa"].value == pytest.approx(kappa)
     assert found.confusion["not_applicable"] == {"lacking": 0, "fitting": 4, "not_applicable": 0}
     assert (
@@ -656,8 +655,8 @@ def test_of_equal_disagreements_that_comes_first_of_which_the_judge_was_surest(j
 def test_two_people_are_too_few_for_the_alternative_annotator_test(judged, said):
     truth, verdicts = imperfect(60)
     labels = [one for name in ("ann", "bob") for one in said(dict(enumerate(truth)), annotator=name)]
-    people = tone(audit(judged(verdicts), labels)).human_agreement
-    assert (people.samples, people.passed, people.alternative_test) == (60, None, "")
+    among = tone(audit(judged(verdicts), labels)).human_agreement
+    assert (among.samples, among.passed, among.alternative_test) == (60, None, "")
 
 
 def test_an_audit_record_counts_no_more_than_independent_samples_would_tell(judged, said, tmp_path):
@@ -722,7 +721,7 @@ def test_labels_picked_by_hand_promise_nothing_and_their_audit_says_what_they_ar
     found = tone(audit(run, said(dict.fromkeys(range(150), 1), selection="convenience"), guarantee=0.1))
     assert found.guarantee.unavailable_reason == ("the labelled samples were picked by hand (selection is convenience)")
     assert any(note.endswith("only for the labelled samples, which were picked by hand") for note in found.notes)
-    assert audit_sections(found)[0].notes == (
+    assert found.sections[0].notes == (
         "150 labels on 150 samples that people and the judge both decided; picked by hand",
     )
 
@@ -827,10 +826,10 @@ def test_people_who_differ_on_whether_ordinal_labels_apply_disagree(judged, said
     run = judged([0.0, 0.5] * 10, scale=scale)
     one = said({at: ("bad", "fair")[at % 2] for at in range(20)}, annotator="ann")
     other = said({at: "none" if at < 5 else ("bad", "fair")[at % 2] for at in range(20)}, annotator="bob")
-    people = tone(audit(run, [*one, *other])).human_agreement
-    assert people.agreement["two people"].value == 0.75
-    assert people.agreement["judge with one person"].value == 0.875
-    assert people.agreement["alpha"].value == 1
+    among = tone(audit(run, [*one, *other])).human_agreement
+    assert among.agreement["two people"].value == 0.75
+    assert among.agreement["judge with one person"].value == 0.875
+    assert among.agreement["alpha"].value == 1
 
 
 def test_what_a_corrected_mean_assumes_begins_with_who_gave_the_labels(judged, said):

@@ -33,15 +33,15 @@ class Says:
         return Score.scored(self.name, said, label=label, reason=f"{self.name} of {sample.id}", calls=self.calls)
 
 
-def compared(*judges, people=(), groups=None, calls=()):
-    """What comes of judges called a, b and so on; ``people`` says what they say of each sample."""
+def compared(*judges, human=(), groups=None, calls=()):
+    """What comes of judges called a, b and so on; ``human`` says what they say of each sample."""
     names = "abcd"[: len(judges)]
     samples = [
         Sample.of([AIMessage("Hi")], id=str(number), group=groups and groups[number])
         for number in range(len(judges[0]))
     ]
     made = run(samples, [Says(name, tuple(values), calls) for name, values in zip(names, judges, strict=True)])
-    labels = [HumanLabel(sample=str(number), scorer="a", value=value) for number, value in enumerate(people)]
+    labels = [HumanLabel(sample=str(number), scorer="a", value=value) for number, value in enumerate(human)]
     return compare_judges(made, {name.upper(): name for name in names}, labels)
 
 
@@ -60,7 +60,7 @@ def test_what_a_judge_did_not_decide_is_counted_and_is_neither_agreement_nor_fli
 
 
 def test_judges_that_never_decide_the_same_sample_have_no_agreement():
-    (pair,) = compared([1, FAILED], [FAILED, 0], people=[1, 0]).pairs
+    (pair,) = compared([1, FAILED], [FAILED, 0], human=[1, 0]).pairs
     assert (pair.sample_count, pair.agreement, pair.closeness) == (0, {}, None)
 
 
@@ -84,7 +84,7 @@ def test_agreement_beyond_chance_is_that_of_scikit_learn(values, name, oracle):
 
 
 def test_flips_come_with_both_verdicts_and_what_people_say_the_furthest_apart_first():
-    found = compared([0.2, 1, 0.5, 1], [0.3, 0, 0.5 + 1e-12, 1], people=[0.2, 1])
+    found = compared([0.2, 1, 0.5, 1], [0.3, 0, 0.5 + 1e-12, 1], human=[0.2, 1])
     (pair,) = found.pairs
     assert [(one.sample_id, one.human_value) for one in pair.flips] == [
         ("1", 1.0),
@@ -97,7 +97,7 @@ def test_flips_come_with_both_verdicts_and_what_people_say_the_furthest_apart_fi
 def test_the_better_judge_is_found_by_mcnemar_adjusted_for_all_pairs():
     right, wrong = [1, 0] * 10, [0, 1] * 10
     half = right[:12] + wrong[12:]  # wrong of 8
-    found = compared(right, half, right, people=right)
+    found = compared(right, half, right, human=right)
     b, same, other = (pair.closeness for pair in found.pairs)
     assert (b.sample_count, b.a, b.b, b.a_closer, b.b_closer, b.test) == (20, 1.0, 0.6, 8, 0, "exact McNemar")
     assert (b.p, other.p, same.p) == (2 / 2**8, 2 / 2**8, 1)
@@ -111,7 +111,7 @@ def test_the_better_judge_is_found_by_mcnemar_adjusted_for_all_pairs():
 def test_trials_of_one_task_are_one_piece_of_evidence():
     right = [1] * 12
     tasks = [f"task {number // 4}" for number in range(12)]
-    found = compared(right, [0] * 8 + [1] * 4, people=right, groups=tasks)
+    found = compared(right, [0] * 8 + [1] * 4, human=right, groups=tasks)
     closer = found.pairs[0].closeness
     assert (closer.a_closer, closer.test, closer.p) == (8, "sign-flip permutation", 0.5)  # 2 tasks: 2 of 4 ways
     assert found.pairs[0].agreement["agreement"].method == "modified Wilson, 3 groups"
@@ -119,8 +119,8 @@ def test_trials_of_one_task_are_one_piece_of_evidence():
 
 def test_on_values_that_are_no_labels_a_judge_is_as_good_as_it_is_close():
     a, b = [0.11, 0.42, 0.93, 0.71], [0.3, 0.6, 0.6, 0.7]
-    people = [0.1, 0.4, 0.9, 0.7]
-    found = compared(a, b, people=people)
+    human = [0.1, 0.4, 0.9, 0.7]
+    found = compared(a, b, human=human)
     assert next(iter(found.pairs[0].agreement)) == "alpha"
     wanted = krippendorff.alpha([a, b], level_of_measurement="interval")
     assert found.pairs[0].agreement["alpha"].value == pytest.approx(wanted)
@@ -130,7 +130,7 @@ def test_on_values_that_are_no_labels_a_judge_is_as_good_as_it_is_close():
 
 
 def test_labels_that_cannot_be_used_are_counted_by_judge():
-    found = compared([1, FAILED, 0], [1, 0, 0], people=[1, 0, None, 1])
+    found = compared([1, FAILED, 0], [1, 0, 0], human=[1, 0, None, 1])
     assert [side.labelled for side in found.judges] == [1, 2]
     assert found.judges[0].unused_labels == {
         "drawn and left blank": 1,
@@ -171,7 +171,7 @@ def test_a_scorer_that_the_run_has_not_is_named():
 
 
 def test_samples_that_people_labelled_as_not_applicable_are_among_those_that_the_agreement_is_of():
-    found = compared([1, 0] * 6, [1, 1] * 6, people=[1, "n/a"] * 6)
+    found = compared([1, 0] * 6, [1, 1] * 6, human=[1, "n/a"] * 6)
     assert [side.labelled for side in found.judges] == [12, 12]
     assert found.judges[0].human_agreement["agreement"].value == 0.5
     assert found.pairs[0].closeness.sample_count == 6
@@ -192,8 +192,8 @@ def test_where_people_differ_a_judge_is_as_close_to_them_as_to_each_on_average()
 def test_the_best_of_several_equal_prompts_is_seldom_found_better():
     dice, found = random.Random(0), 0  # noqa: S311 - judges, and no secrets
     for _ in range(40):
-        people = [dice.random() < 0.5 for _ in range(40)]
-        judges = [[value ^ (dice.random() < 0.2) for value in people] for _ in range(4)]
-        pairs = compared(*judges, people=people).pairs
+        human = [dice.random() < 0.5 for _ in range(40)]
+        judges = [[value ^ (dice.random() < 0.2) for value in human] for _ in range(4)]
+        pairs = compared(*judges, human=human).pairs
         found += any(pair.closeness.p_adjusted < 0.05 for pair in pairs)
     assert found <= 4  # 5 % and more than one standard error; without the adjustment, it would be about 8

@@ -106,7 +106,7 @@ def test_labels_of_one_run_give_the_tipping_point_and_the_labels_needed(runs):
     (one,) = compare(a, b, labels=labels)
     found = one.correction
     assert (found.a, found.b, found.difference, found.interval) == (None, None, None, None)
-    assert found.unavailable_reason == "people labelled nothing of B, where the judge may err differently than on A"
+    assert found.unavailable_reason == "there are no human labels of B, where the judge may err differently than on A"
     trusted = corrected_difference(
         LabelledTasks(values(a), known(truth_a, labels)), LabelledTasks(values(b), values(b))
     )

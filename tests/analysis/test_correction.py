@@ -395,7 +395,7 @@ def test_gates_ask_for_corrected_means_and_say_why_there_is_none(audited, judged
     run = judged([1.0] * 40, store=audited.store.path, model="m-2")
     (void,) = check_gates(run, ["tone.corrected >= 0"]).gates
     assert not void.met
-    assert "judge.model was 'm-1' and is 'm-2'); judgekit audit 2 compares its judge with labels of people" in str(void)
+    assert "judge.model was 'm-1' and is 'm-2'); judgekit audit 2 compares its judge with human labels" in str(void)
     (alone,) = check_gates(judged([1.0] * 40), ["tone.corrected >= 0"]).gates
     assert str(alone).startswith(
         "not met: tone.corrected >= 0: tone has no corrected value: not audited; judgekit audit"

@@ -1,4 +1,4 @@
-"""Scores of other systems as labels of people."""
+"""Scores of other systems as human labels."""
 
 import json
 import warnings

@@ -1,4 +1,4 @@
-"""Labels of people: how they are read, and what they are worth."""
+"""Human labels: how they are read, and what they are worth."""
 
 import csv
 import io

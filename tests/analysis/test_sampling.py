@@ -158,17 +158,17 @@ def test_samples_with_one_confidence_stay_together():
 def test_labels_drawn_apart_tell_as_much_as_many_more_at_random():
     """1,000 repeats of 60 from 400: the variance of the mean that people would give is at least 1.25 times as large at random."""
     made, truth = unsure(400)
-    rows, people = [*made], np.array(truth)
+    rows, human = [*made], np.array(truth)
     said = np.array([row.score.value for row in rows])
     parts = [np.array([row.index for row in part]) for part in strata(rows, by_confidence=True)]
     dice, apart, together = np.random.default_rng(1), [], []
     for _ in range(1_000):
         places = [dice.choice(part, 60 // len(parts), replace=False) for part in parts]
-        apart.append(sum(len(part) / 400 * people[one].mean() for part, one in zip(parts, places, strict=True)))
+        apart.append(sum(len(part) / 400 * human[one].mean() for part, one in zip(parts, places, strict=True)))
         one = dice.choice(400, 60, replace=False)
         rest = np.setdiff1d(range(400), one)
-        together.append(ppi_mean(people[one], said[one], said[rest]).value)
-    assert np.mean(apart) == pytest.approx(people.mean(), abs=0.005)
+        together.append(ppi_mean(human[one], said[one], said[rest]).value)
+    assert np.mean(apart) == pytest.approx(human.mean(), abs=0.005)
     assert np.var(together) > 1.25 * np.var(apart)
 
 

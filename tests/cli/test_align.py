@@ -178,7 +178,7 @@ def test_a_rewritten_question_may_be_chosen(script, cli):
     ended = cli(*ALIGN)
     assert ended.code == 0
     assert "+Short or dry is not lacking. An agent that shouts is." in ended.out
-    assert "{#- Rewritten by judgekit align from labels of people. Shown by: s" in Path("tone_aligned.md").read_text()
+    assert "{#- Rewritten by judgekit align from human labels. Shown by: s" in Path("tone_aligned.md").read_text()
 
 
 def test_max_t_gives_a_verdict_but_no_audit_record(script, cli):

@@ -140,8 +140,8 @@ def test_changed_references_are_refused_unless_they_are_allowed(cli):
     assert "so the difference may come from them" in warning
 
 
-def people(path: str, run: int | str, right: int) -> None:
-    """Writes labels of people, who find the first ``right`` of 12 samples of a run right."""
+def human_labels(path: str, run: int | str, right: int) -> None:
+    """Writes human labels, by which the first ``right`` of 12 samples of a run are right."""
     lines = [f"s{number},tool_call_f1,{'yes' if number < right else 'no'},{run}" for number in range(12)]
     Path(path).write_text("\n".join(["sample,scorer,value,run", *lines]), encoding="utf-8")
 
@@ -149,8 +149,8 @@ def people(path: str, run: int | str, right: int) -> None:
 def test_labels_of_both_runs_correct_the_difference(cli):
     kept(12)
     kept(4)
-    people("a.csv", 1, 9)
-    people("b.csv", 2, 6)
+    human_labels("a.csv", 1, 9)
+    human_labels("b.csv", 2, 6)
     code, out, _ = cli("compare", 1, 2, "--labels", "a.csv", "--labels", "b.csv", "-o", "found.html")
     assert code == 0
     told = " ".join(out.split())
@@ -162,18 +162,20 @@ def test_labels_of_both_runs_correct_the_difference(cli):
 def test_labels_of_one_run_correct_nothing(cli):
     kept(12)
     kept(4)
-    people("a.csv", 1, 9)
+    human_labels("a.csv", 1, 9)
     code, out, _ = cli("compare", 1, 2, "--labels", "a.csv")
     assert code == 0
     told = " ".join(out.split())
-    assert "no corrected difference (labels of 12 pairs on A, 0 on B, 0 on both): people labelled nothing of B" in told
+    assert (
+        "no corrected difference (labels of 12 pairs on A, 0 on B, 0 on both): there are no human labels of B" in told
+    )
     assert "no difference if the judge underrates B by 0.417 on average; it overrates A by 0.250 on average" in told
 
 
 def test_labels_that_name_no_run_are_refused(cli):
     kept(12)
     kept(4)
-    people("a.csv", "", 9)
+    human_labels("a.csv", "", 9)
     code, _, err = cli("compare", 1, 2, "--labels", "a.csv")
     assert code == 2
     assert "the label of sample 's0' does not say which run's answer it is about; add the column run" in err

@@ -135,11 +135,11 @@ def kept(prefix: str = "s", size: int = 96) -> None:
     )
 
 
-def labels(scorer: str, values, path: str, people: str = "ann", selection: str = "") -> str:
+def labels(scorer: str, values, path: str, annotators: str = "ann", selection: str = "") -> str:
     head = "sample,scorer,value,annotator,selection"
     lines = [
         f"s{number},{scorer},{value(number, place) if callable(value) else value},{person},{selection}"
-        for place, person in enumerate(people.split())
+        for place, person in enumerate(annotators.split())
         for number, value in values.items()
     ]
     Path(path).write_text("\n".join([head, *lines]), encoding="utf-8")
@@ -217,15 +217,24 @@ def talks(name: str, size: int = 40) -> str:
 def test_gates_and_comparisons_show_no_term_without_its_meaning(screen):
     first = screen("run", talks("a.jsonl"), "--scorer", GOAL, "--judge", "openai/a", "--gate", f"{GOAL}.lower >= 0.9")
     assert "Wilson" in first
-    people = labels(GOAL, {number: int(number % 5 > 0 and number % 9 > 0) for number in range(40)}, "people.csv")
-    audited = screen("audit", 1, "--labels", people)
+    human_labels = labels(GOAL, {number: int(number % 5 > 0 and number % 9 > 0) for number in range(40)}, "people.csv")
+    audited = screen("audit", 1, "--labels", human_labels)
     gates = ("--gate", f"{GOAL}.corrected.lower >= 0.2", "--gate", "coverage >= 50%")
     again = screen("run", talks("b.jsonl", 39), "--scorer", GOAL, "--judge", "openai/a", *gates)
     assert "Rogan-Gladen" in again
     screen("run", "a.jsonl", "--scorer", GOAL, "--judge", "openai/c")
     compared = screen("compare", 1, 3)
     judges = screen(
-        "compare-judges", "a.jsonl", "--scorer", GOAL, "--judge", "openai/a", "--judge", "openai/c", "--labels", people
+        "compare-judges",
+        "a.jsonl",
+        "--scorer",
+        GOAL,
+        "--judge",
+        "openai/a",
+        "--judge",
+        "openai/c",
+        "--labels",
+        human_labels,
     )
     for term in ("p (Holm)", "McNemar"):
         assert term in compared

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.analysis.audit_text import audit_headline, audit_sections
 from judgekit.analysis.corrected_means import MeanBound
 from judgekit.analysis.findings import Audit, Guarantee, Repeatability, ScorerAudit
 from judgekit.reports.audit import show_audit
@@ -36,12 +35,10 @@ def words(text: str) -> str:
 
 def test_a_head_line_says_the_corrected_mean_and_how_far_people_agree_with_the_judge(audit_saying):
     [found] = audit_saying("").scorers
-    assert audit_headline(found) == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people"
-    assert audit_headline(found.model_copy(update={"annotators": 1})).endswith("n=120 from 1 person")
-    assert audit_headline(found.model_copy(update={"agreement": {}})).endswith(
-        ", agreement undefined, n=120 from 2 people"
-    )
-    assert audit_headline(PLAIN) == "no corrected mean, no sample has both a verdict of the judge and a label"
+    assert found.headline == "corrected mean .58 [.51, .65], kappa .71 [.58, .82], n=120 from 2 people"
+    assert found.model_copy(update={"annotators": 1}).headline.endswith("n=120 from 1 person")
+    assert found.model_copy(update={"agreement": {}}).headline.endswith(", agreement undefined, n=120 from 2 people")
+    assert PLAIN.headline == "no corrected mean, no sample has both a verdict of the judge and a label"
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -56,7 +53,7 @@ def test_all_that_is_found_is_shown_whatever_the_width(width, audit_saying):
         "mean raw, by the judge 0.643 0.588 to 0.694 Wilson corrected, PPI++ 0.581 0.511 to 0.649 Wilson",
         "worth as much as 187 labels without the judge assumes: labels drawn at random",
         "agreement kappa 0.710 0.580 to 0.820 Wilson sensitivity -",
-        "confusion people (rows), judge (columns) yes no yes 63 5 no 12 0",
+        "confusion human labels (rows), judge (columns) yes no yes 63 5 no 12 0",
         "among people two people 0.900 0.800 to 0.950 Wilson",
         "it may stand in",
         "bias length -0.100 -0.300 to 0.100 Wilson",
@@ -103,7 +100,7 @@ def test_what_is_refused_is_said_with_its_reason_and_has_no_number():
         "no guarantee that people disagree with at most 10% of the verdicts, with a probability of 95%: no verdict is sure"
         in text
     )
-    assert [part.name for part in audit_sections(refused)] == ["mean", "guarantee"]
+    assert [part.name for part in refused.sections] == ["mean", "guarantee"]
     assert "corrected," not in text
 
 
@@ -116,7 +113,7 @@ def test_a_judge_that_never_varies_has_no_shares_of_its_variance():
         near=Estimate(value=0),
         components={"repeat": 0},
     )
-    [_, found] = audit_sections(PLAIN.model_copy(update={"noise": noise}))
+    [_, found] = PLAIN.model_copy(update={"noise": noise}).sections
     assert found.notes == ("2 samples with several repeats, 4 repeats in all",)
 
 

@@ -879,10 +879,10 @@ def test_recorded_text_explains_nothing(opened, tmp_path):
             for number in range(4)
         ]
         scored = run(made, [quoting])
-        people = [HumanLabel(sample=one.id, scorer="quoting", value=1, reason=text, annotator=text) for one in made]
+        labels = [HumanLabel(sample=one.id, scorer="quoting", value=1, reason=text, annotator=text) for one in made]
         judged = [one.model_copy(update={"judged": True, "signature": "0" * 16}) for one in scored.scorers]
         scored = Run(scored.store, scored.record.model_copy(update={"scorers": judged}))
-        (tmp_path / "report.html").write_text("".join(html_report(scored, find(scored, people))), encoding="utf-8")
+        (tmp_path / "report.html").write_text("".join(html_report(scored, find(scored, labels))), encoding="utf-8")
         found: dict[str, dict[str, str]] = {}
         with opened(tmp_path / "report.html") as page:
             for view in ("#/", "#/samples", "#/sample/0", "#/sample/1/quoting", "#/audit"):

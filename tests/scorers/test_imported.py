@@ -69,14 +69,14 @@ def test_labels_of_other_sources_are_left_alone_and_named():
         "skipped",
         "no label 'quality' of source judge was recorded; there is one with source=human",
     )
-    people = Imported("quality", source="human")
-    assert (people.score(mixed).value, people.score(mixed).calls) == (1.0, ())
-    assert [ScorerRecord.of(one).judged for one in (people, Imported("quality"))] == [False, True]
+    human = Imported("quality", source="human")
+    assert (human.score(mixed).value, human.score(mixed).calls) == (1.0, ())
+    assert [ScorerRecord.of(one).judged for one in (human, Imported("quality"))] == [False, True]
 
 
 def test_several_labels_of_a_name_give_their_mean_and_all_are_told():
-    people = [Label("quality", value, source="human", annotator=name) for value, name in ((1, "Ana"), (0, "Bo"))]
-    score = Imported("quality", source="human").score(sample(*people))
+    labels = [Label("quality", value, source="human", annotator=name) for value, name in ((1, "Ana"), (0, "Bo"))]
+    score = Imported("quality", source="human").score(sample(*labels))
     assert (score.value, score.label, score.reason) == (0.5, None, "the mean of 2 recorded labels.")
     assert score.details == {"labels": [{"value": 1, "annotator": "Ana"}, {"value": 0, "annotator": "Bo"}]}
 

@@ -79,17 +79,15 @@ def test_labels_alone_have_the_interval_of_wilson_with_t_for_z(n, data, level):
 def test_groups_are_summed_as_by_statsmodels():
     random = np.random.default_rng(4)
     groups, others = random.integers(0, 12, 60), random.integers(20, 60, 300)
-    people = random.random(60)
+    human = random.random(60)
     shifts = random.normal(0, 0.3, 60)
-    judged = random.random(360) + np.concatenate([people + shifts[groups], shifts[others]])
-    found = ppi_mean(people, judged[:60], judged[60:], groups=groups, unlabelled_groups=others, bounded=False)
+    judged = random.random(360) + np.concatenate([human + shifts[groups], shifts[others]])
+    found = ppi_mean(human, judged[:60], judged[60:], groups=groups, unlabelled_groups=others, bounded=False)
 
     def variance(values, groups):
         return OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}).bse[0] ** 2
 
-    error = sqrt(
-        variance(people - found.weight * judged[:60], groups) + found.weight**2 * variance(judged[60:], others)
-    )
+    error = sqrt(variance(human - found.weight * judged[:60], groups) + found.weight**2 * variance(judged[60:], others))
     half = scipy.stats.t.isf(0.025, 11) * error
     assert 0 < found.weight < 1
     assert found.interval[:2] == pytest.approx((found.value - half, found.value + half), abs=1e-9)
@@ -198,9 +196,9 @@ def test_shares_that_are_not_those_of_a_whole_are_refused(shares):
 
 
 def verdicts(random, runs, n, share, sensitivity, specificity):
-    people = random.random((runs, n)) < share
-    judged = np.where(people, random.random((runs, n)) < sensitivity, random.random((runs, n)) >= specificity)
-    return people.astype(float), judged.astype(float)
+    human = random.random((runs, n)) < share
+    judged = np.where(human, random.random((runs, n)) < sensitivity, random.random((runs, n)) >= specificity)
+    return human.astype(float), judged.astype(float)
 
 
 def covered(intervals, truth):
@@ -213,16 +211,16 @@ def covered(intervals, truth):
     [(0.5, 0.9, 0.9), (0.8, 0.9, 0.6), (0.95, 0.97, 0.7), (0.3, 0.8, 0.97), (0.7, 0.99, 0.8), (0.5, 0.5, 0.5)],
 )
 def test_it_covers_the_share_that_people_would_count(n, share, sensitivity, specificity):
-    people, judged = verdicts(np.random.default_rng(1), 300, n + 500, share, sensitivity, specificity)
-    found = [ppi_mean(said[:n], one[:n], one[n:]).interval for said, one in zip(people, judged, strict=True)]
+    human, judged = verdicts(np.random.default_rng(1), 300, n + 500, share, sensitivity, specificity)
+    found = [ppi_mean(said[:n], one[:n], one[n:]).interval for said, one in zip(human, judged, strict=True)]
     assert covered(found, share) >= 0.93
 
 
 @pytest.mark.parametrize("n", [20, 60])
 def test_it_covers_it_from_strata_of_the_verdict_of_which_the_rarer_has_as_many_labels(n):
-    people, judged = verdicts(np.random.default_rng(2), 400, 600, 0.8, 0.9, 0.8)
+    human, judged = verdicts(np.random.default_rng(2), 400, 600, 0.8, 0.9, 0.8)
     found = []
-    for said, one in zip(people, judged, strict=True):
+    for said, one in zip(human, judged, strict=True):
         kinds = [np.flatnonzero(one == verdict) for verdict in (0, 1)]
         strata = [
             Stratum(said[kind[: n // 2]], one[kind[: n // 2]], one[kind[n // 2 :]], len(kind) / 600) for kind in kinds
@@ -230,7 +228,7 @@ def test_it_covers_it_from_strata_of_the_verdict_of_which_the_rarer_has_as_many_
         found.append(stratified_ppi_mean(strata).interval)
         labelled = np.concatenate([kind[: n // 2] for kind in kinds])
     assert covered(found, 0.8) >= 0.93
-    assert abs(people[-1][labelled].mean() - 0.8) > 0.05  # the labels themselves are far from it
+    assert abs(human[-1][labelled].mean() - 0.8) > 0.05  # the labels themselves are far from it
 
 
 @pytest.mark.parametrize("labelled", [5, 2], ids=["tasks", "trials of each task"])
@@ -239,15 +237,15 @@ def test_with_trials_of_tasks_only_groups_make_it_cover_the_mean(labelled):
     runs, tasks, trials = 400, 30 if labelled == 5 else 40, 5
     others = 100 if labelled == 5 else 0
     hard = random.beta(0.5, 0.5, (runs, tasks + others, 1))
-    people = random.random((runs, tasks + others, trials)) < hard
+    human = random.random((runs, tasks + others, trials)) < hard
     strict = random.beta(8, 2, (runs, tasks + others, 1))
-    right = random.random(people.shape) < np.where(people, 0.9, strict)
-    judged = np.where(right, people, ~people).astype(float)
-    chosen = np.zeros(people.shape[1:], bool)
+    right = random.random(human.shape) < np.where(human, 0.9, strict)
+    judged = np.where(right, human, ~human).astype(float)
+    chosen = np.zeros(human.shape[1:], bool)
     chosen[:tasks, :labelled] = True
     groups = np.broadcast_to(np.arange(tasks + others)[:, np.newaxis], chosen.shape)
     known, rest = groups[chosen], groups[~chosen]
-    data = [(said[chosen].astype(float), one[chosen], one[~chosen]) for said, one in zip(people, judged, strict=True)]
+    data = [(said[chosen].astype(float), one[chosen], one[~chosen]) for said, one in zip(human, judged, strict=True)]
     found = [ppi_mean(*one, groups=known, unlabelled_groups=rest).interval for one in data]
     assert covered(found, 0.5) >= 0.93
     assert covered([ppi_mean(*one).interval for one in data], 0.5) < 0.88
@@ -274,12 +272,12 @@ def votes(shared_data):
 
 @pytest.mark.parametrize(("n", "ties"), [(20, False), (60, False), (60, True), (100, False), (150, False)])
 def test_it_covers_what_all_experts_say_by_the_labels_of_some_where_gpt_4_alone_never_does(votes, n, ties):
-    people, judged = (votes if ties else votes[(votes != 0.5).all(axis=1)]).T
-    truth, random = people.mean(), np.random.default_rng(0)
-    assert len(people) == (1343 if ties else 859)  # as in table 5 of https://arxiv.org/abs/2306.05685
+    human, judged = (votes if ties else votes[(votes != 0.5).all(axis=1)]).T
+    truth, random = human.mean(), np.random.default_rng(0)
+    assert len(human) == (1343 if ties else 859)  # as in table 5 of https://arxiv.org/abs/2306.05685
     assert mean_interval(judged).low > truth  # the whole interval is beside it, however few labels there are
-    drawn = [np.split(random.permutation(len(people)), [n]) for _ in range(1_000)]
-    found = [ppi_mean(people[some], judged[some], judged[others]) for some, others in drawn]
+    drawn = [np.split(random.permutation(len(human)), [n]) for _ in range(1_000)]
+    found = [ppi_mean(human[some], judged[some], judged[others]) for some, others in drawn]
     assert 0.93 <= covered([one.interval for one in found], truth) <= 0.98
     width = np.mean([one.interval.high - one.interval.low for one in found])
     assert np.mean([one.value for one in found]) == pytest.approx(truth, abs=0.1 * width)

@@ -18,7 +18,7 @@ def recorded(folder, name):
 
 
 @pytest.mark.parametrize(
-    ("turn", "ties", "gpt4", "people"),
+    ("turn", "ties", "gpt4", "human"),
     [  # in percent, with the number of pairs of votes: MT-Bench, https://arxiv.org/abs/2306.05685, tables 5 and 6
         (1, True, (66, 1343), (63, 721)),
         (1, False, (85, 859), (81, 479)),
@@ -26,7 +26,7 @@ def recorded(folder, name):
         (2, False, (85, 864), (82, 474)),
     ],
 )
-def test_mt_bench_agreement_of_gpt4_with_experts_and_of_experts_with_each_other(shared_data, turn, ties, gpt4, people):
+def test_mt_bench_agreement_of_gpt4_with_experts_and_of_experts_with_each_other(shared_data, turn, ties, gpt4, human):
     votes = defaultdict(lambda: {"expert": [], "gpt4": []})
     for vote in recorded(shared_data, "mtbench_votes"):
         voter = vote["judge"].split("_")[0]
@@ -43,7 +43,7 @@ def test_mt_bench_agreement_of_gpt4_with_experts_and_of_experts_with_each_other(
 
     for found, published in (
         (pairwise_agreement(experts, judged, ties=ties), gpt4),
-        (pairwise_agreement(experts, ties=ties), people),
+        (pairwise_agreement(experts, ties=ties), human),
     ):
         assert (round(100 * found.agreement), found.pair_count) == published
 

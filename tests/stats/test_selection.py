@@ -35,7 +35,7 @@ def granted(find, confidence, wrong, looks, alpha=ALPHA):
 
 
 @pytest.mark.parametrize(
-    ("rate", "levels", "people"),
+    ("rate", "levels", "annotators"),
     [
         (lambda sure: np.full_like(sure, 0.101), 1, 1),  # every threshold is wrong, and only just
         (lambda sure: np.full_like(sure, 0.101), 5, 3),
@@ -43,14 +43,14 @@ def granted(find, confidence, wrong, looks, alpha=ALPHA):
     ],
 )
 def test_while_labels_are_added_until_it_is_granted_the_promise_is_broken_no_more_often_than_delta(
-    rate, levels, people
+    rate, levels, annotators
 ):
     random = np.random.default_rng(17)
 
     def draw(size):
         sure = random.random(size)
         sure = sure if levels is None else np.ceil(sure * levels) / levels
-        return sure, random.binomial(people, rate(sure)) / people
+        return sure, random.binomial(annotators, rate(sure)) / annotators
 
     population = np.sort(draw(100_000)[0])
     risks = rate(population)[::-1].cumsum()[::-1] / np.arange(len(population), 0, -1)
@@ -61,7 +61,7 @@ def test_while_labels_are_added_until_it_is_granted_the_promise_is_broken_no_mor
             value = granted(find, confidence, wrong, range(10, 301, 10))
             broken[find].append(value is not None and risks[np.searchsorted(population, value)] > ALPHA)
     assert np.mean(broken[min_confidence_threshold]) <= DELTA
-    assert people > 1 or np.mean(broken[by_binomial_tests]) > 1.5 * DELTA
+    assert annotators > 1 or np.mean(broken[by_binomial_tests]) > 1.5 * DELTA
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.2])

@@ -8,7 +8,7 @@ function auditView(scorer) {
   const { audit, b } = report.head;
   return el("div", { class: "audit" },
     el("h1", { tabindex: -1 }, "Audit"),
-    el("p", { class: "lead" }, `Run ${b.number}: the judges compared with labels of people`, audit.sources.map((one, at) => [at ? ", " : ", from ", recorded(one)])),
+    el("p", { class: "lead" }, `Run ${b.number}: the judges compared with human labels`, audit.sources.map((one, at) => [at ? ", " : ", from ", recorded(one)])),
     audit.left_out.map((line) => el("p", { class: "note" }, recorded(line))),
     audit.scorers.length ? null : el("p", { class: "nothing" }, "The run has no scorer that asks a judge."),
     chosenFirst(audit.scorers.map((one) => one.name), scorer).map((name) => findings(auditOf(name))));
@@ -64,7 +64,7 @@ function confusionCard(counts) {
     el("h3", {}, "confusion"),
     el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Confusion" },
       el("table", { class: "confusion" },
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "people (rows), judge (columns)"), names.map((name) => el("th", { scope: "col" }, recorded(name))))),
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "human labels (rows), judge (columns)"), names.map((name) => el("th", { scope: "col" }, recorded(name))))),
         el("tbody", {}, names.map((row) => el("tr", {}, el("th", { scope: "row" }, recorded(row)), names.map((column) => square(row, column))))))));
 }
 

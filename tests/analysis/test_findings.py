@@ -61,13 +61,13 @@ def test_a_notebook_shows_the_agreement_the_mean_and_what_there_is_to_know():
     assert "mean: not corrected: said" in shown.texts
     assert "notes: said" in shown.texts
     assert "labels: 2 labels left out: said" in shown.texts
-    at = shown.texts.index("people (rows), judge (columns)")
+    at = shown.texts.index("human labels (rows), judge (columns)")
     assert shown.texts[at + 1 : at + 6] == ["said 0", "said 1", "said 0", "1.5", "1.5"]
 
 
 def test_a_judge_with_many_labels_has_no_table_of_them():
-    assert "people (rows), judge (columns)" in Shown(audit_saying("said", 12)).texts
-    assert "people (rows), judge (columns)" not in Shown(audit_saying("said", 13)).texts
+    assert "human labels (rows), judge (columns)" in Shown(audit_saying("said", 12)).texts
+    assert "human labels (rows), judge (columns)" not in Shown(audit_saying("said", 13)).texts
 
 
 @pytest.mark.parametrize(
