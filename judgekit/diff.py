@@ -50,10 +50,10 @@ class _Difference(BaseModel, defer_build=True):
     actual: Any = None
 
     def text(self, side: str) -> str:
-        found = (
+        shown = (
             truncated(compact_json(getattr(self, side)), _LONGEST_VALUE) if side in self.model_fields_set else "nothing"
         )
-        return f"{_plain(self.path.removeprefix('args.'))}: {found}".removeprefix(": ")
+        return f"{_plain(self.path.removeprefix('args.'))}: {shown}".removeprefix(": ")
 
 
 class _Call(BaseModel, defer_build=True):
@@ -72,30 +72,30 @@ class _Call(BaseModel, defer_build=True):
         return "~" if self.differences or self.score < 1 else "="
 
     def expected_text(self) -> str:
-        return self._text(self._said("expected"))
+        return self._text(self._argument_texts("expected"))
 
     def actual_text(self) -> str:
         if self.args_error is not None:
-            said = [f"unreadable arguments: {_plain(self.args_raw or self.args_error)}"]
+            parts = [f"unreadable arguments: {_plain(self.args_raw or self.args_error)}"]
         else:
-            said = self._said("actual")
+            parts = self._argument_texts("actual")
             if self.score < 1 and not self.differences:
-                said.append(f"arguments score {self.score:.2f}")
-        place = [] if self.message is None else [str(self.message)]
+                parts.append(f"arguments score {self.score:.2f}")
+        position = [] if self.message is None else [str(self.message)]
         if self.agent is not None:
-            place.append(quoted_name(truncated(self.agent, _LONGEST_VALUE)))
-        text = self._text(said)
-        return f"{where}: {text}" if (where := " ".join(place)) else text
+            position.append(quoted_name(truncated(self.agent, _LONGEST_VALUE)))
+        text = self._text(parts)
+        return f"{where}: {text}" if (where := " ".join(position)) else text
 
-    def _said(self, side: str) -> list[str]:
-        said: list[str] = []
+    def _argument_texts(self, side: str) -> list[str]:
+        parts: list[str] = []
         for name, value in self.args.items():
-            said.append(f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}")
-        return said + [one.text(side) for one in self.differences]
+            parts.append(f"{_plain(name)}: {truncated(compact_json(value), _LONGEST_VALUE)}")
+        return parts + [difference.text(side) for difference in self.differences]
 
-    def _text(self, said: Sequence[str]) -> str:
+    def _text(self, parts: Sequence[str]) -> str:
         name = quoted_name(self.name) if self.name else "(no name)"
-        return truncated(f"{name}  {', '.join(said)}" if said else name, _LONGEST_TEXT)
+        return truncated(f"{name}  {', '.join(parts)}" if parts else name, _LONGEST_TEXT)
 
 
 class _Calls(BaseModel, defer_build=True):
@@ -118,7 +118,7 @@ def _lines(calls: _Calls) -> Iterator[DiffLine]:
     ]
     groups: list[list[DiffLine]] = [[]]
     starts: list[tuple[int, int]] = []
-    for call, line in sorted(expected, key=lambda one: one[0].expected):
+    for call, line in sorted(expected, key=lambda pair: pair[0].expected):
         if line.actual:
             starts.append((call.actual, len(groups)))
             groups.append([])

@@ -56,10 +56,10 @@ def _row(tag: str, cells: Sequence[str], align: str) -> str:
 def details_html(details: Mapping[str, JsonValue]) -> str:
     """Return a score's details: expected and actual calls side by side, numbers in one table, the rest in another."""
     diff = Diff.of(details)
-    calls = [(_MARKS[mark], expected, made) for mark, expected, made in diff]
-    told = {name: value for name, value in details.items() if not diff or name not in DIFF_DETAILS}
-    counted = {name: _plain(value) for name, value in told.items() if isinstance(value, int | float)}
-    others = [(name, _shown(value)) for name, value in told.items() if name not in counted]
+    calls = [(_MARKS[mark], expected, actual) for mark, expected, actual in diff]
+    shown = {name: value for name, value in details.items() if not diff or name not in DIFF_DETAILS}
+    counted = {name: _plain(value) for name, value in shown.items() if isinstance(value, int | float)}
+    others = [(name, _shown(value)) for name, value in shown.items() if name not in counted]
     return "".join(
         (
             html_text_table(calls, ("", "expected", "made")) if calls else "",
@@ -71,7 +71,7 @@ def details_html(details: Mapping[str, JsonValue]) -> str:
 
 def _shown(value: JsonValue) -> str:
     """Return a value as text, with the items of a list on lines of their own."""
-    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+    if isinstance(value, list) and any(isinstance(element, dict) for element in value):
         more = [f"and {len(value) - _ITEMS:,} more"] if len(value) > _ITEMS else []
         return "\n".join([*map(_one_line, value[:_ITEMS]), *more])
     return _one_line(value)
@@ -79,7 +79,7 @@ def _shown(value: JsonValue) -> str:
 
 def _one_line(value: JsonValue) -> str:
     if isinstance(value, dict):
-        text = "; ".join(f"{name}: {_plain(one)}" for name, one in value.items())
+        text = "; ".join(f"{name}: {_plain(field)}" for name, field in value.items())
     else:
         text = _plain(value)
     return cut_middle(" ".join(text.split()), _LONGEST, separate=" ")

@@ -30,10 +30,10 @@ def printable_lines(text: str) -> str:
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console that prints text as it is. If its width is unknown, lines are long enough for the table."""
-    made = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
-    if not made.is_terminal:
-        made.width = max(made.width, 140)
-    return made
+    screen = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    if not screen.is_terminal:
+        screen.width = max(screen.width, 140)
+    return screen
 
 
 @contextmanager
@@ -85,15 +85,15 @@ class WrappedWords:
 
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> RenderableType:
     """Return rows of text under their heads; the first ``words`` columns hold words, the others numbers."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for index, column in enumerate(columns):
         if index < words:
-            made.add_column(column, overflow="fold")
+            table.add_column(column, overflow="fold")
         else:
-            made.add_column(column, justify="right", no_wrap=True)
+            table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
-        made.add_row(*map(WrappedWords, row[:words]), *map(printable, row[words:]))
-    return WithoutTrailingBlanks(made)
+        table.add_row(*map(WrappedWords, row[:words]), *map(printable, row[words:]))
+    return WithoutTrailingBlanks(table)
 
 
 def escaped_text(text: str) -> Text:

@@ -143,8 +143,8 @@ class Aligning:
         chosen, tested = await _plan(self._choosing, [longer]), await _plan(self._in("test"), [longer])
         tests = int(self.design == "holdout")
         costs = (old.cost_usd, chosen.cost_usd, tested.cost_usd)
-        known = [one for one in costs if one is not None]
-        cost = known[0] + CANDIDATES * known[1] + tests * known[2] if len(known) == len(costs) else None
+        priced = [cost_usd for cost_usd in costs if cost_usd is not None]
+        cost = priced[0] + CANDIDATES * priced[1] + tests * priced[2] if len(priced) == len(costs) else None
         return AlignmentPlan(REQUESTS, old.requests + CANDIDATES * chosen.requests + tests * tested.requests, cost)
 
     async def align(self) -> Alignment:
@@ -162,7 +162,10 @@ class Aligning:
         candidates = await self._write(scores)
         prompts = accepted(candidates)
         if not prompts:
-            refused = tuple(AlignmentCandidate(kind=one.kind, refusal_reason=one.refusal_reason) for one in candidates)
+            refused = tuple(
+                AlignmentCandidate(kind=candidate.kind, refusal_reason=candidate.refusal_reason)
+                for candidate in candidates
+            )
             return self._refused("every candidate was refused").model_copy(update={"candidates": refused})
         judging = [replace(self.scorer, prompt=prompt, name=name) for name, prompt in prompts.items()]
         planned = await _plan(self._choosing, judging)
@@ -173,15 +176,15 @@ class Aligning:
         alignment = self._hash([*questions, repr(judged.candidates.tolist())])
         look = await asyncio.to_thread(self._looks, alignment)
         if self.design == "max-t":
-            place, verdict = max_t_verdict(judged, look=look)
+            chosen, verdict = max_t_verdict(judged, look=look)
             tested = None
         else:
-            place = choose(judged)
-            verdict, tested = await self._test(self._final(judging[place], alignment), scores, look)
-        found = self._listed(candidates, prompts, judged, place)
+            chosen = choose(judged)
+            verdict, tested = await self._test(self._final(judging[chosen], alignment), scores, look)
+        listed = self._listed(candidates, prompts, judged, chosen)
         record = self._record(alignment, verdict, len(prompts), look)
-        prompt = cast("Prompt", self._final(judging[place], alignment).prompt)
-        return await asyncio.to_thread(self._finish, record, prompt, verdict, tested, found)
+        prompt = cast("Prompt", self._final(judging[chosen], alignment).prompt)
+        return await asyncio.to_thread(self._finish, record, prompt, verdict, tested, listed)
 
     def _final(self, scorer: PromptScorer, alignment: str) -> PromptScorer:
         """Return a candidate as the scorer that its file will be."""
@@ -198,8 +201,8 @@ class Aligning:
             await score_tasks(tasks, scorers, rows.append, concurrency=cast("Judge", self.scorer.judge).concurrency)
         for row in rows:
             self.usage.add_unscored(row.score.calls)
-        places = {scorer.name: place for place, scorer in enumerate(scorers)}
-        return sorted(rows, key=lambda row: (row.index, places[row.scorer]))
+        positions = {scorer.name: position for position, scorer in enumerate(scorers)}
+        return sorted(rows, key=lambda row: (row.index, positions[row.scorer]))
 
     @cached_property
     def _budget(self) -> str:
@@ -214,16 +217,16 @@ class Aligning:
             self.base,
             self.output.stem,
             train,
-            [scores[id(one)] for one in train],
+            [scores[id(labelled)] for labelled in train],
             every,
             others,
             cast("Judge", self.scorer.judge).redact,
         )
         self.announce(f"{REQUESTS} requests to {self.writer.model}, which reads {len(train)} labelled samples")
         with in_run(self._budget), ledger() as calls:
-            found = await writer.candidates()
+            candidates = await writer.candidates()
         self.usage.add_unscored(calls)
-        return found
+        return candidates
 
     async def _test(
         self, scorer: PromptScorer, old: Mapping[int, Score], look: int
@@ -241,10 +244,10 @@ class Aligning:
     ) -> JudgedSamples:
         """Return the errors of old and new questions, without samples on which the old one failed."""
         new = {(row.index, row.scorer): row.score for row in rows}
-        kept = [(place, case) for place, case in enumerate(cases) if old[id(case)].status != "failed"]
+        kept = [(index, case) for index, case in enumerate(cases) if old[id(case)].status != "failed"]
         human_values = [np.nan if case.human_value is None else case.human_value for _, case in kept]
         before = [case.error(old[id(case)]) for _, case in kept]
-        after = [[case.error(new[place, scorer.name]) for place, case in kept] for scorer in scorers]
+        after = [[case.error(new[index, scorer.name]) for index, case in kept] for scorer in scorers]
         groups = [case.sample.group for _, case in kept]
         return JudgedSamples(np.array(human_values), groups, np.array(before), np.array(after, np.float64))
 
@@ -281,8 +284,8 @@ class Aligning:
     def _hash(self, questions: Sequence[str]) -> str:
         """Return a hash of the old question, new ones, the labels and the design."""
         record = ScorerRecord.of(self.scorer)
-        said = sorted((recording_key(case.sample), case.role, repr(case.human_value)) for case in self.cases)
-        whole = json.dumps([record.name, record.signature, questions, said, self.design])
+        labels = sorted((recording_key(case.sample), case.role, repr(case.human_value)) for case in self.cases)
+        whole = json.dumps([record.name, record.signature, questions, labels, self.design])
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
     def _looks(self, alignment: str) -> int:
@@ -291,7 +294,7 @@ class Aligning:
         if folder is None:
             return 1
         records = read_alignments(folder)
-        if same := [one.look for one in records if one.id == alignment]:
+        if same := [record.look for record in records if record.id == alignment]:
             return same[0]
         tested = self._in("test") if self.design == "holdout" else self._choosing
         return 1 + earlier_looks(records, self._question_name, [recording_key(case.sample) for case in tested])
@@ -306,20 +309,22 @@ class Aligning:
         candidates: Sequence[Candidate],
         prompts: Mapping[str, Prompt],
         judged: JudgedSamples,
-        place: int,
+        chosen_index: int,
     ) -> Sequence[AlignmentCandidate]:
-        agreement = dict(zip((one.instructions for one in prompts.values()), judged.agreement(), strict=True))
-        chosen = [*prompts.values()][place]
+        agreement = dict(
+            zip((candidate.instructions for candidate in prompts.values()), judged.agreement(), strict=True)
+        )
+        chosen = [*prompts.values()][chosen_index]
         return [
             AlignmentCandidate(
-                kind=one.kind,
-                refusal_reason=one.refusal_reason,
+                kind=candidate.kind,
+                refusal_reason=candidate.refusal_reason,
                 agreement=None
-                if one.prompt is None or one.refusal_reason
-                else float(agreement[one.prompt.instructions]),
-                chosen=one.prompt is chosen,
+                if candidate.prompt is None or candidate.refusal_reason
+                else float(agreement[candidate.prompt.instructions]),
+                chosen=candidate.prompt is chosen,
             )
-            for one in candidates
+            for candidate in candidates
         ]
 
     def _finish(
@@ -332,8 +337,8 @@ class Aligning:
     ) -> Alignment:
         """Record the alignment, write the prompt file and, from the tested samples, the audit record."""
         folder = self.run.audits_folder
-        known = () if folder is None else [one.id for one in read_alignments(folder)]
-        if folder is not None and record.id not in known:
+        recorded = () if folder is None else [alignment.id for alignment in read_alignments(folder)]
+        if folder is not None and record.id not in recorded:
             write_alignment(record, folder)
         text = prompt_file_text(prompt)
         path = None if verdict.outcome == "worse" else self.output
@@ -399,8 +404,8 @@ async def _plan(cases: Sequence[Case], scorers: Sequence[PromptScorer]) -> RunPl
 
 
 def _human_agreement(case: Case) -> float:
-    said = [one.value for one in case.labelled.opinions]
-    pairs = [(a, b) for place, a in enumerate(said) for b in said[:place]]
+    values = [opinion.value for opinion in case.labelled.opinions]
+    pairs = [(a, b) for index, a in enumerate(values) for b in values[:index]]
     apart = [abs(a - b) if a is not None and b is not None else float(a is not b) for a, b in pairs]
     return 1 - sum(apart) / len(apart)
 
@@ -436,14 +441,14 @@ def prepare(
     name = earlier[-1].scorer if earlier else scorer.name
     record = ScorerRecord.of(scorer)
     every = list(labels)
-    given = [one.model_copy(update={"scorer": record.name}) for one in every if one.scorer in (name, record.name)]
+    given = [label.model_copy(update={"scorer": record.name}) for label in every if label.scorer in (name, record.name)]
     if every and not given:
-        others = join_limited(map(repr, dict.fromkeys(one.scorer for one in every)), separator=", ")
+        others = join_limited(map(repr, dict.fromkeys(label.scorer for label in every)), separator=", ")
         raise ConfigError(f"expected labels of {name}, found {others}; as=NAME renames the scorer")
     cases, unused = read_cases(run, record, given, earlier)
     judge = cast("Judge", scorer.judge)
-    asked = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
-    return Aligning(scorer, run, cases, unused, asked, design, path, sources, earlier, announce)
+    writing_judge = judge if writer is None else writer if isinstance(writer, Judge) else Judge(writer)
+    return Aligning(scorer, run, cases, unused, writing_judge, design, path, sources, earlier, announce)
 
 
 async def aalign(

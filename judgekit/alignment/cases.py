@@ -36,14 +36,14 @@ class Case:
         """
         if score.status in ("failed", "abstained"):
             return 1.0
-        said = [one.value for one in self.labelled.opinions]
-        return fsum(_distance(score.value, value) for value in said) / len(said)
+        human_values = [opinion.value for opinion in self.labelled.opinions]
+        return fsum(_distance(score.value, value) for value in human_values) / len(human_values)
 
 
-def _distance(judged: float | None, said: float | None) -> float:
-    if judged is None or said is None:
-        return float(judged is not said)
-    return abs(judged - said)
+def _distance(judged: float | None, human: float | None) -> float:
+    if judged is None or human is None:
+        return float(judged is not human)
+    return abs(judged - human)
 
 
 def read_cases(
@@ -63,7 +63,7 @@ def read_cases(
     """
     if not run.record.keeps_text:
         raise ConfigError(f"run {run.number} stores no conversations (store_text = false), so none can be judged again")
-    if scorer.name not in (names := [one.name for one in run.scorers]):
+    if scorer.name not in (names := [record.name for record in run.scorers]):
         raise ConfigError.unknown(f"scorer of run {run.number}", scorer.name, names)
     rows = list(run.rows(scorer=scorer.name))
     by_run, left_out = labels_by_run(run, scorer, labels)
@@ -72,18 +72,20 @@ def read_cases(
     for other, those in by_run.items():
         if other is not run:
             left_out[f"they belong to run {other.number}"] += len(those)
-    wanted = {one.row.index for one in matched.samples}
+    wanted = {sample.row.index for sample in matched.samples}
     samples = dict(run.conversations(wanted.__contains__))
-    there = [one for one in matched.samples if one.row.index in samples]
+    there = [sample for sample in matched.samples if sample.row.index in samples]
     if lost := len(matched.samples) - len(there):
         left_out["their conversations are damaged in the file of runs"] += lost
     roles = assign_roles(there, samples, earlier)
     # Labels picked only to be read say nothing about how the others were drawn.
-    others = [one for one in by_run[run] if not one.is_picked_to_read]
+    others = [label for label in by_run[run] if not label.is_picked_to_read]
     drawn = match_labels(run, scorer, rows, others)
-    weights = {one.row.index: one.weight for one in drawn.samples}
-    there = [one._replace(weight=weights.get(one.row.index, one.weight)) for one in there]
+    weights = {sample.row.index: sample.weight for sample in drawn.samples}
+    there = [sample._replace(weight=weights.get(sample.row.index, sample.weight)) for sample in there]
     selection: SelectionMethod | None = (
         drawn.selection if drawn.selection in ("random", "stratified", "convenience") else None
     )
-    return [Case(samples[one.row.index], one, roles[one.row.index], selection) for one in there], dict(left_out)
+    return [Case(samples[sample.row.index], sample, roles[sample.row.index], selection) for sample in there], dict(
+        left_out
+    )

@@ -45,9 +45,13 @@ class TestedCandidate(NamedTuple):
             record: The record of the alignment, which is in that folder.
         """
         signature = ScorerRecord.of(self.new).signature
-        for one in read_audit_records(self.new.name, folder)[0]:
-            if one.fingerprint == signature and one.alignment is not None and one.alignment.id == record.id:
-                return one
+        for audit_record in read_audit_records(self.new.name, folder)[0]:
+            if (
+                audit_record.fingerprint == signature
+                and audit_record.alignment is not None
+                and audit_record.alignment.id == record.id
+            ):
+                return audit_record
         run = self._stored(store)
         audit(run, self._labels(run.number), sources=self.sources)
         return run.audits[self.new.name].record

@@ -34,11 +34,15 @@ def words(text: str) -> Sequence[str]:
 def recorded_text(sample: Sample) -> str:
     """Return what was said, called and returned in a recording, and what it is compared with; no system messages."""
     return "\n".join(
-        (*_said(sample.trace), *(() if sample.baseline is None else _said(sample.baseline)), *_compared(sample))
+        (
+            *_spoken_texts(sample.trace),
+            *(() if sample.baseline is None else _spoken_texts(sample.baseline)),
+            *_compared(sample),
+        )
     )
 
 
-def _said(trace: Trace) -> Iterator[str]:
+def _spoken_texts(trace: Trace) -> Iterator[str]:
     for message in trace.messages:
         if message.role != "system":
             yield message.text
@@ -46,7 +50,7 @@ def _said(trace: Trace) -> Iterator[str]:
             for call in message.tool_calls:
                 yield compact_json(call.args)
     for child in trace.children:
-        yield from _said(child)
+        yield from _spoken_texts(child)
 
 
 def _compared(sample: Sample) -> Iterator[str]:
@@ -67,29 +71,29 @@ class RecordedPhrases:
         recordings, marked, lower = Counter[str](), set[str](), set[str]()
         for sample in samples:
             text = to_plain_text(recorded_text(sample))[0]
-            found = words(text)
-            phrases.update(_successive(found))
-            recordings.update(set(found))
+            text_words = words(text)
+            phrases.update(_successive(text_words))
+            recordings.update(set(text_words))
             marked.update(name.casefold() for name in _NAME.findall(text))
-            marked.update(word for word in found if any(map(str.isdigit, word)))
+            marked.update(word for word in text_words if any(map(str.isdigit, word)))
             lower.update(word for word in _WORD.findall(text) if word.islower())
         names = {word for word in marked if recordings[word] == 1 and (word not in lower or not word.isalpha())}
         return cls(frozenset(phrases), frozenset(names))
 
-    def copied(self, text: str, known: str) -> str:
-        """Return what a text copies from the recordings, other than what is ``known`` anyway; empty if nothing."""
-        said, allowed = words(text), words(known)
-        if shared := next(iter(_in_order(said, self.phrases.difference(_successive(allowed)))), None):
+    def copied(self, text: str, original: str) -> str:
+        """Return what a text copies from the recordings, other than what is ``original`` anyway; empty if nothing."""
+        text_words, allowed = words(text), words(original)
+        if shared := next(iter(_in_order(text_words, self.phrases.difference(_successive(allowed)))), None):
             return " ".join(shared)
-        return next((word for word in said if word in self.names and word not in allowed), "")
+        return next((word for word in text_words if word in self.names and word not in allowed), "")
 
 
-def _successive(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    return (tuple(found[at : at + _COPIED]) for at in range(len(found) - _COPIED + 1))
+def _successive(text_words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return (tuple(text_words[at : at + _COPIED]) for at in range(len(text_words) - _COPIED + 1))
 
 
-def _in_order(said: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    return (phrase for phrase in _successive(said) if phrase in phrases)
+def _in_order(text_words: Sequence[str], phrases: frozenset[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    return (phrase for phrase in _successive(text_words) if phrase in phrases)
 
 
 def changed_scale(base: Prompt, candidate: Prompt) -> str:
@@ -111,14 +115,14 @@ def changed_scale(base: Prompt, candidate: Prompt) -> str:
     fields = _FIELD.findall(old)
     if gone := [name for name in fields if name not in words_as_written(text)]:
         return f"it no longer asks for {', '.join(gone)}"
-    known = {*labels, *(base.steps)}
+    allowed = {*labels, *(base.steps)}
     for groups in _QUOTED.findall(text):
         quoted = "".join(groups)
-        if quoted not in known and quoted not in old:
+        if quoted not in allowed and quoted not in old:
             return f"it quotes {short_repr(quoted)}, which is no label of the scale"
-    for found in _RANGE.findall(text):
-        if found not in old:
-            return f"it names another scale, {short_repr(found)}"
+    for range_text in _RANGE.findall(text):
+        if range_text not in old:
+            return f"it names another scale, {short_repr(range_text)}"
     return ""
 
 
@@ -136,8 +140,8 @@ def refusal(base: Prompt, candidate: Prompt, written: str, phrases: RecordedPhra
         written: What the writing model wrote of it.
         phrases: The phrases of all labelled recordings.
     """
-    if told := changed_scale(base, candidate):
-        return told
+    if change := changed_scale(base, candidate):
+        return change
     if (added := len(candidate.instructions) - len(base.instructions)) > MOST_ADDED:
         return f"it is {added:,} characters longer than the question; at most {MOST_ADDED:,} are allowed"
     if copied := phrases.copied(written, base.instructions):

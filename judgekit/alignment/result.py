@@ -75,22 +75,22 @@ class Alignment(FrozenModel):
 
     def lines(self) -> Iterator[str]:
         """Yield the result in sentences."""
-        said = f"alignment of {self.scorer}: {self.outcome}."
-        found = self.verdict
-        if found is None:
-            yield f"{said} {self.reason[:1].upper()}{self.reason[1:]}."
+        outcome = f"alignment of {self.scorer}: {self.outcome}."
+        verdict = self.verdict
+        if verdict is None:
+            yield f"{outcome} {self.reason[:1].upper()}{self.reason[1:]}."
             return
         held_out = "held-out labels" if self.design == "holdout" else "labels, which also chose among the candidates,"
         yield (
-            f"{said} On {found.sample_count} {held_out} the new question agrees {_agrees(found, found.after.value)}, the old "
-            f"{_agrees(found, found.before.value)} ({found.fixed} fixed, {found.regressed} regressed, {_chance(found.p)})"
-            f"{'' if self.outcome == 'shown' else f'; {_least(found)}'}. {self._kept()}"
+            f"{outcome} On {verdict.sample_count} {held_out} the new question agrees {_agrees(verdict, verdict.after.value)}, the old "
+            f"{_agrees(verdict, verdict.before.value)} ({verdict.fixed} fixed, {verdict.regressed} regressed, {_chance(verdict.p)})"
+            f"{'' if self.outcome == 'shown' else f'; {_least(verdict)}'}. {self._kept()}"
         )
-        yield f"gain in agreement: {found.gain}; {found.test}, one-sided, at the level {_short(found.alpha)}"
-        for name, rates in (("sensitivity", found.sensitivity), ("specificity", found.specificity)):
+        yield f"gain in agreement: {verdict.gain}; {verdict.test}, one-sided, at the level {_short(verdict.alpha)}"
+        for name, rates in (("sensitivity", verdict.sensitivity), ("specificity", verdict.specificity)):
             if rates is not None:
                 yield f"{name}: {_short(rates[0])} before, {_short(rates[1])} after"
-        if found.outcome == "not shown" and found.p < found.alpha:
+        if verdict.outcome == "not shown" and verdict.p < verdict.alpha:
             yield "one class pays for the gain: it loses more than 5 points, which is shown as well"
         if self.design == "max-t":
             yield "there is no audit record, since these labels chose the question; the gain looks larger than it is"
@@ -105,15 +105,15 @@ class Alignment(FrozenModel):
         return f"Kept as {self.prompt_path}; {self.scorer} is unchanged."
 
 
-def _agrees(found: AlignmentVerdict, share: float | None) -> str:
-    times = (share or 0.0) * found.sample_count
+def _agrees(verdict: AlignmentVerdict, share: float | None) -> str:
+    times = (share or 0.0) * verdict.sample_count
     return f"on {round(times)}" if abs(times - round(times)) < 1e-6 else _short(share or 0.0)
 
 
-def _least(found: AlignmentVerdict) -> str:
-    if found.least_gain is None:
+def _least(verdict: AlignmentVerdict) -> str:
+    if verdict.least_gain is None:
         return "no gain would have been shown"
-    return f"a gain below {round(100 * found.least_gain)} points would seldom have shown"
+    return f"a gain below {round(100 * verdict.least_gain)} points would seldom have shown"
 
 
 def _chance(p: float) -> str:

@@ -140,13 +140,13 @@ def max_t_verdict(samples: JudgedSamples, *, look: int = 1) -> tuple[int, Alignm
     """
     weights, gains = samples.weights, samples.improvements
     weighted = gains if weights is None else gains * weights
-    found = max_t(weighted, samples.groups)
-    _, opposite = _holdout_p(samples, -gains[found.best])
-    error = Units.of(gains[found.best], samples.groups).standard_error() or 0.0
+    test = max_t(weighted, samples.groups)
+    _, opposite = _holdout_p(samples, -gains[test.best])
+    error = Units.of(gains[test.best], samples.groups).standard_error() or 0.0
     half = max_t(gains, samples.groups, two_sided=True).critical * error
-    gain = float(gains[found.best].mean())
+    gain = float(gains[test.best].mean())
     interval = Interval(max(-1.0, gain - half), min(1.0, gain + half), "max-T") if error else None
-    return found.best, _verdict(samples, found.best, ("max-T sign-flip", found.p, opposite), interval, look)
+    return test.best, _verdict(samples, test.best, ("max-T sign-flip", test.p, opposite), interval, look)
 
 
 def _holdout_p(samples: JudgedSamples, gains: NDArray[np.float64]) -> tuple[str, float]:
@@ -196,7 +196,7 @@ def _class_rates(samples: JudgedSamples, chosen: int, value: float) -> tuple[flo
 def _is_harmed(samples: JudgedSamples, gains: NDArray[np.float64], value: float) -> bool:
     """Return whether the candidate is shown to lose more than 5 points on what people pass, or on what they fail."""
     those = samples.human_values == value
-    groups = [group for group, one in zip(samples.groups, those, strict=True) if one]
+    groups = [group for group, is_chosen in zip(samples.groups, those, strict=True) if is_chosen]
     lost = paired_interval(-gains[those], groups) if those.any() else None
     return lost is not None and lost.low > _CLASS_LOSS
 

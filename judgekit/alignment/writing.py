@@ -110,14 +110,14 @@ class CandidateWriter:
         rewritten = [self._rewritten(part) for part in parts[: REQUESTS - len(parts)]]
         written = await gather_all([*guided, *rewritten])
         examples = self._examples()
-        rules = next((text for one, text in written[: len(parts)] if not one.refusal_reason), "")
-        found = [*(one for one, _ in written), self._with_examples("examples", "", examples)]
-        found.append(
+        rules = next((text for candidate, text in written[: len(parts)] if not candidate.refusal_reason), "")
+        candidates = [*(candidate for candidate, _ in written), self._with_examples("examples", "", examples)]
+        candidates.append(
             self._with_examples("guidelines and examples", rules, examples)
             if rules
             else Candidate("guidelines and examples", refusal_reason="no guidelines were accepted")
         )
-        return found
+        return candidates
 
     def _parts(self) -> Sequence[Sequence[int]]:
         """Return four selections of the cases: different halves of the disagreements, each with as many agreements."""
@@ -139,20 +139,20 @@ class CandidateWriter:
             answer = (await self.judge.ask(self._prompt("guidelines", part), _NOTHING, _Guidelines)).answer
         except JudgeError as error:
             return _unwritten("guidelines", error), ""
-        rules = [(" ".join(one.rule.split()), one.cases) for one in answer.guidelines]
-        told = " ".join(rule for rule, _ in rules)
+        rules = [(" ".join(guideline.rule.split()), guideline.cases) for guideline in answer.guidelines]
+        rule_text = " ".join(rule for rule, _ in rules)
         refused = ""
         if not rules:
             refused = "it has no guidelines"
-        elif len(rules) > _MOST_RULES or len(told) > _MOST_WRITTEN:
-            refused = f"it has {len(rules)} guidelines of {len(told):,} characters; at most {_MOST_RULES} of {_MOST_WRITTEN:,} are allowed"
-        elif "{" in told or "}" in told:
+        elif len(rules) > _MOST_RULES or len(rule_text) > _MOST_WRITTEN:
+            refused = f"it has {len(rules)} guidelines of {len(rule_text):,} characters; at most {_MOST_RULES} of {_MOST_WRITTEN:,} are allowed"
+        elif "{" in rule_text or "}" in rule_text:
             refused = "it has braces, which stand for placeholders"
         if refused:
             return Candidate("guidelines", refusal_reason=refused), ""
         lines = [f"- {rule}{{#- Shown by: {self._ids(part, cases)} #}}" for rule, cases in rules]
         block = "\n".join((f"{_HEADING}", _MARK, *lines))
-        return self._made("guidelines", f"{self.base.question}\n\n{block}", told), block
+        return self._candidate("guidelines", f"{self.base.question}\n\n{block}", rule_text), block
 
     async def _rewritten(self, part: Sequence[int]) -> tuple[Candidate, str]:
         try:
@@ -163,9 +163,9 @@ class CandidateWriter:
         if "{#" in question:
             return Candidate("rewritten question", refusal_reason="it has template commands"), ""
         mark = f"{{#- Rewritten by judgekit align from human labels. Shown by: {self._ids(part, answer.cases)} #}}"
-        return self._made("rewritten question", f"{question}\n{mark}", question), ""
+        return self._candidate("rewritten question", f"{question}\n{mark}", question), ""
 
-    def _made(self, kind: str, question: str, written: str) -> Candidate:
+    def _candidate(self, kind: str, question: str, written: str) -> Candidate:
         prompt = self._renamed(question)
         return Candidate(kind, prompt, refusal(self.base, prompt, written, self.phrases))
 
@@ -174,17 +174,17 @@ class CandidateWriter:
         return replace(self.base, name=self.name, question=question, source=source)
 
     def _ids(self, part: Sequence[int], cases: Sequence[int]) -> str:
-        known = [self.train[part[case - 1]].sample.id for case in dict.fromkeys(cases) if 0 < case <= len(part)]
-        return ", ".join(_ID.sub("?", one)[:_ID_SHOWN] for one in known) or "unknown"
+        ids = [self.train[part[case - 1]].sample.id for case in dict.fromkeys(cases) if 0 < case <= len(part)]
+        return ", ".join(_ID.sub("?", identifier)[:_ID_SHOWN] for identifier in ids) or "unknown"
 
     # Requests.
 
     def _prompt(self, kind: str, part: Sequence[int]) -> Prompt:
         labels = ", ".join(f"{label} ({value})" for label, value in self.base.scale)
-        cases = "\n\n".join(self._told(number, at) for number, at in enumerate(part, 1))
+        cases = "\n\n".join(self._case_text(number, at) for number, at in enumerate(part, 1))
         return _request(kind).with_options(question=self.base.question, labels=labels, cases=cases)
 
-    def _told(self, number: int, at: int) -> str:
+    def _case_text(self, number: int, at: int) -> str:
         """Return a case in words, between lines that it cannot forge."""
         case, score = self.train[at], self.scores[at]
         sample = self._redacted(case.sample)
@@ -193,14 +193,14 @@ class CandidateWriter:
             if prompt_input(name).is_present(sample):
                 text = prompt_input(name).text(sample, RenderOptions(_CASE_TOKENS))
                 shown.append(text if name == CONVERSATION else cut_middle(text, _INPUT_CHARACTERS))
-        said = [
-            f"people: {one.label}{one.reason and f': {self._redacted_text(one.reason)}'}"
-            for one in case.labelled.opinions
+        opinions = [
+            f"people: {opinion.label}{opinion.reason and f': {self._redacted_text(opinion.reason)}'}"
+            for opinion in case.labelled.opinions
         ]
         judged = score.label if score.label is not None else f"{score.value}"
         agrees = "agrees with people" if not case.error(score) else "does not agree with people"
         verdict = f"the judge {agrees}: {judged}: {self._redacted_text(score.reason)}"
-        return fence_text(f"case {number}", "\n".join((*shown, *said, verdict)))
+        return fence_text(f"case {number}", "\n".join((*shown, *opinions, verdict)))
 
     def _redacted(self, sample: Sample) -> Sample:
         """Return a sample without what the writing model, or the judge, must not see."""
@@ -220,19 +220,21 @@ class CandidateWriter:
             if text and not self.others.copied(text, self.base.instructions):
                 label = case.labelled.opinions[0].label
                 by_label.setdefault(label, []).append((not case.error(score), len(text), text))
-        turns = [sorted(found) for _, found in sorted(by_label.items())]
+        turns = [sorted(examples) for _, examples in sorted(by_label.items())]
         chosen: list[str] = []
-        for place in range(_MOST_EXAMPLES):
-            for found in turns:
-                if place < len(found) and len(chosen) < _MOST_EXAMPLES and found[place][1] <= room:
-                    chosen.append(found[place][2])
-                    room -= found[place][1]
+        for turn in range(_MOST_EXAMPLES):
+            for examples in turns:
+                if turn < len(examples) and len(chosen) < _MOST_EXAMPLES and examples[turn][1] <= room:
+                    chosen.append(examples[turn][2])
+                    room -= examples[turn][1]
         return chosen
 
     def _example(self, case: Case) -> str:
         sample = self._redacted(case.sample)
         spoken = [
-            f"{one.role}: {one.text}" for one in sample.trace.messages if one.role in ("user", "assistant") and one.text
+            f"{message.role}: {message.text}"
+            for message in sample.trace.messages
+            if message.role in ("user", "assistant") and message.text
         ]
         opinion = case.labelled.opinions[0]
         reason = opinion.reason and f", because {self._redacted_text(opinion.reason)}"
@@ -242,8 +244,8 @@ class CandidateWriter:
 
     def _with_examples(self, kind: str, rules: str, examples: Sequence[str]) -> Candidate:
         if len(examples) < _FEWEST_EXAMPLES:
-            told = "fewer than two labelled recordings are short enough, and share no phrase with those that choose or test"
-            return Candidate(kind, refusal_reason=told)
+            reason = "fewer than two labelled recordings are short enough, and share no phrase with those that choose or test"
+            return Candidate(kind, refusal_reason=reason)
         heading = "Examples of how people decide, recorded elsewhere:"
         block = "\n".join((heading, _MARK, *examples))
         question = "\n\n".join(filter(None, (self.base.question, rules, block)))
@@ -269,8 +271,10 @@ def _unwritten(kind: str, error: JudgeError) -> Candidate:
 
 def accepted(candidates: Sequence[Candidate]) -> Mapping[str, Prompt]:
     """Return the different prompts to be judged, by the names of their scorers."""
-    found = [one.prompt for one in candidates if one.prompt is not None and not one.refusal_reason]
-    different = {prompt.instructions: prompt for prompt in reversed(found)}  # the first of those that read alike
+    prompts = [
+        candidate.prompt for candidate in candidates if candidate.prompt is not None and not candidate.refusal_reason
+    ]
+    different = {prompt.instructions: prompt for prompt in reversed(prompts)}  # the first of those that read alike
     return {f"candidate {number}": prompt for number, prompt in enumerate(reversed(different.values()), 1)}
 
 

@@ -84,33 +84,33 @@ def audit(
             raise ConfigError(f"{name} must be between 0 and 1, found {number}")
     if not 0 <= epsilon < 1:
         raise ConfigError(f"epsilon must be at least 0 and below 1, found {epsilon}")
-    judged = {one.name: one for one in run.scorers if one.judged}
+    judged = {scorer.name: scorer for scorer in run.scorers if scorer.judged}
     if not judged:
         recorded = join_limited(dict.fromkeys(name for row in run for name in row.labels), separator=", ")
         hint = f"; judgekit score {run.number} --scorer imported:LABEL adds an imported judge's scores (labels: {recorded})"
         raise ConfigError(f"run {run.number} asked no judge, so there is nothing to audit{hint if recorded else ''}")
-    names = [one.name for one in run.scorers]
+    names = [scorer.name for scorer in run.scorers]
     questions = {name: question_names(run, record) for name, record in judged.items()}
     given: dict[str, list[HumanLabel]] = {name: [] for name in judged}
     unmatched = Counter[str]()
     for label in labels:
-        asked = [name for name, known in questions.items() if label.scorer in known]
-        if label.scorer not in names and not asked:
+        judges = [name for name, aliases in questions.items() if label.scorer in aliases]
+        if label.scorer not in names and not judges:
             raise ConfigError.unknown(f"scorer of run {run.number}", label.scorer, names)
         if label.is_picked_to_read:
             unmatched["picked for judgekit align to read, not at random"] += 1
             continue
-        for name in asked:
+        for name in judges:
             given[name].append(label)
-        if not asked:
+        if not judges:
             unmatched[f"{label.scorer} asks no judge"] += 1
     usages = dict(run.store.usage_by_sample(run.number))
-    found: list[ScorerAudit] = []
+    audits: list[ScorerAudit] = []
     for name, record in judged.items():
         auditing = _Auditing(run, record, usages, given[name], sources)
-        found.append(auditing.audit(guarantee, delta, epsilon))
+        audits.append(auditing.audit(guarantee, delta, epsilon))
         unmatched += auditing.matched.unmatched
-    return Audit(run=run.number, sources=sources, scorers=found, unmatched=dict(unmatched))
+    return Audit(run=run.number, sources=sources, scorers=audits, unmatched=dict(unmatched))
 
 
 class _Auditing:
@@ -137,7 +137,7 @@ class _Auditing:
         self.pairs = VerdictPairs.of(self.matched, self.kind, self.values)
         self.has_skipped = any(row.score.value is None for row in self.matched.rows)
         # Samples that were drawn by verdict stand for all samples of the run.
-        stood_for = self.matched.rows if self.pairs.by_verdict else [one.row for one in self.matched.samples]
+        stood_for = self.matched.rows if self.pairs.by_verdict else [sample.row for sample in self.matched.samples]
         self.labelled = describe_population([row for row in stood_for if row.score.value is not None], self.usages)
 
     def _matched(self, labels: Sequence[HumanLabel]) -> tuple[MatchedLabels, Counter[str]]:
@@ -145,15 +145,15 @@ class _Auditing:
         where, left_out = labels_by_run(self.run, self.record, labels)
         name = self.record.name
         rows = {home: self.all_rows if home is self.run else list(home.rows(scorer=name)) for home in where}
-        made = [
+        matches = [
             match_labels(home, self.record, rows[home], those, spent_samples(home, [self.record], rows[home], those))
             for home, those in where.items()
         ]
-        best = made[0] if made[0].samples else max(made, key=lambda one: len(one.samples))
-        for other in made:
+        best = matches[0] if matches[0].samples else max(matches, key=lambda match: len(match.samples))
+        for other in matches:
             if other is not best:
                 why = f"they belong to run {other.run.number}; those of run {best.run.number} are used"
-                left_out[why] += sum(len(one.opinions) for one in other.samples)
+                left_out[why] += sum(len(sample.opinions) for sample in other.samples)
                 best.unmatched.update(other.unmatched)
         return best, left_out + best.unused_labels  # adding counters drops zeros
 
@@ -163,19 +163,19 @@ class _Auditing:
         chosen = selection_bias(self.matched, self.kind, self.usages)
         correction = self._correction(chosen)
         if self.unknown_sources and correction.corrected is not None:
-            told = filter(
+            assumptions = filter(
                 None, ("no label is the verdict of a judge (their source is unknown)", correction.assumptions)
             )
-            correction = correction.model_copy(update={"assumptions": ", and ".join(told)})
+            correction = correction.model_copy(update={"assumptions": ", and ".join(assumptions)})
         better = self._preferred_record(correction)
-        annotators = {opinion.annotator for one in matched.samples for opinion in one.opinions}
+        annotators = {opinion.annotator for sample in matched.samples for opinion in sample.opinions}
         length = length_bias(pairs, self._lengths())
-        found = ScorerAudit(
+        findings = ScorerAudit(
             scorer=self.record.name,
             fingerprint=self.record.signature,
             kind=self.kind,
             sample_count=len(pairs.samples),
-            labels=sum(len(one.opinions) for one in matched.samples),
+            labels=sum(len(sample.opinions) for sample in matched.samples),
             annotators=len(annotators),
             selection=matched.selection if self.is_same_run else "elsewhere",
             unused_labels=dict(self.left_out),
@@ -186,7 +186,7 @@ class _Auditing:
             correction=correction,
             human_agreement=human_agreement(matched.samples, self.kind, by_verdict=pairs.by_verdict, epsilon=epsilon),
             disagreements=pairs.disagreements() if self.is_same_run else (),
-            opinions={one.row.index: one.opinions for one in matched.samples} if self.is_same_run else {},
+            opinions={sample.row.index: sample.opinions for sample in matched.samples} if self.is_same_run else {},
             bias={**({"length": length} if length else {}), **position_bias(self.rows)},
             calibration=pairs.calibration(),
             noise=repeatability(self.all_rows),
@@ -196,8 +196,8 @@ class _Auditing:
             notes=[*self._notes(correction, chosen, better)],
         )
         if better is None:
-            self._store_record(found, chosen)
-        return found
+            self._store_record(findings, chosen)
+        return findings
 
     def _preferred_record(self, correction: Correction) -> AuditRecord | None:
         """Return this judge's audit record for these recordings if it alone has a corrected mean, or has more labels."""
@@ -220,18 +220,22 @@ class _Auditing:
             return []
         audit_records, _ = read_audit_records(self.record.name, folder)
         return [
-            one for one in audit_records if one.recordings == recordings and one.fingerprint != self.record.signature
+            audit_record
+            for audit_record in audit_records
+            if audit_record.recordings == recordings and audit_record.fingerprint != self.record.signature
         ]
 
     def _lengths(self) -> Mapping[int, float]:
         """Return the length of what the judge read in characters, for a pair the difference, or else in messages."""
-        wanted = {one.row.index for one in self.matched.samples}
+        wanted = {sample.row.index for sample in self.matched.samples}
         read = self.matched.run.conversations(wanted.__contains__)
-        found = {
+        lengths = {
             number: len(sample.trace.render()) - (len(sample.baseline.render()) if sample.baseline else 0)
             for number, sample in read
         }
-        return found if wanted <= found.keys() else {number: one.messages for number, one in self.usages.items()}
+        return (
+            lengths if wanted <= lengths.keys() else {number: usage.messages for number, usage in self.usages.items()}
+        )
 
     def _correction(self, chosen: str) -> Correction:
         matched = self.matched
@@ -259,12 +263,12 @@ class _Auditing:
         )
 
     def _no_labels(self) -> str:
-        told = f"there are no labels; judgekit label {self.run.number} draws samples to label"
+        advice = f"there are no labels; judgekit label {self.run.number} draws samples to label"
         recorded = Counter(
             name for row in self.all_rows for name in row.labels if row.label_sources.get(name) != "judge"
         )
         names = ", ".join(short_repr(name) for name, _ in recorded.most_common(_RECORDED_SHOWN))
-        return f"{told}; --label NAME={self.record.name} uses recorded ones: {names}" if names else told
+        return f"{advice}; --label NAME={self.record.name} uses recorded ones: {names}" if names else advice
 
     def _errors(self, chosen: str) -> JudgeErrors:
         where = f"the labelled samples of run {self.matched.run.number}"
@@ -286,18 +290,18 @@ class _Auditing:
         )
 
         samples, drawn = self.matched.samples, self.matched.selection
-        if not any(one.values for one in samples):
+        if not any(sample.values for sample in samples):
             return Correction(
                 unavailable_reason="according to people, the question applies to none of the labelled samples"
             )
-        if drawn == "all" and all(one.applicable_share in (0, 1) for one in samples):
-            applying = [(one.mean, one.row.group) for one in samples if one.mean is not None]
+        if drawn == "all" and all(sample.applicable_share in (0, 1) for sample in samples):
+            applying = [(sample.mean, sample.row.group) for sample in samples if sample.mean is not None]
             mean = Estimate.mean([value for value, _ in applying], [group for _, group in applying])
             return Correction(method="labels alone", corrected=mean)
-        if (n := sum(bool(one.values) for one in samples)) < MIN_LABELS:
+        if (n := sum(bool(sample.values) for sample in samples)) < MIN_LABELS:
             which = "to which the question applies" if n < len(samples) else ""
             return Correction(unavailable_reason=too_few_labels(n, MIN_LABELS, which))
-        labelled = {one.row.index: one for one in samples}
+        labelled = {sample.row.index: sample for sample in samples}
         every = self.matched.rows
         ways: list[Sequence[Sequence[Row]]] = []
         if drawn not in ("random", "all"):
@@ -314,27 +318,27 @@ class _Auditing:
             those = [labelled[row.index] for row in part if row.index in labelled]
             others = [row for row in part if row.index not in labelled]
             return Stratum(
-                [one.mean or 0.0 for one in those],
-                [judged(one.row) for one in those],
+                [sample.mean or 0.0 for sample in those],
+                [judged(sample.row) for sample in those],
                 [judged(row) for row in others],
                 len(part) / len(every),
-                [one.row.group for one in those],
+                [sample.row.group for sample in those],
                 [row.group for row in others],
-                [one.applicable_share for one in those],
+                [sample.applicable_share for sample in those],
             )
 
         for parts in ways:
-            found = stratified_ppi_mean([stratum(part) for part in parts])
-            if found is None:
+            estimate = stratified_ppi_mean([stratum(part) for part in parts])
+            if estimate is None:
                 continue
             lost = {LEFT_BLANK: "were left blank", CANNOT_TELL: "people cannot tell about"}
             gone = " or ".join(what for name, what in lost.items() if name in self.matched.missing_reasons)
             assumes = f"samples that {gone} are like the others" if gone else ""
             return Correction(
-                method="stratified PPI++" if len(parts) > 1 else "PPI++" if found.weight else "labels alone",
-                corrected=Estimate.of(found.value, found.interval),
+                method="stratified PPI++" if len(parts) > 1 else "PPI++" if estimate.weight else "labels alone",
+                corrected=Estimate.of(estimate.value, estimate.interval),
                 assumptions=_assumed(by_verdict=len(parts) > 1) if drawn == "unknown" else assumes,
-                effective_labels=found.effective_labels if found.weight or len(parts) > 1 else None,
+                effective_labels=estimate.effective_labels if estimate.weight or len(parts) > 1 else None,
             )
         for part in ways[-1]:
             if (those := sum(row.index in labelled for row in part)) < 2:
@@ -358,12 +362,16 @@ class _Auditing:
         matched = self.matched
         yield from matched.notes
         yield from self._coverage_notes(correction)
-        if self.kind != "continuous" and any(len(one.opinions) > 1 for one in matched.samples):
+        if self.kind != "continuous" and any(len(sample.opinions) > 1 for sample in matched.samples):
             yield "a sample that several people labelled counts once, split among their labels"
-        said = {value for one in matched.samples for value in one.values}
-        if self.kind == "binary" and len(said) == 1:
-            of = " to which the question applies" if any(one.applicable_share < 1 for one in matched.samples) else ""
-            yield f"people give all labelled samples{of} a {said.pop():g}, so it is unknown how the judge does on others"
+        human_values = {value for sample in matched.samples for value in sample.values}
+        if self.kind == "binary" and len(human_values) == 1:
+            of = (
+                " to which the question applies"
+                if any(sample.applicable_share < 1 for sample in matched.samples)
+                else ""
+            )
+            yield f"people give all labelled samples{of} a {human_values.pop():g}, so it is unknown how the judge does on others"
         if matched.selection == "stratified":
             yield "agreement is estimated for all samples of the run: each labelled one stands for others with its verdict"
         if (chosen or matched.selection in _NOT_RANDOM) and matched.samples:
@@ -397,7 +405,7 @@ class _Auditing:
                 f"{audit_record_file_name(better)}"
             )
         if tried := self._other_versions():
-            runs = join_limited(f"run {number}" for number in sorted({one.run for one in tried}))
+            runs = join_limited(f"run {number}" for number in sorted({other.run for other in tried}))
             yield (
                 f"{count_text(len(tried), 'other version')} of this scorer {'was' if len(tried) == 1 else 'were'} audited on "
                 f"these recordings too ({runs}). The best of several versions looks better than it is: audit the one that "
@@ -419,8 +427,8 @@ class _Auditing:
             means = "raw mean covers" if has_skipped else "means cover"
             stopped = f" The run is {record.unfinished}." if record.unfinished else ""
             yield f"the {means} the samples that the judge scored: {len(self.rows):,} of {every}.{stopped}"
-        scored = [one for one in matched.samples if one.judge_value is not None]
-        if none := fsum(1 - one.applicable_share for one in scored):
+        scored = [sample for sample in matched.samples if sample.judge_value is not None]
+        if none := fsum(1 - sample.applicable_share for sample in scored):
             yield (
                 f"according to people, the question does not apply to {round(none, 2):g} of the {len(scored):,} labelled "
                 "samples that the judge scored"
@@ -431,13 +439,13 @@ class _Auditing:
             )
             yield f"the corrected mean covers the samples to which the question applies according to people{which}"
 
-    def _store_record(self, found: ScorerAudit, chosen: str) -> None:
+    def _store_record(self, findings: ScorerAudit, chosen: str) -> None:
         """Store an audit record, if there were labels."""
         folder = self.run.audits_folder
         if (
-            not found.sample_count
+            not findings.sample_count
             or folder is None
-            or found.fingerprint is None
+            or findings.fingerprint is None
             or not self.is_same_run
             or self.unknown_sources
         ):
@@ -445,8 +453,8 @@ class _Auditing:
         judged, errors = self.run.audit_subject(self.record), self._errors(chosen)
         calls = [call for row in self.all_rows for call in row.score.calls if call.error is None]
         audit_record = AuditRecord(
-            scorer=found.scorer,
-            fingerprint=found.fingerprint,
+            scorer=findings.scorer,
+            fingerprint=findings.fingerprint,
             identity=self.record.identity,
             judges=sorted({call.judge for call in calls}),
             models=_reported_names(judged.models),
@@ -455,15 +463,15 @@ class _Auditing:
             run=self.run.number,
             run_started_at=self.run.started_at,
             recordings=self.run.recordings,
-            sample_count=found.sample_count,
-            annotators=found.annotators,
+            sample_count=findings.sample_count,
+            annotators=findings.annotators,
             sources=self.sources,
-            selection=found.selection,
-            agreement=found.agreement,
+            selection=findings.selection,
+            agreement=findings.agreement,
             counts=errors.counts,
             transfer_obstacle=errors.transfer_obstacle,
-            judge_mean=found.judge_mean,
-            correction=found.correction,
+            judge_mean=findings.judge_mean,
+            correction=findings.correction,
             labelled=self.labelled,
             population=self.population,
             alignment=next(iter(alignments_of(self.run, [self.record])), None),

@@ -14,30 +14,30 @@ def length_bias(pairs: VerdictPairs, lengths: Mapping[int, float]) -> Estimate |
     from judgekit.stats.correlation import rank_correlation  # noqa: PLC0415
 
     pairs = pairs.subset(pairs.applicable)
-    if not pairs.samples or any(one.row.index not in lengths for one in pairs.samples):
+    if not pairs.samples or any(sample.row.index not in lengths for sample in pairs.samples):
         return None
     error = np.asarray(pairs.judge_verdicts, np.float64) - np.asarray(pairs.human_means, np.float64)
-    length = np.asarray([lengths[one.row.index] for one in pairs.samples])
-    found = pairs.bootstrap(lambda drawn: rank_correlation(error[drawn], length[drawn]))
-    return None if found.value is None else found
+    length = np.asarray([lengths[sample.row.index] for sample in pairs.samples])
+    correlation = pairs.bootstrap(lambda drawn: rank_correlation(error[drawn], length[drawn]))
+    return None if correlation.value is None else correlation
 
 
 def position_bias(rows: Sequence[Row]) -> dict[str, Estimate]:
     """Return, for pairwise verdicts, how often the judge prefers the same place in both orders, and then the first."""
     if not rows or "flipped" not in rows[0].score.details:
         return {}
-    asked = [row for row in rows if row.score.details.get("verdicts")]
-    if not asked:
+    compared = [row for row in rows if row.score.details.get("verdicts")]
+    if not compared:
         return {}
-    flips = [float(bool(row.score.details.get("flipped"))) for row in asked]
-    found = {"position": Estimate.mean(flips, [row.group for row in asked])}
+    flips = [float(bool(row.score.details.get("flipped"))) for row in compared]
+    estimates = {"position": Estimate.mean(flips, [row.group for row in compared])}
     first: list[tuple[float, str | None]] = []
-    for row, flipped in zip(asked, flips, strict=True):
+    for row, flipped in zip(compared, flips, strict=True):
         match row.score.details.get("verdicts"):
             case [{"shown_first": shown, "preferred": preferred}, *_] if flipped:
                 first.append((float(shown == preferred), row.group))
             case _:
                 pass
     if first:
-        found["first place preferred, where it flips"] = Estimate.mean(*zip(*first, strict=True))
-    return found
+        estimates["first place preferred, where it flips"] = Estimate.mean(*zip(*first, strict=True))
+    return estimates

@@ -53,7 +53,7 @@ def _run_warnings(a: Run, b: Run) -> Iterator[str]:
 
 
 def _scorers_warnings(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
-    before, after = ({one.name: one for one in run.scorers} for run in (a, b))
+    before, after = ({record.name: record for record in run.scorers} for run in (a, b))
     for name in names:
         yield from _scorer_warnings(before[name], after[name])
     for side, here in (("A", before), ("B", after)):
@@ -63,11 +63,11 @@ def _scorers_warnings(a: Run, b: Run, names: Collection[str]) -> Iterator[str]:
 
 def _scorer_warnings(before: ScorerRecord, after: ScorerRecord) -> Iterator[str]:
     if before.signature is None or after.signature is None:
-        known = before if before.signature is None else after
-        yield f"{before.name}: it is unknown whether both runs scored in the same way: {known.identity}"
+        unsigned = before if before.signature is None else after
+        yield f"{before.name}: it is unknown whether both runs scored in the same way: {unsigned.identity}"
     elif before.signature != after.signature:
-        told = join_limited(identity_differences(before.identity, after.identity), _NAMED)
-        yield f"{before.name}: the runs scored in different ways, so the difference may come from the scorer: {told}"
+        changes = join_limited(identity_differences(before.identity, after.identity), _NAMED)
+        yield f"{before.name}: the runs scored in different ways, so the difference may come from the scorer: {changes}"
 
 
 def _answer_warnings(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
@@ -79,14 +79,18 @@ def _answer_warnings(a: AnswerCounts, b: AnswerCounts) -> Iterator[str]:
         before, after = (side[judge] for side in models)
         runs_before, runs_after = (side[judge] for side in fingerprints)
         if _differ(before, after):
-            told = f"A {format_shares(before)}; B {format_shares(after)}"
+            shares = f"A {format_shares(before)}; B {format_shares(after)}"
             yield (
                 f"{quote_name(judge)} answered as different models in the two runs, so the difference may come from the "
-                f"judge: {told}"
+                f"judge: {shares}"
             )
         elif before[None] or after[None]:
             sides = (("A", before), ("B", after))
-            lacking = (f"{one[None]:,} of {one.total():,} answers in {side}" for side, one in sides if one[None])
+            lacking = (
+                f"{answers[None]:,} of {answers.total():,} answers in {side}"
+                for side, answers in sides
+                if answers[None]
+            )
             yield (
                 f"{quote_name(judge)}: its provider reported no model for {' and '.join(lacking)}, so a change behind "
                 "this name would go unnoticed"
@@ -105,7 +109,7 @@ def _differ(a: ReportedNames, b: ReportedNames) -> bool:
 
 
 def _input_warnings(a: Run, b: Run) -> Iterator[str]:
-    before, after = ({one.identity: one.path for one in run.inputs} for run in (a, b))
+    before, after = ({file.identity: file.path for file in run.inputs} for run in (a, b))
     if before.keys() != after.keys():
         read = (
             f"{side} read {join_limited((f'{path} ({identity[:8]})' for identity, path in here.items()), _NAMED, ', ') or 'none'}"

@@ -67,7 +67,7 @@ class Comparison:
         return iter(self.scorers)
 
     def __getitem__(self, scorer: str) -> Difference:
-        return {one.scorer: one for one in self.scorers}[scorer]
+        return {difference.scorer: difference for difference in self.scorers}[scorer]
 
     def worse(self, scorer: str, limit: int) -> list[ChangedScore]:
         """Return the scores that are lower in B, largest losses first.
@@ -96,7 +96,7 @@ class Comparison:
     def changed(self, limit: int) -> set[int]:
         """Return the numbers in B of the samples that changed most: up to ``limit`` losses and gains for each scorer."""
         changed = (*self._worse.values(), *self._better.values())
-        return {number for found in changed for number in found.b[:limit].tolist()}
+        return {number for numbers in changed for number in numbers.b[:limit].tolist()}
 
     def _rows(self, scorer: str, changed: PairedNumbers, limit: int) -> list[ChangedScore]:
         sides = list(zip(changed.a[:limit].tolist(), changed.b[:limit].tolist(), strict=True))
@@ -115,12 +115,12 @@ class Comparison:
 
     def notes(self) -> Iterator[str]:
         """Yield the lines below the table: notes on each scorer, samples without a counterpart, and warnings."""
-        for one in self.scorers:
-            for line in one.notes():
-                yield f"{one.scorer}: {line}"
-        methods = dict.fromkeys(one.method for one in self.scorers if one.test)
+        for difference in self.scorers:
+            for line in difference.notes():
+                yield f"{difference.scorer}: {line}"
+        methods = dict.fromkeys(difference.method for difference in self.scorers if difference.test)
         for method in methods:
-            yield f"p by {method}: {', '.join(one.scorer for one in self.scorers if one.method == method)}"
+            yield f"p by {method}: {', '.join(difference.scorer for difference in self.scorers if difference.method == method)}"
         yield from _unpaired("A", self.unpaired_a)
         yield from _unpaired("B", self.unpaired_b)
         for warning in self.warnings:
@@ -129,7 +129,9 @@ class Comparison:
     def __rich__(self) -> RenderableType:
         lines = (Text(printable(line)) for line in self.notes())
         return Group(
-            Text(printable(self.heading)), text_table(_COLUMNS, (one.cells() for one in self.scorers), words=2), *lines
+            Text(printable(self.heading)),
+            text_table(_COLUMNS, (difference.cells() for difference in self.scorers), words=2),
+            *lines,
         )
 
     def __str__(self) -> str:
@@ -141,11 +143,11 @@ class Comparison:
         def row(kind: str, cells: Iterable[str]) -> str:
             return f"<tr>{''.join(f'<{kind}>{_escaped(cell)}</{kind}>' for cell in cells)}</tr>"
 
-        lines = "".join(row("td", one.cells()) for one in self.scorers)
-        told = "".join(f"<li>{_escaped(line)}</li>" for line in self.notes())
+        lines = "".join(row("td", difference.cells()) for difference in self.scorers)
+        notes = "".join(f"<li>{_escaped(line)}</li>" for line in self.notes())
         return (
             f"<p>{_escaped(self.heading)}</p><table><thead>{row('th', _COLUMNS)}</thead><tbody>{lines}</tbody></table>"
-            f"<ul>{told}</ul>"
+            f"<ul>{notes}</ul>"
         )
 
     def as_json(self, show: int = 0) -> JsonValue:
@@ -158,11 +160,11 @@ class Comparison:
             "gates": [gate._asdict() for gate in self.gates.gates],
             "scorers": [
                 {
-                    **one.as_json(),
-                    "losses": [_change_json(change) for change in self.worse(one.scorer, show)],
-                    "gains": [_change_json(change) for change in self.better(one.scorer, show)],
+                    **difference.as_json(),
+                    "losses": [_change_json(change) for change in self.worse(difference.scorer, show)],
+                    "gains": [_change_json(change) for change in self.better(difference.scorer, show)],
                 }
-                for one in self.scorers
+                for difference in self.scorers
             ],
         }
 
@@ -196,13 +198,13 @@ def compare(
     from judgekit.analysis.sample_pairs import SamplePairs  # noqa: PLC0415 - it loads numpy, as the next import does
     from judgekit.stats.comparison import holm  # noqa: PLC0415
 
-    names = [one.name for one in a.scorers if one.name in {other.name for other in b.scorers}]
+    names = [record.name for record in a.scorers if record.name in {other.name for other in b.scorers}]
     if not names:
-        known = (
-            f"{side} has {join_limited((one.name for one in run.scorers), separator=', ') or 'none'}"
+        scorers = (
+            f"{side} has {join_limited((record.name for record in run.scorers), separator=', ') or 'none'}"
             for side, run in (("A", a), ("B", b))
         )
-        raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(known)}")
+        raise ConfigError(f"runs {a.number} (A) and {b.number} (B) have no scorer in common: {'; '.join(scorers)}")
     parsed = [Gate.parse(text, names, DIFFERENCE_FIELDS) for text in gates]
     labelled = labels_by_scorer(labels, a, b, names)
     pairs = SamplePairs.of(a, b, names)

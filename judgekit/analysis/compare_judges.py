@@ -167,19 +167,21 @@ class _Answers:
 
     @classmethod
     def of(
-        cls, run: Run, judge: str, record: ScorerRecord, labels: Sequence[HumanLabel], asked: Sequence[ScorerRecord]
+        cls, run: Run, judge: str, record: ScorerRecord, labels: Sequence[HumanLabel], compared: Sequence[ScorerRecord]
     ) -> Self:
         """Return the verdicts in the rows of a judge, with labels of its samples that none of those asked was aligned by."""
         every = list(run.rows(scorer=record.name))
         runs, left_out = labels_by_run(run, record, labels)
-        matched = match_labels(run, record, every, runs[run], spent_samples(run, asked, every, runs[run]))
+        matched = match_labels(run, record, every, runs[run], spent_samples(run, compared, every, runs[run]))
         pairs = VerdictPairs.of(matched, *value_kind(record, matched.rows, matched.samples))
         left_out += matched.unused_labels + matched.unmatched
         for other, theirs in runs.items():
             if other is not run:
                 left_out[f"they belong to run {other.number}"] += len(theirs)
         human_values = {
-            one.row.index: one.values for one in matched.samples if one.values and one.row.score.value is not None
+            sample.row.index: sample.values
+            for sample in matched.samples
+            if sample.values and sample.row.score.value is not None
         }
         return cls(
             judge,
@@ -216,25 +218,25 @@ def compare_judges(run: Run, judges: Mapping[str, str], labels: Iterable[HumanLa
         ConfigError: There is no such scorer, or one person gives a sample two labels.
         TraceError: A label is not on the scale.
     """
-    given, records = list(labels), {one.name: one for one in run.scorers}
+    given, records = list(labels), {record.name: record for record in run.scorers}
     for scorer in judges.values():
         if scorer not in records:
             raise ConfigError.unknown("scorer of the run", scorer, records)
-    asked = [records[scorer] for scorer in judges.values()]
-    found = [_Answers.of(run, judge, record, given, asked) for judge, record in zip(judges, asked, strict=True)]
-    closer = _adjusted([_closer(a, b) for a, b in combinations(found, 2)], [*combinations(found, 2)])
+    compared = [records[scorer] for scorer in judges.values()]
+    sides = [_Answers.of(run, judge, record, given, compared) for judge, record in zip(judges, compared, strict=True)]
+    closer = _adjusted([_closer(a, b) for a, b in combinations(sides, 2)], [*combinations(sides, 2)])
     return JudgeComparison(
         run=run.number,
         samples=run.samples.samples,
-        judges=[_side(run, answers) for answers in found],
-        pairs=[_pair(a, b, one) for (a, b), one in zip(combinations(found, 2), closer, strict=True)],
+        judges=[_side(run, answers) for answers in sides],
+        pairs=[_pair(a, b, closeness) for (a, b), closeness in zip(combinations(sides, 2), closer, strict=True)],
     )
 
 
 def _side(run: Run, answers: _Answers) -> JudgeResult:
     line = run.summary[answers.record.name]
-    asked = [row.score.calls for row in run.rows(scorer=line.scorer)]
-    seconds = [call.seconds for calls in asked for call in calls if not call.cached and call.error is None]
+    calls_by_sample = [row.score.calls for row in run.rows(scorer=line.scorer)]
+    seconds = [call.seconds for calls in calls_by_sample for call in calls if not call.cached and call.error is None]
     return JudgeResult(
         judge=answers.judge,
         scorer=line.scorer,
@@ -246,7 +248,7 @@ def _side(run: Run, answers: _Answers) -> JudgeResult:
             judge: {name or "": times for name, times in models.items()}
             for judge, models in line.reported_models.items()
         },
-        fell_back=sum(map(_fell_back, asked)),
+        fell_back=sum(map(_fell_back, calls_by_sample)),
         requests=line.requests,
         cached=line.cached,
         tokens=line.tokens,
@@ -303,8 +305,8 @@ def _closeness(a: _Answers, b: _Answers) -> Mapping[int, tuple[float, float]]:
     """Return how close both judges are to people, by sample."""
     return {
         index: (
-            1 - fmean(abs(a.value(index) - one) for one in a.human_values[index]),
-            1 - fmean(abs(b.value(index) - one) for one in b.human_values[index]),
+            1 - fmean(abs(a.value(index) - human) for human in a.human_values[index]),
+            1 - fmean(abs(b.value(index) - human) for human in b.human_values[index]),
         )
         for index in a.human_values
         if index in b.human_values
@@ -345,8 +347,8 @@ def _adjusted(
     tests: Sequence[ClosenessTest | None], pairs: Sequence[tuple[_Answers, _Answers]]
 ) -> Sequence[ClosenessTest | None]:
     """Return the tests with p adjusted for their number, if there are several."""
-    made = [(one, *pair) for one, pair in zip(tests, pairs, strict=True) if one is not None]
-    if len(made) < 2:
+    tested = [(test, *pair) for test, pair in zip(tests, pairs, strict=True) if test is not None]
+    if len(tested) < 2:
         return tests
     import numpy as np  # noqa: PLC0415
 
@@ -354,9 +356,9 @@ def _adjusted(
 
     gains = [
         {index: round(near_b - near_a, _DIGITS) for index, (near_a, near_b) in _closeness(a, b).items()}
-        for _, a, b in made
+        for _, a, b in tested
     ]
-    groups = {index: a.rows[index].group for (_, a, _), found in zip(made, gains, strict=True) for index in found}
-    table = np.asarray([[found.get(index, 0.0) for index in groups] for found in gains])
+    groups = {index: a.rows[index].group for (_, a, _), gain in zip(tested, gains, strict=True) for index in gain}
+    table = np.asarray([[gain.get(index, 0.0) for index in groups] for gain in gains])
     adjusted = iter(max_t(table, [*groups.values()], two_sided=True).adjusted.tolist())
-    return [one and one.model_copy(update={"p_adjusted": max(one.p, next(adjusted))}) for one in tests]
+    return [test and test.model_copy(update={"p_adjusted": max(test.p, next(adjusted))}) for test in tests]

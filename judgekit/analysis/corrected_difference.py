@@ -106,21 +106,21 @@ def correct_difference(
     first = _LabelledSide.of(a, scorer, pairs.numbers_a, pairs.a, drawn)
     second = _LabelledSide.of(b, scorer, pairs.numbers_b, pairs.b, drawn)
     sides = {"A": first, "B": second}
-    used = {(one.run, one.number, one.sample, one.annotator) for side in sides.values() for one in side.given}
+    used = {(label.run, label.number, label.sample, label.annotator) for side in sides.values() for label in side.given}
     neither = len(drawn) - len(used)
     notes = [f"labels of {name} left out: {why}" for name, side in sides.items() for why in side.left_out]
     notes += [f"{count_text(neither, 'label')} left out: they belong to neither run"] if neither else []
     notes += (
         [f"{count_text(picked, 'label')} left out: picked for judgekit align to read, not at random"] if picked else []
     )
-    found = None
+    estimate = None
     if all(side.count for side in sides.values()):
         reason = next((f"on {name}, {side.obstacle}" for name, side in sides.items() if side.obstacle), "")
         if not reason:
-            found = corrected_difference(first.tasks(), second.tasks(), pairs.groups)
+            estimate = corrected_difference(first.tasks(), second.tasks(), pairs.groups)
             reason = (
                 ""
-                if found
+                if estimate
                 else "the labels vary too little, are of too few groups, or leave out one of the judge's verdicts"
             )
     else:
@@ -131,23 +131,25 @@ def correct_difference(
         first.count,
         second.count,
         int((first.is_labelled & second.is_labelled).sum()),
-        None if found is None else found.a,
-        None if found is None else found.b,
-        None if found is None else found.interval,
+        None if estimate is None else estimate.a,
+        None if estimate is None else estimate.b,
+        None if estimate is None else estimate.interval,
         reason,
         join_limited(dict.fromkeys(side.assumption for side in sides.values() if side.assumption)),
         notes,
     )
 
 
-def _one_sided(labelled: str, other: str, known: "_LabelledSide", judged: Values, pairs: ScoredPairs) -> Iterator[str]:
+def _one_sided(
+    labelled: str, other: str, labelled_side: "_LabelledSide", judged: Values, pairs: ScoredPairs
+) -> Iterator[str]:
     """Yield how wrong the judge must be about the other run to hide a difference, and how many labels would tell."""
-    if known.obstacle:
+    if labelled_side.obstacle:
         return
-    trusted = corrected_difference(known.tasks(), LabelledTasks(judged, judged), pairs.groups)
+    trusted = corrected_difference(labelled_side.tasks(), LabelledTasks(judged, judged), pairs.groups)
     if trusted is None:
         return
-    bias = float(known.judged.mean()) - trusted.a
+    bias = float(labelled_side.judged.mean()) - trusted.a
     tip = trusted.b - trusted.a
     yield (
         f"tipping point: people would find no difference if the judge {_rates(tip, other)}; it {_rates(bias, labelled)}"
@@ -157,7 +159,7 @@ def _one_sided(labelled: str, other: str, known: "_LabelledSide", judged: Values
     z = normal_quantile(1 - _ALPHA / 2)
     left = (raw / (z + normal_quantile(_POWER))) ** 2 - ((trusted.interval.high - trusted.interval.low) / 2 / z) ** 2
     share = min(0.99, max(0.01, float(judged.mean()) - bias))
-    needed = labels_needed(share, known.correlation(), sqrt(left), len(judged)) if left > 0 else None
+    needed = labels_needed(share, labelled_side.correlation(), sqrt(left), len(judged)) if left > 0 else None
     if needed is None:
         yield f"no number of labels on {other} alone would likely show {seen}: label more of {labelled} too"
     else:
@@ -183,35 +185,35 @@ class _LabelledSide:
 
     @classmethod
     def of(cls, run: Run, scorer: str, numbers: Numbers, judged: Values, labels: Sequence[HumanLabel]) -> Self:
-        record = next(one for one in run.scorers if one.name == scorer)
+        record = next(sample for sample in run.scorers if sample.name == scorer)
         given = labels_by_run(run, record, labels)[0][run]
-        said, applies = np.full(len(judged), np.nan), np.zeros(len(judged))
+        values, applies = np.full(len(judged), np.nan), np.zeros(len(judged))
         if not given:
-            return cls(judged, said, applies, None, given, ())
+            return cls(judged, values, applies, None, given, ())
         rows = list(run.rows(scorer=scorer))
         matched = match_labels(run, record, rows, given)
-        places = {number: place for place, number in enumerate(numbers.tolist())}
+        indices = {number: index for index, number in enumerate(numbers.tolist())}
         unpaired = 0
-        for one in matched.samples:
-            place = places.get(one.row.index)
-            if place is None:
+        for sample in matched.samples:
+            index = indices.get(sample.row.index)
+            if index is None:
                 unpaired += 1
             else:
-                said[place], applies[place] = one.mean or 0.0, one.applicable_share
+                values[index], applies[index] = sample.mean or 0.0, sample.applicable_share
         left_out = [f"{count:,} ({why})" for why, count in (matched.unmatched + matched.unused_labels).items()]
         left_out += [f"{unpaired:,} (no pair has this sample)"] if unpaired else []
         kind, _ = value_kind(record, rows, matched.samples)
         obstacle, assumption = _selection(
             matched, selection_bias(matched, kind, dict(run.store.usage_by_sample(run.number)))
         )
-        count = int((~np.isnan(said)).sum())
+        count = int((~np.isnan(values)).sum())
         if not obstacle and count < MIN_LABELS:
             obstacle = too_few_labels(count, MIN_LABELS)
         if any(label.source == "unknown" for label in given):
             unknown = "no label is the verdict of a judge (their source is unknown)"
             assumption = f"{unknown}, and {assumption}" if assumption else unknown
-        kinds = _kinds(matched, places) if matched.selection in ("stratified", "unknown") else None
-        return cls(judged, said, applies, kinds, given, left_out, obstacle, assumption)
+        kinds = _kinds(matched, indices) if matched.selection in ("stratified", "unknown") else None
+        return cls(judged, values, applies, kinds, given, left_out, obstacle, assumption)
 
     @property
     def is_labelled(self) -> NDArray[np.bool_]:
@@ -227,9 +229,9 @@ class _LabelledSide:
 
     def correlation(self) -> float:
         """Return the correlation of the judge's values and people's; 0 if either does not vary."""
-        known = self.is_labelled & (self.applicable > 0)
-        judged, said = self.judged[known], self.labels[known]
-        return float(np.corrcoef(judged, said)[0, 1]) if np.ptp(judged) and np.ptp(said) else 0.0
+        both = self.is_labelled & (self.applicable > 0)
+        judged, human = self.judged[both], self.labels[both]
+        return float(np.corrcoef(judged, human)[0, 1]) if np.ptp(judged) and np.ptp(human) else 0.0
 
 
 def _selection(matched: MatchedLabels, bias: str) -> tuple[str, str]:
@@ -243,11 +245,11 @@ def _selection(matched: MatchedLabels, bias: str) -> tuple[str, str]:
     return "", ""
 
 
-def _kinds(matched: MatchedLabels, places: Mapping[int, int]) -> NDArray[np.intp]:
+def _kinds(matched: MatchedLabels, indices: Mapping[int, int]) -> NDArray[np.intp]:
     """Return the stratum of each pair, by the verdicts of its run."""
-    found = np.zeros(len(places), np.intp)
+    kinds = np.zeros(len(indices), np.intp)
     for number, part in enumerate[Sequence[Row]](strata(matched.rows, by_confidence=matched.selection == "stratified")):
         for row in part:
-            if (place := places.get(row.index)) is not None:
-                found[place] = number
-    return found
+            if (index := indices.get(row.index)) is not None:
+                kinds[index] = number
+    return kinds

@@ -31,7 +31,7 @@ class MeanBound(NamedTuple):
 
 def run_corrections(run: Run) -> "Mapping[str, Correction]":
     """Return the corrected mean of each scorer whose judge was audited, or the reason why there is none."""
-    return {scorer: _correction(run, scorer) for scorer, known in run.audits.items() if known.record is not None}
+    return {scorer: _correction(run, scorer) for scorer, status in run.audits.items() if status.record is not None}
 
 
 def _correction(run: Run, scorer: str) -> "Correction":
@@ -46,7 +46,9 @@ def _correction(run: Run, scorer: str) -> "Correction":
 
 def corrected_means(corrections: "Mapping[str, Correction]") -> "Mapping[str, Estimate]":
     """Return the corrected mean of each scorer that has one."""
-    return {scorer: one.corrected for scorer, one in corrections.items() if one.corrected is not None}
+    return {
+        scorer: correction.corrected for scorer, correction in corrections.items() if correction.corrected is not None
+    }
 
 
 def describe_correction(correction: "Correction") -> str:
@@ -59,19 +61,19 @@ def describe_correction(correction: "Correction") -> str:
 
 def mean_bounds(run: Run) -> Mapping[str, MeanBound]:
     """Return the strictest bound that the gates of a run set on the value or corrected value of each scorer."""
-    names = [one.name for one in run.scorers]
-    asked = run.record.options.get("gates")
-    found: dict[str, MeanBound] = {}
-    for text in asked if isinstance(asked, list) else ():
+    names = [record.name for record in run.scorers]
+    gates = run.record.options.get("gates")
+    bounds: dict[str, MeanBound] = {}
+    for text in gates if isinstance(gates, list) else ():
         gate = Gate.parse(str(text), names)
         if (
             gate.scorer is not None
             and gate.field in ("value", "lower", "upper", *CORRECTED_FIELDS)
             and gate.operator != "=="
         ):
-            made = MeanBound(gate.operator, gate.bound)
-            found[gate.scorer] = max(found.get(gate.scorer, made), made, key=_strictness)
-    return found
+            bound = MeanBound(gate.operator, gate.bound)
+            bounds[gate.scorer] = max(bounds.get(gate.scorer, bound), bound, key=_strictness)
+    return bounds
 
 
 def _strictness(bound: MeanBound) -> tuple[int, float, int]:
@@ -91,7 +93,11 @@ def describe_fitness(correction: "Correction", bound: MeanBound) -> str:
     is_met = meets(edge - bound.bound)
     slack = TOLERANCE if "=" in bound.operator else -TOLERANCE
     bounds = (sign * floor((sign * edge + slack) * 10**digits) / 10**digits for digits in _DIGITS)
-    reached = (one for one in bounds if meets(edge - one) and (not is_met or sign * (one - bound.bound) >= 0))
+    reached = (
+        candidate
+        for candidate in bounds
+        if meets(edge - candidate) and (not is_met or sign * (candidate - bound.bound) >= 0)
+    )
     reach = next(reached, bound.bound if is_met else 0)
     to = f"{'up' if sign > 0 else 'down'} to {_plain(reach)}"
     assumed = f" (if {correction.assumptions.partition(';')[0]})" if correction.assumptions else ""

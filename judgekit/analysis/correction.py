@@ -22,15 +22,15 @@ def corrected_mean(run: Run, scorer: str) -> Correction:
     For the audited run, or one with the same recordings and scores, this is what the audit found; for another run of
     the same judge, it is the result of `rogan_gladen`.
     """
-    found = run.audits.get(scorer)
-    if found is None:
+    status = run.audits.get(scorer)
+    if status is None:
         return Correction(unavailable_reason="it asks no judge")
-    audit_record = found.record
+    audit_record = status.record
     if audit_record is None:
         return Correction(
-            unavailable_reason=f"{found}; judgekit audit {run.number} compares its judge with human labels"
+            unavailable_reason=f"{status}; judgekit audit {run.number} compares its judge with human labels"
         )
-    if found.scope_text:
+    if status.scope_text:
         rows = list(run.rows(scorer=scorer, statuses=["scored"]))
         return rogan_gladen(rows, run.population(scorer), JudgeErrors.of(audit_record))
     values, audited = run.summary[scorer].values, audit_record.population
@@ -110,20 +110,20 @@ def rogan_gladen(rows: Sequence[Row], population: Population, errors: JudgeError
     share = fsum(values) / len(values)
     independent = round(len(values) * independent_share(values, [row.group for row in rows]))
     positives = round(share * independent)
-    found = estimated(positives, independent, counts.tp, counts.fp, counts.fn, counts.tn)
-    if found is None or found.youden_interval.low <= 0:
-        youden = Estimate.of(found.youden, found.youden_interval) if found else "undefined"
+    estimate = estimated(positives, independent, counts.tp, counts.fp, counts.fn, counts.tn)
+    if estimate is None or estimate.youden_interval.low <= 0:
+        youden = Estimate.of(estimate.youden, estimate.youden_interval) if estimate else "undefined"
         return Correction(
             unavailable_reason=f"the judge is hardly better than chance on {where}: sensitivity + specificity - 1 is {youden}, where 0 is chance"
         )
     sensitivity, specificity = counts.tp / (counts.tp + counts.fn), counts.tn / (counts.tn + counts.fp)
-    if found.interval is None:
+    if estimate.interval is None:
         passed = Estimate.of(share, wilson(positives, independent))
         return Correction(
             unavailable_reason=f"the judge passes {passed} of this run, which is impossible if it errs as on {where}: there it passes "
             f"{Estimate(value=sensitivity)} of what people pass and {Estimate(value=1 - specificity)} of what they fail"
         )
-    value, (low, high, method) = min(1.0, max(0.0, (share + specificity - 1) / found.youden)), found.interval
+    value, (low, high, method) = min(1.0, max(0.0, (share + specificity - 1) / estimate.youden)), estimate.interval
     return Correction(
         method="Rogan-Gladen",
         corrected=Estimate(value=value, low=min(low, value), high=max(high, value), method=method),

@@ -128,7 +128,9 @@ class Difference:
     def _has_another_number(self) -> bool:
         """Whether the aggregate differs from the mean; a share within a budget or an accuracy does not."""
         both = () if self.overall is None else ((self.overall.a, self.a), (self.overall.b, self.b))
-        return any(one is not None and mean is not None and abs(one - mean) > _ROUNDING for one, mean in both)
+        return any(
+            aggregate is not None and mean is not None and abs(aggregate - mean) > _ROUNDING for aggregate, mean in both
+        )
 
     def _caveats(self) -> Iterator[str]:
         """Yield caveats on a high p."""
@@ -234,7 +236,7 @@ def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
     """Return the aggregate of the scores, if it is not the mean."""
     from judgekit.stats.intervals import bootstrap  # noqa: PLC0415
 
-    names = {"mean" if one is None else one.aggregate for one in (*pairs.scores_a, *pairs.scores_b)}
+    names = {"mean" if score is None else score.aggregate for score in (*pairs.scores_a, *pairs.scores_b)}
     if names == {"mean"}:
         return None
     if len(names) > 1:
@@ -242,12 +244,12 @@ def _overall(pairs: "ScoredPairs") -> AggregateDifference | None:
         return AggregateDifference("undefined", None, None, None, note)
     (name,) = names
 
-    def totals(places: Iterable[int]) -> tuple[Total, Total]:
-        a, b = ([one for place in places if (one := side[place])] for side in (pairs.scores_a, pairs.scores_b))
+    def totals(indices: Iterable[int]) -> tuple[Total, Total]:
+        a, b = ([score for index in indices if (score := side[index])] for side in (pairs.scores_a, pairs.scores_b))
         return compute_total(name, a), compute_total(name, b)
 
     def gain(drawn: "Values") -> float:
-        a, b = (total.value for total in totals([int(place) for place in drawn]))
+        a, b = (total.value for total in totals([int(index) for index in drawn]))
         return nan if a is None or b is None else b - a
 
     everything = range(len(pairs.groups))
@@ -271,8 +273,8 @@ def format_outcomes(pair: tuple[str, str], sides: tuple[str, str], separator: st
     """Return the outcomes of samples on two sides, such as ``3 failed in A`` or ``3 skipped by both``."""
     if pair[0] == pair[1]:
         return f"{times:,} {pair[0]} {separator} both"
-    told = (f"{outcome} {separator} {side}" for outcome, side in zip(pair, sides, strict=True) if outcome != "scored")
-    return f"{times:,} {' and '.join(told)}"
+    parts = (f"{outcome} {separator} {side}" for outcome, side in zip(pair, sides, strict=True) if outcome != "scored")
+    return f"{times:,} {' and '.join(parts)}"
 
 
 def _interval_text(interval: "Interval") -> str:

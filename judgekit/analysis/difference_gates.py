@@ -17,33 +17,37 @@ DIFFERENCE_FIELDS = GateFields(
 """Fields of a `Difference` that gates may refer to: its attributes and the bounds of its interval."""
 
 
-def difference_gate_result(gate: Gate, found: Difference, samples: int, damaged: int = 0) -> GateResult:
+def difference_gate_result(gate: Gate, difference: Difference, samples: int, damaged: int = 0) -> GateResult:
     """Return the result of a gate.
 
     Args:
         gate: The gate, parsed with `DIFFERENCE_FIELDS`.
-        found: The difference of its scorer.
+        difference: The difference of its scorer.
         samples: The number of samples in the larger run, of which ``pairs`` may be a share.
         damaged: The number of its scores that are damaged in either run; with any, no gate is met.
     """
     if damaged:
         return GateResult(gate.text, met=False, value_text=f"{count_text(damaged, 'damaged row')} left out")
     if gate.field == "pairs":
-        return _count_result(gate, found.pairs, samples, "samples")
-    if found.difference is None or found.p is None or found.p_holm is None:
+        return _count_result(gate, difference.pairs, samples, "samples")
+    if difference.difference is None or difference.p is None or difference.p_holm is None:
         return GateResult(gate.text, met=False, value_text="no sample has a value in both runs")
     if gate.field in DIFFERENCE_FIELDS.sample_counts:
-        return _count_result(gate, found.better if gate.field == "better" else found.worse, found.pairs, "pairs")
-    pairs = count_text(found.pairs, "pair")
+        return _count_result(
+            gate, difference.better if gate.field == "better" else difference.worse, difference.pairs, "pairs"
+        )
+    pairs = count_text(difference.pairs, "pair")
     if gate.field in ("p", "p_holm"):
-        return gate.check_number(found.p if gate.field == "p" else found.p_holm, f"{found.test}, {pairs}")
+        return gate.check_number(
+            difference.p if gate.field == "p" else difference.p_holm, f"{difference.test}, {pairs}"
+        )
     if gate.field == "difference":
-        return gate.check_number(found.difference, pairs)
-    if found.interval is None:
+        return gate.check_number(difference.difference, pairs)
+    if difference.interval is None:
         few = "there is no interval: the pairs are too few, or all of one group"
         return GateResult(gate.text, met=False, value_text=f"{few} ({pairs})")
-    bound = found.interval.low if gate.field == "difference.lower" else found.interval.high
-    return gate.check_number(bound, f"{found.interval.method}, {pairs}")
+    bound = difference.interval.low if gate.field == "difference.lower" else difference.interval.high
+    return gate.check_number(bound, f"{difference.interval.method}, {pairs}")
 
 
 def _count_result(gate: Gate, count: int, total: int, noun: str) -> GateResult:

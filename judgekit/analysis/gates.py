@@ -136,15 +136,15 @@ def check_gates(run: Run, gates: Iterable[str], *, min_coverage: float = 0) -> G
     """
     names = [scorer.name for scorer in run.scorers]
     parsed = [Gate.parse(text, names) for text in gates]
-    thin = {line.scorer: said for line in run.summary if (said := _too_few(line, min_coverage))}
+    thin = {line.scorer: reason for line in run.summary if (reason := _too_few(line, min_coverage))}
     decided = {gate.scorer for gate in parsed if gate.field == "failed"}
     undecided = [
         line.scorer
         for line in run.summary
         if (line.counts["failed"] and not {line.scorer, None} & decided) or (line.overall and line.overall.error)
     ]
-    asked = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
-    corrections = _corrections(run, asked)
+    gated = {gate.scorer for gate in parsed if gate.scorer and gate.field in CORRECTED_FIELDS}
+    corrections = _corrections(run, gated)
     of_minimum = {gate.scorer for gate in parsed if gate.scorer and gate.field == "min"}
     lowest = {scorer: row for scorer in of_minimum for row in run.lowest(scorer, 1)}
     return GateResults([gate.result(run.summary, thin, corrections, lowest) for gate in parsed], thin, undecided)
@@ -200,15 +200,15 @@ class Gate:
         Raises:
             ConfigError: The text is not a gate, or there is no such scorer or field.
         """
-        found = _GATE.fullmatch(text)
-        if found is None or found["name"][-1:] in tuple(_SIGNS):
-            place = found.end("name") if found else next((i for i, sign in enumerate(text, 1) if sign in _SIGNS), 1)
+        match = _GATE.fullmatch(text)
+        if match is None or match["name"][-1:] in tuple(_SIGNS):
+            column = match.end("name") if match else next((i for i, sign in enumerate(text, 1) if sign in _SIGNS), 1)
             raise _syntax_error(
-                text, place, f"expected one of {', '.join(OPERATORS)} between a name and a number", fields
+                text, column, f"expected one of {', '.join(OPERATORS)} between a name and a number", fields
             )
-        scorer, field = _scorer_and_field(text, found["name"], found.start("name") + 1, scorers, fields)
-        bound, is_share = _bound(text, found["bound"], found.start("bound") + 1, field, fields)
-        return cls(text.strip(), scorer, field, found["operator"], bound, is_share)
+        scorer, field = _scorer_and_field(text, match["name"], match.start("name") + 1, scorers, fields)
+        bound, is_share = _bound(text, match["bound"], match.start("bound") + 1, field, fields)
+        return cls(text.strip(), scorer, field, match["operator"], bound, is_share)
 
     def result(
         self,
@@ -229,17 +229,17 @@ class Gate:
         row = lowest.get(scorer) if self.field == "min" else None
         too_low = ""
         if self.field in CORRECTED_FIELDS:
-            number, found = self._corrected_value(corrections[scorer])
+            number, explanation = self._corrected_value(corrections[scorer])
         elif row is not None:
-            number, found, too_low = self._sample_value(row, summary[scorer])
+            number, explanation, too_low = self._sample_value(row, summary[scorer])
         else:
-            number, found = self._scorer_value(summary) if self.field in _NUMBERS else self._run_value(summary)
+            number, explanation = self._scorer_value(summary) if self.field in _NUMBERS else self._run_value(summary)
         too_few = low_coverage.get(scorer, "") if self.field in _NUMBERS else ""
         damaged = sum(len(line.damaged_samples) for line in summary if self.scorer in (None, line.scorer))
         left_out = f"{count_text(damaged, 'damaged row')} left out" if damaged else ""
         met = number is not None and self._is_met(number) and not too_few and not damaged
         why = "; ".join(filter(None, (too_low, too_few, left_out)))
-        return GateResult(self.text, met, found, why, None if row is None else row.index)
+        return GateResult(self.text, met, explanation, why, None if row is None else row.index)
 
     def _is_met(self, number: float) -> bool:
         return OPERATORS[self.operator](number - self.bound)
@@ -267,12 +267,12 @@ class Gate:
     def _sample_value(self, row: Row, line: ScorerSummary) -> tuple[float | None, str, str]:
         """Return the lowest value of a sample, an explanation, and how many samples are too low."""
         value = row.score.value
-        found = f"found {self._shown(value or 0.0)} (sample #{row.index} {row.sample_id!r}, {line.coverage()})"
-        low = sum(not self._is_met(one) for one in line.values)
+        explanation = f"found {self._shown(value or 0.0)} (sample #{row.index} {row.sample_id!r}, {line.coverage()})"
+        low = sum(not self._is_met(sample_value) for sample_value in line.values)
         if ">" not in self.operator or not low:
-            return value, found, ""
+            return value, explanation, ""
         below = "below" if "=" in self.operator else "not above"
-        return value, found, f"{below} {self._shown(self.bound)}: {low:,} of {len(line.values):,} scored samples"
+        return value, explanation, f"{below} {self._shown(self.bound)}: {low:,} of {len(line.values):,} scored samples"
 
     def _corrected_value(self, correction: "Correction") -> tuple[float | None, str]:
         """Return a corrected number of a scorer, or ``None``, and an explanation."""
@@ -296,15 +296,15 @@ class Gate:
         counts = sum((line.counts for line in lines), Counter[ScoreStatus]())
         count = counts[self.field if self.field in UNSCORED_STATUSES else "scored"]
         of, about = sum(line.total for line in lines), max((line.qualifier for line in lines), default="")
-        found = f"found {count:,} of {about}{of:,}"
+        explanation = f"found {count:,} of {about}{of:,}"
         if not self.is_share:
-            return count, found
+            return count, explanation
         if not counts.total():
             return None, "there are no scores"
         if about:
-            return None, f"{found}, so the share is unknown"
+            return None, f"{explanation}, so the share is unknown"
         share = count / of
-        return share, f"{found}, {self._shown(share)}"
+        return share, f"{explanation}, {self._shown(share)}"
 
     def _shown(self, number: float) -> str:
         """Return the number with enough digits to show on which side of the bound it lies."""
@@ -346,8 +346,8 @@ def _scorer_and_field(
         unknown = ConfigError.unknown(f"number of {scorer}", field, fields.scorer_fields)
         raise _syntax_error(text, column + len(scorer) + 1, unknown, fields)
     ends = (f".{field}" for field in reversed(fields.scorer_fields))
-    asked = next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
-    unknown = ConfigError.unknown(fields.scorers, asked or name, [*scorers, *fields.run_fields])
+    wanted = next((name.removesuffix(end) for end in ends if name.endswith(end)), name)
+    unknown = ConfigError.unknown(fields.scorers, wanted or name, [*scorers, *fields.run_fields])
     raise _syntax_error(text, column, unknown, fields)
 
 

@@ -30,23 +30,28 @@ def human_agreement(
     from judgekit.stats.agreement import krippendorff_alpha  # noqa: PLC0415
     from judgekit.stats.annotators import alternative_test, human_ceiling  # noqa: PLC0415
 
-    several = [one for one in samples if len(one.opinions) > 1]
+    several = [sample for sample in samples if len(sample.opinions) > 1]
     if not several:
         return None
-    names = sorted({opinion.annotator for one in several for opinion in one.opinions}, key=lambda name: name or "")
+    names = sorted(
+        {opinion.annotator for sample in several for opinion in sample.opinions}, key=lambda name: name or ""
+    )
     ratings = np.full((len(names), len(several)), np.nan)
-    for place, one in enumerate(several):
-        for opinion in one.opinions:
-            ratings[names.index(opinion.annotator), place] = (
+    for column, sample in enumerate(several):
+        for opinion in sample.opinions:
+            ratings[names.index(opinion.annotator), column] = (
                 NOT_APPLICABLE_VALUE if opinion.value is None else opinion.value
             )
-    judged = np.asarray([NOT_APPLICABLE_VALUE if one.judge_value is None else one.judge_value for one in several])
+    judged = np.asarray(
+        [NOT_APPLICABLE_VALUE if sample.judge_value is None else sample.judge_value for sample in several]
+    )
     # "Does not apply" has no place among ordered values, so it is left out there.
-    ordered, said = (
-        one if kind == "binary" else np.where(one == NOT_APPLICABLE_VALUE, np.nan, one) for one in (ratings, judged)
+    ordered, judged_ordered = (
+        sample if kind == "binary" else np.where(sample == NOT_APPLICABLE_VALUE, np.nan, sample)
+        for sample in (ratings, judged)
     )
     pairs = VerdictPairs(
-        kind, (), several, [[opinion.value for opinion in one.opinions] for one in several], by_verdict
+        kind, (), several, [[opinion.value for opinion in sample.opinions] for sample in several], by_verdict
     )
     agreement = {"alpha": pairs.bootstrap(lambda drawn: krippendorff_alpha(ordered[:, drawn], metric=_METRICS[kind]))}
     if kind != "continuous":
@@ -58,15 +63,15 @@ def human_agreement(
     test = None
     if len(names) >= _LEAST_ANNOTATORS and not by_verdict:
         test = alternative_test(
-            ordered, said, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=epsilon
+            ordered, judged_ordered, pairs.groups, metric="nominal" if kind == "binary" else "interval", epsilon=epsilon
         )
     if test is None:
         return HumanAgreement(samples=len(several), agreement=agreement)
-    told = "the judge may replace" if test.passed else "not shown that the judge may replace"
+    finding = "the judge may replace" if test.passed else "not shown that the judge may replace"
     return HumanAgreement(
         samples=len(several),
         agreement=agreement,
-        alternative_test=f"{told} one of them: this is shown for {test.winning_rate:.0%} of those tested (half are enough), and "
+        alternative_test=f"{finding} one of them: this is shown for {test.winning_rate:.0%} of those tested (half are enough), and "
         f"the judge is as close to the others as they are on {test.advantage:.0%} of samples (alternative annotator test; epsilon "
         f"{epsilon:g}: being cheaper, it may be the closer one up to {epsilon * 100:g} percentage points less often)",
         passed=test.passed,

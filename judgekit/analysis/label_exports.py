@@ -50,11 +50,11 @@ class ExportedLabels:
         """
         scores = list(scores)
         self._must_not_be_judged(scores)
-        found = [one for line, score in scores if (one := self._label(line, score)) is not None]
-        if not found:
+        labels = [label for line, score in scores if (label := self._label(line, score)) is not None]
+        if not labels:
             why = join_limited(self.notices(), separator=", ") or "no scores"
             raise TraceError(f"contains no label that this run can use: {why}")
-        return found
+        return labels
 
     def notices(self) -> Sequence[str]:
         """Return what was left out, and why."""
@@ -80,7 +80,7 @@ class ExportedLabels:
     def _scorer(self, name: str) -> str | None:
         if name in self.names or self.run is None:
             return self.names.get(name, name)
-        is_scorer = name in {one.name for one in self.run.scorers} and name not in self.names.values()
+        is_scorer = name in {scorer.name for scorer in self.run.scorers} and name not in self.names.values()
         return name if is_scorer else None
 
     def _sample(self, score: ScoreRecord) -> str | None:

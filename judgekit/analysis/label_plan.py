@@ -96,7 +96,7 @@ def plan_labels(
     from judgekit.stats.prediction_powered import MIN_LABELS  # noqa: PLC0415
     from judgekit.stats.quantiles import normal_quantile  # noqa: PLC0415
 
-    names = [one.name for one in run.scorers if one.judged]
+    names = [record.name for record in run.scorers if record.judged]
     if scorer not in names:
         raise ConfigError.unknown("scorer of the run that asks a judge", scorer, names)
     if (half_width is None) == (gate is None):
@@ -118,18 +118,18 @@ def plan_labels(
     if gate is None:
         aim, error = f"a corrected mean within {half_width:g} of people's", (half_width or 0) / z
     else:
-        found = Gate.parse(gate, names)
-        if found.scorer != scorer or found.field not in CORRECTED_FIELDS or found.operator == "==":
+        goal = Gate.parse(gate, names)
+        if goal.scorer != scorer or goal.field not in CORRECTED_FIELDS or goal.operator == "==":
             raise ConfigError(
                 f"{gate!r}: expected a gate on {scorer}.corrected, such as {scorer}.corrected.lower >= 0.7"
             )
-        distance = planned - found.bound if ">" in found.operator else found.bound - planned
+        distance = planned - goal.bound if ">" in goal.operator else goal.bound - planned
         if distance <= 0:
             raise ConfigError(
-                f"a mean of {planned:.3g} ({source}) does not meet {found.text}, so no labels would show that it does"
+                f"a mean of {planned:.3g} ({source}) does not meet {goal.text}, so no labels would show that it does"
             )
-        aim, error = f"{found.text}, met with a probability of {_POWER:.0%}", distance / (z + normal_quantile(_POWER))
-    known, where = (agreement, "given") if agreement is not None else _audited_agreement(run, scorer)
+        aim, error = f"{goal.text}, met with a probability of {_POWER:.0%}", distance / (z + normal_quantile(_POWER))
+    planned_agreement, where = (agreement, "given") if agreement is not None else _audited_agreement(run, scorer)
     rows = [row for row in run.rows(scorer=scorer) if row.score.value is not None]
     independent = independent_share([row.score.value or 0.0 for row in rows], [row.group for row in rows])
     share = min(0.99, max(0.01, planned))
@@ -144,8 +144,8 @@ def plan_labels(
         aim,
         len(rows),
         (planned, source),
-        (known, where),
-        needed(known),
+        (planned_agreement, where),
+        needed(planned_agreement),
         needed(0.0),
         1 / independent,
         MIN_LABELS,
@@ -157,8 +157,8 @@ def _audited_agreement(run: Run, scorer: str) -> tuple[float, str]:
     """Return the agreement in the judge's audit record."""
     status = run.audits[scorer]
     for name in _AGREEMENT:
-        if status.record is not None and (found := status.record.agreement.get(name)) and found.low is not None:
-            return max(0.0, found.low), f"the lower bound of {name} in the audit of run {status.record.run}"
+        if status.record is not None and (figure := status.record.agreement.get(name)) and figure.low is not None:
+            return max(0.0, figure.low), f"the lower bound of {name} in the audit of run {status.record.run}"
     raise ConfigError(
         f"{scorer}: {status}; guess its agreement with people (--agreement 0.6; 0 plans without the judge)"
     )

@@ -120,10 +120,10 @@ def read_labels(
         ConfigError: A score that ``names`` assigns is the verdict of a judge.
         TraceError: The file cannot be read; the message says where, what was found, and what to do.
     """
-    found = read_label_file(path, names=names, run=run)
-    for notice in found.notices:
+    file = read_label_file(path, names=names, run=run)
+    for notice in file.notices:
         warnings.warn(f"{path_text(path)}: {notice}", stacklevel=2)
-    return found.labels
+    return file.labels
 
 
 def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None, run: Run | None = None) -> LabelFile:
@@ -136,9 +136,9 @@ def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None,
         with closing(records_in(file, columns)) as records:  # an error that is kept would hold the file open
             first = next(records, None)
             rows = chain([] if first is None else [first], records)
-            known = None if first is None or isinstance(first.value, TraceError) else score_system(first.value)
-            if known is not None:
-                return _exported(rows, known, ExportedLabels(names or {}, run))
+            system = None if first is None or isinstance(first.value, TraceError) else score_system(first.value)
+            if system is not None:
+                return _exported(rows, system, ExportedLabels(names or {}, run))
             if file.container not in ("csv", "lines"):
                 raise TraceError("labels are read from CSV (.csv, .tsv) and from JSON lines (.jsonl)")
             return _own(_without_duplicates(_lines(rows, columns)), names or {})
@@ -148,18 +148,20 @@ def read_label_file(path: Path | str, *, names: Mapping[str, str] | None = None,
 
 def _own(labels: Sequence[HumanLabel], names: Mapping[str, str]) -> LabelFile:
     """Return the labels of a file in the form of ``judgekit label``."""
-    renamed = [one.model_copy(update={"scorer": names.get(one.scorer, one.scorer)}) for one in labels]
-    return LabelFile(renamed, (), frozenset(one.scorer for one in labels))
+    renamed = [label.model_copy(update={"scorer": names.get(label.scorer, label.scorer)}) for label in labels]
+    return LabelFile(renamed, (), frozenset(label.scorer for label in labels))
 
 
 def _exported(records: Iterable[FileRecord], system: ScoreSystem, selection: ExportedLabels) -> LabelFile:
     """Return the labels among the scores of another system."""
     notices: list[str] = []
     scores = list(_scores(records, system, notices))
-    found = [(one.line, _human_label(one.label, one.sample, one.scorer)) for one in selection.select(scores)]
-    notices += (f"left out {one}" for one in selection.notices())
+    exported = [
+        (export.line, _human_label(export.label, export.sample, export.scorer)) for export in selection.select(scores)
+    ]
+    notices += (f"left out {export}" for export in selection.notices())
     names = frozenset(score.label.name for _, score in scores if score.label is not None)
-    return LabelFile(_without_duplicates(found), notices, names)
+    return LabelFile(_without_duplicates(exported), notices, names)
 
 
 def _scores(
@@ -195,8 +197,8 @@ def _must_be_columns(names: Iterable[str]) -> None:
     for name in there - {*LABEL_COLUMNS, *DISPLAY_COLUMNS}:
         raise TraceError(str(ConfigError.unknown("column of labels", name, LABEL_COLUMNS)))
     if missing := [name for name in _REQUIRED if name not in there]:
-        known = "the value is blank where nobody labelled the sample; columns:"
-        raise TraceError(f"has no {' and no '.join(missing)}; {known} {', '.join(LABEL_COLUMNS)}")
+        explanation = "the value is blank where nobody labelled the sample; columns:"
+        raise TraceError(f"has no {' and no '.join(missing)}; {explanation} {', '.join(LABEL_COLUMNS)}")
 
 
 def _read(cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -213,11 +215,13 @@ def _read(cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _label(row: Mapping[str, JsonValue]) -> HumanLabel:
-    known = {name: value for name, value in row.items() if name not in DISPLAY_COLUMNS}
+    fields = {name: value for name, value in row.items() if name not in DISPLAY_COLUMNS}
     try:
-        return HumanLabel.model_validate({**known, "value": None if known.get("value") == "" else known.get("value")})
+        return HumanLabel.model_validate(
+            {**fields, "value": None if fields.get("value") == "" else fields.get("value")}
+        )
     except ValidationError as error:
-        raise TraceError(validation_message(error, known)) from error
+        raise TraceError(validation_message(error, fields)) from error
 
 
 def deduplicate(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
@@ -230,12 +234,12 @@ def deduplicate(labels: Iterable[HumanLabel]) -> Sequence[HumanLabel]:
 
 
 def _without_duplicates(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequence[HumanLabel]:
-    found: dict[tuple[object, ...], tuple[int | None, HumanLabel]] = {}
+    kept: dict[tuple[object, ...], tuple[int | None, HumanLabel]] = {}
     for line, label in labels:
         key = (label.sample, label.scorer, label.annotator, label.run, label.number, label.recordings)
-        before, first = found.get(key, (None, None))
+        before, first = kept.get(key, (None, None))
         if first is None or first.value is None:
-            found[key] = (line, label)
+            kept[key] = (line, label)
         elif label.value not in (None, first.value):
             who = "an unnamed person" if label.annotator is None else repr(label.annotator)
             raise TraceError(
@@ -244,7 +248,7 @@ def _without_duplicates(labels: Iterable[tuple[int | None, HumanLabel]]) -> Sequ
                 "two people in the column annotator",
                 line=line,
             )
-    return [label for _, label in found.values()]
+    return [label for _, label in kept.values()]
 
 
 def labels_by_scorer(
@@ -255,7 +259,7 @@ def labels_by_scorer(
     Raises:
         ConfigError: A label does not tell which of the two runs it belongs to, or names a scorer that is not in both.
     """
-    found: dict[str, list[HumanLabel]] = {}
+    by_scorer: dict[str, list[HumanLabel]] = {}
     for label in labels:
         if label.scorer not in scorers:
             raise ConfigError.unknown("scorer of both runs", label.scorer, scorers)
@@ -268,8 +272,8 @@ def labels_by_scorer(
             raise ConfigError(
                 f"both runs have the number {a.number}, so labels cannot name one: keep both in one store"
             )
-        found.setdefault(label.scorer, []).append(label)
-    return found
+        by_scorer.setdefault(label.scorer, []).append(label)
+    return by_scorer
 
 
 def label_value(label: HumanLabel, scorer: ScorerRecord) -> ScaleValue | None:
@@ -313,31 +317,31 @@ def recorded_labels(run: Run, names: Mapping[str, str]) -> Sequence[HumanLabel]:
         ConfigError: There is no such scorer, no sample has such a label, or a judge gave it.
         TraceError: One person gives a sample two labels.
     """
-    scorers = [one.name for one in run.scorers]
+    scorers = [scorer_record.name for scorer_record in run.scorers]
     for scorer in names.values():
         if scorer not in scorers:
             raise ConfigError.unknown("scorer of the run", scorer, scorers)
     wanted = {**{name: name for name in scorers if name not in names.values()}, **names}
-    found: list[HumanLabel] = []
-    known: set[str] = set()
+    labels: list[HumanLabel] = []
+    usable: set[str] = set()
     judged: set[str] = set()
     for number, sample, label in _conversation_labels(run) if run.record.keeps_text else _row_labels(run):
         if label.source == "judge":
             judged.add(label.name)
             continue
-        known.add(label.name)
+        usable.add(label.name)
         if label.name in wanted:
-            made = _human_label(label, sample, wanted[label.name])
-            found.append(made.model_copy(update={"run": run.number, "number": number}))
+            human = _human_label(label, sample, wanted[label.name])
+            labels.append(human.model_copy(update={"run": run.number, "number": number}))
     for name in names:
-        if name in judged - known:
+        if name in judged - usable:
             raise ConfigError(
                 f"the recorded label {short_repr(name)} is the verdict of a judge, and cannot show whether "
                 f"{names[name]} is right; name human labels or those of a benchmark"
             )
-        if name not in known:
-            raise ConfigError.unknown("label that was recorded", name, sorted(known))
-    return deduplicate(found)
+        if name not in usable:
+            raise ConfigError.unknown("label that was recorded", name, sorted(usable))
+    return deduplicate(labels)
 
 
 def _human_label(label: Label, sample: str, scorer: str) -> HumanLabel:

@@ -44,7 +44,7 @@ class LabelledSample(NamedTuple):
     @property
     def values(self) -> Sequence[float]:
         """The values from people who say that the question applies."""
-        return [one.value for one in self.opinions if one.value is not None]
+        return [opinion.value for opinion in self.opinions if opinion.value is not None]
 
     @property
     def applicable_share(self) -> float:
@@ -86,7 +86,7 @@ class MatchedLabels:
     @property
     def unlabelled_rows(self) -> Sequence[Row]:
         """The rows that people did not label."""
-        labelled = {one.row.index for one in self.samples}
+        labelled = {sample.row.index for sample in self.samples}
         return [row for row in self.rows if row.index not in labelled]
 
 
@@ -109,29 +109,29 @@ def match_labels(
     Raises:
         ConfigError: A label is not on the scale, or one person gives a sample two labels.
     """
-    found = _Finding(run, record, all_rows, excluded)
+    matching = _Finding(run, record, all_rows, excluded)
     for label in labels:
-        found.add(label)
-    has_skipped = any(row.score.value is None and row.index in found.opinions for row in all_rows)
+        matching.add(label)
+    has_skipped = any(row.score.value is None and row.index in matching.opinions for row in all_rows)
     rows = [row for row in all_rows if row.score.value is not None or (has_skipped and is_not_applicable(row))]
     samples = [
-        LabelledSample(row, tuple(opinions.values()), role=found.roles.get(row.index))
+        LabelledSample(row, tuple(opinions.values()), role=matching.roles.get(row.index))
         for row in rows
-        if (opinions := found.opinions.get(row.index))
+        if (opinions := matching.opinions.get(row.index))
     ]
-    drawn, notes = found.selection(len(rows), len(samples), has_skipped=has_skipped)
+    drawn, notes = matching.selection(len(rows), len(samples), has_skipped=has_skipped)
     if drawn == "stratified":
-        samples = found.weighted(samples) or _weighted(samples, rows)
-    lost = {why for index, why in found.unlabelled.items() if index not in found.opinions}
-    return MatchedLabels(run, rows, samples, drawn, lost, found.unused_labels, found.unmatched(), notes)
+        samples = matching.weighted(samples) or _weighted(samples, rows)
+    lost = {why for index, why in matching.unlabelled.items() if index not in matching.opinions}
+    return MatchedLabels(run, rows, samples, drawn, lost, matching.unused_labels, matching.unmatched(), notes)
 
 
 def _weighted(samples: Sequence[LabelledSample], rows: Sequence[Row]) -> list[LabelledSample]:
     """Return the samples with weights, by which the samples drawn from each verdict stand for all of it."""
     parts = [{row.index for row in part} for part in strata(rows, by_confidence=True)]
-    labelled = [sum(one.row.index in part for one in samples) for part in parts]
+    labelled = [sum(sample.row.index in part for sample in samples) for part in parts]
     weights = {index: len(part) / max(1, n) for part, n in zip(parts, labelled, strict=True) for index in part}
-    return [one._replace(weight=weights[one.row.index]) for one in samples]
+    return [sample._replace(weight=weights[sample.row.index]) for sample in samples]
 
 
 class _Finding:
@@ -181,14 +181,14 @@ class _Finding:
             self.unused_labels[f"{row.score.status} {by}"] += 1
         else:
             value = None if value == "skipped" else value
-            said = str(label.value) if isinstance(label.value, str | bool) else f"{label.value:g}"
-            opinion = Opinion(annotator=label.annotator, label=said, value=value, reason=label.reason)
+            text = str(label.value) if isinstance(label.value, str | bool) else f"{label.value:g}"
+            opinion = Opinion(annotator=label.annotator, label=text, value=value, reason=label.reason)
             before = self.opinions.setdefault(row.index, {}).setdefault(label.annotator, opinion)
             if before.value != value:
                 who = "an unnamed person" if label.annotator is None else repr(label.annotator)
                 raise ConfigError(
                     f"{who} gives sample {label.sample!r} two labels for {self._record.name}: "
-                    f"{short_repr(before.label)} and {short_repr(said)}; keep one, or name the annotators"
+                    f"{short_repr(before.label)} and {short_repr(text)}; keep one, or name the annotators"
                 )
 
     def _exclude(self, row: Row, reason: str) -> None:
@@ -213,18 +213,18 @@ class _Finding:
         """Return the number of labels without a sample, by reason."""
         run = f"run {self._run.number}"
         renamed = f"the sample with this number in {run} has another id (spreadsheets change ids: restore them)"
-        found = {
+        samples = {
             f"{run} has no score for": self._unknown,
             "several samples have this id": self._ambiguous,
             renamed: self._changed,
         }
-        names = {why: join_limited(dict.fromkeys(those), _NAMED, ", ") for why, those in found.items()}
-        return Counter({f"{why}: {names[why]}": len(those) for why, those in found.items() if those})
+        names = {why: join_limited(dict.fromkeys(those), _NAMED, ", ") for why, those in samples.items()}
+        return Counter({f"{why}: {names[why]}": len(those) for why, those in samples.items() if those})
 
     def weighted(self, samples: Sequence[LabelledSample]) -> list[LabelledSample]:
         """Return the samples with weights by their known probabilities; none if these are not known."""
-        known = all(one.row.index in self._weights for one in samples)
-        return [one._replace(weight=self._weights[one.row.index]) for one in samples] if known else []
+        has_weights = all(sample.row.index in self._weights for sample in samples)
+        return [sample._replace(weight=self._weights[sample.row.index]) for sample in samples] if has_weights else []
 
     def selection(self, scored: int, labelled: int, *, has_skipped: bool) -> tuple[LabelSelection, Sequence[str]]:
         """Return how the labelled samples were selected, and notes on it."""
@@ -255,42 +255,43 @@ def labels_by_run(
     if it asked the same judge.
     """
     here: list[HumanLabel] = []
-    found: dict[Run, Sequence[HumanLabel]] = {run: here}
+    by_run: dict[Run, Sequence[HumanLabel]] = {run: here}
     left_out = Counter[str]()
     by_origin: dict[tuple[int | None, str | None], list[HumanLabel]] = {}
     for label in labels:
         by_origin.setdefault((label.run, label.recordings), []).append(label)
     mine = run.recordings
-    for (number, said), those in by_origin.items():
-        if number is None or (number == run.number and said in (None, mine)):
+    for (number, recordings), those in by_origin.items():
+        if number is None or (number == run.number and recordings in (None, mine)):
             here += those
             continue
         try:
             other = Run(run.store, run.store.record(number))
         except StoreError:
             other = None
-        read = said or (other.recordings if other else None)
+        read = recordings or (other.recordings if other else None)
         if read is not None and read == mine:
             # The verdicts of that run may not be those of this one.
             here += [
-                one.model_copy(update={"selection": None}) if one.selection == "stratified" else one for one in those
+                given.model_copy(update={"selection": None}) if given.selection == "stratified" else given
+                for given in those
             ]
         elif other is None:
             left_out[f"run {number} is not kept"] += len(those)
         elif read != other.recordings:
             left_out[f"they belong to another run {number}, on other recordings"] += len(those)
         else:
-            judged = next((one for one in other.scorers if one.name == record.name), None)
+            judged = next((scorer for scorer in other.scorers if scorer.name == record.name), None)
             if judged is None:
                 changed = "it has no such scorer"
             elif judged.signature is not None and judged.signature == record.signature:
                 before = {judge: reported_names(models) for judge, models in other.audit_subject(judged).models.items()}
                 changed = new_models(before, run.audit_subject(record).models)
             else:
-                told = join_limited(identity_differences(judged.identity, record.identity), _NAMED)
-                changed = told or "it cannot be identified"
+                differences = join_limited(identity_differences(judged.identity, record.identity), _NAMED)
+                changed = differences or "it cannot be identified"
             if not changed:
-                found[other] = those
+                by_run[other] = those
             else:
                 left_out[f"run {number} has another judge: {changed}"] += len(those)
-    return found, left_out
+    return by_run, left_out

@@ -35,11 +35,11 @@ def value_kind(
     are few values.
     """
     judged = {row.score.value for row in rows if row.score.value is not None}
-    said = {value for sample in samples for value in sample.values}
+    human = {value for sample in samples for value in sample.values}
     scale = {grade for grade in record.scale.values() if isinstance(grade, float | int)}
-    if {*judged, *said, *scale} <= {0, 1}:
+    if {*judged, *human, *scale} <= {0, 1}:
         return "binary", (0.0, 1.0)
-    values = judged | said
+    values = judged | human
     is_labelled = all(row.score.label is not None for row in rows if row.score.value is not None)
     is_ordinal = values <= scale if scale else is_labelled and len(values) <= _MOST_VALUES
     return ("ordinal", sorted(values | scale)) if is_ordinal else ("continuous", ())
@@ -68,47 +68,47 @@ class VerdictPairs:
     @classmethod
     def of(cls, matched: MatchedLabels, kind: ValueKind, values: Sequence[float]) -> Self:
         """Return the labelled samples of a scorer."""
-        said = [[opinion.value for opinion in one.opinions] for one in matched.samples]
-        return cls(kind, values, matched.samples, said, matched.selection == "stratified")
+        human = [[opinion.value for opinion in sample.opinions] for sample in matched.samples]
+        return cls(kind, values, matched.samples, human, matched.selection == "stratified")
 
     @cached_property
     def judge_verdicts(self) -> Sequence[float | None]:
         """The judge's verdict on each sample."""
-        return [one.judge_value for one in self.samples]
+        return [sample.judge_value for sample in self.samples]
 
     @cached_property
     def human_means(self) -> Sequence[float | None]:
         """The mean of people's values for each sample; ``None`` if all say that the question does not apply."""
-        found = [[value for value in said if value is not None] for said in self.human_verdicts]
-        return [fsum(values) / len(values) if values else None for values in found]
+        applying = [[value for value in verdicts if value is not None] for verdicts in self.human_verdicts]
+        return [fsum(values) / len(values) if values else None for values in applying]
 
     @cached_property
     def applicable(self) -> Sequence[int]:
         """The places of the samples to which the question applies, according to the judge and at least one person."""
         pairs = zip(self.human_means, self.judge_verdicts, strict=True)
-        return [place for place, pair in enumerate(pairs) if None not in pair]
+        return [index for index, pair in enumerate(pairs) if None not in pair]
 
     @cached_property
     def is_disputed(self) -> bool:
         """Whether people and the judge disagree on whether the question applies to some sample."""
         pairs = zip(self.human_verdicts, self.judge_verdicts, strict=True)
-        return any((value is None) != (judged is None) for said, judged in pairs for value in said)
+        return any((value is None) != (judged is None) for human, judged in pairs for value in human)
 
     @cached_property
     def groups(self) -> Sequence[str | None]:
         """The group of each sample."""
-        return [one.row.group for one in self.samples]
+        return [sample.row.group for sample in self.samples]
 
     @cached_property
     def agreement_shares(self) -> Sequence[float]:
         """For each sample, the share of people, in [0, 1], who agree with the judge."""
         pairs = zip(self.human_verdicts, self.judge_verdicts, strict=True)
-        return [fsum(_is_equal(value, judged) for value in said) / len(said) for said, judged in pairs]
+        return [fsum(_is_equal(value, judged) for value in human) / len(human) for human, judged in pairs]
 
     @cached_property
     def weights(self) -> Sequence[float]:
         """The number of samples of the run that each sample stands for; 1 unless they were drawn by verdict."""
-        return [one.weight for one in self.samples]
+        return [sample.weight for sample in self.samples]
 
     def bootstrap(self, statistic: "Callable[[NDArray[np.intp]], float | None]") -> Estimate:
         """Return a statistic of the samples, given by their places, with its bootstrap interval.
@@ -139,14 +139,16 @@ class VerdictPairs:
 
     def accuracy(self, among: Sequence[int] | None = None) -> Estimate:
         """Return how often the judge is right, on all samples or on those at some places."""
-        places = range(len(self.samples)) if among is None else among
+        indices = range(len(self.samples)) if among is None else among
         return Estimate.mean(
-            [self.agreement_shares[place] for place in places], [self.groups[place] for place in places]
+            [self.agreement_shares[index] for index in indices], [self.groups[index] for index in indices]
         )
 
     def _shares(self, value: float) -> Sequence[float]:
         """Return the share of people who give a value, for each sample."""
-        return [fsum(_is_equal(one, value) for one in said) / len(said) for said in self.human_verdicts]
+        return [
+            fsum(_is_equal(verdict, value) for verdict in verdicts) / len(verdicts) for verdicts in self.human_verdicts
+        ]
 
     def agreement(self) -> dict[str, Estimate]:
         """Return the agreement of the judge with people, by name; the first figure is the one to quote alone."""
@@ -154,13 +156,13 @@ class VerdictPairs:
 
         if not self.samples:
             return {}
-        has_none = any(None in said for said in self.human_verdicts) or None in self.judge_verdicts
+        has_none = any(None in verdicts for verdicts in self.human_verdicts) or None in self.judge_verdicts
         if self.kind == "continuous":
-            found = self.subset(self.applicable)._value_agreement()  # noqa: SLF001 - its own
-            return {**found, "agreement on whether it applies": self._on_applicability()} if has_none else found
+            figures = self.subset(self.applicable)._value_agreement()  # noqa: SLF001 - its own
+            return {**figures, "agreement on whether it applies": self._on_applicability()} if has_none else figures
         weights = self.weights if self.by_verdict else None
         values = [*self.values, NOT_APPLICABLE_VALUE] if has_none else self.values
-        judged = [NOT_APPLICABLE_VALUE if one is None else one for one in self.judge_verdicts]
+        judged = [NOT_APPLICABLE_VALUE if verdict is None else verdict for verdict in self.judge_verdicts]
         tables = agreement.AgreementTables.of(
             _table(self.human_verdicts), judged, values=values, groups=self.groups, weights=weights
         )
@@ -169,7 +171,7 @@ class VerdictPairs:
         def kappa(table: "NDArray[np.float64]") -> "NDArray[np.float64]":
             return agreement.table_kappa(table, weighted, has_unordered=has_none)
 
-        found = {
+        figures = {
             "weighted kappa" if self.kind == "ordinal" else "kappa": Estimate.of(*tables.figure(kappa)),
             "agreement": Estimate.of(*tables.figure(agreement.table_agreement)) if self.by_verdict else self.accuracy(),
             "AC1": Estimate.of(*tables.figure(agreement.table_ac1)),
@@ -178,10 +180,10 @@ class VerdictPairs:
             for name, human in (("sensitivity", 1), ("specificity", 0)):
                 shares = self._shares(human)
                 if self.by_verdict or not {*shares} <= {0, 1}:
-                    found[name] = Estimate.of(*tables.figure(partial(agreement.table_agreement, row=human)))
+                    figures[name] = Estimate.of(*tables.figure(partial(agreement.table_agreement, row=human)))
                 else:
-                    found[name] = self.accuracy([place for place, share in enumerate(shares) if share])
-        return found
+                    figures[name] = self.accuracy([index for index, share in enumerate(shares) if share])
+        return figures
 
     def _value_agreement(self) -> dict[str, Estimate]:
         """Return the agreement on continuous values."""
@@ -198,18 +200,21 @@ class VerdictPairs:
             "rank correlation": self.bootstrap(lambda drawn: rank_correlation(*both[:, drawn])),
         }
 
-    def subset(self, places: Sequence[int]) -> Self:
+    def subset(self, indices: Sequence[int]) -> Self:
         """Return the pairs at some places."""
-        samples, said = [self.samples[place] for place in places], [self.human_verdicts[place] for place in places]
-        return replace(self, samples=samples, human_verdicts=said)
+        samples, verdicts = (
+            [self.samples[index] for index in indices],
+            [self.human_verdicts[index] for index in indices],
+        )
+        return replace(self, samples=samples, human_verdicts=verdicts)
 
     def _on_applicability(self) -> Estimate:
         """Return how often people and the judge agree on whether the question applies."""
         import numpy as np  # noqa: PLC0415
 
         shares = [
-            said.count(None) / len(said) if judged is None else 1 - said.count(None) / len(said)
-            for said, judged in zip(self.human_verdicts, self.judge_verdicts, strict=True)
+            verdicts.count(None) / len(verdicts) if judged is None else 1 - verdicts.count(None) / len(verdicts)
+            for verdicts, judged in zip(self.human_verdicts, self.judge_verdicts, strict=True)
         ]
         if not self.by_verdict:
             return Estimate.mean(shares, self.groups)
@@ -217,21 +222,25 @@ class VerdictPairs:
 
     def confusion(self, record: ScorerRecord) -> dict[str, dict[str, float]]:
         """Return how often people give the label of a row and the judge that of a column."""
-        labels: list[tuple[float | None, str | None]] = [(one.judge_value, one.row.score.label) for one in self.samples]
+        labels: list[tuple[float | None, str | None]] = [
+            (sample.judge_value, sample.row.score.label) for sample in self.samples
+        ]
         labels += [(grade, label) for label, grade in record.scale.items() if not isinstance(grade, str)]
-        found = {
+        value_labels = {
             value: " or ".join(dict.fromkeys(label for grade, label in labels if label and grade == value))
             for value in self.values
         }
-        used = Counter(found.values())  # a label may stand for several values, such as a share of what was asked for
+        used = Counter(
+            value_labels.values()
+        )  # a label may stand for several values, such as a share of what was asked for
         names = {
             value: f"{value:g}" if not name else name if used[name] == 1 else f"{name} ({value:g})"
-            for value, name in found.items()
+            for value, name in value_labels.items()
         }
         times: dict[tuple[float | None, float | None], list[float]] = {}
-        for said, judged in zip(self.human_verdicts, self.judge_verdicts, strict=True):
-            for value in said:
-                times.setdefault((value, judged), []).append(1 / len(said))
+        for verdicts, judged in zip(self.human_verdicts, self.judge_verdicts, strict=True):
+            for value in verdicts:
+                times.setdefault((value, judged), []).append(1 / len(verdicts))
         named: dict[float | None, str] = dict(names.items())
         if any(None in pair for pair in times):
             skipped = (label for label, grade in record.scale.items() if grade == "skipped")
@@ -247,7 +256,7 @@ class VerdictPairs:
             return None
         yes, no = self._shares(1), self._shares(0)
         tp, fn, fp, tn = (
-            fsum(share for share, said in zip(shares, self.judge_verdicts, strict=True) if said == verdict)
+            fsum(share for share, judged in zip(shares, self.judge_verdicts, strict=True) if judged == verdict)
             for shares, verdict in ((yes, 1), (yes, 0), (no, 1), (no, 0))
         )
         return ConfusionCounts(tp=tp, fp=fp, fn=fn, tn=tn)
@@ -267,16 +276,16 @@ class VerdictPairs:
     def _independent(self, human: float) -> tuple[float, float]:
         """Return how many of the samples with one verdict of people the judge gives a 1, and how many a 0."""
         shares = self._shares(human)
-        places = [place for place, share in enumerate(shares) if share]
-        if not places:
+        indices = [index for index, share in enumerate(shares) if share]
+        if not indices:
             return 0.0, 0.0
-        judged = [self.judge_verdicts[place] or 0.0 for place in places]
-        said = [shares[place] for place in places]
-        weights = [self.weights[place] * share for place, share in zip(places, said, strict=True)]
+        judged = [self.judge_verdicts[index] or 0.0 for index in indices]
+        kept = [shares[index] for index in indices]
+        weights = [self.weights[index] * share for index, share in zip(indices, kept, strict=True)]
         worth = self._effective_labels(shares) * independent_share(
-            judged, [self.groups[place] for place in places], said
+            judged, [self.groups[index] for index in indices], kept
         )
-        share = sum(weight * one for weight, one in zip(weights, judged, strict=True)) / sum(weights)
+        share = sum(weight * verdict for weight, verdict in zip(weights, judged, strict=True)) / sum(weights)
         return round(worth * share, _DIGITS), round(worth * (1 - share), _DIGITS)
 
     def _effective_labels(self, shares: Sequence[float]) -> float:
@@ -293,7 +302,7 @@ class VerdictPairs:
         every, these, variance = [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
         for verdict, n in Counter(verdicts).items():
             judged, weight = verdict
-            such = fsum(share for share, one in zip(shares, verdicts, strict=True) if one == verdict)
+            such = fsum(share for share, pair in zip(shares, verdicts, strict=True) if pair == verdict)
             side, share = int(judged or 0), (such + 0.5) / (n + 1)
             every[side] += weight * n
             these[side] += weight * n * share
@@ -305,19 +314,23 @@ class VerdictPairs:
     def disagreements(self) -> Sequence[Disagreement]:
         """Return the samples on which somebody disagrees with the judge, by distance and confidence, highest first."""
         pairs = zip(self.samples, self.human_means, self.human_verdicts, self.agreement_shares, strict=True)
-        apart = [(one, human, _mean_distance(one.judge_value, said)) for one, human, said, right in pairs if right < 1]
-        apart.sort(key=lambda found: (-found[2], -(found[0].row.score.confidence or 0)))
+        apart = [
+            (sample, human, _mean_distance(sample.judge_value, verdicts))
+            for sample, human, verdicts, right in pairs
+            if right < 1
+        ]
+        apart.sort(key=lambda entry: (-entry[2], -(entry[0].row.score.confidence or 0)))
         return [
             Disagreement(
-                index=one.row.index,
-                sample_id=one.row.sample_id,
-                judge_value=one.judge_value,
-                label=one.row.score.label,
-                reason=one.row.score.reason,
+                index=sample.row.index,
+                sample_id=sample.row.sample_id,
+                judge_value=sample.judge_value,
+                label=sample.row.score.label,
+                reason=sample.row.score.reason,
                 human_value=human,
-                opinions=one.opinions,
+                opinions=sample.opinions,
             )
-            for one, human, _ in apart
+            for sample, human, _ in apart
         ]
 
     @cached_property
@@ -326,7 +339,9 @@ class VerdictPairs:
         if self.kind == "continuous":
             return []
         return [
-            place for place, one in enumerate(self.samples) if None not in (one.row.score.confidence, one.judge_value)
+            index
+            for index, sample in enumerate(self.samples)
+            if None not in (sample.row.score.confidence, sample.judge_value)
         ]
 
     def calibration(self) -> Estimate | None:
@@ -341,7 +356,7 @@ class VerdictPairs:
 
         if not self.with_confidence:
             return None
-        confidence = np.asarray([one.row.score.confidence or 0 for one in self.samples])
+        confidence = np.asarray([sample.row.score.confidence or 0 for sample in self.samples])
         right = np.asarray(self.agreement_shares, np.float64)
         of = self._counted(
             lambda drawn: expected_calibration_error(confidence[drawn], right[drawn]),
@@ -364,15 +379,15 @@ class VerdictPairs:
             obstacle = "no labelled verdict has a confidence: ask several times (repeats=5), or use a judge that returns logprobs"
         if obstacle:
             return Guarantee(alpha=alpha, delta=delta, unavailable_reason=obstacle)
-        alone = {row.index for row in first_of_groups([self.samples[place].row for place in self.with_confidence])}
-        places = [place for place in self.with_confidence if self.samples[place].row.index in alone]
-        confidence = [self.samples[place].row.score.confidence or 0 for place in places]
-        wrong = [1 - self.agreement_shares[place] for place in places]
+        alone = {row.index for row in first_of_groups([self.samples[index].row for index in self.with_confidence])}
+        indices = [index for index in self.with_confidence if self.samples[index].row.index in alone]
+        confidence = [self.samples[index].row.score.confidence or 0 for index in indices]
+        wrong = [1 - self.agreement_shares[index] for index in indices]
         every = [row.score.confidence for row in rows if row.score.confidence is not None]
-        found = min_confidence_threshold(confidence, wrong, every, alpha=alpha, delta=delta)
-        threshold = found.value
+        least = min_confidence_threshold(confidence, wrong, every, alpha=alpha, delta=delta)
+        threshold = least.value
         if threshold is None:
-            return Guarantee(alpha=alpha, delta=delta, unavailable_reason=found.unavailable_reason)
+            return Guarantee(alpha=alpha, delta=delta, unavailable_reason=least.unavailable_reason)
         kept = [float((row.score.confidence or 0) >= threshold) for row in rows]
         missed = [float(no) for no, sure in zip(wrong, confidence, strict=True) if sure >= threshold]
         return Guarantee(
@@ -384,25 +399,28 @@ class VerdictPairs:
         )
 
 
-def _is_equal(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return isclose(one, other, abs_tol=1e-9)
+def _is_equal(a: float | None, b: float | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return isclose(a, b, abs_tol=1e-9)
 
 
-def _mean_distance(judged: float | None, said: Sequence[float | None]) -> float:
+def _mean_distance(judged: float | None, human: Sequence[float | None]) -> float:
     """Return the mean distance of people from the judge; it is 1 if they disagree on whether the question applies."""
-    off = (float(one is not judged) if one is None or judged is None else abs(one - judged) for one in said)
-    return fsum(off) / len(said)
+    off = (
+        float(verdict is not judged) if verdict is None or judged is None else abs(verdict - judged)
+        for verdict in human
+    )
+    return fsum(off) / len(human)
 
 
-def _table(said: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
+def _table(verdicts: Sequence[Sequence[float | None]]) -> "NDArray[np.float64]":
     """Return an array of shape (people, samples), with NaN for samples that have fewer labels than others."""
     import numpy as np  # noqa: PLC0415
 
-    table = np.full((max(map(len, said)), len(said)), nan)
-    for place, values in enumerate(said):
-        table[: len(values), place] = [NOT_APPLICABLE_VALUE if one is None else one for one in values]
+    table = np.full((max(map(len, verdicts)), len(verdicts)), nan)
+    for column, values in enumerate(verdicts):
+        table[: len(values), column] = [NOT_APPLICABLE_VALUE if verdict is None else verdict for verdict in values]
     return table
 
 

@@ -96,23 +96,25 @@ def repeatability(rows: Iterable[Row]) -> Repeatability | None:
     Returns:
         ``None`` if the judge was asked about no sample twice.
     """
-    asked = _comparable([one for row in rows if (one := _sample_verdicts(row)) is not None and one.is_repeated])
-    if not asked:
+    verdicts = _comparable(
+        [sample for row in rows if (sample := _sample_verdicts(row)) is not None and sample.is_repeated]
+    )
+    if not verdicts:
         return None
     from judgekit.stats.components import variance_components  # noqa: PLC0415 - numpy takes a while
 
-    groups = [one.group for one in asked]
-    components = variance_components(_table(asked))
-    rate = Estimate.mean([one.flips for one in asked], groups)
-    side = asked[0].side
+    groups = [sample.group for sample in verdicts]
+    components = variance_components(_table(verdicts))
+    rate = Estimate.mean([sample.flips for sample in verdicts], groups)
+    side = verdicts[0].side
     return Repeatability(
-        samples=len(asked),
-        repeats=sum(one.repeat_count for one in asked),
-        max_repeats=sum(one.max_repeats for one in asked),
+        samples=len(verdicts),
+        repeats=sum(sample.repeat_count for sample in verdicts),
+        max_repeats=sum(sample.max_repeats for sample in verdicts),
         flip_rate=rate,
-        near=Estimate.mean([float(one.is_close) for one in asked], groups),
+        near=Estimate.mean([float(sample.is_close) for sample in verdicts], groups),
         components=_named(components, side) if components else {},
-        advice=tuple(_advice(asked, rate, components)),
+        advice=tuple(_advice(verdicts, rate, components)),
     )
 
 
@@ -120,45 +122,49 @@ def _sample_verdicts(row: Row) -> _SampleVerdicts | None:
     """Return the verdicts on a sample, if its score records them."""
     score, details = row.score, first_details(row.score)
     side: Side = "repeat"
-    said: list[Sequence[float | None]] = []
+    values: list[Sequence[float | None]] = []
     votes: list[_Vote] = []
-    made = most = 0
+    count = most = 0
     stopped, escalated = "min_repeats" in details, False
     if (repeats := Repeats.of(details)) is not None:
-        said.append(repeats.values[: repeats.min_repeats])
-        votes += said[0]
-        made, most = len(repeats.values), repeats.max_repeats
-    elif isinstance(found := details.get("votes"), dict):
+        values.append(repeats.values[: repeats.min_repeats])
+        votes += values[0]
+        count, most = len(repeats.values), repeats.max_repeats
+    elif isinstance(answers := details.get("votes"), dict):
         side = "member"
-        for vote in found.values():
-            told = vote if isinstance(vote, dict) else {}
-            failed = told.get("status") == "failed"
-            own = Repeats.of(told) or Repeats([] if failed else [repeat_value(vote)], 1, 1)
-            said.append(own.values[: own.min_repeats])
+        for vote in answers.values():
+            fields = vote if isinstance(vote, dict) else {}
+            failed = fields.get("status") == "failed"
+            own = Repeats.of(fields) or Repeats([] if failed else [repeat_value(vote)], 1, 1)
+            values.append(own.values[: own.min_repeats])
             votes.append("failed" if failed else repeat_value(vote))
-            made, most = made + len(own.values), most + own.max_repeats
-            stopped = stopped or "min_repeats" in told
+            count, most = count + len(own.values), most + own.max_repeats
+            stopped = stopped or "min_repeats" in fields
         unasked = details.get("unasked")
         escalated = isinstance(unasked, list) and bool(unasked)
         most += len(unasked) if isinstance(unasked, list) else 0
-    elif isinstance(found := details.get("verdicts"), list):
+    elif isinstance(answers := details.get("verdicts"), list):
         side = "order"
-        said += [[_PREFERRED.get(str(one.get("preferred"))) if isinstance(one, dict) else None] for one in found]
-        votes += [vote for (vote,) in said]
-        made = most = len(votes)
+        values += [
+            [_PREFERRED.get(str(answer.get("preferred"))) if isinstance(answer, dict) else None] for answer in answers
+        ]
+        votes += [vote for (vote,) in values]
+        count = most = len(votes)
     else:
         return None
     is_mean = score.status == "scored" and score.confidence is None and details is score.details
-    return _SampleVerdicts(row.group, side, said, votes, is_mean, made, most, stopped, escalated)
+    return _SampleVerdicts(row.group, side, values, votes, is_mean, count, most, stopped, escalated)
 
 
 def _comparable(verdicts: Sequence[_SampleVerdicts]) -> Sequence[_SampleVerdicts]:
     """Return the samples with the first one's source of repetition; of escalating panels, only members always asked."""
-    alike = [one for one in verdicts if one.side == verdicts[0].side]
-    if not any(one.escalated for one in alike):
+    alike = [sample for sample in verdicts if sample.side == verdicts[0].side]
+    if not any(sample.escalated for sample in alike):
         return alike
-    first = (replace(one, values=one.values[:_ALWAYS_ASKED], votes=one.votes[:_ALWAYS_ASKED]) for one in alike)
-    return [one for one in first if one.is_repeated]
+    first = (
+        replace(sample, values=sample.values[:_ALWAYS_ASKED], votes=sample.votes[:_ALWAYS_ASKED]) for sample in alike
+    )
+    return [sample for sample in first if sample.is_repeated]
 
 
 def _flips(values: Sequence[float | None]) -> float:
@@ -170,10 +176,13 @@ def _table(verdicts: Sequence[_SampleVerdicts]) -> "NDArray[np.float64]":
     """Return the values in an array of shape (samples, members or orders, repeats), with NaN for missing ones."""
     import numpy as np  # noqa: PLC0415
 
-    sides, repeats = max(len(one.values) for one in verdicts), max(len(said) for one in verdicts for said in one.values)
+    sides, repeats = (
+        max(len(sample.values) for sample in verdicts),
+        max(len(repeated) for sample in verdicts for repeated in sample.values),
+    )
     table = np.full((len(verdicts), sides, repeats), np.nan)
-    for at, one in enumerate(verdicts):
-        for side, values in enumerate(one.values):
+    for at, sample in enumerate(verdicts):
+        for side, values in enumerate(sample.values):
             table[at, side, : len(values)] = [nan if value is None else value for value in values]
     return table
 
@@ -191,11 +200,14 @@ def _names(side: Side) -> Mapping[str, str]:
 def _advice(
     verdicts: Sequence[_SampleVerdicts], rate: Estimate, components: "VarianceComponents | None"
 ) -> Iterator[str]:
-    side, repeats = verdicts[0].side, max(len(said) for one in verdicts for said in one.values)
+    side, repeats = (
+        verdicts[0].side,
+        max(len(repeated_values) for sample in verdicts for repeated_values in sample.values),
+    )
     repeated: Side = "repeat" if repeats > 1 else side
-    if any(one.is_adaptive for one in verdicts):
+    if any(sample.is_adaptive for sample in verdicts):
         yield f"Only the first {repeats} repeats count here, because they decide whether there are more."
-    if any(one.escalated for one in verdicts):
+    if any(sample.escalated for sample in verdicts):
         yield f"Only the first {_ALWAYS_ASKED} members count here, because they decide whether there are more."
     if not rate.value:
         most = 1.0 if rate.high is None else rate.high
@@ -228,7 +240,7 @@ def _splits(components: "VarianceComponents", side: Side, repeats: int) -> Itera
         return
     requests = several * repeats
     splits = [
-        one for one in request_plans(components, requests, prompts=several) if one.prompts * one.repeats == requests
+        plan for plan in request_plans(components, requests, prompts=several) if plan.prompts * plan.repeats == requests
     ]
     if splits and (best := splits[0]).error < (worst := splits[-1]).error:
         yield (

@@ -28,22 +28,26 @@ def assign_roles(
         ConfigError: Samples of one group have different roles on the sheet.
     """
     by_group: dict[str, LabelRole] = {}
-    for one in labelled:
-        group = samples[one.row.index].group
-        if one.role is not None and group is not None and by_group.setdefault(group, one.role) != one.role:
+    for labelled_sample in labelled:
+        group = samples[labelled_sample.row.index].group
+        if (
+            labelled_sample.role is not None
+            and group is not None
+            and by_group.setdefault(group, labelled_sample.role) != labelled_sample.role
+        ):
             raise ConfigError(
-                f"samples of the group {short_repr(group)} have the roles {by_group[group]} and {one.role}; give all of "
+                f"samples of the group {short_repr(group)} have the roles {by_group[group]} and {labelled_sample.role}; give all of "
                 "them one, since they are not independent"
             )
-    found: dict[int, LabelRole] = {}
+    roles: dict[int, LabelRole] = {}
     first: dict[str, LabelRole] = {}
-    for one in labelled:
-        sample = samples[one.row.index]
-        role = one.role or by_group.get(sample.group or "") or assigned_role(sample)
+    for labelled_sample in labelled:
+        sample = samples[labelled_sample.row.index]
+        role = labelled_sample.role or by_group.get(sample.group or "") or assigned_role(sample)
         if any(before.was_fitted_to(sample) for before in earlier):
             role = "train"
         key = recording_key(sample)
         if _ORDER[role] <= _ORDER[first.get(key, role)]:
             first[key] = role
-        found[one.row.index] = role
-    return {number: first[recording_key(samples[number])] for number in found}
+        roles[labelled_sample.row.index] = role
+    return {number: first[recording_key(samples[number])] for number in roles}

@@ -121,12 +121,12 @@ class SamplePairs:
         repeated = {*a.duplicate_ids, *b.duplicate_ids}
         codes: dict[str, int] = {}
         before, after = _Side(scorers, codes), _Side(scorers, codes)
-        places = {key: place for place, key in enumerate(before.read(a, repeated)) if key is not None}
+        positions = {key: position for position, key in enumerate(before.read(a, repeated)) if key is not None}
         counterparts = array("q")
         strangers: list[str] = []
         in_order = 0
         for key in after.read(b, repeated):
-            counterparts.append(-1 if key is None else places.pop(key, -1))
+            counterparts.append(-1 if key is None else positions.pop(key, -1))
             in_order += key is not None and counterparts[-1] >= 0 and key[0] in repeated
             if key is not None and counterparts[-1] < 0 and len(strangers) < _EXAMPLES:
                 strangers.append(key[0])
@@ -142,7 +142,9 @@ class SamplePairs:
         groups[alone] = len(codes) + np.arange(alone.sum())
         left = len(counterparts) - len(at_b) - after.repeated
         return cls(
-            UnpairedSamples(len(places), before.repeated, tuple(one for one, _ in islice(places, _EXAMPLES))),
+            UnpairedSamples(
+                len(positions), before.repeated, tuple(identifier for identifier, _ in islice(positions, _EXAMPLES))
+            ),
             UnpairedSamples(left, after.repeated, tuple(strangers)),
             _different(groups_a, groups_b),
             _different(np.asarray(before.domains)[at_a], np.asarray(after.domains)[at_b]),
@@ -218,8 +220,8 @@ class _Column:
         self.outcomes.append(_OUTCOMES.index("missing" if score is None else score.status))
         self.values.append(0.0 if value is None else value)
 
-    def scores_at(self, places: Numbers) -> Sequence[Score | None]:
-        return [self._scores.get(place) for place in places.tolist()]
+    def scores_at(self, positions: Numbers) -> Sequence[Score | None]:
+        return [self._scores.get(position) for position in positions.tolist()]
 
 
 class _Side:
@@ -241,8 +243,8 @@ class _Side:
         """Yield the key by which each sample is paired; ``None`` if samples with its id cannot be told apart."""
         times = Counter[str]()
         for number, rows in groupby(run.counted_rows(), key=lambda row: row.index):
-            found = list(rows)
-            first, scores = found[0], {row.scorer: row.score for row in found}
+            sample_rows = list(rows)
+            first, scores = sample_rows[0], {row.scorer: row.score for row in sample_rows}
             for name, column in self.columns.items():
                 score = scores.get(name)
                 column.add(score)
@@ -252,7 +254,7 @@ class _Side:
             self.numbers.append(number)
             self.groups.append(self._coded(first.group))
             self.domains.append(self._coded(first.domain))
-            self._hashes.extend([one or _UNKNOWN for one in first.hashes])
+            self._hashes.extend([digest or _UNKNOWN for digest in first.hashes])
             self.ids_are_numbers = self.ids_are_numbers and first.sample_id == str(number)
             if first.sample_id not in repeated:
                 yield first.sample_id, 0

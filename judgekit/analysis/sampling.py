@@ -62,12 +62,12 @@ def draw_samples(
         ConfigError: There is no such scorer, it scored nothing, ``n`` is too small, or further samples are wanted and the
             run has no confidence or no conversations.
     """
-    names = [one.name for one in run.scorers]
+    names = [record.name for record in run.scorers]
     if scorer not in names:
         raise ConfigError.unknown("scorer of the run", scorer, names)
     statuses: Sequence[ScoreStatus] = ("scored", "skipped") if include_skipped else ("scored",)
-    found = run.rows(scorer=scorer, statuses=statuses)
-    rows = [row for row in found if row.score.value is not None or is_not_applicable(row)]
+    candidates = run.rows(scorer=scorer, statuses=statuses)
+    rows = [row for row in candidates if row.score.value is not None or is_not_applicable(row)]
     if not rows:
         raise ConfigError(f"{scorer} scored no sample of run {run.number}: there is nothing to label")
     if n < 1:
@@ -101,17 +101,17 @@ def _with_roles(run: Run, drawn: Sequence[DrawnSample]) -> Sequence[DrawnSample]
     """Return samples with roles: a hash decides which of them choose and which test; none is read."""
     if not run.record.keeps_text:
         raise ConfigError(f"run {run.number} stores no conversations, by which labels get their roles")
-    wanted = {one.number for one in drawn}
+    wanted = {sample.number for sample in drawn}
     samples = dict(run.conversations(wanted.__contains__))
     return [
-        one._replace(role=assigned_role(samples[one.number], train=0)) if one.number in samples else one
-        for one in drawn
+        sample._replace(role=assigned_role(samples[sample.number], train=0)) if sample.number in samples else sample
+        for sample in drawn
     ]
 
 
 def _unsure(run: Run, rows: Sequence[Row], drawn: Sequence[DrawnSample], n: int) -> Sequence[DrawnSample]:
     """Return the samples of which the judge is least sure, of groups that are not drawn."""
-    taken = {one.number for one in drawn}
+    taken = {sample.number for sample in drawn}
     groups = {row.group for row in rows if row.index in taken and row.group is not None}
     rest = [row for row in rows if row.index not in taken and row.group not in groups]
     sure = [(row.score.confidence, row) for row in rest if row.score.confidence is not None]
@@ -120,8 +120,8 @@ def _unsure(run: Run, rows: Sequence[Row], drawn: Sequence[DrawnSample], n: int)
             f"the scores of run {run.number} have no confidence, by which samples to read are chosen: use draws=5, a panel, "
             "or a judge with logprobs"
         )
-    found = sorted(sure, key=lambda one: (one[0], one[1].index))[:n]
-    return [DrawnSample(row.index, row.sample_id, "convenience", None, "train") for _, row in found]
+    least_sure = sorted(sure, key=lambda sample: (sample[0], sample[1].index))[:n]
+    return [DrawnSample(row.index, row.sample_id, "convenience", None, "train") for _, row in least_sure]
 
 
 def is_not_applicable(row: Row) -> bool:
@@ -177,22 +177,22 @@ def _verdicts(rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
     for row, value in scored:
         verdict = str(row.score.label if is_labelled else bisect_right(bounds, value))
         parts.setdefault(verdict, []).append(row)
-    ordered = [part for _, part in sorted(parts.items(), key=lambda one: (one[1][0].score.value or 0.0, one[0]))]
+    ordered = [part for _, part in sorted(parts.items(), key=lambda named: (named[1][0].score.value or 0.0, named[0]))]
     if skipped := [row for row in rows if is_not_applicable(row)]:
         ordered.append(skipped)
-    found: list[list[Row]] = []
+    merged: list[list[Row]] = []
     for part in ordered:
-        if found and min(len(part), len(found[-1])) < _LEAST:
-            found[-1] += part
+        if merged and min(len(part), len(merged[-1])) < _LEAST:
+            merged[-1] += part
         else:
-            found.append(part)
-    return found
+            merged.append(part)
+    return merged
 
 
 def _shared(sizes: Sequence[int], n: int) -> Sequence[int]:
     """Return how many of ``n`` samples to draw from each part, as equally as their sizes allow."""
     shares = [0] * len(sizes)
     for _ in range(n):
-        _, place = min((share, place) for place, share in enumerate(shares) if share < sizes[place])
-        shares[place] += 1
+        _, index = min((share, index) for index, share in enumerate(shares) if share < sizes[index])
+        shares[index] += 1
     return shares

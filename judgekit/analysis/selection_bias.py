@@ -24,15 +24,15 @@ def selection_bias(matched: MatchedLabels, kind: ValueKind, usages: Mapping[int,
     is_doubtful = matched.selection == "unknown" or (matched.selection == "random" and matched.missing_reasons)
     if not is_doubtful or not matched.samples or not matched.unlabelled_rows:
         return ""
-    sides = ([one.row for one in matched.samples], matched.unlabelled_rows)
+    sides = ([sample.row for sample in matched.samples], matched.unlabelled_rows)
     (labelled, a), (rest, b) = (_describe(rows, kind, usages) for rows in sides)
     differ = population_differences(labelled, rest, (a, b))
     if not differ:
         return ""
-    told = f"the labelled samples differ from the others: {join_limited(differ)}"
+    difference = f"the labelled samples differ from the others: {join_limited(differ)}"
     if matched.missing_reasons and matched.selection == "random":
-        return f"{told}. So samples were not left blank at random: label these too"
-    return f"{told}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"
+        return f"{difference}. So samples were not left blank at random: label these too"
+    return f"{difference}. So they were not drawn at random; judgekit label {matched.run.number} draws a random sample"
 
 
 def _describe(
@@ -42,8 +42,8 @@ def _describe(
     population = describe_population(rows, usages)
     verdicts = [row.score.value for row in first_of_groups(rows)]
     if kind != "continuous":
-        return population, Counter("skipped" if one is None else f"{one:g}" for one in verdicts)
-    values = sorted(one for one in verdicts if one is not None)
+        return population, Counter("skipped" if verdict is None else f"{verdict:g}" for verdict in verdicts)
+    values = sorted(verdict for verdict in verdicts if verdict is not None)
     traits = {**population.features, **({"verdicts": values} if values else {})}
-    scored = Counter("skipped" if one is None else "scored" for one in verdicts)
+    scored = Counter("skipped" if verdict is None else "scored" for verdict in verdicts)
     return population.model_copy(update={"features": traits}), scored

@@ -25,7 +25,7 @@ def alignments_of(run: Run, scorers: Iterable[ScorerRecord]) -> Sequence[Alignme
     Raises:
         StoreError: One of them is not recorded beside the run.
     """
-    wanted = [alignment for one in scorers for alignment in one.alignments]
+    wanted = [alignment for scorer in scorers for alignment in scorer.alignments]
     folder = run.audits_folder
     if wanted and folder is None:
         raise StoreError("a run in memory has no records of alignments: give it a store")
@@ -35,7 +35,7 @@ def alignments_of(run: Run, scorers: Iterable[ScorerRecord]) -> Sequence[Alignme
 def question_names(run: Run, scorer: ScorerRecord) -> Collection[str]:
     """Return the names by which labels may name a scorer's question: its own, and that before it was aligned."""
     try:
-        return {scorer.name, *(one.scorer for one in alignments_of(run, [scorer]))}
+        return {scorer.name, *(alignment.scorer for alignment in alignments_of(run, [scorer]))}
     except StoreError:
         return {scorer.name}
 
@@ -60,4 +60,4 @@ def spent_samples(
             labelled, f"perhaps read when the judge was aligned: run {run.number} stores no text to tell"
         )
     read = run.conversations(labelled.__contains__)
-    return SpentSamples({number for number, sample in read if any(one.was_fitted_to(sample) for one in records)})
+    return SpentSamples({number for number, sample in read if any(record.was_fitted_to(sample) for record in records)})

@@ -46,16 +46,16 @@ def export(run: Run, *, to: ExportTarget, samples: Iterable[Sample] | None = Non
         AuthenticationError: The environment has no key, or the system refuses it.
         ExportError: The system refuses the scores, or cannot be reached; what was sent before is kept there.
     """
-    found = run_sync(lambda: send_scores(run, to=to, samples=samples))
-    _warn(found)
-    return found
+    exported = run_sync(lambda: send_scores(run, to=to, samples=samples))
+    _warn(exported)
+    return exported
 
 
 async def aexport(run: Run, *, to: ExportTarget, samples: Iterable[Sample] | None = None) -> ExportResult:
     """Write the scores of a run into the system that has their traces; see `export`."""
-    found = await send_scores(run, to=to, samples=samples)
-    _warn(found)
-    return found
+    exported = await send_scores(run, to=to, samples=samples)
+    _warn(exported)
+    return exported
 
 
 async def send_scores(run: Run, *, to: ExportTarget, samples: Iterable[Sample] | None = None) -> ExportResult:
@@ -85,15 +85,15 @@ async def send_scores(run: Run, *, to: ExportTarget, samples: Iterable[Sample] |
     return tally.result(destination.system)
 
 
-def result_lines(found: ExportResult) -> Iterator[str]:
+def result_lines(exported: ExportResult) -> Iterator[str]:
     """Yield what became of the scores that were not exported, a line for each reason, and notes on the others."""
-    for reason, count in found.left_out.items():
+    for reason, count in exported.left_out.items():
         yield f"{count:,} not exported: {reason}"
-    if found.unscored:
-        yield f"{found.unscored:,} not exported: skipped, failed and abstained scores have no value"
-    yield from found.notes
+    if exported.unscored:
+        yield f"{exported.unscored:,} not exported: skipped, failed and abstained scores have no value"
+    yield from exported.notes
 
 
-def _warn(found: ExportResult) -> None:
-    if lines := [*result_lines(found)]:
-        warnings.warn(f"{found.system}: {'; '.join(lines)}", stacklevel=3)
+def _warn(exported: ExportResult) -> None:
+    if lines := [*result_lines(exported)]:
+        warnings.warn(f"{exported.system}: {'; '.join(lines)}", stacklevel=3)

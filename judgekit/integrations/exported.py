@@ -74,7 +74,7 @@ class ExportedScore(NamedTuple):
     def metadata(self) -> dict[str, JsonValue]:
         """The parts of the score that other systems have no field for."""
         score = self.score
-        found: dict[str, JsonValue] = {
+        fields: dict[str, JsonValue] = {
             "judgekit.sample_id": self.row.sample_id,
             "judgekit.status": score.status,
             JUDGED_MARK: bool(score.calls),
@@ -86,7 +86,7 @@ class ExportedScore(NamedTuple):
             "judgekit.error": score.error,
             "judgekit.cost_usd": score.usd_paid if score.calls else None,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 def exported_scores(run: Run, samples: Iterable[Sample] | None) -> Iterator[ExportedScore]:
@@ -97,37 +97,37 @@ def exported_scores(run: Run, samples: Iterable[Sample] | None) -> Iterator[Expo
         samples: The samples that were scored, whose spans and times are used; if not given, those that the run kept.
     """
     kept = (sample for _, sample in run.conversations()) if samples is None else samples
-    places = _places(kept)
+    locations = _places(kept)
     signatures, repeated, recordings = (
-        {one.name: one.signature for one in run.scorers},
+        {record.name: record.signature for record in run.scorers},
         {*run.duplicate_ids},
         run.recordings,
     )
     for row in run:
-        place = places.get(row.sample_id) or Place()
-        if place.trace_id is None:
-            own = (_valid(_TRACE_ID, one) for one in (row.trace_id, row.sample_id))
-            place = place._replace(trace_id=next(filter(None, own), None))
+        location = locations.get(row.sample_id) or Place()
+        if location.trace_id is None:
+            own = (_valid(_TRACE_ID, record) for record in (row.trace_id, row.sample_id))
+            location = location._replace(trace_id=next(filter(None, own), None))
         number = row.index if row.sample_id in repeated else None
         parts = [recordings, row.trace_id, row.sample_id, number, row.scorer, signatures[row.scorer]]
-        yield ExportedScore(uuid5(_NAMESPACE, json.dumps(parts)), row, place, place.started_at or run.started_at)
+        yield ExportedScore(uuid5(_NAMESPACE, json.dumps(parts)), row, location, location.started_at or run.started_at)
 
 
 def answering_judges(score: Score) -> list[str]:
     """Return the judges that answered, without those that they replaced; for a failed score, all that were asked."""
-    asked = [call.judge for call in score.calls]
+    judges = [call.judge for call in score.calls]
     answered = [call.judge for call in score.calls if call.error is None and score.status != "failed"]
-    return [*dict.fromkeys(answered or asked)]
+    return [*dict.fromkeys(answered or judges)]
 
 
 def _places(samples: Iterable[Sample]) -> Mapping[str, Place]:
     """Return the places of samples by their ids. An id with several places has an empty one."""
-    places: dict[str, Place] = {}
+    locations: dict[str, Place] = {}
     for sample in samples:
-        place = Place.of(sample.trace)
-        if places.setdefault(sample.id, place) != place:
-            places[sample.id] = Place()
-    return places
+        location = Place.of(sample.trace)
+        if locations.setdefault(sample.id, location) != location:
+            locations[sample.id] = Place()
+    return locations
 
 
 def _valid(form: re.Pattern[str], identity: str | None) -> str | None:

@@ -80,13 +80,13 @@ def inspect_scorer(scorer: Scorer, *, aggregate: str = "mean") -> InspectScorer:
                 sample = _sample(state, target, log.transcript().events)
             except TraceError as error:
                 return _scored(Score.failed(scorer.name, str(error), error="TraceError"), None, scores)
-            found = await attempt(scorer, sample)
-            if found.status == "scored" and found.aggregate != aggregate:
-                wanted = f"inspect_scorer(..., aggregate={found.aggregate!r})"
+            own_score = await attempt(scorer, sample)
+            if own_score.status == "scored" and own_score.aggregate != aggregate:
+                wanted = f"inspect_scorer(..., aggregate={own_score.aggregate!r})"
                 raise ConfigError(
                     f"the scores of {scorer.name!r} do not have the aggregate {aggregate!r}: use {wanted}"
                 )
-            return _scored(found, sample.trace.response, scores)
+            return _scored(own_score, sample.trace.response, scores)
 
         return score
 
@@ -107,8 +107,8 @@ def _sample(state: Any, target: Any, events: object) -> Sample:
         "metadata": state.metadata,
         "events": events,
     }
-    found = _JSON.validate_python(to_jsonable_python(record, exclude_none=True, fallback=str))
-    return InspectReader().sample(found, 0)
+    json_record = _JSON.validate_python(to_jsonable_python(record, exclude_none=True, fallback=str))
+    return InspectReader().sample(json_record, 0)
 
 
 def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
@@ -121,11 +121,11 @@ def _scored(score: Score, answer: str | None, scores: _Scores) -> Any:
         metadata["warnings"] = list(score.warnings)
     if score.error is not None:
         metadata["error"] = score.error
-    told = {"answer": answer, "explanation": score.reason, "metadata": metadata}
+    fields = {"answer": answer, "explanation": score.reason, "metadata": metadata}
     if score.value is not None:
-        return scores.Score(value=score.value, **told)
+        return scores.Score(value=score.value, **fields)
     failed = "grader_failed" if score.calls else "scoring_failed"  # Inspect's own words
-    return scores.Score.unscored(reason=failed if score.status == "failed" else score.status, **told)
+    return scores.Score.unscored(reason=failed if score.status == "failed" else score.status, **fields)
 
 
 def _total(scores: _Scores, aggregate: str) -> Metric:
@@ -133,8 +133,8 @@ def _total(scores: _Scores, aggregate: str) -> Metric:
 
     @scores.metric("total", scores="unreduced")
     def total(aggregate: str) -> Metric:
-        def come_to(found: Sequence[Any]) -> dict[str, float]:
-            of = compute_total(aggregate, [_restored(one.score, aggregate) for one in found])
+        def come_to(sample_scores: Sequence[Any]) -> dict[str, float]:
+            of = compute_total(aggregate, [_restored(sample_score.score, aggregate) for sample_score in sample_scores])
             figures = {name: number for name, number in of.metrics.items() if number is not None}
             return {aggregate: float("nan") if of.value is None else of.value, **figures}
 
@@ -144,5 +144,5 @@ def _total(scores: _Scores, aggregate: str) -> Metric:
 
 
 def _restored(score: Any, aggregate: str) -> Score:
-    found = score.metadata
-    return Score.scored("", score.value, label=found["label"], details=found["details"], aggregate=aggregate)
+    metadata = score.metadata
+    return Score.scored("", score.value, label=metadata["label"], details=metadata["details"], aggregate=aggregate)

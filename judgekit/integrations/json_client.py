@@ -28,8 +28,8 @@ Model = TypeVar("Model", bound=BaseModel)
 class _RetriedError(Exception):
     """A response, or none, after which a retry may help."""
 
-    def __init__(self, found: str, wait: float = 0.0) -> None:
-        super().__init__(found)
+    def __init__(self, problem: str, wait: float = 0.0) -> None:
+        super().__init__(problem)
         self.wait = wait
 
 
@@ -84,9 +84,9 @@ class JsonClient:
             raise ExportError(self._masked(f"{self.address}: {error}")) from None
         if response.is_success or response.status_code in accepted:
             return response
-        said = f"{self.address}{path}: HTTP {response.status_code}: {cut_middle(response.text, _SHOWN)}"
+        problem = f"{self.address}{path}: HTTP {response.status_code}: {cut_middle(response.text, _SHOWN)}"
         kind = AuthenticationError if response.status_code in (401, 403) else ExportError
-        raise kind(self._masked(said))
+        raise kind(self._masked(problem))
 
     async def _attempt(self, path: str, content: bytes) -> "httpx.Response":
         import httpx  # noqa: PLC0415
@@ -112,8 +112,8 @@ class JsonClient:
         try:
             return model.model_validate_json(response.content)
         except ValidationError as error:
-            said = f"{self.address}: cannot read the response: {cut_middle(response.text, _SHOWN)}"
-            raise ExportError(self._masked(said)) from error
+            problem = f"{self.address}: cannot read the response: {cut_middle(response.text, _SHOWN)}"
+            raise ExportError(self._masked(problem)) from error
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -40,20 +40,20 @@ class Langfuse:
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores that have a value and a trace."""
         items: list[dict[str, JsonValue]] = []
-        for one in scores:
-            trace_id = one.place.trace_id or one.row.trace_id
+        for exported in scores:
+            trace_id = exported.place.trace_id or exported.row.trace_id
             if trace_id is None:
                 tally.left_out["the recording has no trace id"] += 1
-            elif one.score.value is None:
+            elif exported.score.value is None:
                 tally.unscored += 1
             else:
-                items.append(_item(one, trace_id, one.score.value))
+                items.append(_item(exported, trace_id, exported.score.value))
         for part in split_by_size(items, _LARGEST):
             response = await self._client.post("/api/public/scores", list(part))
             reply = self._client.parsed(response, _Reply) if response.status_code == 207 else _Reply()
             tally.exported += len(part) - reply.rejected
             if reply.rejected:
-                why = join_limited(dict.fromkeys(one.message for one in reply.errors)) or "without a reason"
+                why = join_limited(dict.fromkeys(exported.message for exported in reply.errors)) or "without a reason"
                 tally.left_out[f"Langfuse rejects them: {why}"] += reply.rejected
 
     async def aclose(self) -> None:
@@ -61,14 +61,14 @@ class Langfuse:
         await self._client.aclose()
 
 
-def _item(one: ExportedScore, trace_id: str, value: float) -> dict[str, JsonValue]:
+def _item(exported: ExportedScore, trace_id: str, value: float) -> dict[str, JsonValue]:
     return {
-        "id": str(one.id),
+        "id": str(exported.id),
         "traceId": trace_id,
-        "name": one.score.scorer,
+        "name": exported.score.scorer,
         "value": value,
         "dataType": "NUMERIC",
-        "comment": one.score.reason or None,
-        "metadata": one.metadata,
-        "timestamp": one.at.isoformat(),  # Langfuse only replaces a score of the same id and time
+        "comment": exported.score.reason or None,
+        "metadata": exported.metadata,
+        "timestamp": exported.at.isoformat(),  # Langfuse only replaces a score of the same id and time
     }

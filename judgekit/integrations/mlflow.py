@@ -39,7 +39,7 @@ class MLflow:
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores whose traces MLflow has, except those that it already has."""
-        for trace_id, those in groupby(scores, key=lambda one: _trace_id(one.row)):
+        for trace_id, those in groupby(scores, key=lambda exported: _trace_id(exported.row)):
             of_trace = list(those)
             if trace_id is None:
                 tally.left_out["the recording has no trace id of MLflow"] += len(of_trace)
@@ -57,21 +57,21 @@ class MLflow:
     def _send(self, trace_id: str, scores: Sequence[ExportedScore]) -> int:
         """Create the assessments of a trace that are new or changed, and return their number."""
         assessments: Sequence[Any] = self._client.get_trace_info(trace_id).assessments or ()
-        before = {dict[str, str](one.metadata or {}).get(_SCORE_ID): one for one in assessments}
+        before = {dict[str, str](exported.metadata or {}).get(_SCORE_ID): exported for exported in assessments}
         created = 0
-        for one in scores:
-            made = self._assessment(trace_id, one)
-            there = before.get(str(one.id))
-            if there is not None and _content(there) == _content(made):
+        for exported in scores:
+            assessment = self._assessment(trace_id, exported)
+            there = before.get(str(exported.id))
+            if there is not None and _content(there) == _content(assessment):
                 continue
-            self._client.log_assessment(trace_id, made)
+            self._client.log_assessment(trace_id, assessment)
             if there is not None:  # MLflow does not update the source
                 self._client.delete_assessment(trace_id, there.assessment_id)
             created += 1
         return created
 
-    def _assessment(self, trace_id: str, one: ExportedScore) -> Any:
-        score, entities = one.score, self._entities
+    def _assessment(self, trace_id: str, exported: ExportedScore) -> Any:
+        score, entities = exported.score, self._entities
         kind, source = ("LLM_JUDGE", ", ".join(answering_judges(score))) if score.calls else ("CODE", "judgekit")
         unscored = score.status != "scored"
         return entities.Feedback(
@@ -81,7 +81,7 @@ class MLflow:
             error=entities.AssessmentError(score.error or score.status, score.reason) if unscored else None,
             source=entities.AssessmentSource(kind, source),
             rationale=score.reason,
-            metadata=_metadata(one),
+            metadata=_metadata(exported),
         )
 
     async def aclose(self) -> None:
@@ -89,22 +89,29 @@ class MLflow:
 
 
 def _trace_id(row: Row) -> str | None:
-    return next((one for one in (row.trace_id, row.sample_id) if one is not None and _TRACE_ID.fullmatch(one)), None)
+    return next(
+        (
+            identifier
+            for identifier in (row.trace_id, row.sample_id)
+            if identifier is not None and _TRACE_ID.fullmatch(identifier)
+        ),
+        None,
+    )
 
 
-def _metadata(one: ExportedScore) -> dict[str, str]:
+def _metadata(exported: ExportedScore) -> dict[str, str]:
     """Return the other values of a score as texts. The name of the cost is MLflow's own."""
-    score = one.score
-    found = {
-        _SCORE_ID: str(one.id),
-        "judgekit.sample_id": one.row.sample_id,
+    score = exported.score
+    fields = {
+        _SCORE_ID: str(exported.id),
+        "judgekit.sample_id": exported.row.sample_id,
         "judgekit.status": score.status,
         "judgekit.label": score.label,
         "judgekit.details": json.dumps(score.details) if score.details else None,
         "judgekit.warnings": "; ".join(score.warnings) or None,
         "mlflow.assessment.judgeCost": None if not score.calls or (cost := score.usd_paid) is None else str(cost),
     }
-    return {name: text for name, text in found.items() if text is not None}
+    return {name: text for name, text in fields.items() if text is not None}
 
 
 def _content(assessment: Any) -> tuple[object, ...]:

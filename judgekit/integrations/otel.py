@@ -35,7 +35,7 @@ class OpenTelemetry:
         base = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "http://localhost:4318"
         address = os.environ.get("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT") or f"{base.rstrip('/')}/v1/logs"
         names = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_LOGS_HEADERS")
-        headers = {name: value for one in names for name, value in _headers(one)}
+        headers = {name: value for variable in names for name, value in _headers(variable)}
         self._client = JsonClient(address, headers=headers, secrets=headers.values())
 
     @property
@@ -45,12 +45,12 @@ class OpenTelemetry:
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send an event for each score, also for those without a trace."""
-        alone = sum(one.place.trace_id is None for one in scores)
+        alone = sum(exported.place.trace_id is None for exported in scores)
         if alone:
             tally.notes["belong to no trace: their recordings have no OpenTelemetry trace id"] += alone
         resource: JsonValue = {"attributes": [_attribute("service.name", "judgekit")]}
         scope: JsonValue = {"name": "judgekit", "version": version("judgekit")}
-        for part in split_by_size([_record(one) for one in scores], _LARGEST):
+        for part in split_by_size([_record(exported) for exported in scores], _LARGEST):
             logs: JsonValue = [{"scope": scope, "logRecords": list(part)}]
             response = await self._client.post("", {"resourceLogs": [{"resource": resource, "scopeLogs": logs}]})
             is_json = bool(response.content) and "json" in response.headers.get("content-type", "")
@@ -67,40 +67,40 @@ class OpenTelemetry:
 
 def _headers(variable: str) -> list[tuple[str, str]]:
     """Return the headers in a variable, such as ``api-key=secret,other=value``; values are percent-encoded."""
-    found: list[tuple[str, str]] = []
+    headers: list[tuple[str, str]] = []
     for part in filter(str.strip, os.environ.get(variable, "").split(",")):
         name, equals, value = part.partition("=")
         if not equals or not name.strip():
             raise ExportError(f"{variable}: expected name=value, separated by commas")
-        found.append((name.strip(), unquote(value.strip())))
-    return found
+        headers.append((name.strip(), unquote(value.strip())))
+    return headers
 
 
-def _record(one: ExportedScore) -> dict[str, JsonValue]:
-    score, place, time = one.score, one.place, str(round(one.at.timestamp() * 1_000_000) * 1_000)
+def _record(exported: ExportedScore) -> dict[str, JsonValue]:
+    score, location, time = exported.score, exported.place, str(round(exported.at.timestamp() * 1_000_000) * 1_000)
     attributes: dict[str, str | float | bool | None] = {
         "gen_ai.evaluation.name": score.scorer,
         "gen_ai.evaluation.score.value": score.value,
         "gen_ai.evaluation.score.label": score.label,
         "gen_ai.evaluation.explanation": score.reason or None,
-        "gen_ai.response.id": place.response_id,
+        "gen_ai.response.id": location.response_id,
         "error.type": (score.error or "_OTHER") if score.status == "failed" else None,
-        "judgekit.score_id": str(one.id),
+        "judgekit.score_id": str(exported.id),
         "judgekit.status": score.status,
         JUDGED_MARK: bool(score.calls),
-        "judgekit.sample_id": one.row.sample_id,
+        "judgekit.sample_id": exported.row.sample_id,
     }
-    found: dict[str, JsonValue] = {
+    record: dict[str, JsonValue] = {
         "timeUnixNano": time,
         "observedTimeUnixNano": time,
         "eventName": "gen_ai.evaluation.result",
         "attributes": [_attribute(name, value) for name, value in attributes.items() if value is not None],
     }
-    if place.trace_id is not None:
-        found |= {"traceId": place.trace_id.lower(), "flags": 1}
-        if place.span_id is not None:
-            found["spanId"] = place.span_id.lower()
-    return found
+    if location.trace_id is not None:
+        record |= {"traceId": location.trace_id.lower(), "flags": 1}
+        if location.span_id is not None:
+            record["spanId"] = location.span_id.lower()
+    return record
 
 
 def _attribute(name: str, value: str | float | bool) -> JsonValue:  # noqa: FBT001 - a value like others

@@ -32,13 +32,15 @@ class Phoenix:
 
     async def send(self, scores: Sequence[ExportedScore], tally: ExportTally, /) -> None:
         """Send the scores that have an OpenTelemetry trace."""
-        found = [(one.place.trace_id.lower(), one) for one in scores if one.place.trace_id is not None]
-        if absent := len(scores) - len(found):
+        traced = [
+            (exported.place.trace_id.lower(), exported) for exported in scores if exported.place.trace_id is not None
+        ]
+        if absent := len(scores) - len(traced):
             tally.left_out["the recording has no OpenTelemetry trace id"] += absent
-        if not found or await self._sent([_item(trace_id, one) for trace_id, one in found], tally):
+        if not traced or await self._sent([_item(trace_id, exported) for trace_id, exported in traced], tally):
             return
-        for trace_id, those in groupby(found, key=lambda pair: pair[0]):  # one trace that is missing refuses them all
-            items = [_item(trace_id, one) for _, one in those]
+        for trace_id, those in groupby(traced, key=lambda pair: pair[0]):  # one trace that is missing refuses them all
+            items = [_item(trace_id, exported) for _, exported in those]
             if not await self._sent(items, tally):
                 tally.left_out["Phoenix has no trace of this id"] += len(items)
 
@@ -58,14 +60,14 @@ class Phoenix:
         await self._client.aclose()
 
 
-def _item(trace_id: str, one: ExportedScore) -> dict[str, JsonValue]:
-    score = one.score
+def _item(trace_id: str, exported: ExportedScore) -> dict[str, JsonValue]:
+    score = exported.score
     label = score.label if score.status == "scored" else score.status
     return {
         "trace_id": trace_id,
         "name": score.scorer,
         "annotator_kind": "LLM" if score.calls else "CODE",
         "result": {"score": score.value, "label": label, "explanation": score.reason or None},
-        "metadata": one.metadata,
-        "identifier": str(one.id),
+        "metadata": exported.metadata,
+        "identifier": str(exported.id),
     }

@@ -31,23 +31,23 @@ def show_audit(audit: Audit, show: int, console: Console, demands: Mapping[str, 
         console.print(escaped_text(line), style="yellow")
     if not audit.scorers:
         console.print("the run has no scorer that asks a judge")
-    for found in audit.scorers:
+    for findings in audit.scorers:
         console.print()
-        head = Text.assemble((printable(found.scorer), "bold"), "  ", printable(found.headline), overflow="fold")
+        head = Text.assemble((printable(findings.scorer), "bold"), "  ", printable(findings.headline), overflow="fold")
         console.print(WithoutTrailingBlanks(head))
         console.print(
             WithoutTrailingBlanks(
-                escaped_text(describe_fitness(found.correction, demands.get(found.scorer, MeanBound())))
+                escaped_text(describe_fitness(findings.correction, demands.get(findings.scorer, MeanBound())))
             )
         )
         console.print()
-        console.print(WithoutTrailingBlanks(_grid(_parts(found, console.width))))
-        if disagreements := found.disagreements[:show]:
-            of = len(found.disagreements)
-            told = f"the worst {show:,} of {of:,}" if of > show else f"all {of:,}, worst first"
+        console.print(WithoutTrailingBlanks(_grid(_parts(findings, console.width))))
+        if disagreements := findings.disagreements[:show]:
+            of = len(findings.disagreements)
+            shown_count = f"the worst {show:,} of {of:,}" if of > show else f"all {of:,}, worst first"
             with recorded_text(console):
                 shown = sample_grid(map(_disagreement, disagreements))
-                console.print(WithoutTrailingBlanks(_grid([("disagreements", (told, shown))])))
+                console.print(WithoutTrailingBlanks(_grid([("disagreements", (shown_count, shown))])))
 
 
 def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableType:
@@ -60,13 +60,13 @@ def _grid(rows: Iterable[tuple[str, Iterable[RenderableType]]]) -> RenderableTyp
     return grid
 
 
-def _parts(found: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[RenderableType]]]:
-    made = found.sections
-    width = max(cell_len(printable(name)) for part in made for name in part.estimates) if room >= _ROOMY else 0
-    for part in made:
+def _parts(findings: ScorerAudit, room: int) -> Iterator[tuple[str, Iterable[RenderableType]]]:
+    sections = findings.sections
+    width = max(cell_len(printable(name)) for part in sections for name in part.estimates) if room >= _ROOMY else 0
+    for part in sections:
         yield part.name, _part(part, width)
-        if part.name == "agreement" and found.confusion:
-            yield "confusion", [_confusion(found.confusion)]
+        if part.name == "agreement" and findings.confusion:
+            yield "confusion", [_confusion(findings.confusion)]
 
 
 def _part(part: AuditSection, width: int) -> Iterator[RenderableType]:
@@ -118,10 +118,13 @@ def sample_grid(notes: Iterable[tuple[str, Iterable[str]]]) -> RenderableType:
     return grid
 
 
-def _disagreement(found: Disagreement) -> tuple[str, Iterable[str]]:
-    lines = [format_verdict("the judge", found.label, found.judge_value, found.reason)]
-    lines += (format_verdict(one.annotator or "a person", one.label, one.value, one.reason) for one in found.opinions)
-    return f"#{found.index} {found.sample_id}", lines
+def _disagreement(disagreement: Disagreement) -> tuple[str, Iterable[str]]:
+    lines = [format_verdict("the judge", disagreement.label, disagreement.judge_value, disagreement.reason)]
+    lines += (
+        format_verdict(opinion.annotator or "a person", opinion.label, opinion.value, opinion.reason)
+        for opinion in disagreement.opinions
+    )
+    return f"#{disagreement.index} {disagreement.sample_id}", lines
 
 
 def format_verdict(annotator: str, label: str | None, value: float | None, reason: str = "") -> str:

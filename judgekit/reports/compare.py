@@ -11,11 +11,14 @@ from judgekit.terminal import WithoutTrailingBlanks, printable, recorded_text
 
 def show_changes(comparison: Comparison, limit: int, console: Console) -> None:
     """Print the samples that got worse and better most by each scorer, with the reasons of both runs."""
-    for one in comparison:
-        for kind, count, find in (("worse", one.worse, comparison.worse), ("better", one.better, comparison.better)):
-            if changes := find(one.scorer, limit):
+    for difference in comparison:
+        for kind, count, find in (
+            ("worse", difference.worse, comparison.worse),
+            ("better", difference.better, comparison.better),
+        ):
+            if changes := find(difference.scorer, limit):
                 shown = f", the {len(changes):,} that changed most" if len(changes) < count else ""
-                console.print(f"\n{printable(one.scorer)}, {count:,} {kind} in B{shown}:")
+                console.print(f"\n{printable(difference.scorer)}, {count:,} {kind} in B{shown}:")
                 grid = Table.grid(padding=(0, 2))
                 for change in changes:
                     for side, row in zip("AB", change, strict=True):

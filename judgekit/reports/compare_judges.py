@@ -34,32 +34,32 @@ def show_judges(comparison: JudgeComparison, show: int, console: Console) -> Non
             with recorded_text(console):
                 console.print(
                     WithoutTrailingBlanks(
-                        Padding(sample_grid(_flip(pair, one) for one in pair.flips[:show]), (0, 0, 0, 2))
+                        Padding(sample_grid(_flip(pair, flip) for flip in pair.flips[:show]), (0, 0, 0, 2))
                     )
                 )
 
 
 def judge_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """Return the heads of a table and a row for each judge: seconds per request, and agreement with people."""
-    names = _figures([one.human_agreement for one in comparison.judges])
+    names = _figures([judge.human_agreement for judge in comparison.judges])
     rows = [
         (
-            one.judge,
-            "-" if one.seconds is None else f"{one.seconds:.2f}",
-            *((f"{one.labelled:,}", *_cells(names, one.human_agreement)) if names else ()),
+            judge.judge,
+            "-" if judge.seconds is None else f"{judge.seconds:.2f}",
+            *((f"{judge.labelled:,}", *_cells(names, judge.human_agreement)) if names else ()),
         )
-        for one in comparison.judges
+        for judge in comparison.judges
     ]
-    people = ("labelled", *(f"{name} with people" for name in names)) if names else ()
-    return ("judge", "seconds per request", *people), rows
+    human_columns = ("labelled", *(f"{name} with people" for name in names)) if names else ()
+    return ("judge", "seconds per request", *human_columns), rows
 
 
 def judge_pair_table(comparison: JudgeComparison) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """Return the heads of a table and a row for each pair of judges: number of flips, and agreement."""
-    names = _figures([one.agreement for one in comparison.pairs])
+    names = _figures([pair.agreement for pair in comparison.pairs])
     rows = [
-        (_names(one), f"{one.sample_count:,}", f"{len(one.flips):,}", *_cells(names, one.agreement))
-        for one in comparison.pairs
+        (_names(pair), f"{pair.sample_count:,}", f"{len(pair.flips):,}", *_cells(names, pair.agreement))
+        for pair in comparison.pairs
     ]
     return ("judges", "n", "flips", *names), rows
 
@@ -76,9 +76,11 @@ def comparison_notes(comparison: JudgeComparison) -> Iterator[str]:
             yield f"{side.judge}: its fallback judged {count_text(side.fell_back, 'sample')}, and is compared on these; answers by {answers}"
     for pair in comparison.pairs:
         if pair.excluded:
-            found = (((one.a or "missing", one.b or "missing"), one.samples) for one in pair.excluded)
-            outcomes = ", ".join(format_outcomes(outcome, (pair.a, pair.b), "by", times) for outcome, times in found)
-            yield f"{_names(pair)}: not compared: {sum(one.samples for one in pair.excluded):,} ({outcomes})"
+            excluded = (
+                ((left_out.a or "missing", left_out.b or "missing"), left_out.samples) for left_out in pair.excluded
+            )
+            outcomes = ", ".join(format_outcomes(outcome, (pair.a, pair.b), "by", times) for outcome, times in excluded)
+            yield f"{_names(pair)}: not compared: {sum(left_out.samples for left_out in pair.excluded):,} ({outcomes})"
         if pair.closeness is not None:
             yield f"{_names(pair)}, compared with people: {_closer(pair, pair.closeness)}"
     lost: dict[str, list[str]] = {}
@@ -91,14 +93,14 @@ def comparison_notes(comparison: JudgeComparison) -> Iterator[str]:
 
 def page_data(comparison: JudgeComparison) -> JsonValue:
     """Return the tables, lines and flips of a comparison in the form that the HTML page reads."""
-    scorers = {one.judge: one.scorer for one in comparison.judges}
-    made = {"Each judge": judge_table(comparison), "Each pair": judge_pair_table(comparison)}
+    scorers = {pair.judge: pair.scorer for pair in comparison.judges}
+    titled = {"Each judge": judge_table(comparison), "Each pair": judge_pair_table(comparison)}
     tables: list[JsonValue] = [
-        {"title": title, "heads": [*heads], "rows": [[*row] for row in rows]} for title, (heads, rows) in made.items()
+        {"title": title, "heads": [*heads], "rows": [[*row] for row in rows]} for title, (heads, rows) in titled.items()
     ]
     flips: list[JsonValue] = [
-        {"scorer": scorers[one.a], **one.model_dump(mode="json", include={"a", "b", "flips"})}
-        for one in comparison.pairs
+        {"scorer": scorers[pair.a], **pair.model_dump(mode="json", include={"a", "b", "flips"})}
+        for pair in comparison.pairs
     ]
     return {"tables": tables, "told": [*comparison_notes(comparison)], "pairs": flips}
 
@@ -107,34 +109,35 @@ def _names(pair: JudgePair) -> str:
     return f"{pair.a} and {pair.b}"
 
 
-def _figures(found: Sequence[Mapping[str, Estimate]]) -> Sequence[str]:
-    return [*dict.fromkeys(name for one in found for name in one)][:_NAMES_SHOWN]
+def _figures(agreements: Sequence[Mapping[str, Estimate]]) -> Sequence[str]:
+    return [*dict.fromkeys(name for agreement in agreements for name in agreement)][:_NAMES_SHOWN]
 
 
 def _cells(names: Sequence[str], figures: Mapping[str, Estimate]) -> Iterator[str]:
     return (str(figures[name]) if name in figures else "-" for name in names)
 
 
-def _closer(pair: JudgePair, found: ClosenessTest) -> str:
-    is_right = found.test == "exact McNemar"
+def _closer(pair: JudgePair, test: ClosenessTest) -> str:
+    is_right = test.test == "exact McNemar"
     has, of, is_better = (
         ("is right on", "on", "is right") if is_right else ("has a mean closeness of", "of", "is closer")
     )
-    adjusted = f" ({found.p_adjusted:.2g} adjusted for all pairs)" if found.p_adjusted != found.p else ""
+    adjusted = f" ({test.p_adjusted:.2g} adjusted for all pairs)" if test.p_adjusted != test.p else ""
     verdict = "no evidence that one is better"
-    if found.p_adjusted < _ALPHA:
-        verdict = f"{pair.b if found.b > found.a else pair.a} is better"
+    if test.p_adjusted < _ALPHA:
+        verdict = f"{pair.b if test.b > test.a else pair.a} is better"
     return (
-        f"of n={found.sample_count:,}, {pair.a} {has} {found.a:.1%}, {pair.b} {of} {found.b:.1%}; "
-        f"{pair.a} alone {is_better} on {found.a_closer:,}, {pair.b} alone on {found.b_closer:,}; "
-        f"p {found.p:.2g}{adjusted} by {found.test}: {verdict}"
+        f"of n={test.sample_count:,}, {pair.a} {has} {test.a:.1%}, {pair.b} {of} {test.b:.1%}; "
+        f"{pair.a} alone {is_better} on {test.a_closer:,}, {pair.b} alone on {test.b_closer:,}; "
+        f"p {test.p:.2g}{adjusted} by {test.test}: {verdict}"
     )
 
 
-def _flip(pair: JudgePair, one: Flip) -> tuple[str, Sequence[str]]:
+def _flip(pair: JudgePair, flip: Flip) -> tuple[str, Sequence[str]]:
     lines = [
-        format_verdict(judge, side.label, side.value, side.reason) for judge, side in ((pair.a, one.a), (pair.b, one.b))
+        format_verdict(judge, side.label, side.value, side.reason)
+        for judge, side in ((pair.a, flip.a), (pair.b, flip.b))
     ]
-    if one.human_value is not None:
-        lines.append(format_verdict("people", None, one.human_value))
-    return f"#{one.index} {one.sample_id}", lines
+    if flip.human_value is not None:
+        lines.append(format_verdict("people", None, flip.human_value))
+    return f"#{flip.index} {flip.sample_id}", lines

@@ -43,15 +43,17 @@ def sample_detail(
         is_damaged: Whether the conversation was stored and is damaged.
     """
     scores = {row.scorer: row.score for row in rows}
-    said: list[JsonValue] = [None] * len(scorers)
+    of_scorers: list[JsonValue] = [None] * len(scorers)
     for at, name in enumerate(scorers):
-        if calls := {str(place): _exchange(one) for (scorer, place), one in exchanges.items() if scorer == name}:
-            said[at] = calls
+        if calls := {
+            str(number): _exchange(exchange) for (scorer, number), exchange in exchanges.items() if scorer == name
+        }:
+            of_scorers[at] = calls
     trace = sample.trace if sample else None
     baseline = sample.baseline if sample else None
     return {
         "scores": [_score(scores[name]) if name in scores else None for name in scorers],
-        "exchanges": said,
+        "exchanges": of_scorers,
         "damaged": is_damaged,
         "messages": _messages(Branch(trace)) if trace else None,
         "baseline": _messages(Branch(baseline)) if baseline else None,
@@ -66,13 +68,13 @@ def _agents(trace: Trace) -> list[JsonValue]:
     if not trace.children and len({message.agent for message in trace.messages if message.role == "assistant"}) < 2:
         return []
     usages = agent_usage(trace)
-    return [[*one] for one in usages] if len(usages) > 1 else []
+    return [[*usage] for usage in usages] if len(usages) > 1 else []
 
 
 def _about(sample: Sample) -> JsonValue:
-    known = sample.model_dump(mode="json", exclude=_NOT_OF_THE_SAMPLE, exclude_defaults=True)
+    fields = sample.model_dump(mode="json", exclude=_NOT_OF_THE_SAMPLE, exclude_defaults=True)
     recorded = sample.trace.model_dump(mode="json", exclude=_NOT_OF_THE_TRACE, exclude_defaults=True)
-    return _showable({**known, **({"trace": recorded} if recorded else {})})
+    return _showable({**fields, **({"trace": recorded} if recorded else {})})
 
 
 def _score(score: Score) -> JsonValue:
@@ -106,7 +108,7 @@ def _messages(branch: Branch) -> list[JsonValue]:
     """Return the messages of a conversation, each with the sub-agents that it started."""
     messages, started = branch.trace.messages, branch.started
     answers = pair_results(messages).calls
-    return [_message(one, answers.get(at), started.get(at, ())) for at, one in enumerate(messages)]
+    return [_message(message, answers.get(at), started.get(at, ())) for at, message in enumerate(messages)]
 
 
 def _unlinked(branch: Branch) -> list[JsonValue]:
@@ -121,24 +123,24 @@ def _sub_agent(branch: Branch) -> JsonValue:
 
 def _message(message: Message, answered: PairedCall | None, started: Sequence[Branch]) -> JsonValue:
     """Return a message, without the fields that do not apply to it."""
-    told: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
+    fields: dict[str, JsonValue] = {"role": message.role, "parts": _parts(message.content)}
     if message.role == "tool":
         if who := answered.call.name if answered else message.name:
-            told["who"] = who
+            fields["who"] = who
         if message.is_error:
-            told["error"] = True
+            fields["error"] = True
         if answered:
-            told["called"] = answered.message + 1
+            fields["called"] = answered.message + 1
         if message.requestor == "user":
-            told["requestor"] = "user"
+            fields["requestor"] = "user"
     elif message.role == "assistant" or message.role == "user":  # noqa: PLR1714 - type checkers narrow by it
         if who := message.agent if message.role == "assistant" else message.name:
-            told["who"] = who
+            fields["who"] = who
         if message.tool_calls:
-            told["calls"] = [_tool_call(call) for call in message.tool_calls]
+            fields["calls"] = [_tool_call(call) for call in message.tool_calls]
         if started:
-            told["sub_agents"] = [_sub_agent(child) for child in started]
-    return told
+            fields["sub_agents"] = [_sub_agent(child) for child in started]
+    return fields
 
 
 def _parts(content: str | Sequence[Part]) -> list[JsonValue]:
@@ -153,7 +155,7 @@ def _part(part: Part) -> JsonValue:
         stored = f"sha256 {part.sha256}" if part.sha256 is not None else None  # in place of the data
         url = part.url or ""
         url = url if len(url) <= 2_000 else f"{url[:100]}... ({len(url):,} characters)"
-        return ["media", part.kind, *(told for told in (part.name, part.mime_type, url, stored) if told)]
+        return ["media", part.kind, *(text for text in (part.name, part.mime_type, url, stored) if text)]
     if isinstance(part, OtherPart):
         return ["other", _json(part.data)]
     return [part.type, part.text]

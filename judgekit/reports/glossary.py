@@ -97,10 +97,10 @@ def explaining_terms() -> Generator[Consoles]:
     Text of recordings and judges is printed inside `judgekit.terminal.recorded_text` and not explained.
     """
     screen = Consoles(console(), console(stderr=True))
-    for one in screen:
-        one.record = True
+    for screen_console in screen:
+        screen_console.record = True
     yield screen
-    if terms := terms_in(" ".join(one.export_text() for one in screen)):
+    if terms := terms_in(" ".join(screen_console.export_text() for screen_console in screen)):
         screen.out.print(f"\n{HEADING.lower()}", style="dim")
         grid = Table.grid(padding=(0, 2, 0, 0))
         grid.add_column(no_wrap=True)

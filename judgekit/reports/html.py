@@ -80,7 +80,7 @@ class _Side(NamedTuple):
 
     @property
     def scorers(self) -> list[str]:
-        return [one.name for one in self.run.scorers]
+        return [scorer.name for scorer in self.run.scorers]
 
 
 def html_report(
@@ -110,7 +110,7 @@ def html_report(
         sides, pairs = _compared(reported)
         head |= {"comparison": _comparison(reported), "pairs": pairs}
     else:
-        wanted = {number for found in (audit.scorers if audit else ()) for number in found.opinions}
+        wanted = {number for scorer_audit in (audit.scorers if audit else ()) for number in scorer_audit.opinions}
         wanted |= {flip.index for pair in (judges.pairs if judges else ()) for flip in pair.flips}
         wanted |= {gate.sample for gate in gates.gates if gate.sample is not None}
         sides = [_Side("b", reported, Listing.of(reported, included=wanted), _corrections(reported, audit))]
@@ -137,14 +137,14 @@ def html_report(
     )
 
 
-def _gates(found: GateResults) -> JsonValue:
+def _gates(gate_results: GateResults) -> JsonValue:
     """Return the results of gates under a headline, those that are not met first."""
-    results = found.gates
+    results = gate_results.gates
     unmet = sum(not gate.met for gate in results)
     many = f"{unmet} of {len(results)} gates not met" if unmet else f"All {len(results)} gates are met"
     headline = many if len(results) > 1 else f"The gate is {'not ' if unmet else ''}met"
     return {
-        "headline": "; ".join(filter(None, (headline, found.undecided_note))),
+        "headline": "; ".join(filter(None, (headline, gate_results.undecided_note))),
         "results": [
             {"text": gate.text, "met": gate.met, "explanation": gate.explanation, "sample": gate.sample}
             for gate in sorted(results, key=lambda gate: gate.met)
@@ -159,7 +159,7 @@ def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
     pairs = dict(zip(comparison.paired.b.tolist(), comparison.paired.a.tolist(), strict=True))
     shown = {a for b, a in pairs.items() if b in listed}
     before = Listing.of(comparison.a, included=shown, left_out=set(pairs.values()) - shown)
-    places = {entry.number: place for place, entry in enumerate(before.entries)}
+    places = {entry.number: position for position, entry in enumerate(before.entries)}
     sides = [
         _Side("b", comparison.b, after, run_corrections(comparison.b)),
         _Side("a", comparison.a, before, run_corrections(comparison.a)),
@@ -169,11 +169,11 @@ def _compared(comparison: Comparison) -> tuple[list[_Side], list[JsonValue]]:
 
 def _corrections(run: Run, audit: Audit | None) -> Mapping[str, Correction]:
     """Return the corrected means by the audit records of a run or, where these have none, by an audit of it."""
-    found = dict(run_corrections(run))
-    for one in audit.scorers if audit else ():
-        if one.scorer not in corrected_means(found) and one.correction.corrected is not None:
-            found[one.scorer] = one.correction
-    return found
+    corrections = dict(run_corrections(run))
+    for scorer_audit in audit.scorers if audit else ():
+        if scorer_audit.scorer not in corrected_means(corrections) and scorer_audit.correction.corrected is not None:
+            corrections[scorer_audit.scorer] = scorer_audit.correction
+    return corrections
 
 
 def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
@@ -187,7 +187,7 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
         "samples": listing.samples,
         "listed": len(listing.entries),
         "usage": str(run.usage),
-        "inputs": [one.model_dump() for one in run.inputs],
+        "inputs": [scorer.model_dump() for scorer in run.inputs],
         "notes": list(run.record.notes),
         "imported": run.summary.imported,
         "version": run.record.version,
@@ -200,17 +200,17 @@ def _run(side: _Side, low_coverage: Mapping[str, str]) -> JsonValue:
         ],
         "scorers": [
             {
-                "name": one.name,
-                "signature": one.signature,
-                "identity": one.identity,
-                "histogram": list(run.histograms[one.name]),
+                "name": scorer.name,
+                "signature": scorer.signature,
+                "identity": scorer.identity,
+                "histogram": list(run.histograms[scorer.name]),
                 **_line(
-                    lines.get(one.name, ScorerSummary(one.name)),
-                    side.corrections.get(one.name),
-                    low_coverage.get(one.name),
+                    lines.get(scorer.name, ScorerSummary(scorer.name)),
+                    side.corrections.get(scorer.name),
+                    low_coverage.get(scorer.name),
                 ),
             }
-            for one in run.scorers
+            for scorer in run.scorers
         ],
     }
 
@@ -236,7 +236,7 @@ def _line(line: ScorerSummary, correction: Correction | None, too_few: str | Non
             *([describe_correction(correction)] if correction else []),
             *line.notes(),
         ],
-        "unscored": [[*one] for one in line.unscored_reasons()],
+        "unscored": [[*reason] for reason in line.unscored_reasons()],
         "audited": line.audited,
     }
 
@@ -257,14 +257,16 @@ def _number(line: ScorerSummary) -> dict[str, JsonValue]:
 
 def _slices(summary: Summary) -> list[JsonValue]:
     """Return the numbers by domain, and by the labels that most samples have."""
-    sizes = {name: sum(line.total for one in parts.values() for line in one) for name, parts in summary.slices.items()}
+    sizes = {
+        name: sum(line.total for part in parts.values() for line in part) for name, parts in summary.slices.items()
+    }
     names = sorted(sizes, key=lambda name: (name != "domain", -sizes[name]))[:_SLICES]
     return [
         {
             "name": name,
             "values": [
-                {"value": value, "scores": {line.scorer: _number(line) for line in one}}
-                for value, one in summary.slices[name].items()
+                {"value": value, "scores": {line.scorer: _number(line) for line in part}}
+                for value, part in summary.slices[name].items()
             ],
         }
         for name in names
@@ -291,30 +293,30 @@ def _comparison(comparison: Comparison) -> JsonValue:
         "head": comparison.heading,
         "warnings": list(comparison.warnings),
         "told": [line for line in comparison.notes() if line.removeprefix("warning: ") not in comparison.warnings],
-        "scorers": [_difference(one) for one in comparison],
+        "scorers": [_difference(difference) for difference in comparison],
     }
 
 
-def _difference(one: Difference) -> JsonValue:
-    low, high, method = one.interval or (None, None, None)
-    shown = {"low": low, "high": high, "method": method, "excluded": sum(one.excluded.values())}
-    return {**one.as_json(), **shown, "interval": None, "overall": None}  # the page has no use for the last two
+def _difference(difference: Difference) -> JsonValue:
+    low, high, method = difference.interval or (None, None, None)
+    shown = {"low": low, "high": high, "method": method, "excluded": sum(difference.excluded.values())}
+    return {**difference.as_json(), **shown, "interval": None, "overall": None}  # the page has no use for the last two
 
 
 def _audit(audit: Audit, bounds: Mapping[str, MeanBound]) -> JsonValue:
     return {
         "sources": list(audit.sources),
         "left_out": list(left_out_lines(audit.unmatched)),
-        "scorers": [_audited(found, bounds.get(found.scorer, MeanBound())) for found in audit.scorers],
+        "scorers": [_audited(findings, bounds.get(findings.scorer, MeanBound())) for findings in audit.scorers],
     }
 
 
-def _audited(found: ScorerAudit, bound: MeanBound) -> JsonValue:
+def _audited(findings: ScorerAudit, bound: MeanBound) -> JsonValue:
     return {
-        "name": found.scorer,
-        "head": found.headline,
-        "agreed": f"audited: {found.agreement_text}" if found.sample_count else "",
-        "use": describe_fitness(found.correction, bound),
+        "name": findings.scorer,
+        "head": findings.headline,
+        "agreed": f"audited: {findings.agreement_text}" if findings.sample_count else "",
+        "use": describe_fitness(findings.correction, bound),
         "parts": [
             {
                 "name": part.name,
@@ -322,9 +324,9 @@ def _audited(found: ScorerAudit, bound: MeanBound) -> JsonValue:
                 "told": list(part.notes),
                 "refused": part.unavailable_reason,
             }
-            for part in found.sections
+            for part in findings.sections
         ],
-        **found.model_dump(mode="json", include={"confusion", "disagreements", "opinions"}),
+        **findings.model_dump(mode="json", include={"confusion", "disagreements", "opinions"}),
     }
 
 
@@ -332,36 +334,38 @@ def _samples(side: _Side) -> Iterator[tuple[str, str]]:
     """Yield the listed samples in packs, each with its name."""
     run, names = side.run, side.scorers
     numbers = [entry.number for entry in side.listing.entries]
-    found = zip(
+    grouped = zip(
         numbers,
         _grouped(numbers, ((row.index, row) for row in run.rows(numbers=numbers))),
         _grouped(numbers, run.conversations(set(numbers).__contains__)),
-        _grouped(numbers, ((number, (scorer, place, said)) for number, scorer, place, said in run.exchanges())),
+        _grouped(
+            numbers, ((number, (scorer, position, exchange)) for number, scorer, position, exchange in run.exchanges())
+        ),
         strict=True,
     )
     damaged: dict[int, dict[tuple[str, int], None]] = {}
-    for number, scorer, place in run.damaged.exchanges:
-        damaged.setdefault(number, {})[scorer, place] = None
+    for number, scorer, position in run.damaged.exchanges:
+        damaged.setdefault(number, {})[scorer, position] = None
     pack: list[dict[str, JsonValue]] = []
-    for count, (number, rows, kept, said) in enumerate(found, 1):
-        exchanges = damaged.get(number, {}) | {(scorer, place): one for scorer, place, one in said}
+    for count, (number, rows, kept, exchange) in enumerate(grouped, 1):
+        exchanges = damaged.get(number, {}) | {(scorer, position): detail for scorer, position, detail in exchange}
         is_damaged = number in run.damaged.conversations
         pack.append(sample_detail(names, rows, kept[0] if kept else None, exchanges, is_damaged=is_damaged))
         if len(pack) == _AT_ONCE or count == len(numbers):
-            columns: JsonValue = {name: [one[name] for one in pack] for name in pack[0]}
+            columns: JsonValue = {name: [detail[name] for detail in pack] for name in pack[0]}
             yield f"samples-{side.name}-{(count - 1) // _AT_ONCE}", _packed(columns)
             pack = []
 
 
-def _grouped(numbers: Sequence[int], found: Iterator[tuple[int, Found]]) -> Iterator[list[Found]]:
+def _grouped(numbers: Sequence[int], pairs: Iterator[tuple[int, Found]]) -> Iterator[list[Found]]:
     """Yield the items found for each of these numbers; both come in ascending order."""
-    waiting = next(found, None)
+    waiting = next(pairs, None)
     for number in numbers:
         here: list[Found] = []
         while waiting is not None and waiting[0] <= number:
             if waiting[0] == number:
                 here.append(waiting[1])
-            waiting = next(found, None)
+            waiting = next(pairs, None)
         yield here
 
 

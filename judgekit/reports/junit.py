@@ -19,7 +19,7 @@ def junit_report(run: Run, gates: GateResults) -> Iterator[str]:
     """
     began = run.started_at.strftime("%Y-%m-%dT%H:%M:%S")
     repeated = set(run.duplicate_ids)
-    lines = [run.summary.scorers.get(one.name, ScorerSummary(one.name)) for one in run.scorers]
+    lines = [run.summary.scorers.get(scorer.name, ScorerSummary(scorer.name)) for scorer in run.scorers]
     ends = list(_ends(run, gates))
     failures = sum(not gate.met for gate in gates.gates)
     broken = len(ends) - len(gates.gates)

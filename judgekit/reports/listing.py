@@ -58,7 +58,7 @@ class Listing:
         """
         numbers = set(run.worst_samples(MAX_LISTED, included=included, left_out=left_out))
         rows = groupby(run.counted_rows(numbers), key=lambda row: row.index)
-        return cls(tuple(_entry([*one]) for _, one in rows), run.store.scored_samples(run.number))
+        return cls(tuple(_entry([*sample_rows]) for _, sample_rows in rows), run.store.scored_samples(run.number))
 
     def columns(self, scorers: Iterable[str]) -> JsonValue:
         """Return the list in the form that the page reads."""
@@ -82,6 +82,7 @@ class Listing:
 def _entry(rows: Sequence[CountedRow]) -> ListedSample:
     row = rows[0]
     scores: dict[str, ListedScore] = {
-        one.scorer: ListedScore(one.score.status, one.score.value, one.score.label) for one in rows
+        score_row.scorer: ListedScore(score_row.score.status, score_row.score.value, score_row.score.label)
+        for score_row in rows
     }
     return ListedSample(row.index, row.sample_id, row.domain, row.labels, scores)

@@ -50,7 +50,7 @@ def markdown_report(run: Run, gates: GateResults) -> Iterator[str]:
 
 
 def _report(run: Run, gates: GateResults) -> Iterator[str]:
-    corrected, asked = run_corrections(run), mean_bounds(run)
+    corrected, bounds = run_corrections(run), mean_bounds(run)
     yield f"### judgekit, run {run.number}\n\n"
     for gate in gates.gates:
         item = f"- {'✅ met' if gate.met else '❌ **not met**'}: {_code(gate.text)}: {_code(gate.explanation)}\n"
@@ -69,11 +69,11 @@ def _report(run: Run, gates: GateResults) -> Iterator[str]:
     for note in filter(None, (run.summary.prices, *run.record.notes)):
         yield f"- {_code(note)}\n"
     for line in run.summary:
-        if (found := corrected.get(line.scorer)) is not None:
-            said = describe_fitness(found, asked.get(line.scorer, MeanBound()))
-            lines = (said, describe_correction(found)) if found.corrected else (said,)
-            yield from (f"- {_code(line.scorer)}: {_code(one)}\n" for one in lines)
-        yield from (f"- {_code(line.scorer)}: {_code(told)}\n" for told in _notes(line, gates))
+        if (correction := corrected.get(line.scorer)) is not None:
+            fitness = describe_fitness(correction, bounds.get(line.scorer, MeanBound()))
+            lines = (fitness, describe_correction(correction)) if correction.corrected else (fitness,)
+            yield from (f"- {_code(line.scorer)}: {_code(text)}\n" for text in lines)
+        yield from (f"- {_code(line.scorer)}: {_code(note)}\n" for note in _notes(line, gates))
         for times, reason in line.unscored_reasons():
             yield _Quoted(f"- {_code(line.scorer)}: {_code(f'{times}: {reason}')}\n")
     for line in run.summary:
@@ -111,7 +111,10 @@ def _table(run: Run, corrected: Mapping[str, Estimate]) -> Iterator[str]:
     columns = summary_columns(run.summary, corrected)
     yield _row([column.name for column in columns])
     yield _row(["---" if column.is_text else "--:" for column in columns])
-    escaped = [one._replace(cells=tuple(map(_cell, one.cells))) if one.is_text else one for one in columns]
+    escaped = [
+        text_column._replace(cells=tuple(map(_cell, text_column.cells))) if text_column.is_text else text_column
+        for text_column in columns
+    ]
     yield from map(_row, column_rows(escaped))
 
 
@@ -121,8 +124,8 @@ def _cell(text: str) -> str:
 
 def _notes(line: ScorerSummary, gates: GateResults) -> Iterator[str]:
     """Yield notes on a scorer, besides its line."""
-    if said := gates.low_coverage.get(line.scorer):
-        yield f"too few samples: {said}"
+    if reason := gates.low_coverage.get(line.scorer):
+        yield f"too few samples: {reason}"
     yield from line.notes()
 
 

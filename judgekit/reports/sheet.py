@@ -64,7 +64,7 @@ class LabelSheet:
     @cached_property
     def samples(self) -> Mapping[int, Sample]:
         """The samples that were stored, by number, with what the scorer looks at."""
-        wanted = {one.number for one in self.drawn_samples}
+        wanted = {drawn.number for drawn in self.drawn_samples}
         samples = dict(self.run.conversations(wanted.__contains__))
         if self.scorer.scope == "own":
             return {number: sample.without_sub_agents() for number, sample in samples.items()}
@@ -95,7 +95,7 @@ class LabelSheet:
 
     def page(self) -> Iterator[str]:
         """Yield the sheet piece by piece as one static page, which works offline and exports the labels as CSV."""
-        contents = [script_json(self._content(one.number)) for one in self.drawn_samples]
+        contents = [script_json(self._content(drawn.number)) for drawn in self.drawn_samples]
         about: dict[str, JsonValue] = {
             "run": self.run.number,
             "recordings": self.run.recordings,
@@ -103,8 +103,8 @@ class LabelSheet:
             "columns": list(LABEL_COLUMNS),
             "question": self.question,
             "instructions": self.scorer.instructions,
-            "choices": [list(one) for one in self.choices],
-            "samples": [list(one) for one in self.drawn_samples],
+            "choices": [list(drawn) for drawn in self.choices],
+            "samples": [list(drawn) for drawn in self.drawn_samples],
         }
         # The key tells the labels that a browser stores from those of another sheet.
         about["key"] = hashlib.sha256("".join((script_json(about), *contents)).encode()).hexdigest()
@@ -120,9 +120,9 @@ class LabelSheet:
 
     def _content(self, number: int) -> JsonValue:
         sample = self.samples.get(number)
-        told = sample_detail((), (), sample, {}, is_damaged=number in self.run.damaged.conversations)
-        known: JsonValue = [[name, text] for name, text in self._known(sample)] if sample else []
-        return {**{name: told[name] for name in _CONVERSATION}, "known": known}
+        details = sample_detail((), (), sample, {}, is_damaged=number in self.run.damaged.conversations)
+        inputs: JsonValue = [[name, text] for name, text in self._known(sample)] if sample else []
+        return {**{name: details[name] for name in _CONVERSATION}, "known": inputs}
 
     def _known(self, sample: Sample) -> Iterator[tuple[str, str]]:
         """Yield what the judge was given besides the conversation, such as the reference, by name."""
@@ -142,21 +142,21 @@ class LabelSheet:
         def rows() -> Iterator[Sequence[CellValue]]:
             names = (*LABEL_COLUMNS[:2], *DISPLAY_COLUMNS, *LABEL_COLUMNS[2:])
             yield names
-            for one in self.drawn_samples:
-                sample = self.samples.get(one.number)
-                is_damaged = one.number in self.run.damaged.conversations
+            for drawn in self.drawn_samples:
+                sample = self.samples.get(drawn.number)
+                is_damaged = drawn.number in self.run.damaged.conversations
                 missing = (
                     "this conversation is damaged in the file" if is_damaged else "the conversation was not stored"
                 )
                 row: dict[str, CellValue] = {
-                    "sample": one.id,
+                    "sample": drawn.id,
                     "scorer": self.scorer.name,
                     "run": self.run.number,
-                    "number": one.number,
+                    "number": drawn.number,
                     "recordings": self.run.recordings,
-                    "selection": one.selection,
-                    "probability": one.probability,
-                    "role": one.role,
+                    "selection": drawn.selection,
+                    "probability": drawn.probability,
+                    "role": drawn.role,
                     "question": question,
                     "choices": choices or "a number from 0 (worst) to 1 (best), or n/a: does not apply",
                     "conversation": _rendered(sample.trace) if sample else missing,
@@ -165,7 +165,7 @@ class LabelSheet:
                 }
                 yield [_cut(row.get(name)) for name in names]
 
-        return (f"{'' if place else _MARK}{line}" for place, line in enumerate(csv_table(rows())))
+        return (f"{'' if index else _MARK}{line}" for index, line in enumerate(csv_table(rows())))
 
 
 def _rendered(trace: Trace) -> str:

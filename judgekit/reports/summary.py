@@ -79,15 +79,15 @@ def show_summary(
             console.print(escaped_text(imported))
     if prices := summary.prices:
         console.print(escaped_text(prices))
-    for told in _unusual(intervals):
-        console.print(escaped_text(told))
+    for note in _unusual(intervals):
+        console.print(escaped_text(note))
     for line in summary:
         if line.scorer in low_coverage:
             console.print(hanging_indent(f"{line.scorer}: ! ", low_coverage[line.scorer]), style="yellow")
         if line.scorer in corrections:
             console.print(hanging_indent(f"{line.scorer}: ", describe_correction(corrections[line.scorer])))
-        for told in (*line.notes(), *_trials(line, "raw " if line.scorer in corrected else "")):
-            console.print(hanging_indent(f"{line.scorer}: ", told))
+        for note in (*line.notes(), *_trials(line, "raw " if line.scorer in corrected else "")):
+            console.print(hanging_indent(f"{line.scorer}: ", note))
         if (overall := line.overall) and overall.table:
             with recorded_text(console):
                 console.print(WithoutTrailingBlanks(Padding(_counts(overall.table), (0, 0, 0, 2))))
@@ -123,7 +123,17 @@ def show_plan(summary: Summary, console: Console) -> None:
     skipped = [column for column in columns if column.name == "skipped"]
     judge = [column for column in columns if column.subject == "judge" and not column.is_text]
     console.print(
-        _table_of([name, samples, *skipped, *(one._replace(name=_PLANNED.get(one.name, one.name)) for one in judge)])
+        _table_of(
+            [
+                name,
+                samples,
+                *skipped,
+                *(
+                    judge_column._replace(name=_PLANNED.get(judge_column.name, judge_column.name))
+                    for judge_column in judge
+                ),
+            ]
+        )
     )
     if prices := summary.prices:
         console.print(escaped_text(prices))
@@ -166,11 +176,11 @@ def _trials(line: ScorerSummary, raw: str) -> Iterator[str]:
     """Yield the results of repeated trials, if there are any; ``raw`` is put before numbers that are not corrected."""
     if trials := line.trials:
         both = (
-            ("pass^k", [one.pass_hat_k.value for one in trials]),
-            ("pass@k", [one.pass_at_k.value for one in trials]),
+            ("pass^k", [trial.pass_hat_k.value for trial in trials]),
+            ("pass@k", [trial.pass_at_k.value for trial in trials]),
         )
         figures = "; ".join(f"{name} {', '.join(map(format_number, values))}" for name, values in both)
-        enough = ", ".join(f"{one.pass_hat_k.tasks:,}" for one in trials)
+        enough = ", ".join(f"{trial.pass_hat_k.tasks:,}" for trial in trials)
         over = f"; over the {enough} tasks with k scored trials" if trials[-1].pass_hat_k.excluded_tasks else ""
         tasks = trials[0].pass_hat_k.tasks + trials[0].pass_hat_k.excluded_tasks
         yield f"{tasks:,} tasks, k = 1 to {trials[-1].k} trials of each: {raw}{figures}{over}"
@@ -182,11 +192,11 @@ def _show_slices(summary: Summary, corrected: Collection[str], console: Console)
     slicings = {name: values for name, values in summary.slices.items() if 2 * len(values) <= samples}
     for name, values in list(slicings.items())[:_SLICINGS_SHOWN]:
         by = _cut([f"by {name}"])[0]
-        by_size = sorted(values.items(), key=lambda one: -max(line.total for line in one[1]))
+        by_size = sorted(values.items(), key=lambda sized: -max(line.total for line in sized[1]))
         shown = by_size[:_SLICES_SHOWN]
         scorers = [line.scorer for line in summary]
-        made = {scorer: [_slice(part.scorers.get(scorer)) for _, part in shown] for scorer in scorers}
-        width = max(12, *(len(cell) for cells in made.values() for cell in cells))
+        cells_by_scorer = {scorer: [_slice(part.scorers.get(scorer)) for _, part in shown] for scorer in scorers}
+        width = max(12, *(len(cell) for cells in cells_by_scorer.values() for cell in cells))
         at_once = max(1, (2 * console.width // 3) // (width + 2))
         for first in range(0, len(scorers), at_once):
             some = scorers[first : first + at_once]
@@ -196,7 +206,7 @@ def _show_slices(summary: Summary, corrected: Collection[str], console: Console)
                 head = f"{scorer} (raw)" if scorer in corrected else scorer
                 grid.add_column(WrappedWords(head), justify="right", vertical="bottom", max_width=width)
             for row, (value, _) in enumerate(shown):
-                grid.add_row(WrappedWords(*_cut([value])), *(made[scorer][row] for scorer in some))
+                grid.add_row(WrappedWords(*_cut([value])), *(cells_by_scorer[scorer][row] for scorer in some))
             console.print(WithoutTrailingBlanks(grid))
         if more := len(by_size) - len(shown):
             console.print(escaped_text(f"and {more} more {by}"))

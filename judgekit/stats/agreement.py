@@ -97,16 +97,16 @@ def krippendorff_alpha(ratings: ArrayLike, *, metric: Literal["nominal", "ordina
     table = check_ratings(ratings)
     table = table[:, (~np.isnan(table)).sum(0) >= 2]
     given = ~np.isnan(table)
-    found, ranks, sizes = np.unique(table[given], return_inverse=True, return_counts=True)
-    if len(found) < 2:
+    categories, ranks, sizes = np.unique(table[given], return_inverse=True, return_counts=True)
+    if len(categories) < 2:
         return None
     match metric:
         case "nominal":
-            points = (np.arange(len(found))[:, np.newaxis] == ranks).astype(np.float64)
+            points = (np.arange(len(categories))[:, np.newaxis] == ranks).astype(np.float64)
         case "ordinal":
             points = (np.cumsum(sizes) - sizes / 2)[np.newaxis, ranks]
         case "interval":
-            points = found[np.newaxis, ranks]
+            points = categories[np.newaxis, ranks]
         case _:
             raise ValueError(f"expected the metric nominal, ordinal or interval, found {metric!r}")
     item = np.nonzero(given)[1]
@@ -141,11 +141,11 @@ class Confusion(NamedTuple):
         Raises:
             ValueError: The arguments are not two lists of the same length, or contain values other than 0 and 1.
         """
-        truth, said = np.asarray(human, np.float64), np.asarray(judged, np.float64)
-        check_same_length(truth, said)
-        if not np.isin([truth, said], (0, 1)).all():
+        truth, verdicts = np.asarray(human, np.float64), np.asarray(judged, np.float64)
+        check_same_length(truth, verdicts)
+        if not np.isin([truth, verdicts], (0, 1)).all():
             raise ValueError("expected 0 or 1 for each item, found other values")
-        return cls(*(int(np.sum((truth == yes) & (said == so))) for so, yes in ((1, 1), (1, 0), (0, 1), (0, 0))))
+        return cls(*(int(np.sum((truth == yes) & (verdicts == so))) for so, yes in ((1, 1), (1, 0), (0, 1), (0, 0))))
 
     @property
     def sensitivity(self) -> float | None:
@@ -198,12 +198,12 @@ def bootstrap_items(
     if count < 2:
         return None
     samples = islice(resamples(units, np.random.default_rng(seed)), draws)
-    found = [value for sample in samples if (value := statistic(sample)) is not None]
-    undefined = draws - len(found)
-    if undefined > tail * draws or min(found) == max(found):
+    statistics = [value for sample in samples if (value := statistic(sample)) is not None]
+    undefined = draws - len(statistics)
+    if undefined > tail * draws or min(statistics) == max(statistics):
         return None
-    low = np.quantile([min(found)] * undefined + found, tail)
-    high = np.quantile([max(found)] * undefined + found, 1 - tail)
+    low = np.quantile([min(statistics)] * undefined + statistics, tail)
+    high = np.quantile([max(statistics)] * undefined + statistics, 1 - tail)
     return Interval(float(low), float(high), "bootstrap" if units.codes is None else f"bootstrap, {count:,} groups")
 
 
@@ -219,7 +219,9 @@ def table_kappa(
         ValueError: The weights are unknown.
     """
     ranks = range(tables.shape[-1])
-    apart = np.asarray([[abs(one - other) for other in ranks] for one in ranks], np.float64).reshape(tables.shape[-2:])
+    apart = np.asarray([[abs(rank - other) for other in ranks] for rank in ranks], np.float64).reshape(
+        tables.shape[-2:]
+    )
     match weights:
         case "none":
             apart = np.minimum(apart, 1)
@@ -315,11 +317,11 @@ class AgreementTables(NamedTuple):
         items = int(item.max(initial=-1)) + 1
         each = share if weights is None else share * np.asarray(weights, np.float64)[item]
         parts = np.zeros((len(item), 2)) if weights is None else np.column_stack([second, np.asarray(weights)[item]])
-        known, part = np.unique(parts, axis=0, return_inverse=True)
+        strata, part = np.unique(parts, axis=0, return_inverse=True)
         part = part.reshape(-1)
-        cells = np.ravel_multi_index((part, first, second), (len(known), count, count))
-        shape = (len(known), count, count)
-        sizes = np.bincount(part, weights=each, minlength=len(known))
+        cells = np.ravel_multi_index((part, first, second), (len(strata), count, count))
+        shape = (len(strata), count, count)
+        sizes = np.bincount(part, weights=each, minlength=len(strata))
         counted = np.bincount(cells, weights=each, minlength=int(np.prod(shape))).reshape(shape).sum(0)
         units = Units.of(np.arange(items), groups)
         if len(units) < 2:
@@ -329,7 +331,7 @@ class AgreementTables(NamedTuple):
         kinds, times = np.unique(of_units, axis=0, return_counts=True)
         random = np.random.default_rng(seed)
         drawn = random.standard_gamma(times, (draws, len(times))) @ kinds
-        possible = np.ones(shape) if weights is None else np.arange(count) == known[:, :1, np.newaxis]
+        possible = np.ones(shape) if weights is None else np.arange(count) == strata[:, :1, np.newaxis]
         pseudo = random.standard_gamma(_PSEUDO / count**2, drawn.shape) * items / len(units)
         tables = (drawn + pseudo).reshape(-1, *shape) * possible
         tables *= (sizes / tables.sum((2, 3)))[..., np.newaxis, np.newaxis]
@@ -363,20 +365,20 @@ def _ratings(
     a: ArrayLike, b: ArrayLike, values: Categories
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp], NDArray[np.intp], int]:
     """Return each rating's item and share of the item, the categories of both raters, and the number of categories."""
-    table, said = np.asarray(a), np.asarray(b)
+    table, other = np.asarray(a), np.asarray(b)
     if table.ndim < 2:
-        first, second, count = _codes(table, said, values)
+        first, second, count = _codes(table, other, values)
         return np.arange(len(first)), np.ones(len(first)), first, second, count
     table = check_ratings(table)
-    if table.shape[1:] != said.shape or np.isnan(table).all(0).any():
-        raise ValueError(f"expected one or more ratings of each of {said.shape} items, found {table!r}")
+    if table.shape[1:] != other.shape or np.isnan(table).all(0).any():
+        raise ValueError(f"expected one or more ratings of each of {other.shape} items, found {table!r}")
     item, rater = np.nonzero(~np.isnan(table.T))
-    first, second, count = _codes(table[rater, item], said[item], values)
+    first, second, count = _codes(table[rater, item], other[item], values)
     return item, 1 / np.bincount(item)[item], first, second, count
 
 
-def _number(found: NDArray[np.float64]) -> float | None:
-    return None if np.isnan(found) else float(found)
+def _number(number: NDArray[np.float64]) -> float | None:
+    return None if np.isnan(number) else float(number)
 
 
 def _divided(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -396,15 +398,15 @@ def _codes(a: ArrayLike, b: ArrayLike, values: Categories | None) -> tuple[NDArr
     first, second = np.asarray(a), np.asarray(b)
     check_same_length(first, second)
     both = np.concatenate([first, second])
-    names = {one.dtype.kind == "U" for one in (first, second)}
+    names = {ratings.dtype.kind == "U" for ratings in (first, second)}
     if len(first) and (len(names) > 1 or not (True in names or np.isfinite(both.astype(np.float64)).all())):
         raise ValueError(f"expected finite numbers or strings from both raters, found {first[:3]!r} and {second[:3]!r}")
     if values is None:
-        known, codes = np.unique(both, return_inverse=True)
+        categories, codes = np.unique(both, return_inverse=True)
     else:
-        known = np.asarray(values)
-        order = np.argsort(known)
-        codes = order[np.minimum(np.searchsorted(known, both, sorter=order), len(known) - 1)]
-        if (unknown := both[known[codes] != both]).size:
+        categories = np.asarray(values)
+        order = np.argsort(categories)
+        codes = order[np.minimum(np.searchsorted(categories, both, sorter=order), len(categories) - 1)]
+        if (unknown := both[categories[codes] != both]).size:
             raise ValueError(f"expected answers among {list(values)}, found {unknown[0].item()!r}")
-    return codes[: len(first)], codes[len(first) :], len(known)
+    return codes[: len(first)], codes[len(first) :], len(categories)

@@ -46,14 +46,14 @@ def pairwise_agreement(votes: ArrayLike, judged: ArrayLike | None = None, *, tie
         ValueError: A vote has another value.
     """
     table = check_ratings(votes)
-    said = None if judged is None else _judged(judged, table)
-    for one in (table, said):
-        if one is not None and not np.isin(one[~np.isnan(one)], (0, _TIE, 1)).all():
+    judge_votes = None if judged is None else _judged(judged, table)
+    for array in (table, judge_votes):
+        if array is not None and not np.isin(array[~np.isnan(array)], (0, _TIE, 1)).all():
             raise ValueError("expected votes that are 0, 0.5, 1 or NaN, found other values")
     if not ties:
         table = np.where(table == _TIE, np.nan, table)
-        said = None if said is None else np.where(said == _TIE, np.nan, said)
-    equal, pairs = _pairs(table, said)
+        judge_votes = None if judge_votes is None else np.where(judge_votes == _TIE, np.nan, judge_votes)
+    equal, pairs = _pairs(table, judge_votes)
     return VotePairs(int(equal.sum()), int(pairs.sum()))
 
 
@@ -142,15 +142,15 @@ def alternative_test(
     if not 0 <= epsilon < 1:
         raise ValueError(f"expected an epsilon in [0, 1), found {epsilon}")
     table = check_ratings(ratings)
-    said = _judged(judged, table)
-    codes = Units.of(np.zeros(len(said)), groups).codes
+    verdicts = _judged(judged, table)
+    codes = Units.of(np.zeros(len(verdicts)), groups).codes
     p_values: list[float | None] = []
     as_near: list[float] = []
-    for one, own in enumerate(table):
-        others = np.delete(table, one, 0)
-        chosen = ~np.isnan(own) & ~np.isnan(said) & ~np.isnan(others).all(0)
+    for annotator, own in enumerate(table):
+        others = np.delete(table, annotator, 0)
+        chosen = ~np.isnan(own) & ~np.isnan(verdicts) & ~np.isnan(others).all(0)
         others = others[:, chosen]
-        judge_off, own_off = (_distance(rating[chosen], others, metric) for rating in (said, own))
+        judge_off, own_off = (_distance(rating[chosen], others, metric) for rating in (verdicts, own))
         judge_wins, own_wins = judge_off <= own_off + _ROUNDING, own_off <= judge_off + _ROUNDING
         units = Units.of(own_wins.astype(np.float64) - judge_wins, None if codes is None else codes[chosen])
         if len(units) < max(min_items, 2):
@@ -166,10 +166,10 @@ def alternative_test(
 
 
 def _judged(judged: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64]:
-    found = np.asarray(judged, dtype=np.float64)
-    if found.shape != table.shape[1:]:
-        raise ValueError(f"expected one value for each of {table.shape[1]:,} items, found {found.shape}")
-    return found
+    verdicts = np.asarray(judged, dtype=np.float64)
+    if verdicts.shape != table.shape[1:]:
+        raise ValueError(f"expected one value for each of {table.shape[1]:,} items, found {verdicts.shape}")
+    return verdicts
 
 
 def _pairs(table: NDArray[np.float64], judged: NDArray[np.float64] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -39,8 +39,8 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, *, bin
 
 
 def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    found = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
-    check_same_length(*found)
-    for values in found:
+    arrays = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
+    check_same_length(*arrays)
+    for values in arrays:
         check_within(values, 0, 1)
-    return found
+    return arrays

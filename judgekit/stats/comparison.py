@@ -72,8 +72,8 @@ def sign_flip(differences: ArrayLike, groups: Groups | None = None, *, draws: in
     as_far = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())
     if len(sums) < draws.bit_length():  # 2 ** len(sums) <= draws, without computing a huge number
         totals = np.zeros(1)
-        for one in sums:
-            totals = np.concatenate([totals - one, totals + one])
+        for amount in sums:
+            totals = np.concatenate([totals - amount, totals + amount])
         return float(np.mean(np.abs(totals) >= as_far))
     random = np.random.default_rng(seed)
     totals = np.zeros(draws)

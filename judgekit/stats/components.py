@@ -87,18 +87,18 @@ def variance_components(values: ArrayLike) -> VarianceComponents | None:
     Raises:
         ValueError: The array has another shape, or contains an infinite value.
     """
-    found = np.asarray(values, np.float64)
-    if found.ndim != 3 or np.isinf(found).any():
-        raise ValueError(f"expected finite numbers of shape (items, prompts, repeats), found {found!r}")
-    present = ~np.isnan(found)
+    verdicts = np.asarray(values, np.float64)
+    if verdicts.ndim != 3 or np.isinf(verdicts).any():
+        raise ValueError(f"expected finite numbers of shape (items, prompts, repeats), found {verdicts!r}")
+    present = ~np.isnan(verdicts)
     whole = np.all(present.any(axis=2), axis=1)
-    left_out, found, present = int((~whole).sum()), found[whole], present[whole]
+    left_out, verdicts, present = int((~whole).sum()), verdicts[whole], present[whole]
     counts = present.sum(axis=2)
     (items, prompts), extra = counts.shape, int((counts - 1).sum())
     if items < 2 or prompts < 1 or (prompts < 2 and not extra):
         return None
-    means = np.where(present, found, 0).sum(axis=2) / counts
-    deviations = np.where(present, found - means[..., np.newaxis], 0)
+    means = np.where(present, verdicts, 0).sum(axis=2) / counts
+    deviations = np.where(present, verdicts - means[..., np.newaxis], 0)
     repeat = float(np.square(deviations).sum()) / extra if extra else None
     of_a_mean = (repeat or 0) * float((1 / counts).mean())
     by_item, by_prompt = means.mean(axis=1), means.mean(axis=0)
@@ -111,7 +111,10 @@ def variance_components(values: ArrayLike) -> VarianceComponents | None:
         estimates["interaction"] = mean_square - of_a_mean
         estimates["item"] = float(by_item.var(ddof=1)) - mean_square / prompts
         estimates["prompt"] = float(by_prompt.var(ddof=1)) - mean_square / items
-    shown = {name: None if one is None else one if one > _ROUNDING else 0.0 for name, one in estimates.items()}
+    shown = {
+        name: None if estimate is None else estimate if estimate > _ROUNDING else 0.0
+        for name, estimate in estimates.items()
+    }
     return VarianceComponents(
         item=shown["item"] or 0.0,
         prompt=shown["prompt"],
@@ -120,7 +123,7 @@ def variance_components(values: ArrayLike) -> VarianceComponents | None:
         items=items,
         prompts=prompts,
         excluded_items=left_out,
-        negative=tuple(name for name, one in estimates.items() if one is not None and one < -_ROUNDING),
+        negative=tuple(name for name, estimate in estimates.items() if estimate is not None and estimate < -_ROUNDING),
     )
 
 

@@ -79,7 +79,7 @@ def corrected_difference(
     Raises:
         ValueError: The systems have different tasks, or a value is out of bounds.
     """
-    sides = [_Influence.of(one, groups) for one in (a, b)]
+    sides = [_Influence.of(tasks, groups) for tasks in (a, b)]
     first, second = sides
     if first is None or second is None:
         return None
@@ -120,22 +120,24 @@ class _Influence(NamedTuple):
         parts = [
             (kinds == kind, np.flatnonzero(labelled & (kinds == kind))) for kind in range(int(kinds.max(initial=0)) + 1)
         ]
-        units = [len(np.unique(codes[found])) for _, found in parts]
+        units = [len(np.unique(codes[labelled_tasks])) for _, labelled_tasks in parts]
         if min(units) < 2:
             return None
         weights = np.zeros(len(labels))
-        for part, found in parts:
-            weights[found] = part.sum() / len(found) / len(labels)
+        for part, labelled_tasks in parts:
+            weights[labelled_tasks] = part.sum() / len(labelled_tasks) / len(labels)
         human = _linearized(np.where(labelled, labels, 0), tasks.applicable, weights)
         if human is None:
             return None
         slope = _slope(judged.values, human, weights)
         errors = human - slope * judged.values
         expected, unforeseen = slope * judged.values, np.zeros(len(labels))
-        for (part, found), count in zip(parts, units, strict=True):
-            correction = float(errors[found].mean())
+        for (part, labelled_tasks), count in zip(parts, units, strict=True):
+            correction = float(errors[labelled_tasks].mean())
             expected[part] += correction
-            unforeseen[found] = part.sum() / len(found) * (errors[found] - correction) * sqrt(count / (count - 1))
+            unforeseen[labelled_tasks] = (
+                part.sum() / len(labelled_tasks) * (errors[labelled_tasks] - correction) * sqrt(count / (count - 1))
+            )
         mean = float(expected.mean())
         freedom, every = len(np.unique(codes[labelled])) - len(parts), len(judged)
         foreseen = (expected - mean) * sqrt(every / (every - 1))

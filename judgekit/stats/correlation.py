@@ -20,9 +20,9 @@ def rank_correlation(a: ArrayLike, b: ArrayLike) -> float | None:
         raise ValueError(f"expected two lists of finite numbers of one length, found {first!r} and {second!r}")
     if len(first) < 2:
         return None
-    one, other = _ranks(first), _ranks(second)
-    spread = float(np.sqrt(np.square(one).sum() * np.square(other).sum()))
-    return float(one @ other) / spread if spread else None
+    ranks_a, ranks_b = _ranks(first), _ranks(second)
+    spread = float(np.sqrt(np.square(ranks_a).sum() * np.square(ranks_b).sum()))
+    return float(ranks_a @ ranks_b) / spread if spread else None
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ def kolmogorov_smirnov(a: ArrayLike, b: ArrayLike) -> float | None:
     from scipy.special import kolmogorov  # noqa: PLC0415 - slow to import
 
     values = np.concatenate([first, second])
-    below, other = (np.searchsorted(one, values, "right") / len(one) for one in (first, second))
+    below, other = (np.searchsorted(ordered, values, "right") / len(ordered) for ordered in (first, second))
     return float(kolmogorov(sqrt(len(first) * len(second) / len(values)) * float(np.abs(below - other).max())))
 
 
@@ -50,7 +50,7 @@ def homogeneity(a: Mapping[str, int], b: Mapping[str, int], *, seed: int = 0) ->
         ValueError: A count is below 0.
     """
     kinds = sorted({*a, *b})
-    counts = np.array([[one.get(kind, 0) for kind in kinds] for one in (a, b)], np.int64).reshape(2, -1)
+    counts = np.array([[side.get(kind, 0) for kind in kinds] for side in (a, b)], np.int64).reshape(2, -1)
     if (counts < 0).any():
         raise ValueError(f"expected counts of 0 or more, found {counts.min()}")
     both = counts.sum(axis=0)

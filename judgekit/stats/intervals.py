@@ -91,10 +91,10 @@ def bootstrap(
     if (count := len(units)) < 2:
         return None
     samples = resamples(units, np.random.default_rng(seed))
-    found = np.fromiter((float(statistic(units.values[sample])) for sample in samples), np.float64, draws)
-    if not np.isfinite(found).all() or found.min() == found.max():
+    statistics = np.fromiter((float(statistic(units.values[sample])) for sample in samples), np.float64, draws)
+    if not np.isfinite(statistics).all() or statistics.min() == statistics.max():
         return None
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), "bootstrap" if units.codes is None else f"bootstrap, {count:,} groups")
 
 

@@ -22,9 +22,9 @@ def labels_needed(share: float, correlation: float, standard_error: float, sampl
     Returns:
         The number of labels, at most N; ``None`` if even a label of each sample does not suffice, because N is too small.
     """
-    spread, known = share * (1 - share), max(0.0, correlation) ** 2
-    left = standard_error**2 - spread * known / samples
-    if left * _MOST <= spread * (1 - known):
+    spread, explained = share * (1 - share), max(0.0, correlation) ** 2
+    left = standard_error**2 - spread * explained / samples
+    if left * _MOST <= spread * (1 - explained):
         return None
-    found = ceil(spread * (1 - known) / left - 1e-9)
-    return found if found <= samples else None
+    count = ceil(spread * (1 - explained) / left - 1e-9)
+    return count if count <= samples else None

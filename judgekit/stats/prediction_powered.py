@@ -118,17 +118,17 @@ def stratified_ppi_mean(strata: Sequence[Stratum], *, level: float = 0.95, bound
         ValueError: Shares are negative or do not sum to 1, judged values do not match the labels, or a value is not
             finite or out of bounds.
     """
-    shares = [one.share for one in strata]
+    shares = [stratum.share for stratum in strata]
     if min(shares, default=-1) < 0 or not isclose(fsum(shares), 1, abs_tol=1e-9):
         raise ValueError(f"expected shares of 0 or more that sum to 1, found {shares}")
-    strata = [one for one in strata if one.share]
+    strata = [stratum for stratum in strata if stratum.share]
     ratio = _ratio(strata)
     if ratio is None:
         return None
     _, applying = ratio
-    kinds = [_Kind.of(one, *ratio, bounded=bounded) for one in strata]
+    kinds = [_Kind.of(stratum, *ratio, bounded=bounded) for stratum in strata]
     codes = _codes(strata, kinds)
-    counts = [len(np.unique(one)) for one in codes]
+    counts = [len(np.unique(stratum)) for stratum in codes]
     labelled = np.concatenate(codes[::2])
     n, units = len(labelled), len(np.unique(labelled))
     freedom = len(np.unique(labelled[np.concatenate([kind.applicable for kind in kinds]) > 0])) - len(kinds)
@@ -203,20 +203,20 @@ class _Kind(NamedTuple):
 
     @property
     def mean(self) -> float:
-        found = float(self.labels.mean())
+        mean = float(self.labels.mean())
         if not self.weight:
-            return found
-        return found + self.weight * float(self.unlabelled.mean() - self.judged.mean())
+            return mean
+        return mean + self.weight * float(self.unlabelled.mean() - self.judged.mean())
 
 
 def _ratio(strata: Sequence[Stratum]) -> tuple[float, float] | None:
     """Return the labels' mean where the question applies, and how often it applies; ``None`` if it never does."""
     total = applying = 0.0
-    for one in strata:
-        labels, applies = np.asarray(one.labels, np.float64), _applies(one)
+    for stratum in strata:
+        labels, applies = np.asarray(stratum.labels, np.float64), _applies(stratum)
         if len(labels):
-            total += one.share * float((applies * labels).mean())
-            applying += one.share * float(applies.mean())
+            total += stratum.share * float((applies * labels).mean())
+            applying += stratum.share * float(applies.mean())
     return (total / applying, applying) if applying else None
 
 
@@ -231,15 +231,15 @@ def _applies(stratum: Stratum) -> NDArray[np.float64]:
 
 def _codes(strata: Sequence[Stratum], kinds: Sequence[_Kind]) -> list[NDArray[np.intp]]:
     """Return the group codes of each stratum's labels and other samples, in turn."""
-    found = [
+    parts = [
         (len(values), groups)
         for stratum, kind in zip(strata, kinds, strict=True)
         for values, groups in ((kind.labels, stratum.groups), (kind.unlabelled, stratum.unlabelled_groups))
     ]
-    total, ends = sum(size for size, _ in found), np.cumsum([size for size, _ in found])
+    total, ends = sum(size for size, _ in parts), np.cumsum([size for size, _ in parts])
     codes = None
-    if any(groups is not None for _, groups in found):
-        keys = chain.from_iterable(repeat(None, size) if groups is None else groups for size, groups in found)
+    if any(groups is not None for _, groups in parts):
+        keys = chain.from_iterable(repeat(None, size) if groups is None else groups for size, groups in parts)
         codes = Units.of(np.zeros(total), [*keys]).codes
     return np.split(np.arange(total) if codes is None else codes, ends[:-1])
 

@@ -71,7 +71,9 @@ def bradley_terry(
             f"expected first, second and scores of one length, found {len(first)}, {len(second)}, {len(values)}"
         )
     check_within(values, 0, 1, "scores")
-    if (same := next((one for one, other in zip(first, second, strict=True) if one == other), None)) is not None:
+    if (
+        same := next((estimate for estimate, other in zip(first, second, strict=True) if estimate == other), None)
+    ) is not None:
         raise ValueError(f"expected two different competitors, found {same!r} compared with itself")
     names = list(dict.fromkeys(name for pair in zip(first, second, strict=True) for name in pair))
     numbers = {name: number for number, name in enumerate(names)}
@@ -90,7 +92,7 @@ def bradley_terry(
         if (reach := float(np.ptp(step))) < _ENOUGH:
             break
         strengths += step * log1p(reach) / reach
-    intervals = [_interval(*one, units, len(names), level) for one in zip(strengths, influences, strict=True)]
+    intervals = [_interval(*estimate, units, len(names), level) for estimate in zip(strengths, influences, strict=True)]
     return BradleyTerry(dict(zip(names, strengths.tolist(), strict=True)), dict(zip(names, intervals, strict=True)))
 
 

@@ -94,8 +94,8 @@ def min_confidence_threshold(
     lost = np.concatenate([[0], np.cumsum(errors[order])])
     n, least = len(errors), _needed(np.log1p(_STAKES * alpha / (1 - alpha)), enough)
     if n < least:
-        told = f"{n:,} labelled verdicts are too few: even with no errors, it would take {ceil(least):,}"
-        return Threshold(None, n, float(lost[n]), n, told, ceil(least))
+        reason = f"{n:,} labelled verdicts are too few: even with no errors, it would take {ceil(least):,}"
+        return Threshold(None, n, float(lost[n]), n, reason, ceil(least))
     shown = _mean(capital)[kept] >= enough
     passed = [begin for begin in beginnings if shown[begin]]
     if passed:
@@ -105,11 +105,11 @@ def min_confidence_threshold(
     tried = [(n * _needed(capital[size] / size, enough) / size, int(size)) for size in kept[beginnings] if size]
     needed, size = min(tried)
     rate = lost[size] / size
-    told = f"the {size:,} most confident labelled verdicts have an error rate of {rate:.2g}"
+    reason = f"the {size:,} most confident labelled verdicts have an error rate of {rate:.2g}"
     if needed == np.inf:
-        return Threshold(None, size, float(lost[size]), n, f"{told}; it would have to be clearly below {alpha:.3g}")
+        return Threshold(None, size, float(lost[size]), n, f"{reason}; it would have to be clearly below {alpha:.3g}")
     why = f"at this rate, about {ceil(needed):,} labels would show that it is {alpha:.3g} or less"
-    return Threshold(None, size, float(lost[size]), n, f"{told}; {why}", ceil(needed))
+    return Threshold(None, size, float(lost[size]), n, f"{reason}; {why}", ceil(needed))
 
 
 def _mean(capital: NDArray[np.float64]) -> NDArray[np.float64]:

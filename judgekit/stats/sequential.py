@@ -45,12 +45,12 @@ def confidence_sequence(values: ArrayLike, *, level: float = 0.95, step: float =
     Raises:
         ValueError: A value is not in [0, 1].
     """
-    found = np.asarray(values, np.float64)
-    check_within(found, 0, 1)
-    count = np.arange(1, found.shape[-1] + 1, dtype=np.float64)
-    means = (0.5 + np.cumsum(found, axis=-1)) / (count + 1)
-    variances = (0.25 + np.cumsum(np.square(found - means), axis=-1)) / (count + 1)
-    before = np.concatenate([np.full((*found.shape[:-1], 1), 0.25), variances[..., :-1]], axis=-1)
+    observed = np.asarray(values, np.float64)
+    check_within(observed, 0, 1)
+    count = np.arange(1, observed.shape[-1] + 1, dtype=np.float64)
+    means = (0.5 + np.cumsum(observed, axis=-1)) / (count + 1)
+    variances = (0.25 + np.cumsum(np.square(observed - means), axis=-1)) / (count + 1)
+    before = np.concatenate([np.full((*observed.shape[:-1], 1), 0.25), variances[..., :-1]], axis=-1)
     enough = log(2 / (1 - level))
     stakes = np.sqrt(2 * enough / (before * count * np.log1p(count)))
 
@@ -58,10 +58,10 @@ def confidence_sequence(values: ArrayLike, *, level: float = 0.95, step: float =
         capital = np.cumsum(np.log1p(np.minimum(stakes, most) * gains), axis=-1)
         return np.maximum.accumulate(capital, axis=-1) >= enough
 
-    low, high = np.zeros_like(found), np.ones_like(found)
+    low, high = np.zeros_like(observed), np.ones_like(observed)
     for mean in np.arange(1, round(1 / step)) * step:  # raising the mean hurts bets above it and helps those below
-        low[has_won(found - mean, _MOST_AT_STAKE / mean)] = mean
-        high[has_won(mean - found, _MOST_AT_STAKE / (1 - mean)) & (high == 1)] = mean
+        low[has_won(observed - mean, _MOST_AT_STAKE / mean)] = mean
+        high[has_won(mean - observed, _MOST_AT_STAKE / (1 - mean)) & (high == 1)] = mean
     return ConfidenceSequence(low, high)
 
 

@@ -61,9 +61,9 @@ def mean_over_tasks(estimate: Callable[[int, int, int], float], tasks: Iterable[
     from judgekit.stats.intervals import mean_interval  # noqa: PLC0415 - numpy takes a while
 
     counts = list(tasks)
-    found = [estimate(n, c, k) for n, c in counts if n >= k]
-    mean = fsum(found) / len(found) if found else None
-    return TaskMean(mean, mean_interval(found), len(found), len(counts) - len(found))
+    estimates = [estimate(n, c, k) for n, c in counts if n >= k]
+    mean = fsum(estimates) / len(estimates) if estimates else None
+    return TaskMean(mean, mean_interval(estimates), len(estimates), len(counts) - len(estimates))
 
 
 def _check(n: int, c: int, k: int) -> None:

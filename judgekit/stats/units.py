@@ -27,15 +27,15 @@ class Units:
         Raises:
             ValueError: The values are not a list of finite numbers, or the groups do not match them.
         """
-        found = np.asarray(values, dtype=np.float64)
-        if found.ndim != 1 or not np.isfinite(found).all():
-            raise ValueError(f"expected a list of finite numbers, found {found!r}")
+        array = np.asarray(values, dtype=np.float64)
+        if array.ndim != 1 or not np.isfinite(array).all():
+            raise ValueError(f"expected a list of finite numbers, found {array!r}")
         if groups is None:
-            return cls(found, None)
-        if len(groups) != len(found):
-            raise ValueError(f"expected one group for each of {len(found):,} values, found {len(groups):,}")
+            return cls(array, None)
+        if len(groups) != len(array):
+            raise ValueError(f"expected one group for each of {len(array):,} values, found {len(groups):,}")
         codes = _codes(groups)
-        return cls(found, None if np.bincount(codes).max(initial=0) < 2 else codes)
+        return cls(array, None if np.bincount(codes).max(initial=0) < 2 else codes)
 
     def __len__(self) -> int:
         return len(self.values) if self.codes is None else int(self.codes.max()) + 1
@@ -87,10 +87,10 @@ def check_same_length(a: NDArray[Any], b: NDArray[Any]) -> None:
 def _codes(groups: Groups) -> NDArray[np.intp]:
     if isinstance(groups, np.ndarray) and np.issubdtype(groups.dtype, np.integer):
         return np.unique(groups, return_inverse=True)[1]
-    known: dict[Hashable, int] = {}
+    numbers: dict[Hashable, int] = {}
     codes = np.fromiter(
-        (-1 if group is None else known.setdefault(group, len(known)) for group in groups), np.intp, len(groups)
+        (-1 if group is None else numbers.setdefault(group, len(numbers)) for group in groups), np.intp, len(groups)
     )
     alone = codes < 0
-    codes[alone] = np.arange(len(known), len(known) + alone.sum())
+    codes[alone] = np.arange(len(numbers), len(numbers) + alone.sum())
     return codes
